@@ -1,14 +1,14 @@
-//! An in-memory client without logic: the streams that h3 accepts, reads and writes.
+//! An in-memory client without logic: the streams that the server accepts, reads and writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use bytes::{Buf, Bytes};
-use h3::error::Code;
-use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use bytes::Bytes;
+use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
+use marline_http::http3::{BidiStream, Carrier, CarrierRecv, CarrierSend};
 
-/// Both ends of the connection: the target writes as the client, h3 reads as the server.
+/// Both ends of the connection: the target writes as the client, the server reads.
 #[derive(Clone, Default)]
 pub struct Peer(Arc<Mutex<State>>);
 
@@ -30,6 +30,8 @@ struct Halves {
     /// Whether flow control blocks the response.
     blocked: bool,
     stopped: Option<u64>,
+    /// Whether the server has ended the response.
+    finished: bool,
 }
 
 impl Peer {
@@ -99,13 +101,17 @@ impl Peer {
         &self,
         cx: &mut Context<'_>,
         arrived: impl FnOnce(&mut State) -> &mut VecDeque<u64>,
-    ) -> Poll<Result<Stream, ConnectionErrorIncoming>> {
+    ) -> Poll<Result<u64, ConnectionError>> {
         let mut state = self.state();
         if let Some(id) = arrived(&mut state).pop_front() {
-            let peer = self.clone();
-            return Poll::Ready(Ok(Stream { peer, id }));
+            return Poll::Ready(Ok(id));
         }
         state.closed_or_later(cx).map(Err)
+    }
+
+    fn stream(&self, id: u64) -> Stream {
+        let peer = self.clone();
+        Stream { peer, id }
     }
 }
 
@@ -114,9 +120,9 @@ impl State {
         self.wakers.drain(..).for_each(Waker::wake);
     }
 
-    fn closed_or_later(&mut self, cx: &Context<'_>) -> Poll<ConnectionErrorIncoming> {
+    fn closed_or_later(&mut self, cx: &Context<'_>) -> Poll<ConnectionError> {
         if self.closed {
-            return Poll::Ready(ConnectionErrorIncoming::Timeout);
+            return Poll::Ready(ConnectionError::IdleTimeout);
         }
         if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.wakers.push(cx.waker().clone());
@@ -125,84 +131,64 @@ impl State {
     }
 }
 
-fn lost(connection_error: ConnectionErrorIncoming) -> StreamErrorIncoming {
-    StreamErrorIncoming::ConnectionErrorIncoming { connection_error }
-}
-
-/// A stream, or either half of it.
+/// One direction of a stream.
 pub struct Stream {
     peer: Peer,
     id: u64,
 }
 
-impl Stream {
-    fn stream_id(&self) -> StreamId {
-        StreamId::try_from(self.id).expect("the target numbers few streams")
+impl Carrier for Peer {
+    type Send = Stream;
+    type Recv = Stream;
+
+    fn poll_accept_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<Self>, ConnectionError>> {
+        let accepted = self.poll_accept(cx, |state| &mut state.arrived_bidi);
+        accepted.map_ok(|id| BidiStream {
+            send: self.stream(id),
+            recv: self.stream(id),
+        })
     }
-}
 
-impl quic::OpenStreams<Bytes> for Peer {
-    type BidiStream = Stream;
-    type SendStream = Stream;
+    fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Stream, ConnectionError>> {
+        let accepted = self.poll_accept(cx, |state| &mut state.arrived_uni);
+        accepted.map_ok(|id| self.stream(id))
+    }
 
-    fn poll_open_bidi(&mut self, _: &mut Context<'_>) -> Poll<Result<Stream, StreamErrorIncoming>> {
+    fn poll_open_bi(&self, _: &mut Context<'_>) -> Poll<Result<BidiStream<Self>, ConnectionError>> {
         unreachable!("servers open no requests")
     }
 
-    fn poll_open_send(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, StreamErrorIncoming>> {
+    fn poll_open_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Stream, ConnectionError>> {
         let mut state = self.state();
         if state.closed {
-            return state.closed_or_later(cx).map(lost).map(Err);
+            return state.closed_or_later(cx).map(Err);
         }
         let id = state.opened_uni * 4 + 3;
         state.opened_uni += 1;
         state.streams.entry(id).or_default();
-        let peer = self.clone();
-        Poll::Ready(Ok(Stream { peer, id }))
+        Poll::Ready(Ok(self.stream(id)))
     }
 
-    fn close(&mut self, _: Code, _: &[u8]) {
+    fn set_priority(&self, _: StreamId, _: Priority) {}
+
+    fn close(&self, _: u64, _: &[u8]) {
         Self::close(self);
     }
 }
 
-impl quic::Connection<Bytes> for Peer {
-    type RecvStream = Stream;
-    type OpenStreams = Self;
-
-    fn poll_accept_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, ConnectionErrorIncoming>> {
-        self.poll_accept(cx, |state| &mut state.arrived_uni)
+impl CarrierRecv for Stream {
+    fn id(&self) -> StreamId {
+        self.id.into()
     }
 
-    fn poll_accept_bidi(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, ConnectionErrorIncoming>> {
-        self.poll_accept(cx, |state| &mut state.arrived_bidi)
-    }
-
-    fn opener(&self) -> Self {
-        self.clone()
-    }
-}
-
-impl quic::RecvStream for Stream {
-    type Buf = Bytes;
-
-    fn poll_data(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
         let mut state = self.peer.state();
         let stream = state.streams.entry(self.id).or_default();
-        if let Some(error_code) = stream.reset {
-            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+        if let Some(code) = stream.reset {
+            return Poll::Ready(Err(ReadError::Reset(code)));
         }
         if let Some(chunk) = stream.chunks.pop_front() {
             return Poll::Ready(Ok(Some(chunk)));
@@ -210,57 +196,59 @@ impl quic::RecvStream for Stream {
         if stream.fin {
             return Poll::Ready(Ok(None));
         }
-        state.closed_or_later(cx).map(lost).map(Err)
+        let ended = state.closed_or_later(cx);
+        ended.map(|error| Err(ReadError::ConnectionLost(error)))
     }
 
-    fn stop_sending(&mut self, error_code: u64) {
-        self.peer.reset(self.id, error_code);
-    }
-
-    fn recv_id(&self) -> StreamId {
-        self.stream_id()
+    fn stop(&mut self, code: u64) {
+        self.peer.reset(self.id, code);
     }
 }
 
-impl quic::SendStream<Bytes> for Stream {
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+impl CarrierSend for Stream {
+    fn id(&self) -> StreamId {
+        self.id.into()
+    }
+
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &mut Bytes,
+    ) -> Poll<Result<(), WriteError>> {
         let mut state = self.peer.state();
         let stream = state.streams.entry(self.id).or_default();
-        if let Some(error_code) = stream.stopped {
-            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+        if let Some(code) = stream.stopped {
+            return Poll::Ready(Err(WriteError::Stopped(code)));
         }
         if !stream.blocked && !state.closed {
+            bytes.clear();
             return Poll::Ready(Ok(()));
         }
-        state.closed_or_later(cx).map(lost).map(Err)
+        let ended = state.closed_or_later(cx);
+        ended.map(|error| Err(WriteError::ConnectionLost(error)))
     }
 
-    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        let mut data = data.into();
-        data.advance(data.remaining());
-        Ok(())
-    }
-
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        self.poll_ready(cx)
+    fn finish(&mut self) {
+        self.peer
+            .state()
+            .streams
+            .entry(self.id)
+            .or_default()
+            .finished = true;
     }
 
     fn reset(&mut self, _: u64) {}
 
-    fn send_id(&self) -> StreamId {
-        self.stream_id()
-    }
-}
-
-impl quic::BidiStream<Bytes> for Stream {
-    type SendStream = Self;
-    type RecvStream = Self;
-
-    fn split(self) -> (Self, Self) {
-        let send = Self {
-            peer: self.peer.clone(),
-            id: self.id,
-        };
-        (send, self)
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, ConnectionError>> {
+        let mut state = self.peer.state();
+        let stream = state.streams.entry(self.id).or_default();
+        if let Some(code) = stream.stopped {
+            return Poll::Ready(Ok(Some(code)));
+        }
+        // What was written is received at once.
+        if stream.finished && !stream.blocked {
+            return Poll::Ready(Ok(None));
+        }
+        state.closed_or_later(cx).map(Err)
     }
 }

@@ -7,11 +7,12 @@
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
 //!   discovered.
 //!
-//! Both use HTTP/3 through [`transport`], an adapter of marline's streams to the h3 crate, on any
-//! [`marline::Runtime`], including virtual time. TCP needs tokio.
+//! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
+//! TCP needs tokio.
 
 mod body;
 pub mod client;
+pub mod http3;
 pub mod limits;
 pub mod page;
 mod runtime;

@@ -14,9 +14,8 @@ pub const MAX_CONCURRENT_REQUESTS: u32 = 256;
 /// rest is for other fields.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 
-/// Bytes of one HTTP/3 frame other than DATA, which is buffered until it is complete. Twice
-/// [`MAX_HEADER_BYTES`], so that a header section slightly above that limit is answered with 431.
-pub const MAX_FRAME_BYTES: u64 = 2 * MAX_HEADER_BYTES as u64;
+/// The largest header section that a server can be configured to accept. Each request in progress may hold one.
+pub const LARGEST_HEADER_BYTES: u64 = 64 * 1024;
 
 /// Time limit of a TLS or QUIC handshake: five round trips over a satellite link with losses.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -13,6 +13,7 @@ use std::time::Duration;
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use hyper::client::conn::{http1, http2};
+use marline_h3::StreamEvent;
 use tokio::sync::Mutex;
 
 use self::paths::PathLog;
@@ -23,7 +24,7 @@ use super::response::{Content, Download};
 use super::target::Origin;
 use super::{ClientError, HttpVersion};
 use crate::body::Body;
-use crate::transport;
+use crate::http3::{Receiver, RequestError, RequestStream, Session};
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
@@ -40,7 +41,7 @@ enum Sender {
     Http1(Mutex<http1::SendRequest<Body>>),
     Http2(http2::SendRequest<Body>),
     Http3 {
-        requests: transport::SendRequest,
+        session: Session<marline::Connection>,
         quic: marline::Connection,
         paths: PathLog,
     },
@@ -114,20 +115,14 @@ impl Connection {
                 let response = sender.send_request(request.map(|()| Body::empty()));
                 response.await.map_err(no_response)?.map(Content::Hyper)
             }
-            Sender::Http3 { requests, quic, .. } => {
+            Sender::Http3 { session, quic, .. } => {
                 // Early data can be replayed by an attacker (RFC 8470 section 2).
                 if !method.is_safe() {
                     quic.connected().await.map_err(no_response)?;
                 }
                 *request.version_mut() = Version::HTTP_3;
-                let mut stream = requests
-                    .clone()
-                    .send_request(request)
-                    .await
-                    .map_err(no_response)?;
-                stream.finish().await.map_err(no_response)?;
-                let response = stream.recv_response().await.map_err(no_response)?;
-                response.map(|()| Content::Http3(Box::new(stream)))
+                let response = exchange(session, &request).await;
+                response.map_err(no_response)?.map(Content::Http3)
             }
         };
         let (parts, content) = response.into_parts();
@@ -140,7 +135,9 @@ impl Connection {
         match &self.sender {
             Sender::Http1(sender) => sender.try_lock().is_ok_and(|sender| sender.is_closed()),
             Sender::Http2(sender) => sender.is_closed(),
-            Sender::Http3 { quic, .. } => quic.close_reason().is_some(),
+            Sender::Http3 { session, quic, .. } => {
+                session.is_ending() || quic.close_reason().is_some()
+            }
         }
     }
 
@@ -200,6 +197,27 @@ impl std::fmt::Debug for Connection {
             .field("version", &self.version)
             .field("remote", &self.remote)
             .finish_non_exhaustive()
+    }
+}
+
+/// Sends a request without content, and waits for its response; interim ones are passed over.
+async fn exchange(
+    session: &Session<marline::Connection>,
+    request: &Request<()>,
+) -> Result<Response<Receiver<marline::Connection>>, RequestError> {
+    let stream = session.send_request(request).await?;
+    let RequestStream {
+        mut sender,
+        mut receiver,
+    } = stream;
+    sender.finish().await?;
+    loop {
+        match receiver.next().await? {
+            Some(StreamEvent::Response(response)) => return Ok(response.map(|()| receiver)),
+            Some(_) => {}
+            // The end before a response is an error.
+            None => return Err(RequestError::Closed),
+        }
     }
 }
 

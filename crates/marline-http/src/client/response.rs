@@ -6,21 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::response::Parts;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use marline_h3::StreamEvent;
 
 use super::ClientError;
 use crate::body::BoxError;
-use crate::transport;
+use crate::http3::Receiver;
 
 /// The source of the content.
 pub(super) enum Content {
     Hyper(Incoming),
-    Http3(Box<transport::RequestStream>),
+    Http3(Receiver<marline::Connection>),
 }
 
 /// The content of one response, while it arrives.
@@ -132,10 +133,11 @@ impl Content {
                         Err(_) => continue,
                     },
                 },
-                Self::Http3(stream) => match ready!(stream.poll_recv_data(cx))? {
+                Self::Http3(receiver) => match ready!(receiver.poll_next(cx))? {
                     None => return Poll::Ready(Ok(None)),
-                    // h3 returns the `Bytes` that it received: nothing is copied.
-                    Some(mut data) => data.copy_to_bytes(data.remaining()),
+                    Some(StreamEvent::Data(data)) => data,
+                    // Trailers.
+                    Some(_) => continue,
                 },
             };
             if !chunk.is_empty() {

@@ -72,7 +72,7 @@ pub struct ServerLimits {
     /// Requests under way on one connection of HTTP/2. Those of HTTP/3 are streams, which
     /// [`TransportConfig`](marline::TransportConfig) limits.
     pub max_concurrent_requests: u32,
-    /// Bytes of one request's header section: 8 KiB to [`limits::MAX_FRAME_BYTES`].
+    /// Bytes of one request's header section: 8 KiB to [`limits::LARGEST_HEADER_BYTES`].
     pub max_header_bytes: u32,
     /// Time for a TLS handshake over TCP. That of QUIC is [`TransportConfig`](marline::TransportConfig)'s.
     pub handshake_timeout: Duration,
@@ -118,8 +118,8 @@ impl ServerLimits {
         ),
         &Field::new(
             "max_header_bytes",
-            // What HTTP/1.1 needs for its buffer at least, and what a frame of HTTP/3 holds at most.
-            Domain::bytes(8192, limits::MAX_FRAME_BYTES),
+            // What HTTP/1.1 needs for its buffer at least.
+            Domain::bytes(8192, limits::LARGEST_HEADER_BYTES),
             "Size of a request's header section",
             |c: &mut Self| &mut c.max_header_bytes,
         ),

@@ -24,21 +24,27 @@ pub(super) async fn respond(
     record.follow(response)
 }
 
-/// Refuses a request that arrived as early data and is not safe to replay (RFC 8470).
-pub(super) fn too_early(
+/// Refuses a request with `status`, and records that.
+pub(super) fn refuse(
     context: &Context,
     recorder: &Arc<Recorder>,
     request: &Request<Body>,
+    status: StatusCode,
 ) -> Response<Body> {
     let version = request.version();
     let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    record.follow(refusal(context, version, status))
+}
+
+/// A response by the server itself, without content.
+pub(super) fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::TOO_EARLY;
+    *response.status_mut() = status;
     response
         .headers_mut()
         .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     add_header_fields(context, version, &mut response);
-    record.follow(response)
+    response
 }
 
 fn add_header_fields(context: &Context, version: Version, response: &mut Response<Body>) {

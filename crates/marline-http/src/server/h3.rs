@@ -4,35 +4,41 @@ mod request_body;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use h3::error::Code;
-use h3::quic::{self, OpenStreams};
-use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Method, Response, Version};
+use http::{HeaderMap, Method, Response, StatusCode, Version};
 use http_body_util::BodyExt;
+use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 
 use self::request_body::RequestBody;
-use super::exchange::{respond, too_early};
+use super::Context;
+use super::exchange::{refusal, refuse, respond};
 use super::record::Recorder;
-use super::{Context, priority};
 use crate::body::Body;
+use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender, Session};
 use crate::tasks::TaskSet;
-use crate::transport::{self, Carrier};
 
 /// The error code with which a stopping server closes its connections.
-pub(super) const NO_ERROR: u64 = Code::H3_NO_ERROR.value();
+pub(super) const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 
 /// A QUIC endpoint that accepts connections.
-pub(super) struct Listener(marline::Endpoint);
+pub(super) struct Listener {
+    endpoint: marline::Endpoint,
+    /// Its configuration from when it stops.
+    refusing: marline::ServerConfig,
+}
 
 impl Listener {
-    pub(super) fn new(endpoint: marline::Endpoint) -> Self {
-        Self(endpoint)
+    /// Accepts connections of `endpoint`, whose configuration is `config`.
+    pub(super) fn new(endpoint: marline::Endpoint, config: marline::ServerConfig) -> Self {
+        let refusing = marline::ServerConfig {
+            max_connections: 0,
+            ..config
+        };
+        Self { endpoint, refusing }
     }
 
     pub(super) fn endpoint(&self) -> marline::Endpoint {
-        self.0.clone()
+        self.endpoint.clone()
     }
 
     /// Accepts connections until the server stops, then waits for them to finish.
@@ -44,7 +50,7 @@ impl Listener {
                 biased;
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
-                connecting = self.0.accept() => connecting,
+                connecting = self.endpoint.accept() => connecting,
             };
             let Some(connecting) = connecting else { break };
             let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
@@ -57,11 +63,30 @@ impl Listener {
                 drop(slot);
             });
         }
-        self.0.set_server_config(None);
-        while connections.join_next().await.is_some() {}
-        self.0.close(NO_ERROR, b"");
-        self.0.wait_idle().await;
+        // A client that connects now is refused rather than left without an answer, and turns to another server.
+        self.endpoint.set_server_config(Some(self.refusing));
+        loop {
+            tokio::select! {
+                biased;
+                ended = connections.join_next() => if ended.is_none() { break },
+                Some(connecting) = self.endpoint.accept() => connections.spawn(turn_away(connecting)),
+            }
+        }
+        self.endpoint.close(NO_ERROR, b"");
+        self.endpoint.wait_idle().await;
     }
+}
+
+/// Closes a connection that arrived before the server stopped.
+async fn turn_away(connecting: marline::Connecting) {
+    let quic = match connecting.into_0rtt() {
+        Ok(quic) => quic,
+        Err(connecting) => match connecting.await {
+            Ok(quic) => quic,
+            Err(_) => return,
+        },
+    };
+    quic.close(NO_ERROR, b"");
 }
 
 /// Handles one connection from its first packet.
@@ -108,9 +133,14 @@ impl ClientConnection {
     }
 
     async fn serve(&self) {
-        let connection = transport::Connection::new(self.quic.clone());
+        let context = &self.context;
+        let config = http3::config(
+            context.limits.max_header_bytes,
+            &self.quic,
+            &context.transport,
+        );
         let early = || self.quic.is_replayable();
-        serve(&self.context, &self.recorder, connection, early).await;
+        serve(context, &self.recorder, self.quic.clone(), &config, early).await;
     }
 }
 
@@ -120,31 +150,26 @@ pub(super) async fn serve<C: Carrier>(
     context: &Arc<Context>,
     recorder: &Arc<Recorder>,
     connection: C,
+    config: &Config,
     early: impl Fn() -> bool,
 ) {
     let mut stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
-    let mut opener = connection.opener();
-    let http3 = h3::server::builder()
-        .max_field_section_size(context.limits.max_header_bytes.into())
-        .send_grease(false)
-        .build(connection)
-        .await;
-    // The error is the connection's.
-    let Ok(mut http3) = http3 else { return };
+    let Begun {
+        session,
+        mut driver,
+    } = Session::begin(connection, Side::Server, config);
     let mut leaving = false;
     while !(leaving && exchanges.is_empty()) {
         tokio::select! {
             biased;
             () = &mut stopped, if !leaving => {
                 leaving = true;
-                if http3.shutdown(0).await.is_err() {
-                    break;
-                }
+                session.go_away();
             }
             Some(_) = exchanges.join_next() => {}
-            request = http3.accept() => match request {
-                Ok(Some(request)) => {
+            request = driver.accept() => match request {
+                Ok(request) => {
                     let exchange = Exchange {
                         context: Arc::clone(context),
                         recorder: Arc::clone(recorder),
@@ -152,12 +177,12 @@ pub(super) async fn serve<C: Carrier>(
                     };
                     exchanges.spawn(exchange.run(request));
                 }
-                Ok(None) | Err(_) => break,
+                Err(_) => break,
             },
         }
     }
     while exchanges.join_next().await.is_some() {}
-    opener.close(Code::H3_NO_ERROR, b"");
+    session.close(ErrorCode::NO_ERROR, "");
 }
 
 /// One request and its response.
@@ -168,74 +193,122 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
-        let (runtime, limits) = (&self.context.runtime, &self.context.limits);
-        let resolved = runtime.timeout(limits.header_timeout, request.resolve_request());
-        // h3 has answered requests that are malformed or too large.
-        let Ok(Ok((request, stream))) = resolved.await else {
-            return;
-        };
-        let (mut send, recv) = stream.split();
-        let is_head = request.method() == Method::HEAD;
-        let priority = priority::of(request.headers());
-        let request = request.map(|()| Body::new(RequestBody::new(recv)));
+    async fn run<C: Carrier>(self, stream: RequestStream<C>) {
+        let RequestStream {
+            mut sender,
+            mut receiver,
+        } = stream;
+        let limit = self.context.limits.header_timeout;
+        let arrived = self.context.runtime.timeout(limit, receiver.next()).await;
+        match arrived {
+            Ok(Ok(Some(StreamEvent::Request(head)))) => self.answer(*head, sender, receiver).await,
+            Ok(Ok(Some(StreamEvent::TooLarge))) => {
+                receiver.stop(ErrorCode::NO_ERROR);
+                let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                let response = refusal(&self.context, Version::HTTP_3, status);
+                self.send(&mut sender, response, false).await;
+            }
+            Ok(Err(RequestError::Message(error))) => sender.reset(error.code()),
+            // Slow, abandoned, or lost with the connection: dropping the stream cancels it.
+            _ => {}
+        }
+    }
+
+    async fn answer<C: Carrier>(
+        &self,
+        head: RequestHead,
+        mut sender: Sender<C>,
+        receiver: Receiver<C>,
+    ) {
+        sender.set_priority(head.priority);
+        let is_head = head.request.method() == Method::HEAD;
+        let request = head.request;
+        let request = request.map(|()| Body::new(RequestBody::new(receiver)));
         let response = if self.early && !request.method().is_safe() {
-            too_early(&self.context, &self.recorder, &request)
+            // It may be a replay (RFC 8470).
+            let status = StatusCode::TOO_EARLY;
+            refuse(&self.context, &self.recorder, &request, status)
         } else {
             respond(&self.context, &self.recorder, request).await
         };
+        self.send(&mut sender, response, is_head).await;
+    }
+
+    async fn send<C: Carrier>(
+        &self,
+        sender: &mut Sender<C>,
+        response: Response<Body>,
+        is_head: bool,
+    ) {
         let (parts, body) = response.into_parts();
-        let expected = match is_head {
-            true => None,
-            false => content_length(&parts.headers),
-        };
-        let header = transport::send_response(&mut send, Response::from_parts(parts, ()), priority);
-        if header.await.is_err() {
+        let is_bodiless = is_head
+            || matches!(
+                parts.status,
+                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+            );
+        let expected = content_length(&parts.headers);
+        let header = Response::from_parts(parts, ());
+        if self.within(sender.send_response(&header)).await.is_err() {
             return;
         }
-        let sent = match is_head {
+        let sent = match is_bodiless {
             true => Ok(()),
-            false => send_content(&self.context, &mut send, body, expected).await,
+            false => self.send_content(sender, body, expected).await,
         };
         match sent {
             // Completes when the client has received everything.
-            Ok(()) => drop(runtime.timeout(limits.idle_timeout, send.finish()).await),
-            Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
+            Ok(()) => drop(self.within(sender.finish()).await),
+            Err(Incomplete) => sender.reset(ErrorCode::INTERNAL_ERROR),
+        }
+    }
+
+    /// Sends `body`, which must have the announced length: a file may shrink while it is read.
+    async fn send_content<C: Carrier>(
+        &self,
+        sender: &mut Sender<C>,
+        mut body: Body,
+        expected: Option<u64>,
+    ) -> Result<(), Incomplete> {
+        let mut sent = 0;
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(|_| Incomplete)?.into_data() {
+                Ok(data) if data.is_empty() => {}
+                Ok(data) => {
+                    sent += data.len() as u64;
+                    if expected.is_some_and(|expected| sent > expected) {
+                        return Err(Incomplete);
+                    }
+                    self.within(sender.send_data(data)).await?;
+                }
+                Err(frame) => {
+                    if let Ok(trailers) = frame.into_trailers() {
+                        self.within(sender.send_trailers(&trailers)).await?;
+                        break;
+                    }
+                }
+            }
+        }
+        match expected {
+            Some(expected) if sent != expected => Err(Incomplete),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for a step of a response, which may take as long as the client may read nothing.
+    async fn within(
+        &self,
+        step: impl Future<Output = Result<(), RequestError>>,
+    ) -> Result<(), Incomplete> {
+        let limit = self.context.limits.idle_timeout;
+        match self.context.runtime.timeout(limit, step).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Incomplete),
         }
     }
 }
 
-/// Sends `body`, which must have the announced length: a file may shrink while it is read.
-async fn send_content<S: quic::SendStream<Bytes>>(
-    context: &Context,
-    send: &mut RequestStream<S, Bytes>,
-    mut body: Body,
-    expected: Option<u64>,
-) -> Result<(), ()> {
-    let mut sent = 0;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(drop)?.into_data() else {
-            continue;
-        };
-        sent += data.len() as u64;
-        if expected.is_some_and(|expected| sent > expected) {
-            return Err(());
-        }
-        context
-            .runtime
-            .timeout(
-                context.limits.idle_timeout,
-                transport::send_data(send, data),
-            )
-            .await
-            .map_err(drop)?
-            .map_err(drop)?;
-    }
-    match expected {
-        Some(expected) if sent != expected => Err(()),
-        _ => Ok(()),
-    }
-}
+/// A response was not sent completely.
+struct Incomplete;
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()

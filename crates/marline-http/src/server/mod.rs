@@ -14,7 +14,6 @@ mod h3;
 mod idle;
 mod metrics;
 mod metrics_page;
-mod priority;
 mod record;
 mod stop;
 mod tcp;
@@ -28,6 +27,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::{Request, Response};
+use marline::TransportConfig;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -102,6 +102,7 @@ struct Context {
     slots: Arc<Semaphore>,
     stop: Stop,
     limits: ServerLimits,
+    transport: Arc<TransportConfig>,
 }
 
 impl Server {
@@ -144,6 +145,7 @@ impl Server {
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             stop: Stop::default(),
             limits: config.limits,
+            transport: config.quic.transport,
         };
         Ok(Self {
             address,
@@ -243,9 +245,10 @@ async fn open_sockets(
     let mut quic = None;
     if config.protocols.http3 {
         let counting = metrics.observers(&config.quic.transport);
-        let endpoint = transport::server_endpoint(config, address, runtime, counting)?;
+        let settings = transport::server_config(config, runtime, counting)?;
+        let endpoint = transport::server_endpoint(config, settings.clone(), address, runtime)?;
         address = endpoint.local_addr();
-        quic = Some(h3::Listener::new(endpoint));
+        quic = Some(h3::Listener::new(endpoint, settings));
     }
     Ok(Sockets { address, tcp, quic })
 }

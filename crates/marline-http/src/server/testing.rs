@@ -4,13 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
+use marline_h3::Config;
 use tokio::sync::{Semaphore, watch};
 
 use super::record::Recorder;
 use super::stop::Stop;
 use super::{Context, ServerLimits, Site};
+use crate::http3::Carrier;
 use crate::runtime::RuntimeHandle;
-use crate::transport::Carrier;
 
 /// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it ends, or
 /// until `stopping` is true and the requests in progress have ended. If its sender is dropped, `stopping`
@@ -30,6 +31,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         slots: Arc::new(Semaphore::new(1)),
         stop: stop.clone(),
         limits: ServerLimits::default(),
+        transport: Arc::default(),
     });
     let recorder = Arc::new(Recorder {
         runtime,
@@ -39,7 +41,14 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         connection: String::new(),
         quic: None,
     });
-    let mut serving = pin!(super::h3::serve(&context, &recorder, connection, || false));
+    let config = Config::default();
+    let mut serving = pin!(super::h3::serve(
+        &context,
+        &recorder,
+        connection,
+        &config,
+        || false
+    ));
     tokio::select! {
         biased;
         _ = stopping.wait_for(|stopping| *stopping) => stop.stop(),

@@ -53,14 +53,12 @@ impl Default for QuicOptions {
     }
 }
 
-/// Opens the UDP socket of a server; `counting` observes its connections in addition to the observers of
-/// `config`.
-pub(crate) fn server_endpoint(
+/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`.
+pub(crate) fn server_config(
     config: &ServerConfig,
-    address: SocketAddr,
     runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
-) -> Result<marline::Endpoint, ServeError> {
+) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
     let mut tls = config
@@ -77,6 +75,16 @@ pub(crate) fn server_endpoint(
         observer(config.qlog.as_ref(), quic.observers.as_ref(), runtime),
         counting,
     );
+    Ok(server)
+}
+
+/// Opens the UDP socket of a server.
+pub(crate) fn server_endpoint(
+    config: &ServerConfig,
+    server: marline::ServerConfig,
+    address: SocketAddr,
+    runtime: &RuntimeHandle,
+) -> Result<marline::Endpoint, ServeError> {
     let settings = config.endpoint.clone();
     endpoint(settings, Some(server), address, runtime).map_err(|cause| ServeError::Listen {
         protocol: "UDP",

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fetch;
+mod http3;
 mod page;
 mod ranges;
 mod setup;

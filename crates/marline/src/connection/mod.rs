@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use marline_proto::{ConnectionError, DatagramError, Dir, StreamId};
+use marline_proto::{ConnectionError, DatagramError, Dir, Priority, StreamId};
 use tokio::sync::broadcast;
 
 pub use self::connecting::Connecting;
@@ -143,6 +143,15 @@ impl Connection {
         }
         state.waiting.accept[dir as usize].register(cx.waker());
         Poll::Pending
+    }
+
+    /// Sets the priority of a stream that this end sends, among those of the connection (RFC 9218), from a task
+    /// that does not have the [`SendStream`]. Without effect once that is dropped.
+    pub fn set_priority(&self, id: StreamId, priority: Priority) {
+        let mut state = self.0.lock();
+        if state.senders.contains_key(&id) {
+            state.proto.set_priority(id, priority);
+        }
     }
 
     /// Sends `datagram` unreliably and out of order, in one packet (RFC 9221).

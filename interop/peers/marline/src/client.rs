@@ -6,7 +6,7 @@ use std::sync::Arc;
 use marline::{
     Cipher, ClientConfig, Connection, ConnectionError, Endpoint, TlsClientConfig, crypto_provider,
 };
-use marline_http::transport;
+use marline_http::transport::qlog_observer;
 use peer_kit::client::{
     ConnectError, EarlyAccepted, GOODBYE, Link, Stack, any_address, any_address_for,
 };
@@ -14,6 +14,7 @@ use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome, multipath};
 use tokio::time::timeout;
 
+use crate::h3_transport;
 use crate::paths::{self, Paths};
 
 /// A reserved version (RFC 9000, section 15), which triggers version negotiation.
@@ -29,7 +30,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
     let only = (args.case == "chacha20").then_some(Cipher::ChaCha20Poly1305);
     let (tls, verifier) = tls::client_config_with(crypto_provider(only), &args.case)?;
     let mut config = ClientConfig::new(TlsClientConfig::new(Arc::new(tls))?);
-    config.observer = crate::qlog_directory()?.map(transport::qlog_observer);
+    config.observer = crate::qlog_directory()?.map(qlog_observer);
     if args.case == "versionnegotiation" {
         config.version = UNKNOWN_VERSION;
     }
@@ -50,8 +51,8 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
 }
 
 impl Stack for Marline<'_> {
-    type Transport = transport::Connection;
-    type Opener = transport::Opener;
+    type Transport = h3_transport::Connection;
+    type Opener = h3_transport::Opener;
 
     async fn connect(&self, early: bool) -> Result<Link<Self::Transport>, ConnectError> {
         let mut connecting = self
@@ -84,12 +85,12 @@ impl Marline<'_> {
         &self,
         connection: Connection,
         early: Option<EarlyAccepted>,
-    ) -> Link<transport::Connection> {
+    ) -> Link<h3_transport::Connection> {
         let endpoint = self.endpoint.clone();
         let server = self.args.server;
         let (keys, paths) = (connection.clone(), connection.clone());
         Link {
-            transport: transport::Connection::new(connection),
+            transport: h3_transport::Connection::new(connection),
             early,
             update_keys: Box::new(move || {
                 let keys = keys.clone();

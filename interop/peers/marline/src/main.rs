@@ -1,6 +1,7 @@
 //! marline as an interop peer.
 
 mod client;
+mod h3_transport;
 mod paths;
 mod server;
 

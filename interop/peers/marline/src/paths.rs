@@ -10,10 +10,12 @@ use marline::{
     Connection, Endpoint, ErrorCode, MultipathConfig, OpenPathError, PathId, PathStatus,
     ServerConfig, TlsServerConfig, TransportConfig,
 };
-use marline_http::transport;
+use marline_http::transport::qlog_observer;
 use peer_kit::multipath::{self, Carried, Multipath, Opening};
 use peer_kit::{Outcome, ServerArgs, tls};
 use tokio::time::sleep;
+
+use crate::h3_transport;
 
 /// An error that may be temporary.
 const NOT_YET: marline::proto::OpenPathError = marline::proto::OpenPathError::NoConnectionIds;
@@ -34,7 +36,7 @@ pub(crate) async fn serve(args: &ServerArgs) -> Outcome {
     let tls = tls::server_config(&args.case, &args.cert, &args.key)?;
     let mut config = ServerConfig::new(TlsServerConfig::new(Arc::new(tls))?);
     config.transport = transport(&args.case, true);
-    config.observer = crate::qlog_directory()?.map(transport::qlog_observer);
+    config.observer = crate::qlog_directory()?.map(qlog_observer);
     let endpoint = Endpoint::server(config, args.listen)?;
     eprintln!("listening on {}", endpoint.local_addr());
     let www: Arc<Path> = args.www.as_path().into();
@@ -47,7 +49,7 @@ pub(crate) async fn serve(args: &ServerArgs) -> Outcome {
             };
             let paths = Paths::new(connection.clone());
             tokio::select! {
-                () = peer_kit::server::serve(transport::Connection::new(connection), www) => {}
+                () = peer_kit::server::serve(h3_transport::Connection::new(connection), www) => {}
                 () = multipath::watch(&paths, &case, true) => {}
             }
         });

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use marline::{ManagedConnectError, PathManager, PathPolicy};
+use marline_h3::{ErrorCode, Side};
 
 use super::bundles::Bundles;
 use super::paths::PathLog;
@@ -12,13 +13,14 @@ use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::http3::{self, Begun, Session};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
 /// How long to wait until CONNECTION_CLOSE has been sent.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
+const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 
 /// Opens QUIC connections. Those of one address family share a socket.
 pub(in crate::client) struct QuicClient {
@@ -102,19 +104,9 @@ impl QuicClient {
                 .await
                 .map_err(|error| explain_managed(origin, remote, error))?,
         };
-        let (mut driver, requests) = h3::client::builder()
-            .max_field_section_size(limits::MAX_HEADER_BYTES.into())
-            .send_grease(false)
-            .build(transport::Connection::new(quic.clone()))
-            .await
-            .map_err(|error| ClientError::WrongProtocol {
-                host: origin.host.clone(),
-                wanted: HttpVersion::Http3.name(),
-                cause: error.into(),
-            })?;
-        // Errors of the connection are returned by its requests.
-        self.runtime
-            .spawn(async move { drop(driver.wait_idle().await) });
+        let http3 = http3::config(limits::MAX_HEADER_BYTES, &quic, &self.config.transport);
+        let Begun { session, driver } = Session::begin(quic.clone(), Side::Client, &http3);
+        self.runtime.spawn(driver.run());
         let paths = match self.config.transport.multipath {
             Some(_) => PathLog::of(&quic, &self.runtime),
             None => PathLog::default(),
@@ -122,7 +114,7 @@ impl QuicClient {
         let opened = Opened {
             local: quic.local_address(),
             sender: Sender::Http3 {
-                requests,
+                session,
                 quic,
                 paths,
             },

@@ -3,34 +3,30 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Buf, Bytes};
-use h3::error::Code;
-use h3::quic::RecvStream;
-use h3::server::RequestStream;
+use bytes::Bytes;
 use http_body::Frame;
+use marline_h3::{ErrorCode, StreamEvent};
 
 use crate::body::BoxError;
+use crate::http3::{Carrier, Receiver};
 
 /// The content of a request; stops the client's stream when it is dropped.
-pub(super) struct RequestBody<S: RecvStream> {
-    stream: RequestStream<S, Bytes>,
-    end: bool,
+pub(super) struct RequestBody<C: Carrier> {
+    receiver: Receiver<C>,
+    /// Whether it has ended, or failed.
+    is_ended: bool,
 }
 
-impl<S: RecvStream> RequestBody<S> {
-    pub(super) fn new(stream: RequestStream<S, Bytes>) -> Self {
-        Self { stream, end: false }
-    }
-
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        let data = ready!(self.stream.poll_recv_data(cx));
-        let data = data.map(|data| data.map(|mut data| data.copy_to_bytes(data.remaining())));
-        self.end = !matches!(data, Ok(Some(_)));
-        Poll::Ready(data.map_err(Into::into).transpose())
+impl<C: Carrier> RequestBody<C> {
+    pub(super) fn new(receiver: Receiver<C>) -> Self {
+        Self {
+            receiver,
+            is_ended: false,
+        }
     }
 }
 
-impl<S: RecvStream> http_body::Body for RequestBody<S> {
+impl<C: Carrier> http_body::Body for RequestBody<C> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -39,23 +35,34 @@ impl<S: RecvStream> http_body::Body for RequestBody<S> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
-        if this.end {
-            return Poll::Ready(None);
+        while !this.is_ended {
+            match ready!(this.receiver.poll_next(cx)) {
+                Ok(Some(StreamEvent::Data(data))) => {
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+                Ok(Some(StreamEvent::Trailers(trailers))) => {
+                    return Poll::Ready(Some(Ok(Frame::trailers(*trailers))));
+                }
+                // No other parts follow a header.
+                Ok(Some(_)) => {}
+                Ok(None) => this.is_ended = true,
+                Err(error) => {
+                    this.is_ended = true;
+                    return Poll::Ready(Some(Err(error.into())));
+                }
+            }
         }
-        this.poll_data(cx)
-            .map(|data| data.map(|data| data.map(Frame::data)))
+        Poll::Ready(None)
     }
 }
 
-impl<S: RecvStream> Drop for RequestBody<S> {
+impl<C: Carrier> Drop for RequestBody<C> {
     fn drop(&mut self) {
         // Most requests have no content, and their end has already arrived.
-        if self.end {
-            return;
-        }
-        let rest = self.poll_data(&mut Context::from_waker(Waker::noop()));
-        if !matches!(rest, Poll::Ready(None)) {
-            self.stream.stop_sending(Code::H3_NO_ERROR);
+        let cx = &mut Context::from_waker(Waker::noop());
+        if !self.is_ended && !matches!(self.receiver.poll_next(cx), Poll::Ready(Ok(None) | Err(_)))
+        {
+            self.receiver.stop(ErrorCode::NO_ERROR);
         }
     }
 }

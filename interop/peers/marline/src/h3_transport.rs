@@ -1,4 +1,4 @@
-//! Streams as h3 needs them.
+//! Implements h3's transport traits for marline, so that the kit's HTTP/3 runs over it.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -8,11 +8,72 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use marline::{ConnectionError, ReadError, WriteError};
 
-use super::frame_limit::FrameLimit;
-use super::handover;
+/// A QUIC connection that h3 drives.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection(marline::Connection);
+
+/// Opens streams of the [`Connection`].
+pub(crate) type Opener = Connection;
+
+impl Connection {
+    /// Wraps `connection` for h3.
+    pub(crate) fn new(connection: marline::Connection) -> Self {
+        Self(connection)
+    }
+}
+
+impl quic::OpenStreams<Bytes> for Connection {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
+
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        let (send, recv) = ready!(self.0.poll_open_bi(cx)).map_err(lost)?;
+        Poll::Ready(Ok(BidiStream::opened(send, recv)))
+    }
+
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+        let send = ready!(self.0.poll_open_uni(cx)).map_err(lost)?;
+        Poll::Ready(Ok(SendStream::new(send)))
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        self.0.close(code.value(), reason);
+    }
+}
+
+impl quic::Connection<Bytes> for Connection {
+    type RecvStream = RecvStream;
+    type OpenStreams = Self;
+
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        let recv = ready!(self.0.poll_accept_uni(cx)).map_err(connection_error)?;
+        Poll::Ready(Ok(RecvStream::new(recv)))
+    }
+
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
+        let (send, recv) = ready!(self.0.poll_accept_bi(cx)).map_err(connection_error)?;
+        Poll::Ready(Ok(BidiStream::accepted(send, recv)))
+    }
+
+    fn opener(&self) -> Self {
+        self.clone()
+    }
+}
 
 /// The sending part of a stream.
-pub struct SendStream {
+pub(crate) struct SendStream {
     stream: marline::SendStream,
     /// The header of a frame and its content; written in this order.
     writing: [Bytes; 2],
@@ -24,7 +85,7 @@ pub struct SendStream {
 }
 
 impl SendStream {
-    pub(super) fn new(stream: marline::SendStream) -> Self {
+    fn new(stream: marline::SendStream) -> Self {
         Self {
             stream,
             writing: [Bytes::new(), Bytes::new()],
@@ -50,14 +111,10 @@ impl quic::SendStream<Bytes> for SendStream {
                 ),
             });
         }
-        if let Some(priority) = handover::priority() {
-            self.stream.set_priority(priority);
-        }
         let mut data = data.into();
         let header = data.chunk().len();
         self.writing[0] = data.copy_to_bytes(header);
-        self.writing[1] =
-            handover::content(data.chunk()).unwrap_or_else(|| data.copy_to_bytes(data.remaining()));
+        self.writing[1] = data.copy_to_bytes(data.remaining());
         Ok(())
     }
 
@@ -99,23 +156,18 @@ impl Drop for SendStream {
 }
 
 /// The receiving part of a stream.
-pub struct RecvStream {
-    stream: marline::RecvStream,
-    limit: FrameLimit,
-}
+pub(crate) struct RecvStream(marline::RecvStream);
 
 impl RecvStream {
-    pub(super) fn new(stream: marline::RecvStream) -> Self {
-        let unidirectional = stream.id().dir() == marline::Dir::Uni;
-        let limit = FrameLimit::new(unidirectional);
-        Self { stream, limit }
+    fn new(stream: marline::RecvStream) -> Self {
+        Self(stream)
     }
 }
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
         // This has no effect on a stream that has ended.
-        let _ = self.stream.stop(Code::H3_REQUEST_CANCELLED.value());
+        let _ = self.0.stop(Code::H3_REQUEST_CANCELLED.value());
     }
 }
 
@@ -126,33 +178,28 @@ impl quic::RecvStream for RecvStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        let chunk = ready!(self.stream.poll_read_chunk(cx, usize::MAX)).map_err(read_error)?;
-        if let Some(Err(error)) = chunk.as_ref().map(|chunk| self.limit.pass(chunk)) {
-            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-            return Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into())));
-        }
-        Poll::Ready(Ok(chunk))
+        self.0.poll_read_chunk(cx, usize::MAX).map_err(read_error)
     }
 
     fn stop_sending(&mut self, error_code: u64) {
         // A stream that has ended need not be stopped.
-        let _ = self.stream.stop(error_code);
+        let _ = self.0.stop(error_code);
     }
 
     fn recv_id(&self) -> StreamId {
-        stream_id(self.stream.id())
+        stream_id(self.0.id())
     }
 }
 
 /// Both parts of a bidirectional stream.
-pub struct BidiStream {
+pub(crate) struct BidiStream {
     send: SendStream,
     recv: RecvStream,
 }
 
 impl BidiStream {
     /// A stream that this end opened.
-    pub(super) fn opened(send: marline::SendStream, recv: marline::RecvStream) -> Self {
+    fn opened(send: marline::SendStream, recv: marline::RecvStream) -> Self {
         Self {
             send: SendStream::new(send),
             recv: RecvStream::new(recv),
@@ -160,7 +207,7 @@ impl BidiStream {
     }
 
     /// A stream that the peer opened.
-    pub(super) fn accepted(send: marline::SendStream, recv: marline::RecvStream) -> Self {
+    fn accepted(send: marline::SendStream, recv: marline::RecvStream) -> Self {
         let mut stream = Self::opened(send, recv);
         stream.send.until_received = true;
         stream
@@ -221,7 +268,7 @@ fn stream_id(id: marline::StreamId) -> StreamId {
     StreamId::try_from(u64::from(id)).expect("stream IDs end at 2^62 - 1 here as there")
 }
 
-pub(super) fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
     match error {
         ConnectionError::PeerApplication { code, .. } => {
             ConnectionErrorIncoming::ApplicationClose { error_code: code }
@@ -231,7 +278,7 @@ pub(super) fn connection_error(error: ConnectionError) -> ConnectionErrorIncomin
     }
 }
 
-pub(super) fn lost(error: ConnectionError) -> StreamErrorIncoming {
+fn lost(error: ConnectionError) -> StreamErrorIncoming {
     StreamErrorIncoming::ConnectionErrorIncoming {
         connection_error: connection_error(error),
     }

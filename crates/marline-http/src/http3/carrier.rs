@@ -1,0 +1,179 @@
+//! The QUIC connection under HTTP/3: marline's, or that of a test that acts as the peer.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
+
+/// A QUIC connection. Clones are the same connection.
+pub trait Carrier: Clone + Send + Sync + 'static {
+    /// The sending direction of a stream.
+    type Send: CarrierSend;
+    /// The receiving direction of a stream.
+    type Recv: CarrierRecv;
+
+    /// The next bidirectional stream of the peer.
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_accept_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<Self>, ConnectionError>>;
+
+    /// The next unidirectional stream of the peer.
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Recv, ConnectionError>>;
+
+    /// Opens a bidirectional stream, as soon as the peer allows one more.
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_open_bi(&self, cx: &mut Context<'_>)
+    -> Poll<Result<BidiStream<Self>, ConnectionError>>;
+
+    /// Opens a unidirectional stream, as soon as the peer allows one more.
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_open_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Send, ConnectionError>>;
+
+    /// Sets the priority of a stream that this end sends, if it still does.
+    fn set_priority(&self, id: StreamId, priority: Priority);
+
+    /// Closes the connection with an application's error code.
+    fn close(&self, code: u64, reason: &[u8]);
+}
+
+/// Both directions of a bidirectional stream.
+#[derive(Debug)]
+pub struct BidiStream<C: Carrier> {
+    /// The sending one.
+    pub send: C::Send,
+    /// The receiving one.
+    pub recv: C::Recv,
+}
+
+/// The sending direction of a stream.
+pub trait CarrierSend: Send + Unpin + 'static {
+    /// The stream.
+    fn id(&self) -> StreamId;
+
+    /// Takes all of `bytes`, as flow control allows.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &mut Bytes,
+    ) -> Poll<Result<(), WriteError>>;
+
+    /// Ends the stream after what was written.
+    fn finish(&mut self);
+
+    /// Abandons the stream.
+    fn reset(&mut self, code: u64);
+
+    /// Ready when the peer has received everything (`None`), or has stopped the stream with a code.
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, ConnectionError>>;
+}
+
+/// The receiving direction of a stream.
+pub trait CarrierRecv: Send + Unpin + 'static {
+    /// The stream.
+    fn id(&self) -> StreamId;
+
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// The stream was reset, or the connection ended.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>>;
+
+    /// Asks the peer to send no more. This has no effect on a stream that has ended.
+    fn stop(&mut self, code: u64);
+}
+
+impl Carrier for marline::Connection {
+    type Send = marline::SendStream;
+    type Recv = marline::RecvStream;
+
+    fn poll_accept_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<Self>, ConnectionError>> {
+        let stream = Self::poll_accept_bi(self, cx);
+        stream.map_ok(|(send, recv)| BidiStream { send, recv })
+    }
+
+    fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Recv, ConnectionError>> {
+        Self::poll_accept_uni(self, cx)
+    }
+
+    fn poll_open_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<Self>, ConnectionError>> {
+        let stream = Self::poll_open_bi(self, cx);
+        stream.map_ok(|(send, recv)| BidiStream { send, recv })
+    }
+
+    fn poll_open_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Send, ConnectionError>> {
+        Self::poll_open_uni(self, cx)
+    }
+
+    fn set_priority(&self, id: StreamId, priority: Priority) {
+        Self::set_priority(self, id, priority);
+    }
+
+    fn close(&self, code: u64, reason: &[u8]) {
+        Self::close(self, code, reason);
+    }
+}
+
+impl CarrierSend for marline::SendStream {
+    fn id(&self) -> StreamId {
+        Self::id(self)
+    }
+
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &mut Bytes,
+    ) -> Poll<Result<(), WriteError>> {
+        self.poll_write_chunk(cx, bytes)
+    }
+
+    fn finish(&mut self) {
+        // Fails if it has ended already.
+        let _ = Self::finish(self);
+    }
+
+    fn reset(&mut self, code: u64) {
+        Self::reset(self, code);
+    }
+
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, ConnectionError>> {
+        Self::poll_stopped(self, cx)
+    }
+}
+
+impl CarrierRecv for marline::RecvStream {
+    fn id(&self) -> StreamId {
+        Self::id(self)
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
+        self.poll_read_chunk(cx, usize::MAX)
+    }
+
+    fn stop(&mut self, code: u64) {
+        // Fails if it has ended already.
+        let _ = Self::stop(self, code);
+    }
+}

@@ -1,0 +1,243 @@
+//! What an HTTP/3 connection needs besides its requests: control and QPACK streams, and accepting streams.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use marline::{ConnectionError, ReadError};
+use marline_h3::{Error, ErrorCode, Event, LocalStream, Side, Transmit};
+
+use super::carrier::{Carrier, CarrierRecv, CarrierSend};
+use super::error::RequestError;
+use super::request::RequestStream;
+use super::session::Session;
+use super::transport_priority;
+
+/// Drives a connection: must be polled as long as it is used.
+pub(crate) struct Driver<C: Carrier> {
+    session: Session<C>,
+    /// This end's unidirectional streams, by number.
+    own: [Option<OwnStream<C>>; LocalStream::ALL.len()],
+    /// What is to be written next, on which stream.
+    writing: Option<Transmit>,
+    /// The peer's unidirectional streams.
+    peers: Vec<C::Recv>,
+}
+
+struct OwnStream<C: Carrier>(C::Send);
+
+/// The connection has ended; its requests have the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended;
+
+impl<C: Carrier> Driver<C> {
+    /// Writes what the connection begins with, as far as that is possible at once.
+    pub(super) fn new(session: Session<C>) -> Self {
+        let mut driver = Self {
+            session,
+            own: [const { None }; LocalStream::ALL.len()],
+            writing: None,
+            peers: Vec::new(),
+        };
+        driver.session.with(|_| ());
+        let _ = driver.poll_send(&mut Context::from_waker(Waker::noop()));
+        driver
+    }
+
+    /// Runs until the connection ends.
+    pub(crate) async fn run(mut self) {
+        // Clients accept no requests.
+        while self.accept().await.is_ok() {}
+    }
+
+    /// Drives the connection until a request arrives. Safe to cancel.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub(crate) async fn accept(&mut self) -> Result<RequestStream<C>, Ended> {
+        poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Result<RequestStream<C>, Ended>> {
+        let result = self.poll_step(cx);
+        match result {
+            Ok(Some(request)) => Poll::Ready(Ok(request)),
+            Ok(None) => Poll::Pending,
+            Err(failure) => {
+                match failure {
+                    Failure::Protocol(error) => self.session.fail(error),
+                    Failure::Lost(error) => self.session.end(error.into()),
+                }
+                Poll::Ready(Err(Ended))
+            }
+        }
+    }
+
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Result<Option<RequestStream<C>>, Failure> {
+        self.session
+            .with(|state| state.driver = Some(cx.waker().clone()));
+        while let Poll::Ready(recv) = self.session.carrier().poll_accept_uni(cx) {
+            self.peers.push(recv?);
+        }
+        self.poll_peers(cx)?;
+        self.poll_send(cx)?;
+        self.poll_stopped(cx)?;
+        let Poll::Ready(accepted) = self.session.carrier().poll_accept_bi(cx) else {
+            return Ok(None);
+        };
+        let stream = accepted?;
+        let id = stream.recv.id();
+        match self.session.side() {
+            Side::Server => self.session.with(|state| state.http3.on_request_stream(id)),
+            // It is an error, which the connection knows.
+            Side::Client => self
+                .session
+                .with(|state| state.http3.on_stream_data(id, Bytes::new(), false))?,
+        }
+        Ok(Some(RequestStream::new(&self.session, stream, false)))
+    }
+
+    /// Reads the peer's unidirectional streams.
+    fn poll_peers(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        let mut index = 0;
+        while index < self.peers.len() {
+            match read_all(&self.session, &mut self.peers[index], cx)? {
+                Reading::Open => index += 1,
+                Reading::Ended => drop(self.peers.swap_remove(index)),
+            }
+            self.on_events();
+        }
+        Ok(())
+    }
+
+    fn on_events(&mut self) {
+        let events: VecDeque<_> = self
+            .session
+            .with(|state| std::iter::from_fn(|| state.http3.poll_event()).collect());
+        for event in events {
+            match event {
+                Event::Readable(id) => {
+                    let reader = self.session.with(|state| state.readers.remove(&id));
+                    reader.into_iter().for_each(Waker::wake);
+                }
+                Event::Priority { stream, priority } => {
+                    let priority = transport_priority(priority);
+                    self.session.carrier().set_priority(stream, priority);
+                }
+                Event::UnknownStream(id) => {
+                    let position = self.peers.iter().position(|peer| peer.id() == id);
+                    if let Some(index) = position {
+                        let mut peer = self.peers.swap_remove(index);
+                        peer.stop(ErrorCode::STREAM_CREATION_ERROR.value());
+                        self.session.with(|state| state.http3.forget(id));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes on this end's unidirectional streams; pending until all is written.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        loop {
+            let next = self.writing.take();
+            let next = next.or_else(|| self.session.with(|state| state.transmits.pop_front()));
+            let Some(transmit) = next else {
+                return Ok(());
+            };
+            let Transmit { stream, bytes } = self.writing.insert(transmit);
+            let own = &mut self.own[*stream as usize];
+            let own = match own {
+                Some(own) => own,
+                None => match self.session.carrier().poll_open_uni(cx) {
+                    Poll::Pending => return Ok(()),
+                    Poll::Ready(opened) => own.insert(OwnStream(opened?)),
+                },
+            };
+            match own.0.poll_write(cx, bytes) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(())) => self.writing = None,
+                // The peer stopped the stream, which is noticed there, or the connection ended.
+                Poll::Ready(Err(_)) => {
+                    self.writing = None;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Checks that the peer has stopped none of this end's streams.
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        for own in self.own.iter_mut().flatten() {
+            if let Poll::Ready(stopped) = own.0.poll_stopped(cx)
+                && stopped?.is_some()
+            {
+                let id = own.0.id();
+                self.session.with(|state| state.http3.on_stop_sending(id))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<C: Carrier> Drop for Driver<C> {
+    fn drop(&mut self) {
+        // Without the driver, requests would wait forever.
+        self.session.end(RequestError::Closed);
+    }
+}
+
+/// Why a driver ends.
+enum Failure {
+    /// The peer violated the protocol.
+    Protocol(Error),
+    /// The connection was lost or closed.
+    Lost(ConnectionError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Protocol(error)
+    }
+}
+
+impl From<ConnectionError> for Failure {
+    fn from(error: ConnectionError) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Whether a stream of the peer goes on.
+enum Reading {
+    Open,
+    Ended,
+}
+
+/// Gives all bytes of a stream that have arrived to the connection.
+fn read_all<C: Carrier>(
+    session: &Session<C>,
+    recv: &mut C::Recv,
+    cx: &mut Context<'_>,
+) -> Result<Reading, Failure> {
+    let id = recv.id();
+    loop {
+        let Poll::Ready(read) = recv.poll_read(cx) else {
+            return Ok(Reading::Open);
+        };
+        let bytes = match read {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                session.with(|state| state.http3.on_stream_data(id, Bytes::new(), true))?;
+                return Ok(Reading::Ended);
+            }
+            Err(ReadError::Reset(code)) => {
+                session.with(|state| state.http3.on_reset(id, code))?;
+                return Ok(Reading::Ended);
+            }
+            // The connection has ended, which the driver notices there.
+            Err(_) => return Ok(Reading::Ended),
+        };
+        session.with(|state| state.http3.on_stream_data(id, bytes, false))?;
+    }
+}

@@ -1,0 +1,53 @@
+//! Why a request over HTTP/3 failed.
+
+use marline::{ConnectionError, ReadError, WriteError};
+use marline_h3::{Error, ErrorCode, SendError, StreamError};
+
+/// Why a message was not sent or received.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// The peer's message cannot be used, or the server rejected the request.
+    #[error(transparent)]
+    Message(#[from] StreamError),
+    /// The peer abandoned the stream, or does not read it.
+    #[error("the peer abandoned the stream with {0}")]
+    Abandoned(ErrorCode),
+    /// The peer accepts no such message.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The peer violated HTTP/3.
+    #[error("the peer violated HTTP/3: {0}")]
+    Protocol(#[from] Error),
+    /// The connection ended.
+    #[error("the connection was lost: {0}")]
+    Lost(#[from] ConnectionError),
+    /// The stream was ended by this side before.
+    #[error("the stream is closed")]
+    Closed,
+}
+
+impl RequestError {
+    pub(super) fn abandoned(code: u64) -> Self {
+        Self::Abandoned(ErrorCode::new(code))
+    }
+}
+
+impl From<WriteError> for RequestError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Stopped(code) => Self::abandoned(code),
+            WriteError::ConnectionLost(error) => Self::Lost(error),
+            _ => Self::Closed,
+        }
+    }
+}
+
+impl From<ReadError> for RequestError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Reset(code) => Self::abandoned(code),
+            ReadError::ConnectionLost(error) => Self::Lost(error),
+            ReadError::Closed => Self::Closed,
+        }
+    }
+}

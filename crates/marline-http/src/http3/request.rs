@@ -1,0 +1,251 @@
+//! Request streams: a message in each direction.
+
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use marline::{ReadError, StreamId};
+use marline_h3::{ErrorCode, StreamError, StreamEvent, frame};
+
+use super::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
+use super::error::RequestError;
+use super::session::{Session, Step};
+use super::transport_priority;
+
+/// A request and its response.
+pub(crate) struct RequestStream<C: Carrier> {
+    pub(crate) sender: Sender<C>,
+    pub(crate) receiver: Receiver<C>,
+}
+
+/// Keeps the state of a stream until both halves are dropped.
+struct Registration<C: Carrier> {
+    session: Session<C>,
+    id: StreamId,
+    /// What is wrong with the message of the peer.
+    failure: OnceLock<StreamError>,
+}
+
+impl<C: Carrier> Drop for Registration<C> {
+    fn drop(&mut self) {
+        self.session.with(|state| {
+            state.http3.forget(self.id);
+            state.readers.remove(&self.id);
+        });
+    }
+}
+
+impl<C: Carrier> RequestStream<C> {
+    /// A stream of this end, or of the peer.
+    pub(super) fn new(session: &Session<C>, stream: BidiStream<C>, is_own: bool) -> Self {
+        let registration = Arc::new(Registration {
+            session: session.clone(),
+            id: stream.send.id(),
+            failure: OnceLock::new(),
+        });
+        Self {
+            sender: Sender {
+                registration: Arc::clone(&registration),
+                stream: stream.send,
+                is_ended: false,
+                until_received: !is_own,
+            },
+            receiver: Receiver {
+                registration,
+                stream: stream.recv,
+                is_ended: false,
+            },
+        }
+    }
+}
+
+/// Sends a message. Dropped before its end, it resets the stream.
+pub(crate) struct Sender<C: Carrier> {
+    registration: Arc<Registration<C>>,
+    stream: C::Send,
+    /// Whether nothing more will be written.
+    is_ended: bool,
+    /// Whether finishing waits until the peer has received everything. It does for responses, as their
+    /// connection may be closed next; not for requests, whose response follows anyway.
+    until_received: bool,
+}
+
+impl<C: Carrier> Sender<C> {
+    /// The stream.
+    pub(crate) fn id(&self) -> StreamId {
+        self.stream.id()
+    }
+
+    /// Sets the priority of the response.
+    pub(crate) fn set_priority(&self, priority: marline_h3::Priority) {
+        let carrier = self.registration.session.carrier();
+        carrier.set_priority(self.id(), transport_priority(priority));
+    }
+
+    /// Sends the header of a response. If the request was found to be malformed, the stream is reset instead.
+    ///
+    /// # Errors
+    /// The request was malformed, the client does not read the response, or the connection has ended.
+    pub(crate) async fn send_response(
+        &mut self,
+        response: &Response<()>,
+    ) -> Result<(), RequestError> {
+        if let Some(&failure) = self.registration.failure.get() {
+            self.reset(failure.code());
+            return Err(failure.into());
+        }
+        let id = self.id();
+        let session = &self.registration.session;
+        let header = session.with(|state| state.http3.encode_response(id, response))?;
+        self.write(header).await
+    }
+
+    /// Sends `content` as one DATA frame, without copying it.
+    ///
+    /// # Errors
+    /// The peer does not read it, or the connection has ended.
+    pub(crate) async fn send_data(&mut self, content: Bytes) -> Result<(), RequestError> {
+        self.write(frame::data_header(content.len() as u64)).await?;
+        self.write(content).await
+    }
+
+    /// Sends trailers.
+    ///
+    /// # Errors
+    /// The peer does not accept or read them, or the connection has ended.
+    pub(crate) async fn send_trailers(&mut self, trailers: &HeaderMap) -> Result<(), RequestError> {
+        let id = self.id();
+        let section = self
+            .registration
+            .session
+            .with(|state| state.http3.encode_trailers(id, trailers))?;
+        self.write(section).await
+    }
+
+    pub(super) async fn write(&mut self, mut bytes: Bytes) -> Result<(), RequestError> {
+        let written = poll_fn(|cx| self.stream.poll_write(cx, &mut bytes)).await;
+        written.map_err(|error| self.registration.session.explain(error.into()))
+    }
+
+    /// Ends the message. For a response, waits until the client has received everything.
+    ///
+    /// # Errors
+    /// The client has stopped the stream, or the connection has ended.
+    pub(crate) async fn finish(&mut self) -> Result<(), RequestError> {
+        if !self.is_ended {
+            self.stream.finish();
+            self.is_ended = true;
+        }
+        if !self.until_received {
+            return Ok(());
+        }
+        match poll_fn(|cx| self.stream.poll_stopped(cx)).await {
+            Ok(None) => Ok(()),
+            Ok(Some(code)) => Err(RequestError::abandoned(code)),
+            Err(error) => Err(self.registration.session.explain(error.into())),
+        }
+    }
+
+    /// Abandons the message.
+    pub(crate) fn reset(&mut self, code: ErrorCode) {
+        self.is_ended = true;
+        self.stream.reset(code.value());
+    }
+}
+
+impl<C: Carrier> Drop for Sender<C> {
+    fn drop(&mut self) {
+        // The default of QUIC streams is the code 0, which HTTP/3 does not define.
+        if !self.is_ended {
+            self.stream.reset(ErrorCode::REQUEST_CANCELLED.value());
+        }
+    }
+}
+
+/// Receives a message. Dropped before its end, it stops the stream.
+pub(crate) struct Receiver<C: Carrier> {
+    registration: Arc<Registration<C>>,
+    stream: C::Recv,
+    /// Whether nothing more follows: the message is complete, or has failed.
+    is_ended: bool,
+}
+
+impl<C: Carrier> Receiver<C> {
+    /// The next part of the message; `None` when it is complete.
+    ///
+    /// # Errors
+    /// The message is malformed, was abandoned, or the connection has ended.
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<StreamEvent>, RequestError>> {
+        let id = self.stream.id();
+        while !self.is_ended {
+            let session = &self.registration.session;
+            match session.with(|state| state.next_step(id, cx)) {
+                Step::Event(StreamEvent::Finished) => self.is_ended = true,
+                Step::Event(StreamEvent::Reset(code)) => {
+                    self.is_ended = true;
+                    return Poll::Ready(Err(RequestError::abandoned(code)));
+                }
+                Step::Event(StreamEvent::Failed(error)) => {
+                    // It fails once.
+                    let _ = self.registration.failure.set(error);
+                    self.stop(error.code());
+                    return Poll::Ready(Err(error.into()));
+                }
+                Step::Event(event) => return Poll::Ready(Ok(Some(event))),
+                Step::Read => ready!(self.poll_read(cx))?,
+                Step::Wait => return Poll::Pending,
+                Step::Over(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// The next part of the message; `None` when it is complete.
+    ///
+    /// # Errors
+    /// As [`poll_next`](Self::poll_next).
+    pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>, RequestError> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Moves bytes of the stream to the connection.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), RequestError>> {
+        let id = self.stream.id();
+        let read = ready!(self.stream.poll_read(cx));
+        let session = &self.registration.session;
+        let received = match read {
+            Ok(Some(bytes)) => session.with(|state| state.http3.on_stream_data(id, bytes, false)),
+            Ok(None) => session.with(|state| state.http3.on_stream_data(id, Bytes::new(), true)),
+            Err(ReadError::Reset(code)) => session.with(|state| state.http3.on_reset(id, code)),
+            Err(error) => return Poll::Ready(Err(session.explain(error.into()))),
+        };
+        if let Err(error) = received {
+            session.fail(error);
+            return Poll::Ready(Err(error.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads no more, and asks the peer to send no more.
+    pub(crate) fn stop(&mut self, code: ErrorCode) {
+        self.is_ended = true;
+        self.stream.stop(code.value());
+        let id = self.stream.id();
+        self.registration
+            .session
+            .with(|state| state.http3.stop_receiving(id));
+    }
+}
+
+impl<C: Carrier> Drop for Receiver<C> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.stop(ErrorCode::REQUEST_CANCELLED);
+        }
+    }
+}

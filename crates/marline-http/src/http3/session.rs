@@ -1,0 +1,223 @@
+//! An HTTP/3 connection as its requests and its driver share it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use http::Request;
+use marline_h3::{Config, Error, ErrorCode, SendError, Side, StreamEvent, StreamId, Transmit};
+
+use super::carrier::Carrier;
+use super::driver::Driver;
+use super::error::RequestError;
+use super::request::RequestStream;
+
+/// An HTTP/3 connection. Clones are the same connection, which is closed when the last one and the last request are
+/// dropped.
+pub(crate) struct Session<C: Carrier> {
+    shared: Arc<Shared<C>>,
+    /// Absent at the driver, which alone keeps no connection open.
+    user: Option<Arc<User<C>>>,
+}
+
+/// Closes the connection when nobody uses it.
+struct User<C: Carrier>(Arc<Shared<C>>);
+
+impl<C: Carrier> Drop for User<C> {
+    fn drop(&mut self) {
+        self.0.carrier.close(ErrorCode::NO_ERROR.value(), b"");
+    }
+}
+
+/// A connection that begins: its session, and the driver, which must be polled.
+pub(crate) struct Begun<C: Carrier> {
+    pub(crate) session: Session<C>,
+    pub(crate) driver: Driver<C>,
+}
+
+struct Shared<C> {
+    carrier: C,
+    side: Side,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) http3: marline_h3::Connection,
+    /// Bytes for this end's unidirectional streams.
+    pub(super) transmits: VecDeque<Transmit>,
+    /// Tasks that read requests.
+    pub(super) readers: BTreeMap<StreamId, Waker>,
+    /// The task that drives the connection.
+    pub(super) driver: Option<Waker>,
+    /// What the peer did wrong.
+    error: Option<Error>,
+    /// Why the connection has ended, once the driver knows it.
+    ended: Option<RequestError>,
+}
+
+/// What the reader of a request does next.
+pub(super) enum Step {
+    /// Reports this.
+    Event(StreamEvent),
+    /// Reads from the stream.
+    Read,
+    /// Waits to be woken, without reading.
+    Wait,
+    /// Gives up.
+    Over(RequestError),
+}
+
+impl<C: Carrier> Clone for Session<C> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            user: self.user.clone(),
+        }
+    }
+}
+
+impl State {
+    /// What the reader of a request does next; it is woken when that changes other than by bytes on the stream.
+    pub(super) fn next_step(&mut self, id: StreamId, cx: &Context<'_>) -> Step {
+        if let Some(event) = self.http3.poll_stream(id) {
+            return Step::Event(event);
+        }
+        if let Some(error) = self.error {
+            return Step::Over(error.into());
+        }
+        // What arrived before the end can still be read, unless it waits for what will not arrive.
+        match (self.http3.is_blocked(id), &self.ended) {
+            (true, Some(error)) => return Step::Over(error.clone()),
+            (true, None) | (false, _) => {
+                self.readers.insert(id, cx.waker().clone());
+            }
+        }
+        match self.http3.is_blocked(id) {
+            true => Step::Wait,
+            false => Step::Read,
+        }
+    }
+
+    /// Collects what there is to send on this end's own streams.
+    fn collect(&mut self) -> Option<Waker> {
+        while let Some(transmit) = self.http3.poll_transmit() {
+            self.transmits.push_back(transmit);
+        }
+        match self.transmits.is_empty() {
+            true => None,
+            false => self.driver.take(),
+        }
+    }
+}
+
+impl<C: Carrier> Session<C> {
+    /// Begins HTTP/3 on a connection.
+    pub(crate) fn begin(carrier: C, side: Side, config: &Config) -> Begun<C> {
+        let shared = Arc::new(Shared {
+            carrier,
+            side,
+            state: Mutex::new(State {
+                http3: marline_h3::Connection::new(side, config),
+                transmits: VecDeque::new(),
+                readers: BTreeMap::new(),
+                driver: None,
+                error: None,
+                ended: None,
+            }),
+        });
+        Begun {
+            session: Self {
+                shared: Arc::clone(&shared),
+                user: Some(Arc::new(User(Arc::clone(&shared)))),
+            },
+            driver: Driver::new(Self { shared, user: None }),
+        }
+    }
+
+    pub(super) fn carrier(&self) -> &C {
+        &self.shared.carrier
+    }
+
+    pub(super) fn side(&self) -> Side {
+        self.shared.side
+    }
+
+    /// Runs `call` on the state, then wakes the driver if there is something to send.
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = call(&mut state);
+        let driver = state.collect();
+        drop(state);
+        driver.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The peer violated the protocol: closes the connection.
+    pub(super) fn fail(&self, error: Error) {
+        self.lock().error.get_or_insert(error);
+        self.close(error.code(), &error.reason().to_string());
+        self.end(error.into());
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(&self, code: ErrorCode, reason: &str) {
+        self.shared.carrier.close(code.value(), reason.as_bytes());
+    }
+
+    /// The connection has ended, or is driven no more: wakes all tasks.
+    pub(super) fn end(&self, error: RequestError) {
+        let mut state = self.lock();
+        state.ended.get_or_insert(error);
+        let readers = std::mem::take(&mut state.readers);
+        let driver = state.driver.take();
+        drop(state);
+        readers.into_values().chain(driver).for_each(Waker::wake);
+    }
+
+    /// What explains `error` better: what the peer did wrong, if that ended the connection.
+    pub(super) fn explain(&self, error: RequestError) -> RequestError {
+        match (&error, self.lock().error) {
+            (RequestError::Lost(_), Some(cause)) => cause.into(),
+            _ => error,
+        }
+    }
+
+    /// Whether no more requests can be sent: the server is going away, or violated the protocol.
+    pub(crate) fn is_ending(&self) -> bool {
+        let state = self.lock();
+        state.http3.is_peer_going_away() || state.error.is_some()
+    }
+
+    /// Accepts no more requests from now on.
+    pub(crate) fn go_away(&self) {
+        self.with(|state| state.http3.go_away());
+    }
+
+    /// Sends the header of a request.
+    ///
+    /// # Errors
+    /// The connection has ended or is about to, or the server accepts no such request.
+    pub(crate) async fn send_request(
+        &self,
+        request: &Request<()>,
+    ) -> Result<RequestStream<C>, RequestError> {
+        if self.is_ending() {
+            return Err(SendError::GoingAway.into());
+        }
+        let opened = poll_fn(|cx| self.carrier().poll_open_bi(cx)).await;
+        let opened = opened.map_err(|error| self.explain(error.into()))?;
+        let mut stream = RequestStream::new(self, opened, true);
+        let id = stream.sender.id();
+        let header = self.with(|state| state.http3.encode_request(id, request))?;
+        stream.sender.write(header).await?;
+        Ok(stream)
+    }
+}

@@ -1,0 +1,79 @@
+//! The client, with a server that writes HTTP/3 by hand.
+
+use std::sync::Arc;
+
+use marline_h3::frame::FrameType;
+use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
+
+use super::peer::{answer_with, data, frame, headers};
+use crate::setup::{client, run};
+
+const OK: &[(&str, &str)] = &[(":status", "200")];
+
+/// The report of an object whose response is `answer`, made of these frames.
+fn fetch(answer: &[Vec<u8>]) -> ObjectReport {
+    let answer = answer.concat();
+    run(async move |network| {
+        let address = answer_with(&network.servers[0], vec![answer.clone()]);
+        let client = client(&network.client, [("example.test", address)]);
+        let target = Target {
+            url: "https://example.test/".to_owned(),
+            destination: Destination::Nowhere,
+            size: None,
+        };
+        let progress = Arc::default();
+        let fetched = client.fetch(vec![target], FetchOptions::default(), &progress);
+        fetched.await.objects.remove(0)
+    })
+}
+
+fn assert_failed(object: &ObjectReport, because: &str) {
+    let error = object.error.as_deref().unwrap_or_default();
+    assert!(error.contains(because), "{object:?}");
+}
+
+#[test]
+fn content_after_an_empty_data_frame_arrives() {
+    let object = fetch(&[headers(OK), data(b"hello"), data(b""), data(b"world")]);
+    assert_eq!((object.bytes, object.error), (10, None));
+}
+
+#[test]
+fn interim_responses_are_passed_over() {
+    let interim = headers(&[(":status", "103"), ("link", "</style.css>")]);
+    let object = fetch(&[interim, headers(OK), data(b"hello")]);
+    assert_eq!(object.error, None);
+    assert_eq!((object.status, object.bytes), (Some(200), 5));
+}
+
+#[test]
+fn content_of_another_length_than_announced_is_an_error() {
+    let announced = headers(&[(":status", "200"), ("content-length", "10")]);
+    let object = fetch(&[announced.clone(), data(b"hello")]);
+    assert_failed(&object, "less content than the content length");
+    let object = fetch(&[announced, data(b"hello"), data(b"world!")]);
+    assert_failed(&object, "more content than the content length");
+}
+
+#[test]
+fn malformed_responses_are_errors() {
+    let object = fetch(&[headers(&[("content-type", "text/plain")])]);
+    assert_failed(&object, "a response without :status");
+    let object = fetch(&[headers(&[(":status", "200"), ("Upper", "case")])]);
+    assert_failed(&object, "an invalid field name");
+}
+
+#[test]
+fn a_server_that_violates_http_3_is_named() {
+    let object = fetch(&[data(b"hello")]);
+    assert_failed(&object, "DATA before a header section");
+    let object = fetch(&[headers(OK), frame(FrameType::PUSH_PROMISE, &[0])]);
+    assert_failed(&object, "a push, and none was allowed");
+}
+
+#[test]
+fn unknown_frames_are_ignored() {
+    let unknown = frame(FrameType(0x21), &[7; 1000]);
+    let object = fetch(&[unknown.clone(), headers(OK), unknown, data(b"hello")]);
+    assert_eq!((object.bytes, object.error), (5, None));
+}

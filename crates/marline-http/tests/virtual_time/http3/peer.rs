@@ -1,0 +1,160 @@
+//! Peers that write HTTP/3 by hand over marline's streams.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use marline::{Connection, ConnectionError, Endpoint, EndpointConfig, Runtime, tls};
+use marline_h3::frame::FrameType;
+use marline_h3::qpack::{Encoder, EncoderLimits, FieldRef};
+use marline_h3::{Config, ErrorCode, Side, StreamEvent, StreamId};
+use marline_http::client::Client;
+use marline_sim::Host;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+
+use crate::setup::PORT;
+
+/// The beginning of a control stream: its type, and empty SETTINGS.
+pub(crate) const CONTROL: &[u8] = &[0x00, 0x04, 0x00];
+
+/// A frame; payloads are shorter than 2^14 bytes.
+pub(crate) fn frame(kind: FrameType, payload: &[u8]) -> Vec<u8> {
+    let kind = u32::try_from(kind.0).unwrap() | 0x8000_0000;
+    let length = u16::try_from(payload.len()).unwrap() | 0x4000;
+    [&kind.to_be_bytes()[..], &length.to_be_bytes(), payload].concat()
+}
+
+/// A HEADERS frame with these fields.
+pub(crate) fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut encoder = Encoder::new(EncoderLimits {
+        table_capacity: 0,
+        blocked_streams: 0,
+    });
+    let mut section = Vec::new();
+    let lines = fields.iter().map(|(name, value)| FieldRef {
+        name: name.as_bytes(),
+        value: value.as_bytes(),
+        is_sensitive: false,
+    });
+    encoder.encode(0, lines, &mut section);
+    frame(FrameType::HEADERS, &section)
+}
+
+/// A HEADERS frame of a request for `path`, with more fields.
+pub(crate) fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+    let target = [
+        (":method", method),
+        (":scheme", "https"),
+        (":authority", "example.test"),
+        (":path", path),
+    ];
+    headers(&[&target, fields].concat())
+}
+
+/// A DATA frame.
+pub(crate) fn data(content: &[u8]) -> Vec<u8> {
+    frame(FrameType::DATA, content)
+}
+
+/// A connection of `client`, on which nothing was sent.
+pub(crate) async fn connect(
+    client: &Client,
+    address: SocketAddr,
+) -> Result<Connection, ConnectionError> {
+    let endpoint = client.endpoint(address).unwrap();
+    let config = client.quic_config().unwrap();
+    let connecting = endpoint.connect_with(config, address, "example.test");
+    connecting.unwrap().await
+}
+
+/// What came back on a request stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Response {
+        status: u16,
+        content: Vec<u8>,
+    },
+    /// The stream was reset.
+    Reset(ErrorCode),
+}
+
+/// The response with this status and content.
+pub(crate) fn response(status: u16, content: &[u8]) -> Answer {
+    let content = content.to_vec();
+    Answer::Response { status, content }
+}
+
+/// Sends `bytes` as a request stream, and waits for what comes back.
+pub(crate) async fn exchange(connection: &Connection, bytes: &[u8]) -> Answer {
+    let (mut send, mut recv) = connection.open_bi().await.unwrap();
+    send.write_all(bytes).await.unwrap();
+    send.finish().unwrap();
+    read_answer(&mut recv).await
+}
+
+/// Reads what comes back on a request stream.
+pub(crate) async fn read_answer(recv: &mut marline::RecvStream) -> Answer {
+    let id = StreamId::new(Side::Client, marline::Dir::Bi, 0);
+    let mut http3 = marline_h3::Connection::new(Side::Client, &Config::default());
+    let sent = Request::get("https://example.test/").body(()).unwrap();
+    http3.encode_request(id, &sent).unwrap();
+    let mut status = 0;
+    let mut content = Vec::new();
+    loop {
+        let chunk = match recv.read_chunk(usize::MAX).await {
+            Err(marline::ReadError::Reset(code)) => return Answer::Reset(ErrorCode::new(code)),
+            chunk => chunk.unwrap(),
+        };
+        let is_end = chunk.is_none();
+        http3
+            .on_stream_data(id, chunk.unwrap_or_default(), is_end)
+            .unwrap();
+        while let Some(event) = http3.poll_stream(id) {
+            match event {
+                StreamEvent::Response(response) => status = response.status().as_u16(),
+                StreamEvent::Data(data) => content.extend_from_slice(&data),
+                StreamEvent::Finished => return Answer::Response { status, content },
+                event => panic!("{event:?}"),
+            }
+        }
+    }
+}
+
+/// The code and the reason with which the peer closes the connection.
+pub(crate) async fn closed_with(connection: &Connection) -> ErrorCode {
+    match connection.closed().await {
+        ConnectionError::PeerApplication { code, reason } => {
+            assert!(!reason.is_empty(), "a reason says what is wrong");
+            ErrorCode::new(code)
+        }
+        error => panic!("{error:?}"),
+    }
+}
+
+/// Listens on `host`, and answers each request with the next of `answers`, in the order of requests.
+pub(crate) fn answer_with(host: &Host, answers: Vec<Vec<u8>>) -> SocketAddr {
+    let runtime: Arc<dyn Runtime> = Arc::new(host.clone());
+    let identity = rcgen::generate_simple_self_signed(vec!["example.test".into()]).unwrap();
+    let chain = vec![identity.cert.into()];
+    let key = PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der()).into();
+    let config = tls::server_config(chain, key, &[b"h3"]).unwrap();
+    let socket = runtime.bind(([0, 0, 0, 0], PORT).into()).unwrap();
+    let settings = EndpointConfig::from_seed([7; 32]);
+    let endpoint = Endpoint::new(settings, Some(config), socket, runtime).unwrap();
+    host.run(async move {
+        let mut answers = answers.into_iter();
+        let connection = endpoint.accept().await.unwrap().await.unwrap();
+        let mut control = connection.open_uni().await.unwrap();
+        control.write_all(CONTROL).await.unwrap();
+        while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+            recv.read_to_end(10_000).await.unwrap();
+            let Some(answer) = answers.next() else { break };
+            // The client may have had enough.
+            let _ = send.write_chunk(Bytes::from(answer)).await;
+            let _ = send.finish();
+        }
+        connection.closed().await;
+    });
+    host.at(PORT)
+}

@@ -1,0 +1,321 @@
+//! The server, with a client that writes HTTP/3 by hand.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use marline::{Connection, ConnectionError};
+use marline_h3::ErrorCode;
+use marline_h3::frame::FrameType;
+use marline_http::Body;
+use marline_http::server::{Handle, Site};
+use marline_sim::Host;
+use tower::util::BoxCloneSyncService;
+
+use super::peer::{
+    Answer, CONTROL, closed_with, connect, data, exchange, frame, headers, read_answer, request,
+    response,
+};
+use crate::setup::{Serving, client, object, run, serve, serve_site};
+
+/// What a test has: a connection on which nothing was sent, to a server that answers with what it was sent.
+struct Peer {
+    connection: Connection,
+    host: Host,
+}
+
+fn with_echo<T>(test: impl AsyncFn(&Peer) -> T) -> T {
+    run(async |network| {
+        let Serving { address, .. } = serve_site(&network.servers[0], echo()).await;
+        let client = client(&network.client, []);
+        let peer = Peer {
+            connection: connect(&client, address).await.unwrap(),
+            host: network.client.clone(),
+        };
+        test(&peer).await
+    })
+}
+
+/// Answers with the content of the request, or with 400 if that is not complete.
+fn echo() -> Site {
+    BoxCloneSyncService::new(tower::service_fn(async |request: Request<Body>| {
+        let mut response = Response::new(Body::empty());
+        match request.into_body().collect().await {
+            Ok(content) => *response.body_mut() = Body::full(content.to_bytes()),
+            Err(_) => *response.status_mut() = http::StatusCode::BAD_REQUEST,
+        }
+        Ok::<_, Infallible>(response)
+    }))
+}
+
+/// Sends `bytes` on a unidirectional stream.
+async fn send_uni(connection: &Connection, bytes: &[u8]) -> marline::SendStream {
+    let mut stream = connection.open_uni().await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+#[test]
+fn content_after_an_empty_data_frame_arrives() {
+    let post = request("POST", "/", &[]);
+    let bytes = [post, data(b"hello"), data(b""), data(b"world")].concat();
+    let answer = with_echo(async |peer| exchange(&peer.connection, &bytes).await);
+    assert_eq!(answer, response(200, b"helloworld"));
+}
+
+#[test]
+fn content_in_single_bytes_arrives() {
+    let bytes = [request("POST", "/", &[]), data(b"hello"), data(b"world")].concat();
+    let answer = with_echo(async |peer| {
+        let (mut send, mut recv) = peer.connection.open_bi().await.unwrap();
+        for byte in bytes.chunks(1) {
+            send.write_all(byte).await.unwrap();
+            peer.host.sleep(Duration::from_millis(1)).await;
+        }
+        send.finish().unwrap();
+        read_answer(&mut recv).await
+    });
+    assert_eq!(answer, response(200, b"helloworld"));
+}
+
+/// RFC 9114, section 4.1.2.
+#[test]
+fn malformed_requests_are_reset_and_others_go_on() {
+    let get = |fields| request("GET", "/", fields);
+    let malformed = [
+        get(&[(":path", "/")]),
+        get(&[(":status", "200")]),
+        get(&[("host", "other.test")]),
+        get(&[("connection", "close")]),
+        get(&[("te", "gzip")]),
+        get(&[("Accept", "*/*")]),
+        get(&[("a", "b\r\nc: d")]),
+        get(&[("content-length", "1"), ("content-length", "2")]),
+        headers(&[(":method", "GET"), (":scheme", "https"), (":path", "/")]),
+        [
+            request("POST", "/", &[("content-length", "4")]),
+            data(b"hello"),
+        ]
+        .concat(),
+        [
+            request("POST", "/", &[("content-length", "6")]),
+            data(b"hello"),
+        ]
+        .concat(),
+    ];
+    with_echo(async |peer| {
+        for bytes in &malformed {
+            let answer = exchange(&peer.connection, bytes).await;
+            assert_eq!(
+                answer,
+                Answer::Reset(ErrorCode::MESSAGE_ERROR),
+                "{bytes:x?}"
+            );
+        }
+        let answer = exchange(&peer.connection, &request("GET", "/", &[])).await;
+        assert_eq!(answer, response(200, b""));
+    });
+}
+
+/// RFC 9114, section 4.1.
+#[test]
+fn an_incomplete_request_is_reset() {
+    let answer = with_echo(async |peer| exchange(&peer.connection, &[]).await);
+    assert_eq!(answer, Answer::Reset(ErrorCode::REQUEST_INCOMPLETE));
+}
+
+/// RFC 9114, section 4.2.2.
+#[test]
+fn a_header_above_the_limit_is_answered_with_431() {
+    let long = "x".repeat(10_000);
+    let fields: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, &long[..])).into();
+    let section = {
+        let whole = fields
+            .iter()
+            .flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()].concat());
+        whole.collect::<Vec<_>>()
+    };
+    // As much as is announced never arrives: the answer does not wait for it.
+    let unfinished = [&[0x01, 0xbf, 0xff, 0xff, 0xff][..], &section].concat();
+    with_echo(async |peer| {
+        let (mut send, mut recv) = peer.connection.open_bi().await.unwrap();
+        send.write_all(&unfinished).await.unwrap();
+        assert_eq!(read_answer(&mut recv).await, response(431, b""));
+        let stopped = send.stopped().await.unwrap();
+        assert_eq!(stopped, Some(ErrorCode::NO_ERROR.value()));
+        let answer = exchange(&peer.connection, &request("GET", "/", &[])).await;
+        assert_eq!(answer, response(200, b""), "others go on");
+    });
+}
+
+/// The header is small when it is compressed.
+#[test]
+fn a_header_that_becomes_too_large_is_answered_with_431() {
+    let fields = [("accept", "*/*"); 1000];
+    let bytes = request("GET", "/", &fields);
+    assert!(bytes.len() < 2000);
+    let answer = with_echo(async |peer| exchange(&peer.connection, &bytes).await);
+    assert_eq!(answer, response(431, b""));
+}
+
+/// A frame of an unknown type is skipped, however long it is; the time for a header is limited.
+#[test]
+fn a_header_that_does_not_come_is_not_awaited_for_ever() {
+    with_echo(async |peer| {
+        let (mut send, mut recv) = peer.connection.open_bi().await.unwrap();
+        let unknown = [&[0x21][..], &[0xff; 8]].concat();
+        send.write_all(&unknown).await.unwrap();
+        let answer = read_answer(&mut recv).await;
+        assert_eq!(answer, Answer::Reset(ErrorCode::REQUEST_CANCELLED));
+    });
+}
+
+/// RFC 9114, sections 6.2.1, 7.2 and 8.
+#[test]
+fn violations_close_the_connection_with_their_code() {
+    let control = |frames: &[u8]| [CONTROL, frames].concat();
+    for (bytes, code) in [
+        (vec![0x00, 0x00, 0x00], ErrorCode::MISSING_SETTINGS),
+        (control(&data(b"a")), ErrorCode::FRAME_UNEXPECTED),
+        (control(&[0x04, 0x00]), ErrorCode::FRAME_UNEXPECTED),
+        (
+            vec![0x00, 0x04, 0x02, 0x02, 0x00],
+            ErrorCode::SETTINGS_ERROR,
+        ),
+        (control(&[0x03, 0x01, 0x00]), ErrorCode::ID_ERROR),
+        (vec![0x01, 0x00], ErrorCode::STREAM_CREATION_ERROR),
+        (
+            vec![0x02, 0x3f, 0xff, 0xff, 0x7f],
+            ErrorCode::QPACK_ENCODER_STREAM_ERROR,
+        ),
+    ] {
+        let closed = with_echo(async |peer| {
+            let _stream = send_uni(&peer.connection, &bytes).await;
+            closed_with(&peer.connection).await
+        });
+        assert_eq!(closed, code, "{bytes:x?}");
+    }
+    let closed = with_echo(async |peer| {
+        let (mut send, _recv) = peer.connection.open_bi().await.unwrap();
+        send.write_all(&data(b"a")).await.unwrap();
+        closed_with(&peer.connection).await
+    });
+    assert_eq!(closed, ErrorCode::FRAME_UNEXPECTED);
+}
+
+/// RFC 9114, section 6.2.1.
+#[test]
+fn closing_a_critical_stream_closes_the_connection() {
+    let closed = with_echo(async |peer| {
+        let mut stream = send_uni(&peer.connection, CONTROL).await;
+        stream.finish().unwrap();
+        closed_with(&peer.connection).await
+    });
+    assert_eq!(closed, ErrorCode::CLOSED_CRITICAL_STREAM);
+    let closed = with_echo(async |peer| {
+        let mut control = peer.connection.accept_uni().await.unwrap();
+        control.stop(0).unwrap();
+        closed_with(&peer.connection).await
+    });
+    assert_eq!(closed, ErrorCode::CLOSED_CRITICAL_STREAM);
+}
+
+/// RFC 9114, section 6.2.3.
+#[test]
+fn streams_of_unknown_types_are_stopped() {
+    with_echo(async |peer| {
+        let stream = send_uni(&peer.connection, &[0x21, 1, 2, 3]).await;
+        let stopped = stream.stopped().await.unwrap();
+        assert_eq!(stopped, Some(ErrorCode::STREAM_CREATION_ERROR.value()));
+        let answer = exchange(&peer.connection, &request("GET", "/", &[])).await;
+        assert_eq!(answer, response(200, b""));
+    });
+}
+
+/// Which of two objects of the same size arrives first, if the second gets another priority by `updates`.
+fn first_of_two(updates: &[u8], is_before: bool) -> usize {
+    let objects = ["/0", "/1"].map(|path| (path.to_owned(), object(500_000, Duration::ZERO)));
+    run(async |network| {
+        let serving = serve(&network.servers[0], BTreeMap::from(objects.clone())).await;
+        let client = client(&network.client, []);
+        let connection = connect(&client, serving.address).await.unwrap();
+        let mut control = send_uni(&connection, CONTROL).await;
+        if is_before {
+            control.write_all(updates).await.unwrap();
+            network.client.sleep(Duration::from_millis(100)).await;
+        }
+        let mut answers = Vec::new();
+        for path in ["/0", "/1"] {
+            let (mut send, recv) = connection.open_bi().await.unwrap();
+            send.write_all(&request("GET", path, &[])).await.unwrap();
+            send.finish().unwrap();
+            answers.push(recv);
+        }
+        if !is_before {
+            network.client.sleep(Duration::from_millis(60)).await;
+            control.write_all(updates).await.unwrap();
+        }
+        let [mut first, mut second] = <[_; 2]>::try_from(answers).unwrap();
+        tokio::select! {
+            biased;
+            _ = read_answer(&mut first) => 0,
+            _ = read_answer(&mut second) => 1,
+        }
+    })
+}
+
+/// RFC 9218, section 7.
+#[test]
+fn priority_updates_reorder_responses() {
+    assert_eq!(first_of_two(&[], false), 0);
+    let urgent = frame(FrameType::PRIORITY_UPDATE_REQUEST, b"\x04u=0");
+    assert_eq!(first_of_two(&urgent, true), 1, "before the request");
+    assert_eq!(first_of_two(&urgent, false), 1, "during the response");
+}
+
+/// A request whose response takes a while.
+async fn slow_request(connection: &Connection) -> marline::RecvStream {
+    let (mut send, recv) = connection.open_bi().await.unwrap();
+    send.write_all(&request("GET", "/slow", &[])).await.unwrap();
+    send.finish().unwrap();
+    recv
+}
+
+/// What a test of a server that stops has.
+struct Stopping {
+    connection: Connection,
+    handle: Handle,
+    slow: marline::RecvStream,
+}
+
+/// RFC 9114, section 5.2.
+#[test]
+fn a_stopping_server_rejects_requests_and_refuses_connections() {
+    let objects = BTreeMap::from([("/slow".to_owned(), object(10, Duration::from_secs(5)))]);
+    run(async |network| {
+        let serving = serve(&network.servers[0], objects).await;
+        let client = client(&network.client, []);
+        let connection = connect(&client, serving.address).await.unwrap();
+        let mut stopping = Stopping {
+            slow: slow_request(&connection).await,
+            handle: serving.handle,
+            connection,
+        };
+        network.client.sleep(Duration::from_secs(1)).await;
+        stopping.handle.shut_down();
+        let answer = exchange(&stopping.connection, &request("GET", "/slow", &[])).await;
+        assert_eq!(answer, Answer::Reset(ErrorCode::REQUEST_REJECTED));
+        let refused = connect(&client, serving.address).await;
+        let Err(ConnectionError::PeerTransport { code, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(code, marline::ErrorCode::CONNECTION_REFUSED);
+        let answer = read_answer(&mut stopping.slow).await;
+        let Answer::Response { status, content } = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!((status, content.len()), (200, 10), "it was in progress");
+    });
+}
