@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Version};
+use http::header::HOST;
+use http::uri::Authority;
+use http::{Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::exchange::respond;
+use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
 use super::record::Recorder;
 use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
@@ -165,7 +167,10 @@ impl ClientConnection {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
             async move {
                 let request = request.map(Body::new);
-                Ok::<_, Infallible>(respond(&context, &recorder, request).await)
+                Ok::<_, Infallible>(match has_valid_host(&request) {
+                    true => respond(&context, &recorder, request).await,
+                    false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
+                })
             }
         });
         let stream = TokioIo::new(IdleTimeout::new(stream, limits.idle_timeout));
@@ -196,6 +201,18 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
         builder.http2_only()
     } else {
         builder.http1_only()
+    }
+}
+
+/// Whether a request has the `Host` fields that it should: one in HTTP/1.1, at most one in HTTP/1.0, and a valid one
+/// (RFC 9112 section 3.2).
+fn has_valid_host(request: &Request<Body>) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        // A target without an authority has an empty one.
+        (Some(host), None) => host.is_empty() || Authority::try_from(host.as_bytes()).is_ok(),
+        (None, _) => request.version() != Version::HTTP_11,
+        _ => false,
     }
 }
 

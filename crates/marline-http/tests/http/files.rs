@@ -70,6 +70,23 @@ async fn conditional_requests_are_answered() {
     }
 }
 
+/// RFC 9110, section 15.4.5.
+#[tokio::test]
+async fn a_304_response_varies_as_the_200_response_does() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        let (head, _) = visitor.get("/file", &[]).await;
+        let vary = head.headers().get("vary").cloned();
+        assert!(vary.is_some());
+        let tag = head.headers()["etag"].to_str().unwrap().to_owned();
+        let (head, _) = visitor.get("/file", &[("if-none-match", &tag)]).await;
+        assert_eq!(head.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(head.headers().get("vary"), vary.as_ref(), "{version:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_range_is_served() {
     let content = pattern(10_000);

@@ -4,6 +4,7 @@
 
 mod common;
 mod files;
+mod http1;
 mod log;
 mod metrics;
 mod pages;

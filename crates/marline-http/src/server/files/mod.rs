@@ -15,6 +15,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use http::header::{HeaderValue, VARY};
 use http::{Request, Response, StatusCode};
 use tower::Service;
 use tower_http::services::ServeDir;
@@ -63,7 +64,12 @@ impl Service<Request<Body>> for Files {
         }
         let response = self.0.call(request);
         Box::pin(async move {
-            let response = response.await?;
+            let mut response = response.await?;
+            if response.status() == StatusCode::NOT_MODIFIED {
+                // As on the response with the content (RFC 9110 section 15.4.5).
+                let vary = HeaderValue::from_static("accept-encoding");
+                response.headers_mut().entry(VARY).or_insert(vary);
+            }
             Ok(response.map(Body::new))
         })
     }

@@ -1,0 +1,43 @@
+//! HTTP/1.1 as written by hand.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::common::{TestServer, directory_of};
+
+/// The status line of the response to these lines, after which the connection is closed.
+async fn status_of(server: &TestServer, lines: &[&str]) -> String {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let mut request = lines.join("\r\n");
+    request.push_str("\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response.lines().next().unwrap_or_default().to_owned()
+}
+
+/// RFC 9112, section 3.2.
+#[tokio::test]
+async fn requests_have_one_valid_host() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    for lines in [
+        &["GET /file HTTP/1.1", "Host: localhost"][..],
+        &["GET /file HTTP/1.1", "Host: localhost:4433"],
+        &["GET /file HTTP/1.1", "Host:"],
+        &["GET /file HTTP/1.0"],
+    ] {
+        let status = status_of(&server, lines).await;
+        assert!(status.contains("200"), "{lines:?}: {status}");
+    }
+    for lines in [
+        &["GET /file HTTP/1.1"][..],
+        &["GET /file HTTP/1.1", "Host: a", "Host: b"],
+        &["GET /file HTTP/1.1", "Host: a", "Host: a"],
+        &["GET /file HTTP/1.1", "Host: a/b"],
+        &["GET /file HTTP/1.0", "Host: a", "Host: b"],
+    ] {
+        let status = status_of(&server, lines).await;
+        assert!(status.contains("400"), "{lines:?}: {status}");
+    }
+}
