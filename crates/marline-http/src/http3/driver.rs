@@ -75,8 +75,7 @@ impl<C: Carrier> Driver<C> {
     }
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Result<Option<RequestStream<C>>, Failure> {
-        self.session
-            .with(|state| state.driver = Some(cx.waker().clone()));
+        self.session.with(|state| state.set_driver(cx));
         while let Poll::Ready(recv) = self.session.carrier().poll_accept_uni(cx) {
             self.peers.push(recv?);
         }
@@ -118,7 +117,7 @@ impl<C: Carrier> Driver<C> {
         for event in events {
             match event {
                 Event::Readable(id) => {
-                    let reader = self.session.with(|state| state.readers.remove(&id));
+                    let reader = self.session.with(|state| state.take_reader(id));
                     reader.into_iter().for_each(Waker::wake);
                 }
                 Event::Priority { stream, priority } => {
@@ -130,7 +129,7 @@ impl<C: Carrier> Driver<C> {
                     if let Some(index) = position {
                         let mut peer = self.peers.swap_remove(index);
                         peer.stop(ErrorCode::STREAM_CREATION_ERROR.value());
-                        self.session.with(|state| state.http3.forget(id));
+                        self.session.with(|state| state.forget(id));
                     }
                 }
                 _ => {}

@@ -30,10 +30,7 @@ struct Registration<C: Carrier> {
 
 impl<C: Carrier> Drop for Registration<C> {
     fn drop(&mut self) {
-        self.session.with(|state| {
-            state.http3.forget(self.id);
-            state.readers.remove(&self.id);
-        });
+        self.session.with(|state| state.forget(self.id));
     }
 }
 

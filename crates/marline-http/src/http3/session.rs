@@ -47,9 +47,12 @@ pub(super) struct State {
     /// Bytes for this end's unidirectional streams.
     pub(super) transmits: VecDeque<Transmit>,
     /// Tasks that read requests.
-    pub(super) readers: BTreeMap<StreamId, Waker>,
+    readers: BTreeMap<StreamId, Waker>,
     /// The task that drives the connection.
-    pub(super) driver: Option<Waker>,
+    driver: Option<Waker>,
+    /// Wakers that are dropped after the lock was released: one may own a task, and the task a stream, whose drop
+    /// takes the lock.
+    retired: Vec<Waker>,
     /// What the peer did wrong.
     error: Option<Error>,
     /// Why the connection has ended, once the driver knows it.
@@ -87,16 +90,41 @@ impl State {
             return Step::Over(error.into());
         }
         // What arrived before the end can still be read, unless it waits for what will not arrive.
-        match (self.http3.is_blocked(id), &self.ended) {
-            (true, Some(error)) => return Step::Over(error.clone()),
-            (true, None) | (false, _) => {
-                self.readers.insert(id, cx.waker().clone());
-            }
+        let is_blocked = self.http3.is_blocked(id);
+        if let Some(error) = self.ended.as_ref().filter(|_| is_blocked) {
+            return Step::Over(error.clone());
         }
-        match self.http3.is_blocked(id) {
+        let waker = cx.waker();
+        if !self
+            .readers
+            .get(&id)
+            .is_some_and(|known| known.will_wake(waker))
+        {
+            let known = self.readers.insert(id, waker.clone());
+            self.retired.extend(known);
+        }
+        match is_blocked {
             true => Step::Wait,
             false => Step::Read,
         }
+    }
+
+    /// The task of `cx` drives the connection.
+    pub(super) fn set_driver(&mut self, cx: &Context<'_>) {
+        let known = self.driver.replace(cx.waker().clone());
+        self.retired.extend(known);
+    }
+
+    /// The task that reads a request, if it waits.
+    pub(super) fn take_reader(&mut self, id: StreamId) -> Option<Waker> {
+        self.readers.remove(&id)
+    }
+
+    /// Nobody needs the stream any more.
+    pub(super) fn forget(&mut self, id: StreamId) {
+        self.http3.forget(id);
+        let reader = self.readers.remove(&id);
+        self.retired.extend(reader);
     }
 
     /// Collects what there is to send on this end's own streams.
@@ -122,6 +150,7 @@ impl<C: Carrier> Session<C> {
                 transmits: VecDeque::new(),
                 readers: BTreeMap::new(),
                 driver: None,
+                retired: Vec::new(),
                 error: None,
                 ended: None,
             }),
@@ -148,7 +177,9 @@ impl<C: Carrier> Session<C> {
         let mut state = self.lock();
         let result = call(&mut state);
         let driver = state.collect();
+        let retired = std::mem::take(&mut state.retired);
         drop(state);
+        drop(retired);
         driver.into_iter().for_each(Waker::wake);
         result
     }

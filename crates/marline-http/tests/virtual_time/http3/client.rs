@@ -5,7 +5,7 @@ use std::sync::Arc;
 use marline_h3::frame::FrameType;
 use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
 
-use super::peer::{answer_with, data, frame, headers};
+use super::peer::{answer_once_each, answer_with, data, frame, headers};
 use crate::setup::{client, run};
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -76,4 +76,24 @@ fn unknown_frames_are_ignored() {
     let unknown = frame(FrameType(0x21), &[7; 1000]);
     let object = fetch(&[unknown.clone(), headers(OK), unknown, data(b"hello")]);
     assert_eq!((object.bytes, object.error), (5, None));
+}
+
+/// RFC 9114, section 5.2: what was rejected can be repeated elsewhere.
+#[test]
+fn a_request_that_goaway_rejects_is_repeated_on_another_connection() {
+    let answer = [headers(OK), data(b"hello")].concat();
+    run(async |network| {
+        let address = answer_once_each(&network.servers[0], answer);
+        let client = client(&network.client, [("example.test", address)]);
+        let targets = ["/a", "/b"].map(|path| Target {
+            url: format!("https://example.test{path}"),
+            destination: Destination::Nowhere,
+            size: None,
+        });
+        let progress = Arc::default();
+        let fetched = client.fetch(targets.into(), FetchOptions::default(), &progress);
+        let report = fetched.await;
+        assert!(report.is_complete(), "{report:?}");
+        assert_eq!(report.connections.len(), 2);
+    });
 }

@@ -134,6 +134,34 @@ pub(crate) async fn closed_with(connection: &Connection) -> ErrorCode {
 
 /// Listens on `host`, and answers each request with the next of `answers`, in the order of requests.
 pub(crate) fn answer_with(host: &Host, answers: Vec<Vec<u8>>) -> SocketAddr {
+    let endpoint = listen(host);
+    host.run(async move {
+        let mut connection = Accepted::next(&endpoint).await;
+        for answer in answers {
+            connection.answer(answer).await;
+        }
+        connection.quic.closed().await;
+    });
+    host.at(PORT)
+}
+
+/// Listens on `host`. The first connection answers one request, and rejects all others by GOAWAY; the second one answers
+/// one request, too.
+pub(crate) fn answer_once_each(host: &Host, answer: Vec<u8>) -> SocketAddr {
+    let endpoint = listen(host);
+    host.run(async move {
+        let mut first = Accepted::next(&endpoint).await;
+        let goaway = frame(FrameType::GOAWAY, &[4]);
+        first.control.write_all(&goaway).await.unwrap();
+        first.answer(answer.clone()).await;
+        let mut second = Accepted::next(&endpoint).await;
+        second.answer(answer).await;
+        second.quic.closed().await;
+    });
+    host.at(PORT)
+}
+
+fn listen(host: &Host) -> Endpoint {
     let runtime: Arc<dyn Runtime> = Arc::new(host.clone());
     let identity = rcgen::generate_simple_self_signed(vec!["example.test".into()]).unwrap();
     let chain = vec![identity.cert.into()];
@@ -141,20 +169,31 @@ pub(crate) fn answer_with(host: &Host, answers: Vec<Vec<u8>>) -> SocketAddr {
     let config = tls::server_config(chain, key, &[b"h3"]).unwrap();
     let socket = runtime.bind(([0, 0, 0, 0], PORT).into()).unwrap();
     let settings = EndpointConfig::from_seed([7; 32]);
-    let endpoint = Endpoint::new(settings, Some(config), socket, runtime).unwrap();
-    host.run(async move {
-        let mut answers = answers.into_iter();
-        let connection = endpoint.accept().await.unwrap().await.unwrap();
-        let mut control = connection.open_uni().await.unwrap();
+    Endpoint::new(settings, Some(config), socket, runtime).unwrap()
+}
+
+/// A connection of a client, whose control stream has begun.
+struct Accepted {
+    quic: Connection,
+    control: marline::SendStream,
+}
+
+impl Accepted {
+    async fn next(endpoint: &Endpoint) -> Self {
+        let quic = endpoint.accept().await.unwrap().await.unwrap();
+        let mut control = quic.open_uni().await.unwrap();
         control.write_all(CONTROL).await.unwrap();
-        while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-            recv.read_to_end(10_000).await.unwrap();
-            let Some(answer) = answers.next() else { break };
-            // The client may have had enough.
-            let _ = send.write_chunk(Bytes::from(answer)).await;
-            let _ = send.finish();
-        }
-        connection.closed().await;
-    });
-    host.at(PORT)
+        Self { quic, control }
+    }
+
+    /// Answers the next request with these bytes.
+    async fn answer(&mut self, bytes: Vec<u8>) {
+        // The client may have had enough before it asks, or before it has everything.
+        let Ok((mut send, mut recv)) = self.quic.accept_bi().await else {
+            return;
+        };
+        recv.read_to_end(10_000).await.unwrap();
+        let _ = send.write_chunk(Bytes::from(bytes)).await;
+        let _ = send.finish();
+    }
 }

@@ -26,8 +26,8 @@ struct Peer {
     host: Host,
 }
 
-fn with_echo<T>(test: impl AsyncFn(&Peer) -> T) -> T {
-    run(async |network| {
+fn with_echo<T>(test: impl AsyncFnOnce(&Peer) -> T) -> T {
+    run(async move |network| {
         let Serving { address, .. } = serve_site(&network.servers[0], echo()).await;
         let client = client(&network.client, []);
         let peer = Peer {
@@ -78,6 +78,15 @@ fn content_in_single_bytes_arrives() {
         read_answer(&mut recv).await
     });
     assert_eq!(answer, response(200, b"helloworld"));
+}
+
+/// RFC 9114, section 4.1.
+#[test]
+fn trailers_end_a_request() {
+    let trailers = headers(&[("checksum", "1")]);
+    let bytes = [request("POST", "/", &[]), data(b"hello"), trailers].concat();
+    let answer = with_echo(async |peer| exchange(&peer.connection, &bytes).await);
+    assert_eq!(answer, response(200, b"hello"));
 }
 
 /// RFC 9114, section 4.1.2.
