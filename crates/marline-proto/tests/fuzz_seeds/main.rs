@@ -5,6 +5,8 @@
 //! random numbers of TLS differ each time, so that only the names of those made by hand are compared with the committed
 //! ones.
 
+mod http3;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -203,7 +205,8 @@ fn seeds() -> Seeds {
     endpoints(&mut seeds, &plain);
     paths(&mut seeds);
     reassembly(&mut seeds);
-    requests(&mut seeds);
+    http3::requests(&mut seeds);
+    http3::connections(&mut seeds);
     seeds
 }
 
@@ -421,70 +424,6 @@ fn reassembly(seeds: &mut Seeds) {
     }
 }
 
-/// Scripts of the target `http3_request`: steps of an action, a stream, a length, and as many bytes.
-fn requests(seeds: &mut Seeds) {
-    const FRAMES: u8 = 0;
-    const PIECES: u8 = 2;
-    const GET: u8 = 3;
-    const POST: u8 = 4;
-    const DATA: u8 = 5;
-    const OTHER: u8 = 6;
-    const FINISH: u8 = 7;
-    const RESET: u8 = 8;
-    const STOP: u8 = 9;
-    const BLOCK: u8 = 10;
-    const SHUT_DOWN: u8 = 11;
-    /// The server runs after the step.
-    const TURN: u8 = 0x80;
-    let settings: &[u8] = &[0x00, 0x04, 0x02, 0x06, 0x40];
-    let scripts: &[(&str, &[&[u8]])] = &[
-        ("get", &[&[GET, 0, 0], &[FINISH, TURN, 0]]),
-        (
-            "post",
-            &[
-                &[POST, 0, 0],
-                &[DATA, TURN, 3, b'a', b'b', b'c'],
-                &[FINISH, TURN, 0],
-            ],
-        ),
-        (
-            "two-at-once",
-            &[
-                &[GET, 0, 0],
-                &[POST, 2, 0],
-                &[FINISH, 0, 0],
-                &[RESET, 2 | TURN, 7],
-            ],
-        ),
-        (
-            "stopped",
-            &[&[BLOCK, 0, 0], &[GET, TURN, 0], &[STOP, TURN, 8]],
-        ),
-        (
-            "unknown-frame",
-            &[&[OTHER, 0, 2, 0x21, 1], &[GET, 0, 0], &[FINISH, TURN, 0]],
-        ),
-        (
-            "shut-down",
-            &[&[POST, TURN, 0], &[SHUT_DOWN, TURN, 0], &[FINISH, TURN, 0]],
-        ),
-        (
-            "settings-in-pieces",
-            &[&[PIECES, 1, 5], settings, &[GET, TURN, 0]],
-        ),
-        (
-            "qpack",
-            &[&[FRAMES, 3, 2, 0x02, 0x20], &[FRAMES, 5 | TURN, 1, 0x03]],
-        ),
-    ];
-    for (name, steps) in scripts {
-        // The first byte selects whether the control stream is opened before.
-        let own_control = u8::from(*name == "settings-in-pieces");
-        let script = [&[own_control][..], &steps.concat()].concat();
-        seeds.insert(("http3_request", (*name).to_owned()), script);
-    }
-}
-
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds")
 }
@@ -579,7 +518,7 @@ fn every_seed_passes_its_target() {
                 check_reassembly(&pieces);
             }
             // Their code is in fuzz/fuzz_targets; `make fuzz` begins with these seeds.
-            "paths" | "http3_request" => {}
+            "paths" | "http3_request" | "http3_connection" => {}
             other => panic!("no target: {other}"),
         }
     }
