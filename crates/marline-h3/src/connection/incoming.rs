@@ -82,6 +82,10 @@ impl Incoming {
         self.events.pop_front()
     }
 
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(super) fn is_blocked(&self) -> bool {
         self.is_blocked
     }

@@ -116,6 +116,11 @@ impl Connection {
         self.requests.get_mut(&id)?.poll()
     }
 
+    /// Whether a request stream has events.
+    pub fn has_stream_events(&self, id: StreamId) -> bool {
+        self.requests.get(&id).is_some_and(Incoming::has_events)
+    }
+
     /// Whether the stream waits for the peer's QPACK encoder stream: the caller should not read from it until
     /// [`Event::Readable`].
     pub fn is_blocked(&self, id: StreamId) -> bool {

@@ -2,11 +2,11 @@
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
-use marline::{ReadError, StreamId};
+use marline::StreamId;
 use marline_h3::{ErrorCode, StreamError, StreamEvent, frame};
 
 use super::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
@@ -53,6 +53,7 @@ impl<C: Carrier> RequestStream<C> {
                 registration,
                 stream: stream.recv,
                 is_ended: false,
+                reads_first: false,
             },
         }
     }
@@ -167,6 +168,8 @@ pub(crate) struct Receiver<C: Carrier> {
     stream: C::Recv,
     /// Whether nothing more follows: the message is complete, or has failed.
     is_ended: bool,
+    /// Whether nothing is left to report before more is read.
+    reads_first: bool,
 }
 
 impl<C: Carrier> Receiver<C> {
@@ -178,28 +181,51 @@ impl<C: Carrier> Receiver<C> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<StreamEvent>, RequestError>> {
-        let id = self.stream.id();
         while !self.is_ended {
-            let session = &self.registration.session;
-            match session.with(|state| state.next_step(id, cx)) {
-                Step::Event(StreamEvent::Finished) => self.is_ended = true,
-                Step::Event(StreamEvent::Reset(code)) => {
+            let event = match self.poll_step(cx) {
+                Step::Event { event, is_last } => {
+                    self.reads_first = is_last;
+                    event
+                }
+                Step::Read => {
+                    self.reads_first = true;
+                    continue;
+                }
+                Step::Wait => return Poll::Pending,
+                Step::Over(error) => return Poll::Ready(Err(error)),
+            };
+            match event {
+                StreamEvent::Finished => self.is_ended = true,
+                StreamEvent::Reset(code) => {
                     self.is_ended = true;
                     return Poll::Ready(Err(RequestError::abandoned(code)));
                 }
-                Step::Event(StreamEvent::Failed(error)) => {
+                StreamEvent::Failed(error) => {
                     // It fails once.
                     let _ = self.registration.failure.set(error);
                     self.stop(error.code());
                     return Poll::Ready(Err(error.into()));
                 }
-                Step::Event(event) => return Poll::Ready(Ok(Some(event))),
-                Step::Read => ready!(self.poll_read(cx))?,
-                Step::Wait => return Poll::Pending,
-                Step::Over(error) => return Poll::Ready(Err(error)),
+                event => return Poll::Ready(Ok(Some(event))),
             }
         }
         Poll::Ready(Ok(None))
+    }
+
+    /// Reads if nothing is left to report, so that content takes the lock once for each chunk.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Step {
+        let session = &self.registration.session;
+        let id = self.stream.id();
+        if !std::mem::take(&mut self.reads_first) {
+            return session.with(|state| state.next_step(id, cx));
+        }
+        if let Poll::Ready(read) = self.stream.poll_read(cx) {
+            return session.receive(id, read, cx);
+        }
+        match session.with(|state| state.next_step(id, cx)) {
+            Step::Read => Step::Wait,
+            step => step,
+        }
     }
 
     /// The next part of the message; `None` when it is complete.
@@ -208,24 +234,6 @@ impl<C: Carrier> Receiver<C> {
     /// As [`poll_next`](Self::poll_next).
     pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>, RequestError> {
         poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    /// Moves bytes of the stream to the connection.
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), RequestError>> {
-        let id = self.stream.id();
-        let read = ready!(self.stream.poll_read(cx));
-        let session = &self.registration.session;
-        let received = match read {
-            Ok(Some(bytes)) => session.with(|state| state.http3.on_stream_data(id, bytes, false)),
-            Ok(None) => session.with(|state| state.http3.on_stream_data(id, Bytes::new(), true)),
-            Err(ReadError::Reset(code)) => session.with(|state| state.http3.on_reset(id, code)),
-            Err(error) => return Poll::Ready(Err(session.explain(error.into()))),
-        };
-        if let Err(error) = received {
-            session.fail(error);
-            return Poll::Ready(Err(error.into()));
-        }
-        Poll::Ready(Ok(()))
     }
 
     /// Reads no more, and asks the peer to send no more.

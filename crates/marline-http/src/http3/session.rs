@@ -5,7 +5,9 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
+use bytes::Bytes;
 use http::Request;
+use marline::ReadError;
 use marline_h3::{Config, Error, ErrorCode, SendError, Side, StreamEvent, StreamId, Transmit};
 
 use super::carrier::Carrier;
@@ -62,7 +64,11 @@ pub(super) struct State {
 /// What the reader of a request does next.
 pub(super) enum Step {
     /// Reports this.
-    Event(StreamEvent),
+    Event {
+        event: StreamEvent,
+        /// Whether nothing else is left to report before more is read.
+        is_last: bool,
+    },
     /// Reads from the stream.
     Read,
     /// Waits to be woken, without reading.
@@ -84,7 +90,8 @@ impl State {
     /// What the reader of a request does next; it is woken when that changes other than by bytes on the stream.
     pub(super) fn next_step(&mut self, id: StreamId, cx: &Context<'_>) -> Step {
         if let Some(event) = self.http3.poll_stream(id) {
-            return Step::Event(event);
+            let is_last = !self.http3.has_stream_events(id) && !self.http3.is_blocked(id);
+            return Step::Event { event, is_last };
         }
         if let Some(error) = self.error {
             return Step::Over(error.into());
@@ -189,6 +196,32 @@ impl<C: Carrier> Session<C> {
             .state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read from a request stream arrives; returns what its reader does next.
+    pub(super) fn receive(
+        &self,
+        id: StreamId,
+        read: Result<Option<Bytes>, ReadError>,
+        cx: &Context<'_>,
+    ) -> Step {
+        let received = self.with(|state| {
+            match read {
+                Ok(Some(bytes)) => state.http3.on_stream_data(id, bytes, false)?,
+                Ok(None) => state.http3.on_stream_data(id, Bytes::new(), true)?,
+                Err(ReadError::Reset(code)) => state.http3.on_reset(id, code)?,
+                Err(error) => return Ok(Step::Over(error.into())),
+            }
+            Ok(state.next_step(id, cx))
+        });
+        match received {
+            Ok(Step::Over(error)) => Step::Over(self.explain(error)),
+            Ok(step) => step,
+            Err(error) => {
+                self.fail(error);
+                Step::Over(error.into())
+            }
+        }
     }
 
     /// The peer violated the protocol: closes the connection.
