@@ -12,7 +12,7 @@ use marline_h3::{
     limits,
 };
 
-/// More than anything that a short input can make an end say about one request.
+/// More events than a short input can cause.
 const MOST_EVENTS: usize = 1 << 16;
 
 fuzz_target!(|input: &[u8]| {
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
 struct World {
     /// The end that gets arbitrary bytes, as if from the other.
     attacked: Connection,
-    /// An honest peer, which says what the connection needs and sends some messages.
+    /// An honest peer, which sends what the connection needs, and some messages.
     honest: Connection,
     requests: BTreeMap<StreamId, Progress>,
     /// How far each stream to the attacked end has come.

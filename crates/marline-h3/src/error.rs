@@ -96,7 +96,7 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
-/// Why the connection ends: what its CONNECTION_CLOSE frame says.
+/// Why the connection ends: code and reason of its CONNECTION_CLOSE frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} ({code})")]
 pub struct Error {

@@ -17,6 +17,10 @@ pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 /// The largest header section that a server can be configured to accept. Each request in progress may hold one.
 pub const LARGEST_HEADER_BYTES: u64 = 64 * 1024;
 
+/// Bytes of memory for what waits to be sent on the control and QPACK streams of an HTTP/3 connection: what thousands of
+/// requests cause while the peer accepts nothing on these streams.
+pub const MAX_QUEUED_INSTRUCTIONS: usize = 256 * 1024;
+
 /// Time limit of a TLS or QUIC handshake: five round trips over a satellite link with losses.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 

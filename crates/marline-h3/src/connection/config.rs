@@ -43,7 +43,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What SETTINGS say.
+    /// The settings that are announced.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             max_field_section_size: Some(self.max_field_section_size),

@@ -84,7 +84,7 @@ impl LocalStream {
     /// All, by number.
     pub const ALL: [Self; 3] = [Self::Control, Self::QpackEncoder, Self::QpackDecoder];
 
-    /// The type that its first byte says.
+    /// The stream type, its first byte.
     pub(super) const fn kind(self) -> u8 {
         match self {
             Self::Control => 0x00,

@@ -34,7 +34,7 @@ use crate::settings::Settings;
 /// [forgotten](Self::forget) when the caller needs it no more.
 ///
 /// What is stored is limited: for each request stream that the transport allows, a field section while it arrives;
-/// for the connection, what [`Config`] and [`limits`](crate::limits) say. Events are to be taken after each call.
+/// for the connection, what [`Config`] and [`limits`](crate::limits) allow. Events are to be taken after each call.
 #[derive(Debug)]
 pub struct Connection {
     side: Side,
@@ -147,7 +147,7 @@ impl Connection {
         self.next_request = self.next_request.max(next);
     }
 
-    /// Bytes arrived on a stream of the peer, or on the peer's half of a request; `fin` says that it ends after them.
+    /// Bytes arrived on a stream of the peer, or on the peer's half of a request; with `fin`, it ends after them.
     ///
     /// # Errors
     /// The peer violated HTTP/3 or QPACK in a way that ends the connection.
@@ -186,7 +186,7 @@ impl Connection {
         }
     }
 
-    /// The peer sent STOP_SENDING for a stream of this end. For a request that is the caller's to heed.
+    /// The peer sent STOP_SENDING for a stream of this end. What that means for a request is up to the caller.
     ///
     /// # Errors
     /// H3_CLOSED_CRITICAL_STREAM: the connection needs the stream (RFC 9114, section 6.2.1; RFC 9204, section 4.2).

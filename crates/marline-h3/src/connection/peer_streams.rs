@@ -17,7 +17,7 @@ const PUSH: u64 = 0x01;
 const QPACK_ENCODER: u64 = 0x02;
 const QPACK_DECODER: u64 = 0x03;
 
-/// A stream of the peer, by what its type says.
+/// A stream of the peer, by its type.
 #[derive(Debug)]
 pub(super) enum PeerStream {
     /// The type has not arrived completely.

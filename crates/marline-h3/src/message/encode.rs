@@ -48,7 +48,7 @@ pub(crate) fn request_fields<'a>(
     if let Some(protocol) = protocol {
         fields.push(pseudo(":protocol", protocol.as_str().as_bytes()));
     }
-    // `:authority` says what `host` would, and both must be equal.
+    // `:authority` stands for `host`, and both would have to be equal.
     fields.extend(regular(headers).filter(|field| field.name != b"host"));
     Some(fields)
 }

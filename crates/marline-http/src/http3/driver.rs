@@ -11,21 +11,19 @@ use marline_h3::{Error, ErrorCode, Event, LocalStream, Side, Transmit};
 use super::carrier::{Carrier, CarrierRecv, CarrierSend};
 use super::error::RequestError;
 use super::request::RequestStream;
-use super::session::Session;
+use super::session::{Session, State};
 use super::transport_priority;
 
 /// Drives a connection: must be polled as long as it is used.
 pub(crate) struct Driver<C: Carrier> {
     session: Session<C>,
     /// This end's unidirectional streams, by number.
-    own: [Option<OwnStream<C>>; LocalStream::ALL.len()],
+    own: [Option<C::Send>; LocalStream::ALL.len()],
     /// What is to be written next, on which stream.
     writing: Option<Transmit>,
     /// The peer's unidirectional streams.
     peers: Vec<C::Recv>,
 }
-
-struct OwnStream<C: Carrier>(C::Send);
 
 /// The connection has ended; its requests have the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +58,7 @@ impl<C: Carrier> Driver<C> {
     }
 
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Result<RequestStream<C>, Ended>> {
-        let result = self.poll_step(cx);
-        match result {
+        match self.poll_step(cx) {
             Ok(Some(request)) => Poll::Ready(Ok(request)),
             Ok(None) => Poll::Pending,
             Err(failure) => {
@@ -105,8 +102,9 @@ impl<C: Carrier> Driver<C> {
                 Reading::Open => index += 1,
                 Reading::Ended => drop(self.peers.swap_remove(index)),
             }
-            self.on_events();
         }
+        // Afterwards, as it may remove streams: each must have been read until nothing was left.
+        self.on_events();
         Ok(())
     }
 
@@ -141,7 +139,7 @@ impl<C: Carrier> Driver<C> {
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
         loop {
             let next = self.writing.take();
-            let next = next.or_else(|| self.session.with(|state| state.transmits.pop_front()));
+            let next = next.or_else(|| self.session.with(State::take_transmit));
             let Some(transmit) = next else {
                 return Ok(());
             };
@@ -151,10 +149,10 @@ impl<C: Carrier> Driver<C> {
                 Some(own) => own,
                 None => match self.session.carrier().poll_open_uni(cx) {
                     Poll::Pending => return Ok(()),
-                    Poll::Ready(opened) => own.insert(OwnStream(opened?)),
+                    Poll::Ready(opened) => own.insert(opened?),
                 },
             };
-            match own.0.poll_write(cx, bytes) {
+            match own.poll_write(cx, bytes) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(())) => self.writing = None,
                 // The peer stopped the stream, which is noticed there, or the connection ended.
@@ -169,10 +167,10 @@ impl<C: Carrier> Driver<C> {
     /// Checks that the peer has stopped none of this end's streams.
     fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
         for own in self.own.iter_mut().flatten() {
-            if let Poll::Ready(stopped) = own.0.poll_stopped(cx)
+            if let Poll::Ready(stopped) = own.poll_stopped(cx)
                 && stopped?.is_some()
             {
-                let id = own.0.id();
+                let id = own.id();
                 self.session.with(|state| state.http3.on_stop_sending(id))?;
             }
         }

@@ -9,6 +9,8 @@ mod driver;
 mod error;
 mod request;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

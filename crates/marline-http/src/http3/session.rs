@@ -14,6 +14,7 @@ use super::carrier::Carrier;
 use super::driver::Driver;
 use super::error::RequestError;
 use super::request::RequestStream;
+use crate::limits;
 
 /// An HTTP/3 connection. Clones are the same connection, which is closed when the last one and the last request are
 /// dropped.
@@ -47,7 +48,9 @@ struct Shared<C> {
 pub(super) struct State {
     pub(super) http3: marline_h3::Connection,
     /// Bytes for this end's unidirectional streams.
-    pub(super) transmits: VecDeque<Transmit>,
+    transmits: VecDeque<Transmit>,
+    /// What they take in memory.
+    queued: usize,
     /// Tasks that read requests.
     readers: BTreeMap<StreamId, Waker>,
     /// The task that drives the connection.
@@ -75,6 +78,11 @@ pub(super) enum Step {
     Wait,
     /// Gives up.
     Over(RequestError),
+}
+
+/// Bytes of memory, in proportion.
+fn cost(transmit: &Transmit) -> usize {
+    transmit.bytes.len() + size_of::<Transmit>()
 }
 
 impl<C: Carrier> Clone for Session<C> {
@@ -116,6 +124,18 @@ impl State {
         }
     }
 
+    /// The next bytes for this end's unidirectional streams.
+    pub(super) fn take_transmit(&mut self) -> Option<Transmit> {
+        let transmit = self.transmits.pop_front()?;
+        self.queued -= cost(&transmit);
+        Some(transmit)
+    }
+
+    /// Whether the peer makes this end queue more than it accepts, and that was not noticed before.
+    fn is_overloaded(&self) -> bool {
+        self.queued > limits::MAX_QUEUED_INSTRUCTIONS && self.error.is_none()
+    }
+
     /// The task of `cx` drives the connection.
     pub(super) fn set_driver(&mut self, cx: &Context<'_>) {
         let known = self.driver.replace(cx.waker().clone());
@@ -137,6 +157,7 @@ impl State {
     /// Collects what there is to send on this end's own streams.
     fn collect(&mut self) -> Option<Waker> {
         while let Some(transmit) = self.http3.poll_transmit() {
+            self.queued += cost(&transmit);
             self.transmits.push_back(transmit);
         }
         match self.transmits.is_empty() {
@@ -155,6 +176,7 @@ impl<C: Carrier> Session<C> {
             state: Mutex::new(State {
                 http3: marline_h3::Connection::new(side, config),
                 transmits: VecDeque::new(),
+                queued: 0,
                 readers: BTreeMap::new(),
                 driver: None,
                 retired: Vec::new(),
@@ -185,8 +207,15 @@ impl<C: Carrier> Session<C> {
         let result = call(&mut state);
         let driver = state.collect();
         let retired = std::mem::take(&mut state.retired);
+        let is_overloaded = state.is_overloaded();
         drop(state);
         drop(retired);
+        if is_overloaded {
+            self.fail(Error::new(
+                ErrorCode::EXCESSIVE_LOAD,
+                "the control and QPACK streams are not read",
+            ));
+        }
         driver.into_iter().for_each(Waker::wake);
         result
     }

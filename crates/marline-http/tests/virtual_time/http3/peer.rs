@@ -125,7 +125,7 @@ pub(crate) async fn read_answer(recv: &mut marline::RecvStream) -> Answer {
 pub(crate) async fn closed_with(connection: &Connection) -> ErrorCode {
     match connection.closed().await {
         ConnectionError::PeerApplication { code, reason } => {
-            assert!(!reason.is_empty(), "a reason says what is wrong");
+            assert!(!reason.is_empty(), "the reason names what is wrong");
             ErrorCode::new(code)
         }
         error => panic!("{error:?}"),

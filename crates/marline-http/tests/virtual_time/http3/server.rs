@@ -243,6 +243,20 @@ fn streams_of_unknown_types_are_stopped() {
     });
 }
 
+#[test]
+fn a_stream_of_an_unknown_type_delays_no_other() {
+    let closed = with_echo(async |peer| {
+        let mut unknown = peer.connection.open_uni().await.unwrap();
+        let mut control = peer.connection.open_uni().await.unwrap();
+        // Both arrive in one packet.
+        unknown.write_all(&[0x21, 1, 2, 3]).await.unwrap();
+        let wrong = [CONTROL, &data(b"a")].concat();
+        control.write_all(&wrong).await.unwrap();
+        closed_with(&peer.connection).await
+    });
+    assert_eq!(closed, ErrorCode::FRAME_UNEXPECTED);
+}
+
 /// Which of two objects of the same size arrives first, if the second gets another priority by `updates`.
 fn first_of_two(updates: &[u8], is_before: bool) -> usize {
     let objects = ["/0", "/1"].map(|path| (path.to_owned(), object(500_000, Duration::ZERO)));
