@@ -41,6 +41,8 @@ pub(super) struct Incoming {
     held_bytes: usize,
     /// Whether the end of the stream arrived while blocked.
     held_end: bool,
+    /// Whether no field section is left that the QPACK decoder was not given: all were, or it knows that they are lost.
+    is_settled: bool,
     /// The priority from a PRIORITY_UPDATE frame.
     pub(super) priority: Option<Priority>,
 }
@@ -74,6 +76,7 @@ impl Incoming {
             held: VecDeque::new(),
             held_bytes: 0,
             held_end: false,
+            is_settled: false,
             priority: None,
         }
     }
@@ -103,6 +106,14 @@ impl Incoming {
     /// The message cannot be used.
     pub(super) fn fail(&mut self, error: StreamError) {
         self.end(StreamEvent::Failed(error));
+    }
+
+    /// Field sections may be left that are never decoded, whose references the peer's encoder can forget (RFC 9204,
+    /// section 2.2.2.2).
+    pub(super) fn cancel(&mut self, id: StreamId, decoder: &mut Decoder) {
+        if !std::mem::replace(&mut self.is_settled, true) {
+            decoder.on_stream_cancelled(id.into());
+        }
     }
 
     /// The peer abandoned the message. What has arrived is dropped, as QUIC does.
@@ -142,7 +153,7 @@ impl Incoming {
         decoder: &mut Decoder,
     ) -> Result<(), Error> {
         if self.is_blocked {
-            self.hold(data, fin);
+            self.hold(id, data, fin, decoder);
             return Ok(());
         }
         while !self.is_done() {
@@ -151,7 +162,7 @@ impl Incoming {
             };
             self.on_piece(id, piece, rules, decoder)?;
             if self.is_blocked {
-                self.hold(data, fin);
+                self.hold(id, data, fin, decoder);
                 return Ok(());
             }
         }
@@ -187,10 +198,11 @@ impl Incoming {
         Ok(())
     }
 
-    fn hold(&mut self, data: Bytes, fin: bool) {
+    fn hold(&mut self, id: StreamId, data: Bytes, fin: bool, decoder: &mut Decoder) {
         self.held_bytes += data.len();
         self.held_end |= fin;
         if self.held_bytes > limits::MAX_HELD_BYTES {
+            self.cancel(id, decoder);
             self.fail(StreamError::new(
                 ErrorCode::EXCESSIVE_LOAD,
                 "too much arrived behind a field section that waits",
@@ -212,7 +224,7 @@ impl Incoming {
                 let treatment = self.on_frame(kind, rules)?;
                 let is_large = length > rules.max_field_section_size;
                 if treatment == Treatment::Collect && is_large {
-                    decoder.on_stream_cancelled(id.into());
+                    self.cancel(id, decoder);
                     self.on_too_large(rules);
                     return Ok(());
                 }
@@ -367,6 +379,7 @@ impl Incoming {
                 "a stream ended within a frame",
             ));
         }
+        self.is_settled = true;
         match self.phase {
             Phase::Head if rules.side.is_server() => self.fail(StreamError::new(
                 ErrorCode::REQUEST_INCOMPLETE,

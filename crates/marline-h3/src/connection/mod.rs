@@ -176,9 +176,7 @@ impl Connection {
             Dir::Uni => self.peer_streams.on_end(id),
             Dir::Bi => {
                 if let Some(incoming) = self.requests.get_mut(&id) {
-                    if !incoming.is_done() {
-                        self.decoder.on_stream_cancelled(id.into());
-                    }
+                    incoming.cancel(id, &mut self.decoder);
                     incoming.on_reset(code);
                 }
                 Ok(())
@@ -203,10 +201,7 @@ impl Connection {
     /// The caller reads no more of a request stream, and has stopped it, or has read all of it.
     pub fn stop_receiving(&mut self, id: StreamId) {
         if let Some(incoming) = self.requests.get_mut(&id) {
-            if !incoming.is_done() {
-                // RFC 9204, section 2.2.2.2.
-                self.decoder.on_stream_cancelled(id.into());
-            }
+            incoming.cancel(id, &mut self.decoder);
             incoming.abandon();
         }
     }
@@ -320,20 +315,20 @@ impl Connection {
     fn reject_own(&mut self, first: StreamId) {
         let mut rejected: Vec<_> = self
             .requests
-            .iter_mut()
+            .iter()
             .filter(|(id, incoming)| **id >= first && !incoming.is_done())
-            .map(|(id, incoming)| {
+            .map(|(id, _)| *id)
+            .collect();
+        rejected.sort_unstable();
+        for id in rejected {
+            if let Some(incoming) = self.requests.get_mut(&id) {
+                incoming.cancel(id, &mut self.decoder);
                 incoming.fail(StreamError::new(
                     ErrorCode::REQUEST_REJECTED,
                     "the server went away before it processed the request",
                 ));
-                *id
-            })
-            .collect();
-        rejected.sort_unstable();
-        for id in rejected {
-            self.decoder.on_stream_cancelled(id.into());
-            self.events.push_back(Event::Readable(id));
+                self.events.push_back(Event::Readable(id));
+            }
         }
     }
 

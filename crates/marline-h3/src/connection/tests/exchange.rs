@@ -145,6 +145,27 @@ fn a_blocked_stream_that_is_reset_or_forgotten_is_cancelled() {
     }
 }
 
+/// RFC 9204, section 2.2.2.2: field sections after what failed are not decoded.
+#[test]
+fn a_message_that_failed_is_cancelled_once() {
+    let mut server = server();
+    while server.poll_transmit().is_some() {}
+    let id = request(0);
+    give(&mut server, id, headers(&GET[1..]).into(), false);
+    let failed = Seen::Failed(ErrorCode::MESSAGE_ERROR);
+    assert_eq!(seen(&mut server, id), [failed]);
+    server.stop_receiving(id);
+    server.forget(id);
+    assert_eq!(server.poll_transmit().unwrap().bytes[..], [0x03, 0x40]);
+    assert_eq!(server.poll_transmit(), None);
+    // One that ended has nothing left.
+    let id = request(1);
+    give(&mut server, id, headers(GET).into(), true);
+    assert_eq!(seen(&mut server, id).len(), 2);
+    server.forget(id);
+    assert_eq!(server.poll_transmit(), None);
+}
+
 /// RFC 9114, section 4.2.2.
 #[test]
 fn a_message_above_the_limit_of_the_peer_is_not_sent() {
