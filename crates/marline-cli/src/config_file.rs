@@ -3,7 +3,7 @@
 mod history;
 mod written;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
@@ -16,7 +16,9 @@ pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
-use crate::serve::LISTEN;
+
+/// The default address.
+pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
 
 /// The settings of a file: the keys of [`Self::SETTINGS`] and [`TransportConfig::SETTINGS`], the table `history`, and the table
 /// `endpoint` with [`EndpointConfig::SETTINGS`].

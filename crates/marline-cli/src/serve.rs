@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,13 +11,10 @@ use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::server::{AccessLog, Identity, Server, ServerConfig, ServerLimits, directory};
 use tokio::signal;
 
-use crate::config_file::{ConfigFile, WrittenTable};
+use crate::config_file::{ConfigFile, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation, WithHistory};
 use crate::transport::TransportFlags;
-
-/// The default address.
-pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///

@@ -205,7 +205,7 @@ async fn exchange(
     session: &Session<marline::Connection>,
     request: &Request<()>,
 ) -> Result<Response<Receiver<marline::Connection>>, RequestError> {
-    let stream = session.send_request(request).await?;
+    let stream = RequestStream::open(session, request).await?;
     let RequestStream {
         mut sender,
         mut receiver,

@@ -6,13 +6,30 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use marline::{ConnectionError, ReadError};
-use marline_h3::{Error, ErrorCode, Event, LocalStream, Side, Transmit};
+use marline_h3::{Config, Error, ErrorCode, Event, LocalStream, Side, Transmit};
 
 use super::carrier::{Carrier, CarrierRecv, CarrierSend};
 use super::error::RequestError;
 use super::request::RequestStream;
 use super::session::{Session, State};
 use super::transport_priority;
+
+/// A connection that begins: its session, and the driver, which must be polled.
+pub(crate) struct Begun<C: Carrier> {
+    pub(crate) session: Session<C>,
+    pub(crate) driver: Driver<C>,
+}
+
+impl<C: Carrier> Begun<C> {
+    /// Begins HTTP/3 on a connection.
+    pub(crate) fn on(carrier: C, side: Side, config: &Config) -> Self {
+        let session = Session::new(carrier, side, config);
+        Self {
+            driver: Driver::new(session.passive()),
+            session,
+        }
+    }
+}
 
 /// Drives a connection: must be polled as long as it is used.
 pub(crate) struct Driver<C: Carrier> {
@@ -31,7 +48,7 @@ pub(crate) struct Ended;
 
 impl<C: Carrier> Driver<C> {
     /// Writes what the connection begins with, as far as that is possible at once.
-    pub(super) fn new(session: Session<C>) -> Self {
+    fn new(session: Session<C>) -> Self {
         let mut driver = Self {
             session,
             own: [const { None }; LocalStream::ALL.len()],

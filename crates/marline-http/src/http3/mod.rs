@@ -18,9 +18,10 @@ use marline::TransportConfig;
 use marline_h3::Config;
 
 pub use self::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
+pub(crate) use self::driver::Begun;
 pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};
-pub(crate) use self::session::{Begun, Session};
+pub(crate) use self::session::Session;
 
 /// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes`, and greases if
 /// QUIC does.

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Request, Response};
 use marline::StreamId;
-use marline_h3::{ErrorCode, StreamError, StreamEvent, frame};
+use marline_h3::{ErrorCode, SendError, StreamError, StreamEvent, frame};
 
 use super::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
 use super::error::RequestError;
@@ -35,6 +35,26 @@ impl<C: Carrier> Drop for Registration<C> {
 }
 
 impl<C: Carrier> RequestStream<C> {
+    /// Opens a stream and sends the header of a request.
+    ///
+    /// # Errors
+    /// The connection has ended or is about to, or the server accepts no such request.
+    pub(crate) async fn open(
+        session: &Session<C>,
+        request: &Request<()>,
+    ) -> Result<Self, RequestError> {
+        if session.is_ending() {
+            return Err(SendError::GoingAway.into());
+        }
+        let opened = poll_fn(|cx| session.carrier().poll_open_bi(cx)).await;
+        let opened = opened.map_err(|error| session.explain(error.into()))?;
+        let mut stream = Self::new(session, opened, true);
+        let id = stream.sender.id();
+        let header = session.with(|state| state.http3.encode_request(id, request))?;
+        stream.sender.write(header).await?;
+        Ok(stream)
+    }
+
     /// A stream of this end, or of the peer.
     pub(super) fn new(session: &Session<C>, stream: BidiStream<C>, is_own: bool) -> Self {
         let registration = Arc::new(Registration {

@@ -1,19 +1,15 @@
 //! An HTTP/3 connection as its requests and its driver share it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use http::Request;
 use marline::ReadError;
-use marline_h3::{Config, Error, ErrorCode, SendError, Side, StreamEvent, StreamId, Transmit};
+use marline_h3::{Config, Error, ErrorCode, Side, StreamEvent, StreamId, Transmit};
 
 use super::carrier::Carrier;
-use super::driver::Driver;
 use super::error::RequestError;
-use super::request::RequestStream;
 use crate::limits;
 
 /// An HTTP/3 connection. Clones are the same connection, which is closed when the last one and the last request are
@@ -31,12 +27,6 @@ impl<C: Carrier> Drop for User<C> {
     fn drop(&mut self) {
         self.0.carrier.close(ErrorCode::NO_ERROR.value(), b"");
     }
-}
-
-/// A connection that begins: its session, and the driver, which must be polled.
-pub(crate) struct Begun<C: Carrier> {
-    pub(crate) session: Session<C>,
-    pub(crate) driver: Driver<C>,
 }
 
 struct Shared<C> {
@@ -168,8 +158,8 @@ impl State {
 }
 
 impl<C: Carrier> Session<C> {
-    /// Begins HTTP/3 on a connection.
-    pub(crate) fn begin(carrier: C, side: Side, config: &Config) -> Begun<C> {
+    /// A connection of which nothing was sent.
+    pub(super) fn new(carrier: C, side: Side, config: &Config) -> Self {
         let shared = Arc::new(Shared {
             carrier,
             side,
@@ -184,12 +174,17 @@ impl<C: Carrier> Session<C> {
                 ended: None,
             }),
         });
-        Begun {
-            session: Self {
-                shared: Arc::clone(&shared),
-                user: Some(Arc::new(User(Arc::clone(&shared)))),
-            },
-            driver: Driver::new(Self { shared, user: None }),
+        Self {
+            user: Some(Arc::new(User(Arc::clone(&shared)))),
+            shared,
+        }
+    }
+
+    /// The same connection, without keeping it open.
+    pub(super) fn passive(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            user: None,
         }
     }
 
@@ -292,25 +287,5 @@ impl<C: Carrier> Session<C> {
     /// Accepts no more requests from now on.
     pub(crate) fn go_away(&self) {
         self.with(|state| state.http3.go_away());
-    }
-
-    /// Sends the header of a request.
-    ///
-    /// # Errors
-    /// The connection has ended or is about to, or the server accepts no such request.
-    pub(crate) async fn send_request(
-        &self,
-        request: &Request<()>,
-    ) -> Result<RequestStream<C>, RequestError> {
-        if self.is_ending() {
-            return Err(SendError::GoingAway.into());
-        }
-        let opened = poll_fn(|cx| self.carrier().poll_open_bi(cx)).await;
-        let opened = opened.map_err(|error| self.explain(error.into()))?;
-        let mut stream = RequestStream::new(self, opened, true);
-        let id = stream.sender.id();
-        let header = self.with(|state| state.http3.encode_request(id, request))?;
-        stream.sender.write(header).await?;
-        Ok(stream)
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use marline::{ConnectionError, Dir, Priority, ReadError, Side, StreamId, WriteError};
 use marline_h3::{Config, ErrorCode};
 
-use super::{BidiStream, Carrier, CarrierRecv, CarrierSend, Session};
+use super::{Begun, BidiStream, Carrier, CarrierRecv, CarrierSend};
 use crate::limits;
 
 /// A connection whose peer sends nothing, and allows no stream.
@@ -93,7 +93,7 @@ impl CarrierRecv for Never {
 #[test]
 fn instructions_that_the_peer_does_not_accept_are_limited() {
     let carrier = Stuck::default();
-    let begun = Session::begin(carrier.clone(), Side::Server, &Config::default());
+    let begun = Begun::on(carrier.clone(), Side::Server, &Config::default());
     let closed = || carrier.closed.load(Ordering::Relaxed);
     for index in 0..limits::MAX_QUEUED_INSTRUCTIONS as u64 {
         assert_eq!(closed(), 0, "{index}");

@@ -14,7 +14,7 @@ use super::Context;
 use super::exchange::{refusal, refuse, respond};
 use super::record::Recorder;
 use crate::body::Body;
-use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender, Session};
+use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::tasks::TaskSet;
 
 /// The error code with which a stopping server closes its connections.
@@ -158,7 +158,7 @@ pub(super) async fn serve<C: Carrier>(
     let Begun {
         session,
         mut driver,
-    } = Session::begin(connection, Side::Server, config);
+    } = Begun::on(connection, Side::Server, config);
     let mut leaving = false;
     while !(leaving && exchanges.is_empty()) {
         tokio::select! {

@@ -13,7 +13,7 @@ use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
-use crate::http3::{self, Begun, Session};
+use crate::http3::{self, Begun};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
@@ -105,7 +105,7 @@ impl QuicClient {
                 .map_err(|error| explain_managed(origin, remote, error))?,
         };
         let http3 = http3::config(limits::MAX_HEADER_BYTES, &quic, &self.config.transport);
-        let Begun { session, driver } = Session::begin(quic.clone(), Side::Client, &http3);
+        let Begun { session, driver } = Begun::on(quic.clone(), Side::Client, &http3);
         self.runtime.spawn(driver.run());
         let paths = match self.config.transport.multipath {
             Some(_) => PathLog::of(&quic, &self.runtime),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::condition::Condition;
 use super::must::{MustEntry, read_musts};
-use super::variants::{some_variants, these_variants};
+use super::variants::{VariantPair, some_variants, these_variants};
 use super::{Node, Place, Problem, Reader, Table};
 use crate::scenario::overrides::{Override, flatten};
 use crate::scenario::sweep::{Factor, read_sweep};
@@ -41,21 +42,6 @@ pub(in crate::scenario) struct Head {
 pub(in crate::scenario) struct VariantEntry {
     pub(in crate::scenario) name: String,
     pub(in crate::scenario) overrides: Vec<Override>,
-}
-
-/// Two variants that are compared.
-pub(in crate::scenario) struct VariantPair {
-    /// The variant that should be better.
-    pub(in crate::scenario) a: String,
-    /// The variant it should be better than.
-    pub(in crate::scenario) b: String,
-}
-
-/// The condition `where`, which selects points of the sweep.
-pub(in crate::scenario) struct Condition {
-    pub(in crate::scenario) parameters: BTreeMap<String, Value>,
-    /// Where it is written, for the error that no point fulfils it.
-    pub(in crate::scenario) place: Place,
 }
 
 /// Variants to compare: each of `a` with each of `b`.
@@ -215,7 +201,7 @@ fn read_comparison(
 ) -> Result<ComparisonEntry, Problem> {
     let mut reader = Reader::of(node)?;
     let variant = |node: &Node| these_variants(node, variants);
-    let condition = read_condition(&mut reader)?;
+    let condition = Condition::read(&mut reader)?;
     let one_statistic = |node: &Node| node.named("statistic", &Statistic::COMPARED);
     let entry = ComparisonEntry {
         a: reader.required("a", "a = \"the variant that should be better\"", variant)?,
@@ -280,7 +266,7 @@ fn read_correlation(
     metric: &str,
 ) -> Result<CorrelationEntry, Problem> {
     let mut reader = Reader::of(node)?;
-    let condition = read_condition(&mut reader)?;
+    let condition = Condition::read(&mut reader)?;
     let entry = CorrelationEntry {
         variants: some_variants(&mut reader, variants)?,
         condition,
@@ -292,20 +278,6 @@ fn read_correlation(
     };
     reader.finish()?;
     Ok(entry)
-}
-
-/// Reads `where`; without it, every point is selected.
-pub(super) fn read_condition(reader: &mut Reader<'_>) -> Result<Condition, Problem> {
-    Ok(match reader.get("where") {
-        Some(node) => Condition {
-            parameters: node.values()?,
-            place: node.place.clone(),
-        },
-        None => Condition {
-            parameters: BTreeMap::new(),
-            place: reader.place.clone(),
-        },
-    })
 }
 
 /// Reads a table that is a look-up and nothing else.

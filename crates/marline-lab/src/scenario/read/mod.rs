@@ -2,6 +2,7 @@
 
 mod background;
 mod change;
+mod condition;
 mod endpoint;
 mod experiment;
 mod first_window;
@@ -18,11 +19,12 @@ use super::error::{Place, Problem, unknown};
 use super::{HttpSettings, HttpVersion, RangeKind, Settings};
 
 use super::reader::Reader;
+pub(super) use condition::Condition;
 pub(super) use experiment::{
-    ComparisonEntry, Condition, CorrelationEntry, Head, Lookup, VariantEntry, VariantPair,
-    read_head,
+    ComparisonEntry, CorrelationEntry, Head, Lookup, VariantEntry, read_head,
 };
 pub(super) use must::{Filter, MustEntry, PublishedFilter};
+pub(super) use variants::VariantPair;
 
 /// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(300);

@@ -1,7 +1,7 @@
 //! Reads `[[must]]`: the claims about comparisons.
 
-use super::experiment::{Condition, VariantPair, read_condition};
-use super::variants::one_variant;
+use super::condition::Condition;
+use super::variants::{VariantPair, one_variant};
 use super::{Node, Place, Problem, Reader};
 use crate::scenario::Claim;
 use crate::stats::Statistic;
@@ -66,7 +66,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
             .map(|node| node.named("statistic", &Statistic::COMPARED))
             .collect::<Result<Vec<_>, _>>()
     })?;
-    let condition = read_condition(&mut reader)?;
+    let condition = Condition::read(&mut reader)?;
     let text = reader.required("text", "text = \"what must be shown\"", |node| {
         Ok(on_one_line(&node.text()?))
     })?;

@@ -1,6 +1,14 @@
-//! Names of variants.
+//! Variants by name.
 
 use super::{Node, Problem, Reader};
+
+/// Two variants that are compared.
+pub(in crate::scenario) struct VariantPair {
+    /// The variant that should be better.
+    pub(in crate::scenario) a: String,
+    /// The variant it should be better than.
+    pub(in crate::scenario) b: String,
+}
 
 /// Reads the name of one of `variants`.
 pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
