@@ -1,7 +1,5 @@
 //! `marline completions`.
 
-use std::io;
-
 use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
@@ -34,6 +32,8 @@ pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failur
         Supported::Zsh => Shell::Zsh,
         Supported::Fish => Shell::Fish,
     };
-    clap_complete::generate(shell, &mut root, "marline", &mut io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut root, "marline", &mut script);
+    out!("{}", String::from_utf8_lossy(&script));
     Ok(())
 }

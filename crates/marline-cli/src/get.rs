@@ -366,7 +366,7 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 fn print_json(report: &Report) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(report)
         .map_err(|error| Failure::Failed(format!("cannot write the report: {error}")))?;
-    println!("{text}");
+    outln!("{text}");
     Ok(())
 }
 

@@ -1,5 +1,8 @@
 //! The `marline` command, with one file for each verb.
 
+#[macro_use]
+mod output;
+
 mod cli;
 mod completions;
 mod config_file;

@@ -52,13 +52,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(format!("{error}; {}", advice(&error))))?;
     if arguments.json {
         let summaries: Vec<_> = summaries.iter().map(Summary::to_json).collect();
-        println!("{}", serde_json::Value::from(summaries));
+        outln!("{}", serde_json::Value::from(summaries));
     } else {
         for summary in &summaries {
-            print!("{summary}");
+            out!("{summary}");
         }
         for history in BundleHistory::all(&summaries) {
-            print!("\n{history}");
+            out!("\n{history}");
         }
     }
     Ok(())

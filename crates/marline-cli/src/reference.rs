@@ -33,7 +33,7 @@ enum Page {
 
 #[expect(clippy::unnecessary_wraps, reason = "every verb returns alike")]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    print!(
+    out!(
         "{}",
         match arguments.page {
             Page::Policies => policies(),

@@ -29,6 +29,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return super::print_json(&changes);
     }
-    print!("{changes}");
+    out!("{changes}");
     Ok(())
 }

@@ -163,7 +163,7 @@ fn print_report(arguments: &Arguments, report: &Report, status: ExitStatus) {
         document["bound_s"] = bound.as_secs_f64().into();
         document["valid"] = valid.into();
         document["exit_status"] = exit_code(status).into();
-        println!("{document:#}");
+        outln!("{document:#}");
     } else {
         for line in report.to_string().lines() {
             print_message(line);

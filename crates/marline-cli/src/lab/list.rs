@@ -58,9 +58,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let widest = listed.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
         for entry in &listed {
             let runs = entry.points * entry.variants.len() * entry.repeats as usize;
-            println!(
+            outln!(
                 "{:widest$}  {:>5} runs  {:7}  {}",
-                entry.id, runs, entry.backend, entry.title
+                entry.id,
+                runs,
+                entry.backend,
+                entry.title
             );
         }
     }

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::Failed(format!("cannot write JSON: {error}")))?;
-    println!("{text}");
+    outln!("{text}");
     Ok(())
 }
 

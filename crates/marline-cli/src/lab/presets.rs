@@ -49,15 +49,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return super::print_json(&known);
     }
-    println!("Links with names, for --link and for `link =` in scenarios:\n");
+    outln!("Links with names, for --link and for `link =` in scenarios:\n");
     for preset in &known.presets {
-        println!("{}: {}\n    {}", preset.name, preset.about, preset.link);
+        outln!("{}: {}\n    {}", preset.name, preset.about, preset.link);
     }
-    println!("\nKeys of links:\n");
+    outln!("\nKeys of links:\n");
     let widest = known.keys.iter().map(|key| key.name.len()).max();
     let widest = widest.unwrap_or(0);
     for key in &known.keys {
-        println!("  {:widest$}  {}", key.name, key.about);
+        outln!("  {:widest$}  {}", key.name, key.about);
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ pub(crate) fn print(results: &Results) {
             );
         }
     }
-    println!("{} ({metric})", results.title);
+    outln!("{} ({metric})", results.title);
     align(&rows);
     if !results.comparisons.is_empty() {
         let mut rows = vec![
@@ -80,30 +80,30 @@ pub(crate) fn print(results: &Results) {
                 words(&comparison.parameters),
             ]);
         }
-        println!();
+        outln!();
         align(&rows);
     }
     for must in &results.must {
-        print!("\n{must}");
+        out!("\n{must}");
     }
-    println!();
+    outln!();
     let [seconds, packets] = [results.virtual_s, results.packets as f64];
-    print!(
+    out!(
         "{} virtual seconds and {} packets",
         units::number(seconds),
         units::count(results.packets)
     );
     // The wall time of earlier starts is not recorded.
     if results.resumed == 0 && results.wall_s > 0.0 {
-        print!(
+        out!(
             " in {:.1} s: {} virtual seconds and {} packets a second",
             results.wall_s,
             units::number(seconds / results.wall_s),
             units::number(packets / results.wall_s),
         );
     }
-    println!();
-    println!("digest {}", results.digest);
+    outln!();
+    outln!("digest {}", results.digest);
 }
 
 /// Prints claims that do not hold on standard error: they are findings, not failures.
@@ -138,6 +138,6 @@ pub(super) fn align(rows: &[Vec<String>]) {
         let line: Vec<_> = cells
             .map(|(cell, &width)| format!("{cell:width$}"))
             .collect();
-        println!("{}", line.join("  ").trim_end());
+        outln!("{}", line.join("  ").trim_end());
     }
 }

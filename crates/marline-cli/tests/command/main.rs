@@ -116,6 +116,25 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
+fn a_reader_may_close_standard_output_early() {
+    for arguments in [
+        &["lab", "presets"][..],
+        &["reference", "settings"],
+        &["completions", "bash"],
+    ] {
+        let mut child = marline(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
 fn files_are_transferred_over_every_http_version() {
     let root = site();
     let out = TempDir::new().unwrap();
