@@ -59,6 +59,8 @@ pub(super) struct Extension {
     pub(super) notices: Notices,
     /// Paths that were abandoned before they were open.
     unopened: Vec<Unopened>,
+    /// Paths that are forgotten here, of which the peer has not acknowledged that they are abandoned.
+    unacknowledged: Vec<PathId>,
     /// Whether a path could not be opened that was wanted.
     path_wanted: bool,
     /// Client: paths that are still to be opened beside the first.
@@ -94,6 +96,7 @@ impl Extension {
             reserve,
             notices: Notices::default(),
             unopened: Vec::new(),
+            unacknowledged: Vec::new(),
             path_wanted: false,
             siblings_due: match side {
                 Side::Client => config.same_tuple_paths.clamp(1, PATHS) - 1,
@@ -229,8 +232,31 @@ impl Extension {
             .collect()
     }
 
-    /// A path is forgotten: the peer may have another one instead.
-    pub(super) fn replace_forgotten(&mut self) {
+    /// A path is forgotten: the peer may have another one instead, but not before it has acknowledged our
+    /// PATH_ABANDON. This way no more of these frames are due than paths are allowed at first.
+    pub(super) fn on_forgotten(&mut self, path: PathId) {
+        if self.notices.is_abandoning(path) {
+            self.unacknowledged.push(path);
+        } else {
+            self.allow_another();
+        }
+    }
+
+    /// The peer has received a notice. Returns whether it may have another path now.
+    pub(super) fn on_notice_acked(&mut self, notice: &Notice) -> bool {
+        self.notices.on_acked(notice);
+        let Notice::Abandon { path, .. } = notice else {
+            return false;
+        };
+        let position = self.unacknowledged.iter().position(|known| known == path);
+        if let Some(position) = position {
+            self.unacknowledged.swap_remove(position);
+            self.allow_another();
+        }
+        position.is_some()
+    }
+
+    fn allow_another(&mut self) {
         self.ours.0 = self.ours.0.saturating_add(1);
         self.reserve.extend(self.ours);
         self.notices.announce(Notice::MaxPathId(self.ours));

@@ -26,7 +26,8 @@ pub(crate) enum Notice {
     },
 }
 
-/// The notices that the peer may not have received: no more than three for each path, and two.
+/// The notices that the peer may not have received: no more than three for each path, and two. A path whose
+/// PATH_ABANDON is among them is not replaced by another.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     list: Vec<Pending>,
@@ -61,6 +62,11 @@ impl Notices {
             Notice::CidsBlocked { path: of, .. } | Notice::Status { path: of, .. } => of != path,
             Notice::MaxPathId(_) | Notice::PathsBlocked(_) | Notice::Abandon { .. } => true,
         });
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
     }
 
     /// Whether `write_frames` has something to write.

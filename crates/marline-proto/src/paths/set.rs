@@ -262,6 +262,13 @@ impl PathSet {
             .map(|extension| extension.last_allowed())
     }
 
+    /// Notices that the peer has not acknowledged.
+    pub(crate) fn notices(&self) -> usize {
+        self.extension
+            .as_ref()
+            .map_or(0, |extension| extension.notices.len())
+    }
+
     /// Paths that are not open and not forgotten.
     pub(crate) fn unopened(&self) -> usize {
         self.extension

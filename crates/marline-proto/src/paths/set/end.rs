@@ -114,8 +114,8 @@ impl PathSet {
             id: path.id,
             local: path.local_cids,
         }));
-        for _ in &forgotten {
-            extension.replace_forgotten();
+        for path in &forgotten {
+            extension.on_forgotten(path.id);
             self.issue_ids = true;
         }
         forgotten

@@ -80,7 +80,7 @@ impl PathSet {
         match *token {
             Token::Notice(notice) => {
                 if let Some(extension) = &mut self.extension {
-                    extension.notices.on_acked(&notice);
+                    self.issue_ids |= extension.on_notice_acked(&notice);
                 }
             }
             Token::Ack { path, largest } => {

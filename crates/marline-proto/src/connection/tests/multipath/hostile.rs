@@ -121,13 +121,34 @@ fn a_flood_of_abandoned_paths_takes_bounded_state() {
             assert!(victim.error().is_none());
             assert!(victim.paths.unopened() <= 3);
         }
-        // Each is remembered for three probe timeouts.
-        assert!(next < 250, "{next} paths in four seconds");
+        assert_eq!(
+            next, 4,
+            "no other paths before PATH_ABANDON is acknowledged"
+        );
+        assert!(several.end(by.peer()).paths.notices() <= 3 * 3 + 2);
         let node = match by.peer() {
             Side::Client => &several.pair.client,
             Side::Server => &several.pair.server,
         };
         assert!(node.endpoint.routes_of_ids() <= 4 + 3 * 2);
+    }
+}
+
+#[test]
+fn an_abandoned_path_is_replaced_once_the_peer_has_acknowledged_path_abandon() {
+    for by in [Side::Client, Side::Server] {
+        let mut several = Several::new();
+        several.pair.network.filter = Some(Box::new(|_, _| true));
+        several.inject(by, &varints(&[0x3e75, 2, 0]));
+        several.pair.drive(Duration::from_secs(5));
+        assert_eq!(
+            several.end(by.peer()).paths.last_allowed(),
+            Some(PathId(3)),
+            "forgotten, but not acknowledged"
+        );
+        several.pair.network.filter = None;
+        several.pair.drive(Duration::from_secs(20));
+        assert_eq!(several.end(by.peer()).paths.last_allowed(), Some(PathId(4)));
     }
 }
 
