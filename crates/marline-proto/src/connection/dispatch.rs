@@ -101,6 +101,16 @@ impl Connection {
             Frame::PathCidsBlocked(frame) => self.paths.on_path_cids_blocked(frame),
         }
     }
+
+    /// The error of a frame that cannot be decoded. Only frames of the multipath extension have path IDs: without it
+    /// their types are unknown, whatever they contain.
+    #[cold]
+    pub(super) fn frame_error(&self, mut error: FrameError) -> TransportError {
+        if error.kind == FrameErrorKind::LargePathId && !self.paths.is_multipath() {
+            error.kind = FrameErrorKind::UnknownType;
+        }
+        error.into()
+    }
 }
 
 /// A frame of an extension that was not negotiated is one of an unknown type (RFC 9000, section

@@ -435,7 +435,7 @@ impl Connection {
         }
         let (mut ack_eliciting, mut probing) = (false, true);
         for frame in Frames::new(payload) {
-            let frame = frame?;
+            let frame = frame.map_err(|error| self.frame_error(error))?;
             ack_eliciting |= frame.is_ack_eliciting();
             probing &= frame.is_probing();
             self.dispatch(now, packet, &frame)?;

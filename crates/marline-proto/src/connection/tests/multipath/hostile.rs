@@ -153,6 +153,61 @@ fn an_abandoned_path_is_replaced_once_the_peer_has_acknowledged_path_abandon() {
 }
 
 #[test]
+fn multipath_frames_that_were_not_negotiated_are_of_an_unknown_type() {
+    let large = 1 << 32;
+    for frame in [
+        varints(&[0x3e, 0, 0, 0, 0, 0]),
+        varints(&[0x3e75, 1, 0]),
+        varints(&[0x3e76, 1, 1]),
+        varints(&[0x3e77, 1, 1]),
+        new_id(1, 0, 9),
+        varints(&[0x3e79, 1, 0]),
+        varints(&[0x3e7a, 7]),
+        varints(&[0x3e7a, large]),
+        varints(&[0x3e7b, 1]),
+        varints(&[0x3e7c, 1, 0]),
+        varints(&[0x3e75, large, 0]),
+        new_id(large, 0, 9),
+    ] {
+        let mut pair = Pair::new();
+        let ends = pair.establish();
+        let now = pair.now;
+        let mut datagram = pair.client(ends.client).craft(now, SpaceId::Data, &frame);
+        let victim = pair.server(ends.server);
+        let tuple = FourTuple {
+            local: victim.local_address(),
+            remote: victim.remote_address(),
+        };
+        victim.handle_datagram(now, tuple, None, &mut datagram);
+        let error = victim.error().cloned();
+        assert!(
+            matches!(&error, Some(ConnectionError::Transport(error))
+                if error.code == ErrorCode::FRAME_ENCODING_ERROR),
+            "{frame:x?}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn path_ids_above_32_bits_close_with_a_protocol_violation() {
+    let large = 1 << 32;
+    for frame in [
+        varints(&[0x3e, large, 0, 0, 0, 0]),
+        varints(&[0x3e75, large, 0]),
+        varints(&[0x3e76, large, 1]),
+        varints(&[0x3e77, large, 1]),
+        new_id(large, 0, 9),
+        varints(&[0x3e79, large, 0]),
+        varints(&[0x3e7a, large]),
+        varints(&[0x3e7b, large]),
+        varints(&[0x3e7c, large, 0]),
+    ] {
+        closes(&frame, ErrorCode::PROTOCOL_VIOLATION);
+    }
+    stays_open(&varints(&[0x3e7a, large - 1]));
+}
+
+#[test]
 fn a_path_that_is_not_validated_gets_at_most_three_times_what_it_sent() {
     let mut several = Several::new();
     several
