@@ -50,13 +50,13 @@ mod tuple;
 
 pub use address_tokens::AddressTokens;
 pub use config::{
-    AckFrequencyConfig, ClientConfig, ConnectionInfo, EndpointConfig, MakeObserver, MtuConfig,
-    MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
+    AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EndpointConfig, MakeObserver,
+    MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
 pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TokenKey, hmac_sha256};
 pub use datagrams::DatagramError;
-pub use endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
+pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
     default_crypto_provider,

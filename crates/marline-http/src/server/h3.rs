@@ -3,6 +3,7 @@
 mod request_body;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
@@ -19,6 +20,9 @@ use crate::tasks::TaskSet;
 
 /// The error code with which a stopping server closes its connections.
 pub(super) const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
+
+/// How long a new connection waits for the slot of another that ends.
+const SLOT_WAIT: Duration = Duration::from_secs(1);
 
 /// A QUIC endpoint that accepts connections.
 pub(super) struct Listener {
@@ -53,12 +57,13 @@ impl Listener {
                 connecting = self.endpoint.accept() => connecting,
             };
             let Some(connecting) = connecting else { break };
-            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
-                context.metrics.connection_refused();
-                continue;
-            };
             let context = Arc::clone(&context);
             connections.spawn(async move {
+                // The endpoint may have evicted a connection whose task has not ended yet.
+                let slot = Arc::clone(&context.slots).acquire_owned();
+                let Ok(Ok(slot)) = context.runtime.timeout(SLOT_WAIT, slot).await else {
+                    return context.metrics.connection_refused();
+                };
                 accept(context, connecting).await;
                 drop(slot);
             });

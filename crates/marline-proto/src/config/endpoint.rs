@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ClientLimits;
 use crate::crypto::{ResetKey, TokenKey, hmac_sha256};
 use crate::settings::{Domain, Field, Settings};
 
@@ -18,6 +19,8 @@ pub struct EndpointConfig {
     pub token_key: Arc<TokenKey>,
     /// Whether packets with a cleared fixed bit are understood (RFC 9287).
     pub grease_fixed_bit: bool,
+    /// What clients of one network may take of a server.
+    pub clients: ClientLimits,
     /// The source of all randomness of this endpoint and its connections, but for keys.
     pub rng_seed: [u8; 32],
 }
@@ -31,6 +34,7 @@ impl EndpointConfig {
             reset_key: Arc::new(ResetKey::new(&hmac_sha256(&seed, b"stateless reset"))),
             token_key: Arc::new(TokenKey::new(&hmac_sha256(&seed, b"address tokens"))),
             grease_fixed_bit: true,
+            clients: ClientLimits::default(),
             rng_seed: seed,
         }
     }
@@ -48,6 +52,36 @@ impl EndpointConfig {
             Domain::SWITCH,
             "Whether packets with a cleared fixed bit are understood (RFC 9287)",
             |c: &mut Self| &mut c.grease_fixed_bit,
+        ),
+        &Field::new(
+            "max_connections_per_address",
+            Domain::integer(1, 1_000_000),
+            "Connections of one address, or of one IPv6 /64; more are refused",
+            |c: &mut Self| &mut c.clients.max_connections_per_address,
+        ),
+        &Field::new(
+            "max_connections_per_prefix",
+            Domain::integer(1, 1_000_000),
+            "Connections of one IPv4 /24 or IPv6 /48; more are refused",
+            |c: &mut Self| &mut c.clients.max_connections_per_prefix,
+        ),
+        &Field::new(
+            "max_handshakes_per_address",
+            Domain::integer(1, 1_000_000),
+            "Handshakes in progress of one address; more need a Retry, then are refused",
+            |c: &mut Self| &mut c.clients.max_handshakes_per_address,
+        ),
+        &Field::new(
+            "max_handshakes_per_prefix",
+            Domain::integer(1, 1_000_000),
+            "Handshakes in progress of one IPv4 /24 or IPv6 /48; more need a Retry, then are refused",
+            |c: &mut Self| &mut c.clients.max_handshakes_per_prefix,
+        ),
+        &Field::new(
+            "evict_idle",
+            Domain::SWITCH,
+            "Whether a full server closes an idle connection for a new client",
+            |c: &mut Self| &mut c.clients.evict_idle,
         ),
     ];
 }

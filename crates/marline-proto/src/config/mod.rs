@@ -1,10 +1,12 @@
 //! What an application may choose: plain structs with sane defaults.
 
+mod client_limits;
 mod endpoint;
 mod multipath;
 mod peer;
 mod transport;
 
+pub use client_limits::ClientLimits;
 pub use endpoint::{EndpointConfig, RetryPolicy};
 pub use multipath::MultipathConfig;
 pub use peer::{ClientConfig, ConnectionInfo, MakeObserver, ServerConfig};

@@ -37,7 +37,14 @@ impl Connection {
 
     /// The next event for the endpoint, for [`crate::Endpoint::on_connection_event`].
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
-        self.events.endpoint.pop_front()
+        if let Some(event) = self.events.endpoint.pop_front() {
+            return Some(event);
+        }
+        let may_be_idle =
+            self.side.is_server() && self.lifecycle.is_open() && self.progress.is_complete();
+        let is_idle = may_be_idle && self.streams.is_idle_server();
+        let is_news = std::mem::replace(&mut self.events.reported_idle, is_idle) != is_idle;
+        is_news.then_some(EndpointEvent::Idle(is_idle))
     }
 
     /// Opens a stream; `None` while the peer's limit on streams allows no more.

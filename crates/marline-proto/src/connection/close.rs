@@ -29,6 +29,12 @@ impl Connection {
         );
     }
 
+    /// Closes the connection with NO_ERROR, because it is idle and the endpoint needs its place.
+    pub fn evict(&mut self, now: Instant) {
+        let error = TransportError::new(ErrorCode::NO_ERROR, "idle, and the server is full");
+        self.start_closing(now, Close::Transport(error), ConnectionError::Evicted);
+    }
+
     /// Closes the connection with a transport error.
     pub(super) fn fail(&mut self, now: Instant, error: TransportError) {
         let cause = ConnectionError::Transport(error.clone());

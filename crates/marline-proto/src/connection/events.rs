@@ -81,6 +81,9 @@ pub enum ConnectionError {
         /// Its explanation, not trusted.
         reason: Bytes,
     },
+    /// This end closed the connection because it was idle, and its endpoint was full.
+    #[error("the connection was closed here: it was idle, and another client needed its place")]
+    Evicted,
     /// The application of this end closed the connection.
     #[error("the connection was closed here")]
     LocallyClosed,
@@ -120,6 +123,9 @@ pub enum EndpointEvent {
     ResetTokenRemoved([u8; 16]),
     /// The handshake is complete: it no longer counts against the limit of handshakes.
     HandshakeDone,
+    /// Server: whether the connection is idle from now on; it is not when the handshake completes. See
+    /// [`ClientLimits::evict_idle`](crate::ClientLimits::evict_idle).
+    Idle(bool),
     /// A client whose address is validated resumes a session: poll [`crate::Endpoint::poll_resumed`].
     Resumed,
     /// The connection is to join a bundle.
@@ -135,4 +141,6 @@ pub enum EndpointEvent {
 pub(super) struct PendingEvents {
     pub(super) application: VecDeque<Event>,
     pub(super) endpoint: VecDeque<EndpointEvent>,
+    /// What the endpoint knows: whether the connection is idle.
+    pub(super) reported_idle: bool,
 }

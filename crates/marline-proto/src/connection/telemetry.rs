@@ -2,8 +2,8 @@
 
 mod changes;
 
-use marline_wire::PathId;
 use marline_wire::frame::AckFrequency;
+use marline_wire::{ErrorCode, PathId};
 
 use super::Connection;
 use super::events::ConnectionError;
@@ -261,6 +261,11 @@ impl Connection {
                 Initiator::Local,
                 ClosedWith::Nothing,
                 CloseTrigger::Application,
+            ),
+            ConnectionError::Evicted => (
+                Initiator::Local,
+                ClosedWith::Transport(ErrorCode::NO_ERROR),
+                CloseTrigger::IdleTimeout,
             ),
             ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => (
                 Initiator::Local,

@@ -1,10 +1,14 @@
 //! New clients: address validation, refusal, acceptance (RFC 9000, sections 5.2.2 and 8.1).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use marline_wire::ConnectionId;
 use marline_wire::packet::ProtectedHeader;
-use marline_wire::{ConnectionId, ErrorCode};
 
+use super::clients::Progress;
+use super::evict::Place;
+use super::stats::Refusal;
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
 use crate::connection::{Connection, Incoming};
@@ -39,6 +43,14 @@ struct Retried {
     source: ConnectionId,
 }
 
+/// What becomes of a new client.
+enum Admission {
+    Accept(Place),
+    /// It has to validate its address.
+    Retry,
+    Refuse(Refusal),
+}
+
 /// The token of a Retry packet is invalid: the attempt ends.
 struct InvalidToken;
 
@@ -54,18 +66,19 @@ impl Endpoint {
         };
         let header = &arrived.header;
         let Ok(proof) = self.check_token(arrived, header.token(datagram)) else {
-            return self.refuse(header, ErrorCode::INVALID_TOKEN, reply);
+            return self.refuse(header, Refusal::InvalidToken, reply);
         };
         // RFC 9000, section 7.2: a client's first destination has at least 8 bytes.
         if proof.retried.is_none() && header.dcid.len() < 8 {
             return Route::Drop;
         }
-        if self.entries.len() >= server.max_connections {
-            return self.refuse(header, ErrorCode::CONNECTION_REFUSED, reply);
-        }
-        if !proof.validated && self.wants_retry(&server) {
-            return self.retry(arrived.unix_time_s, arrived.tuple, header, reply);
-        }
+        let place = match self.admit(&server, arrived.tuple.remote.ip(), proof.validated) {
+            Admission::Accept(place) => place,
+            Admission::Retry => {
+                return self.retry(arrived.unix_time_s, arrived.tuple, header, reply);
+            }
+            Admission::Refuse(reason) => return self.refuse(header, reason, reply),
+        };
         let local_cid = self.new_connection_id();
         let retried = proof.retried.as_ref();
         let incoming = Incoming {
@@ -83,15 +96,46 @@ impl Endpoint {
         let endpoint = Arc::clone(&self.config);
         let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
         let Ok(mut connection) = accepted else {
-            return self.refuse(header, ErrorCode::INTERNAL_ERROR, reply);
+            return self.refuse(header, Refusal::Internal, reply);
         };
         connection.handle_datagram(arrived.now, arrived.tuple, arrived.ecn, datagram);
         if !connection.has_opened_packet() {
             return Route::Drop;
         }
-        let handle = self.insert(Some(header.dcid), local_cid, arrived.tuple.remote, true);
+        if let Place::Of(idle) = place {
+            self.evict(idle);
+        }
+        let progress = match proof.validated {
+            true => Progress::Validated,
+            false => Progress::Unvalidated,
+        };
+        let remote = arrived.tuple.remote;
+        let handle = self.insert(Some(header.dcid), local_cid, remote, Some(progress));
+        self.stats.accepted += 1;
         self.drain_events(handle, &mut connection);
         Route::Accepted(handle, Box::new(connection))
+    }
+
+    /// Whether there is a place for another client. Nobody loses a place to a client whose address may be forged.
+    fn admit(&self, server: &ServerConfig, ip: IpAddr, is_validated: bool) -> Admission {
+        if server.max_connections == 0 {
+            return Admission::Refuse(Refusal::Connections);
+        }
+        if !is_validated && self.wants_retry(server) {
+            return Admission::Retry;
+        }
+        let exceeded = self
+            .clients
+            .exceeded(&self.config.clients, ip, is_validated);
+        let place = self.place(server, ip);
+        let may_retry = !is_validated && server.retry != RetryPolicy::Never;
+        match (exceeded, place) {
+            (None, Some(Place::Free)) => Admission::Accept(Place::Free),
+            _ if may_retry => Admission::Retry,
+            (Some(reason), _) => Admission::Refuse(reason),
+            (None, Some(place)) if is_validated => Admission::Accept(place),
+            (None, _) => Admission::Refuse(Refusal::Connections),
+        }
     }
 
     fn wants_retry(&self, server: &ServerConfig) -> bool {

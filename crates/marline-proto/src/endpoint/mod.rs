@@ -4,15 +4,21 @@
 //! | --- | --- |
 //! | which connection is a datagram for? | `route` |
 //! | is a new connection accepted? | `accept` |
+//! | how many connections has a network? | `clients` |
 //! | which connections form a bundle? | `bundles` |
 //! | which earlier connection does a client have? | `earlier` |
 //! | which responses need no connection? | `stateless` |
 
 mod accept;
 mod bundles;
+mod clients;
 mod earlier;
+mod evict;
 mod route;
 mod stateless;
+mod stats;
+
+pub use stats::{EndpointStats, Refusals};
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +35,9 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundles::Bundles;
+use clients::{Client, Clients, Progress};
 use earlier::Earlier;
+use evict::Evictions;
 use route::Routes;
 use stateless::Budget;
 
@@ -68,6 +76,8 @@ struct Entry {
     reset_tokens: Vec<[u8; 16]>,
     remote: SocketAddr,
     handshaking: bool,
+    /// How it is counted, if a client began it and it is not evicted.
+    client: Option<Client>,
 }
 
 /// Routes datagrams to connections, and makes connections; it owns none.
@@ -83,6 +93,9 @@ pub struct Endpoint {
     budget: Budget,
     bundles: Bundles,
     earlier: Earlier,
+    clients: Clients,
+    evictions: Evictions,
+    stats: EndpointStats,
 }
 
 impl Endpoint {
@@ -100,6 +113,9 @@ impl Endpoint {
             budget: Budget::default(),
             bundles: Bundles::default(),
             earlier: Earlier::default(),
+            clients: Clients::default(),
+            evictions: Evictions::default(),
+            stats: EndpointStats::default(),
         }
     }
 
@@ -111,6 +127,14 @@ impl Endpoint {
     /// How many connections are not drained.
     pub fn open_connections(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Its counters so far.
+    pub fn stats(&self) -> EndpointStats {
+        EndpointStats {
+            handshakes: self.handshakes,
+            ..self.stats
+        }
     }
 
     /// How many connection IDs are routed to a connection.
@@ -134,7 +158,7 @@ impl Endpoint {
         let rng = self.rng.fork();
         let endpoint = Arc::clone(&self.config);
         let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, rng)?;
-        let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
+        let handle = self.insert(None, connection.handshake_cid(), tuple.remote, None);
         self.drain_events(handle, &mut connection);
         Ok(NewConnection { handle, connection })
     }
@@ -166,11 +190,19 @@ impl Endpoint {
                     self.handshakes -= 1;
                     self.earlier.on_established(entry.remote.ip(), handle);
                 }
+                if let Some(client) = &mut entry.client {
+                    self.clients.on_connected(client);
+                }
                 if let Some(id) = entry.original_destination.take() {
                     self.routes.remove_initial(&id, entry.remote);
                 }
             }
             EndpointEvent::Resumed => self.earlier.on_resumed(entry.remote.ip()),
+            EndpointEvent::Idle(is_idle) => {
+                if let Some(client) = &mut entry.client {
+                    self.clients.set_idle(client, handle, is_idle);
+                }
+            }
             EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
             // Needs the state of the other members, which `coordinate` can get.
             EndpointEvent::Bundle(_) => {}
@@ -183,14 +215,17 @@ impl Endpoint {
         original_destination: Option<ConnectionId>,
         id: ConnectionId,
         remote: SocketAddr,
-        handshaking: bool,
+        client: Option<Progress>,
     ) -> ConnectionHandle {
+        let client = client.map(|progress| self.clients.add(remote.ip(), progress));
+        let handshaking = client.is_some();
         let entry = Entry {
             original_destination,
             ids: vec![id],
             reset_tokens: Vec::new(),
             remote,
             handshaking,
+            client,
         };
         let handle = ConnectionHandle(self.entries.insert(entry));
         self.routes.add(id, handle);
@@ -208,6 +243,10 @@ impl Endpoint {
         self.bundles.leave(handle);
         self.earlier.on_drained(entry.remote.ip(), handle);
         self.handshakes -= usize::from(entry.handshaking);
+        match &entry.client {
+            Some(client) => self.clients.remove(client),
+            None => self.evictions.on_drained(handle),
+        }
         entry.ids.iter().for_each(|id| self.routes.remove(id));
         entry
             .reset_tokens

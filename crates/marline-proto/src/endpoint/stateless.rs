@@ -9,6 +9,7 @@ use marline_wire::packet::{
 };
 use marline_wire::{ConnectionId, ErrorCode, PathId, Side};
 
+use super::stats::Refusal;
 use super::{Endpoint, Route};
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::STATELESS_ANSWERS_PER_SECOND;
@@ -93,6 +94,7 @@ impl Endpoint {
         header: &ProtectedHeader,
         reply: &mut Vec<u8>,
     ) -> Route {
+        self.stats.retries += 1;
         let source = self.new_connection_id();
         let key = &self.config.token_key;
         let token = key.retry(
@@ -112,9 +114,15 @@ impl Endpoint {
     pub(super) fn refuse(
         &mut self,
         header: &ProtectedHeader,
-        error_code: ErrorCode,
+        reason: Refusal,
         reply: &mut Vec<u8>,
     ) -> Route {
+        self.stats.refused.count(reason);
+        let error_code = match reason {
+            Refusal::InvalidToken => ErrorCode::INVALID_TOKEN,
+            Refusal::Internal => ErrorCode::INTERNAL_ERROR,
+            _ => ErrorCode::CONNECTION_REFUSED,
+        };
         let keys = crypto::initial_keys(&header.dcid, Side::Server);
         let long = LongHeader {
             kind: LongType::Initial,

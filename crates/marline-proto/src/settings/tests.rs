@@ -198,6 +198,7 @@ fn every_field_of_a_configuration_has_a_key() {
     let EndpointConfig {
         connection_id_len: _,
         grease_fixed_bit: _,
+        clients: _,
         reset_key: _,
         token_key: _,
         rng_seed: _,

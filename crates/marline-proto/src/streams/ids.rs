@@ -183,6 +183,12 @@ impl StreamIds {
         remote.limit() - remote.advertised >= (remote.concurrent / 8).max(1)
     }
 
+    /// Whether a stream of the peer is not closed.
+    pub(super) fn has_remote(&self, dir: Dir) -> bool {
+        let remote = &self.remote[dir as usize];
+        remote.opened > remote.closed
+    }
+
     /// Raises the advertised limit as far as possible, and returns it.
     pub(super) fn advertise(&mut self, dir: Dir) -> u64 {
         let remote = &mut self.remote[dir as usize];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::TestIdentity;
 use super::network::{Datagram, Direction, Network};
-use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
+use crate::config::{ClientConfig, ClientLimits, EndpointConfig, ServerConfig, TransportConfig};
 use crate::connection::{Connection, EndpointEvent, Event};
 use crate::coordination::bundle::MemberDirective;
 use crate::endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
@@ -83,6 +83,11 @@ impl Node {
             Route::Accepted(handle, connection) => {
                 self.connections.insert(handle, *connection);
                 self.accepted.push_back(handle);
+                while let Some(evicted) = self.endpoint.poll_evicted() {
+                    if let Some(connection) = self.connections.get_mut(&evicted) {
+                        connection.evict(now);
+                    }
+                }
                 report_resumed(now, &mut self.endpoint, &mut self.connections);
             }
             Route::Reply => {
@@ -193,6 +198,8 @@ pub struct PairConfig {
     pub adjust_server: Box<dyn FnOnce(&mut ServerConfig)>,
     /// Whether the server accepts 0-RTT.
     pub zero_rtt: bool,
+    /// What clients of one network may take of the server.
+    pub clients: ClientLimits,
     /// The only cipher that the server offers; `None` offers all.
     pub cipher: Option<Cipher>,
     /// Number of names in the certificate beside [`SERVER_NAME`]: they make it long.
@@ -217,6 +224,7 @@ impl Default for PairConfig {
             server: TransportConfig::default(),
             adjust_server: Box::new(|_| {}),
             zero_rtt: false,
+            clients: ClientLimits::default(),
             cipher: None,
             further_names: 0,
             seed: 1,
@@ -240,6 +248,7 @@ pub struct Pair {
     server_config: ServerConfig,
     server_tls: rustls::ServerConfig,
     seed: u64,
+    clients: ClientLimits,
 }
 
 impl Pair {
@@ -271,7 +280,7 @@ impl Pair {
         let tls = TlsClientConfig::new(Arc::new(client_tls)).expect("the test settings fit QUIC");
         let mut client_config = ClientConfig::new(tls);
         client_config.transport = Arc::new(config.client);
-        let client = Endpoint::new(endpoint_config(1, config.seed), None);
+        let client = Endpoint::new(endpoint_config(1, config.seed, config.clients), None);
         let client = Node::new(client, "192.0.2.1:50000");
         let accepting = Some(Arc::new(server.clone()));
         Self {
@@ -279,13 +288,14 @@ impl Pair {
             network: Network::new(config.seed, client.address),
             client,
             server: Node::new(
-                Endpoint::new(endpoint_config(2, config.seed), accepting),
+                Endpoint::new(endpoint_config(2, config.seed, config.clients), accepting),
                 "192.0.2.2:443",
             ),
             client_config,
             server_config: server,
             server_tls,
             seed: config.seed,
+            clients: config.clients,
         }
     }
 
@@ -307,7 +317,7 @@ impl Pair {
 
     /// The server drops all connections without a CONNECTION_CLOSE and starts again with the same keys.
     pub fn restart_server(&mut self) {
-        let config = endpoint_config(2, self.seed);
+        let config = endpoint_config(2, self.seed, self.clients);
         let accepting = Some(Arc::new(self.server_config.clone()));
         self.server = Node {
             address: self.server.address,
@@ -498,10 +508,12 @@ fn quic_tls(tls: &rustls::ServerConfig) -> TlsServerConfig {
     TlsServerConfig::new(Arc::new(tls.clone())).expect("the test settings fit QUIC")
 }
 
-fn endpoint_config(side: u8, seed: u64) -> Arc<EndpointConfig> {
+fn endpoint_config(side: u8, seed: u64, clients: ClientLimits) -> Arc<EndpointConfig> {
     let mut bytes = [side; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    Arc::new(EndpointConfig::from_seed(bytes))
+    let mut config = EndpointConfig::from_seed(bytes);
+    config.clients = clients;
+    Arc::new(config)
 }
 
 impl Drop for Pair {

@@ -140,6 +140,13 @@ impl Driver {
                     let connection = shared.adopt(&mut state, handle, Side::Server, proto);
                     enqueue(&mut self.queue, &connection, &mut connection.lock());
                     state.store_earlier_observations(now);
+                    while let Some(evicted) = state.proto.poll_evicted() {
+                        if let Some(evicted) = state.connection(evicted) {
+                            let mut inner = evicted.lock();
+                            inner.proto.evict(now);
+                            enqueue(&mut self.queue, evicted, &mut inner);
+                        }
+                    }
                     state.push_accepted(ConnectionRef::new(connection), &mut self.woken);
                 }
                 Route::Reply => send_reply(&*self.socket, tuple, &self.reply),

@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use marline_proto::{
-    ClientConfig, EndpointConfig, FourTuple, NewConnection, ServerConfig, Side, TransportConfig,
+    ClientConfig, EndpointConfig, EndpointStats, FourTuple, NewConnection, ServerConfig, Side,
+    TransportConfig,
 };
 
 use self::state::{EndpointState, SharedEndpoint};
@@ -271,6 +272,11 @@ impl Endpoint {
     /// The number of connections, closing and draining ones included.
     pub fn open_connections(&self) -> usize {
         self.shared.lock().proto.open_connections()
+    }
+
+    /// What happened to new clients so far.
+    pub fn stats(&self) -> EndpointStats {
+        self.shared.lock().proto.stats()
     }
 
     /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9). What

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::config::ClientLimits;
 
 #[test]
 fn a_handshake_is_confirmed_after_two_round_trips_without_losses() {
@@ -37,6 +38,10 @@ fn a_transfer_over_ipv6_completes() {
 fn a_server_at_its_limit_of_connections_closes_with_connection_refused() {
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(|server| server.max_connections = 1),
+        clients: ClientLimits {
+            evict_idle: false,
+            ..ClientLimits::default()
+        },
         ..PairConfig::default()
     });
     pair.establish();

@@ -5,6 +5,7 @@ mod acks;
 mod frames;
 mod handshake;
 mod ids;
+mod networks;
 mod resources;
 
 use super::craft::{forge_retry, varints};

@@ -361,7 +361,7 @@ impl Model {
                 self.closed || self.moved || self.outages > Duration::from_secs(2)
             }
             ConnectionError::Reset => self.closed || self.moved,
-            ConnectionError::VersionMismatch => false,
+            ConnectionError::VersionMismatch | ConnectionError::Evicted => false,
         };
         assert!(explained, "no operation explains: {error}");
     }

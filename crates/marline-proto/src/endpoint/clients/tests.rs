@@ -1,0 +1,102 @@
+use super::*;
+
+const LIMITS: ClientLimits = ClientLimits {
+    max_connections_per_address: 3,
+    max_connections_per_prefix: 5,
+    max_handshakes_per_address: 2,
+    max_handshakes_per_prefix: 3,
+    evict_idle: true,
+};
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_64_is_one_address_and_a_48_one_prefix() {
+    assert_eq!(address(ip("2001:db8:1:2:3::4")), ip("2001:db8:1:2::"));
+    assert_eq!(prefix(ip("2001:db8:1:2:3::4")), ip("2001:db8:1::"));
+    assert_eq!(address(ip("192.0.2.7")), ip("192.0.2.7"));
+    assert_eq!(address(ip("::ffff:192.0.2.7")), ip("192.0.2.7"));
+    assert_eq!(prefix(ip("::ffff:192.0.2.7")), ip("192.0.2.0"));
+}
+
+#[test]
+fn limits_hold_for_the_address_and_for_the_prefix() {
+    let mut clients = Clients::default();
+    let mut all = Vec::new();
+    for text in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
+        assert_eq!(clients.exceeded(&LIMITS, ip(text), true), None);
+        all.push(clients.add(ip(text), Progress::Validated));
+    }
+    let exceeded = |clients: &Clients, text| clients.exceeded(&LIMITS, ip(text), true);
+    assert_eq!(
+        exceeded(&clients, "192.0.2.1"),
+        Some(Refusal::HandshakesOfAddress)
+    );
+    assert_eq!(
+        exceeded(&clients, "192.0.2.2"),
+        Some(Refusal::HandshakesOfPrefix)
+    );
+    assert_eq!(exceeded(&clients, "192.0.3.1"), None);
+    for client in &mut all {
+        clients.on_connected(client);
+    }
+    for text in ["192.0.2.1", "192.0.2.2"] {
+        let mut client = clients.add(ip(text), Progress::Validated);
+        clients.on_connected(&mut client);
+        all.push(client);
+    }
+    assert_eq!(
+        exceeded(&clients, "192.0.2.1"),
+        Some(Refusal::ConnectionsOfAddress)
+    );
+    assert_eq!(
+        exceeded(&clients, "192.0.2.9"),
+        Some(Refusal::ConnectionsOfPrefix)
+    );
+    all.iter().for_each(|client| clients.remove(client));
+    assert!(clients.is_empty());
+}
+
+#[test]
+fn handshakes_of_forged_addresses_do_not_count_against_validated_clients() {
+    let mut clients = Clients::default();
+    for _ in 0..2 {
+        clients.add(ip("192.0.2.1"), Progress::Unvalidated);
+    }
+    assert_eq!(
+        clients.exceeded(&LIMITS, ip("192.0.2.1"), false),
+        Some(Refusal::HandshakesOfAddress)
+    );
+    assert_eq!(clients.exceeded(&LIMITS, ip("192.0.2.1"), true), None);
+}
+
+#[test]
+fn the_connection_that_is_idle_longest_ends_for_a_client_of_its_network_or_of_a_smaller_one() {
+    let mut clients = Clients::default();
+    let addresses = ["192.0.2.1", "192.0.2.2", "198.51.100.1"];
+    let mut all: Vec<Client> = addresses
+        .iter()
+        .map(|text| clients.add(ip(text), Progress::Connected))
+        .collect();
+    let victim = |clients: &Clients, text| clients.longest_idle_for(ip(text));
+    assert_eq!(victim(&clients, "192.0.2.1"), None);
+    for number in [1, 0, 2] {
+        clients.set_idle(&mut all[number], ConnectionHandle(number), true);
+    }
+    assert_eq!(victim(&clients, "192.0.2.1"), Some(ConnectionHandle(0)));
+    assert_eq!(victim(&clients, "192.0.2.9"), Some(ConnectionHandle(1)));
+    assert_eq!(victim(&clients, "198.51.100.9"), Some(ConnectionHandle(2)));
+    assert_eq!(victim(&clients, "203.0.113.1"), Some(ConnectionHandle(1)));
+    clients.set_idle(&mut all[1], ConnectionHandle(1), false);
+    assert_eq!(victim(&clients, "203.0.113.1"), Some(ConnectionHandle(0)));
+    clients.remove(&all.remove(0));
+    assert_eq!(
+        victim(&clients, "203.0.113.1"),
+        None,
+        "no network has more than one"
+    );
+    all.iter().for_each(|client| clients.remove(client));
+    assert!(clients.is_empty());
+}

@@ -1,0 +1,64 @@
+//! Idle connections that end so that a full server can accept another client.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
+
+use super::{ConnectionHandle, Endpoint};
+use crate::config::ServerConfig;
+use crate::limits::EVICTED_CONNECTIONS;
+
+/// The connections that were evicted and are not drained.
+#[derive(Debug, Default)]
+pub(super) struct Evictions {
+    /// Their owner has still to close them.
+    due: VecDeque<ConnectionHandle>,
+    all: FxHashSet<ConnectionHandle>,
+}
+
+/// What a new client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// There is one.
+    Free,
+    /// That of an idle connection.
+    Of(ConnectionHandle),
+}
+
+impl Evictions {
+    pub(super) fn on_drained(&mut self, handle: ConnectionHandle) {
+        if self.all.remove(&handle) {
+            // Handles are reused.
+            self.due.retain(|due| *due != handle);
+        }
+    }
+}
+
+impl Endpoint {
+    /// A place for another client; evicted connections have none, but so many are still closing at most.
+    pub(super) fn place(&self, server: &ServerConfig, ip: std::net::IpAddr) -> Option<Place> {
+        let evicted = self.evictions.all.len();
+        if self.entries.len() - evicted < server.max_connections {
+            return Some(Place::Free);
+        }
+        let may_evict = self.config.clients.evict_idle && evicted < EVICTED_CONNECTIONS;
+        let victim = may_evict.then(|| self.clients.longest_idle_for(ip))?;
+        victim.map(Place::Of)
+    }
+
+    pub(super) fn evict(&mut self, handle: ConnectionHandle) {
+        let entry = self.entries.get_mut(handle.0);
+        if let Some(client) = entry.and_then(|entry| entry.client.take()) {
+            self.clients.remove(&client);
+            self.evictions.all.insert(handle);
+            self.evictions.due.push_back(handle);
+            self.stats.evicted += 1;
+        }
+    }
+
+    /// The next connection to [evict](crate::Connection::evict), because it is idle and a new client needs its
+    /// place; to be polled after every datagram until it returns `None`.
+    pub fn poll_evicted(&mut self) -> Option<ConnectionHandle> {
+        self.evictions.due.pop_front()
+    }
+}

@@ -1,0 +1,61 @@
+//! Counters of an endpoint.
+
+/// What an endpoint did with new clients: counters over its life, but for `handshakes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Handshakes in progress now that clients began.
+    pub handshakes: usize,
+    /// Retry packets sent.
+    pub retries: u64,
+    /// Idle connections closed for new clients.
+    pub evicted: u64,
+    /// Clients refused, by reason.
+    pub refused: Refusals,
+}
+
+/// Clients refused, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// [`ServerConfig::max_connections`](crate::ServerConfig::max_connections) was reached.
+    pub connections: u64,
+    /// [`max_connections_per_address`](crate::ClientLimits::max_connections_per_address) was reached.
+    pub connections_of_address: u64,
+    /// [`max_connections_per_prefix`](crate::ClientLimits::max_connections_per_prefix) was reached.
+    pub connections_of_prefix: u64,
+    /// [`max_handshakes_per_address`](crate::ClientLimits::max_handshakes_per_address) was reached.
+    pub handshakes_of_address: u64,
+    /// [`max_handshakes_per_prefix`](crate::ClientLimits::max_handshakes_per_prefix) was reached.
+    pub handshakes_of_prefix: u64,
+    /// The token was invalid.
+    pub invalid_token: u64,
+    /// The connection could not be set up.
+    pub internal: u64,
+}
+
+/// Why a client is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Connections,
+    ConnectionsOfAddress,
+    ConnectionsOfPrefix,
+    HandshakesOfAddress,
+    HandshakesOfPrefix,
+    InvalidToken,
+    Internal,
+}
+
+impl Refusals {
+    pub(super) fn count(&mut self, reason: Refusal) {
+        *match reason {
+            Refusal::Connections => &mut self.connections,
+            Refusal::ConnectionsOfAddress => &mut self.connections_of_address,
+            Refusal::ConnectionsOfPrefix => &mut self.connections_of_prefix,
+            Refusal::HandshakesOfAddress => &mut self.handshakes_of_address,
+            Refusal::HandshakesOfPrefix => &mut self.handshakes_of_prefix,
+            Refusal::InvalidToken => &mut self.invalid_token,
+            Refusal::Internal => &mut self.internal,
+        } += 1;
+    }
+}
