@@ -53,7 +53,7 @@ pub use config::{
     AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EndpointConfig, MakeObserver,
     MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
-pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
+pub use connection::{Connection, ConnectionError, EndpointEvent, EndpointFailure, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TokenKey, hmac_sha256};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};

@@ -142,7 +142,9 @@ fn connection_kind(error: &ConnectionError) -> io::ErrorKind {
     match error {
         ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => io::ErrorKind::TimedOut,
         ConnectionError::Reset => io::ErrorKind::ConnectionReset,
-        ConnectionError::LocallyClosed | ConnectionError::Evicted => io::ErrorKind::NotConnected,
+        ConnectionError::LocallyClosed
+        | ConnectionError::Evicted
+        | ConnectionError::EndpointFailed(_) => io::ErrorKind::NotConnected,
         ConnectionError::PeerApplication { .. } | ConnectionError::PeerTransport { .. } => {
             io::ErrorKind::ConnectionAborted
         }

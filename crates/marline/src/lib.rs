@@ -88,11 +88,11 @@ pub use marline_proto::scheduling::path::PathStatus;
 pub use marline_proto::{
     AbandonPathError, AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ClientLimits,
     ConnectionError, ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EndpointConfig,
-    EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig, PathId, Priority,
-    Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side, StreamId, TlsClientConfig,
-    TlsConfigError, TlsServerConfig, TokenKey, Transmit, TransportConfig, TransportError, ack,
-    congestion, coordination, crypto_provider, default_crypto_provider, hmac_sha256, observe,
-    recovery, samples, scheduling, settings,
+    EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
+    PathId, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side, StreamId,
+    TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit, TransportConfig,
+    TransportError, ack, congestion, coordination, crypto_provider, default_crypto_provider,
+    hmac_sha256, observe, recovery, samples, scheduling, settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

@@ -87,6 +87,9 @@ pub enum ConnectionError {
     /// The application of this end closed the connection.
     #[error("the connection was closed here")]
     LocallyClosed,
+    /// The endpoint of this end has failed, and with it all of its connections.
+    #[error("the endpoint failed: {0}")]
+    EndpointFailed(EndpointFailure),
     /// No packet was received within the idle timeout.
     #[error("the connection timed out: the peer sent nothing for too long")]
     IdleTimeout,
@@ -96,6 +99,20 @@ pub enum ConnectionError {
     /// The peer sent a stateless reset.
     #[error("the peer reset the connection: it has no state for it any more")]
     Reset,
+}
+
+/// Why an endpoint no longer drives its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointFailure {
+    /// Its task panicked: a policy or an observer of the application, or a defect.
+    #[error("its task panicked")]
+    Panicked,
+    /// Its socket cannot receive any more.
+    #[error("its socket failed")]
+    Socket,
+    /// The runtime ended its task.
+    #[error("the runtime ended its task")]
+    TaskEnded,
 }
 
 fn explain(reason: &str) -> String {

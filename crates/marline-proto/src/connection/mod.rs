@@ -57,7 +57,7 @@ use std::time::Duration;
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
 use marline_wire::{ConnectionId, Side, varint};
 
-pub use events::{ConnectionError, EndpointEvent, Event};
+pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event};
 
 use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;

@@ -267,6 +267,9 @@ impl Connection {
                 ClosedWith::Transport(ErrorCode::NO_ERROR),
                 CloseTrigger::IdleTimeout,
             ),
+            ConnectionError::EndpointFailed(_) => {
+                (Initiator::Local, ClosedWith::Nothing, CloseTrigger::Error)
+            }
             ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => (
                 Initiator::Local,
                 ClosedWith::Nothing,

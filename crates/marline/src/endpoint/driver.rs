@@ -10,7 +10,10 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use marline_proto::coordination::bundle::MemberDirective;
-use marline_proto::{EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit};
+use marline_proto::{
+    ConnectionError, EcnCodepoint, EndpointEvent, EndpointFailure, FourTuple, Instant, Route, Side,
+    Transmit,
+};
 
 use super::incoming::{ReceiveBuffers, ReceivedDatagram};
 use super::outgoing::OutgoingBatch;
@@ -42,6 +45,8 @@ pub(super) struct Driver {
     timer: Box<dyn Timer>,
     /// What `timer` is set to.
     timer_deadline: Option<Instant>,
+    /// Why the connections end if the task does now.
+    end: ConnectionError,
     // Kept for their capacity.
     woken: Vec<Waker>,
     endpoint_events: Vec<EndpointEvent>,
@@ -66,6 +71,7 @@ impl Driver {
             timers: Timers::default(),
             timer,
             timer_deadline: None,
+            end: ConnectionError::EndpointFailed(EndpointFailure::TaskEnded),
             woken: Vec::new(),
             endpoint_events: Vec::new(),
         }
@@ -309,24 +315,40 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
-        driver.adopt_socket();
+        // What is dropped while it is polled has panicked.
+        driver.end = ConnectionError::EndpointFailed(EndpointFailure::Panicked);
+        let polled = driver.drive(cx);
+        driver.end = match polled {
+            Poll::Ready(Ok(())) => ConnectionError::LocallyClosed,
+            Poll::Ready(Err(_)) => ConnectionError::EndpointFailed(EndpointFailure::Socket),
+            Poll::Pending => ConnectionError::EndpointFailed(EndpointFailure::TaskEnded),
+        };
+        polled.map(|_| ())
+    }
+}
+
+impl Driver {
+    /// Runs until there is nothing to do, ready when there will never be: an error is one of the socket.
+    fn drive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.adopt_socket();
         for _ in 0..ROUNDS {
-            let Ok(received) = driver.receive(cx) else {
-                return Poll::Ready(());
+            let received = match self.receive(cx) {
+                Ok(received) => received,
+                Err(error) => return Poll::Ready(Err(error)),
             };
-            let expired = driver.expire();
-            let sent = driver.transmit(cx);
+            let expired = self.expire();
+            let sent = self.transmit(cx);
             if received || expired || sent {
                 continue;
             }
-            if driver.is_done() {
-                return Poll::Ready(());
+            if self.is_done() {
+                return Poll::Ready(Ok(()));
             }
-            if !driver.poll_timer(cx) {
-                if driver.shared.signal.sleep(cx.waker()) {
+            if !self.poll_timer(cx) {
+                if self.shared.signal.sleep(cx.waker()) {
                     return Poll::Pending;
                 }
-                driver.adopt_socket();
+                self.adopt_socket();
             }
         }
         cx.waker().wake_by_ref();
@@ -339,7 +361,7 @@ impl Drop for Driver {
         let mut woken = Vec::new();
         let queue = {
             let mut state = self.shared.lock();
-            state.on_driver_ended(&mut woken);
+            state.on_driver_ended(&self.end, &mut woken);
             std::mem::take(&mut state.accepted)
         };
         drop(queue);

@@ -174,13 +174,13 @@ impl EndpointState {
         self.driver_ended || self.live == 0
     }
 
-    /// Ends every connection, because the driver has ended.
-    pub(super) fn on_driver_ended(&mut self, woken: &mut Vec<Waker>) {
+    /// Ends every connection with `error`, because the driver has ended.
+    pub(super) fn on_driver_ended(&mut self, error: &ConnectionError, woken: &mut Vec<Waker>) {
         self.driver_ended = true;
         for connection in self.connections.drain(..).flatten() {
             let mut state = connection.lock();
             state.drained = true;
-            state.terminate(ConnectionError::LocallyClosed, woken);
+            state.terminate(error.clone(), woken);
         }
         self.accepting.take(woken);
         self.idle.take(woken);

@@ -361,7 +361,9 @@ impl Model {
                 self.closed || self.moved || self.outages > Duration::from_secs(2)
             }
             ConnectionError::Reset => self.closed || self.moved,
-            ConnectionError::VersionMismatch | ConnectionError::Evicted => false,
+            ConnectionError::VersionMismatch
+            | ConnectionError::Evicted
+            | ConnectionError::EndpointFailed(_) => false,
         };
         assert!(explained, "no operation explains: {error}");
     }
