@@ -82,6 +82,8 @@ pub struct ServerLimits {
     pub idle_timeout: Duration,
     /// Time that requests under way have to finish after a shutdown began.
     pub shutdown_grace: Duration,
+    /// How much is logged in qlog files.
+    pub qlog: transport::QlogLimits,
 }
 
 impl Default for ServerLimits {
@@ -94,6 +96,7 @@ impl Default for ServerLimits {
             header_timeout: limits::HEADER_TIMEOUT,
             idle_timeout: limits::IDLE_TIMEOUT,
             shutdown_grace: limits::SHUTDOWN_GRACE,
+            qlog: transport::QlogLimits::default(),
         }
     }
 }
@@ -147,6 +150,24 @@ impl ServerLimits {
             "How long requests under way have to finish after a shutdown began",
             |c: &mut Self| &mut c.shutdown_grace,
         ),
+        &Field::new(
+            "qlog_open_files",
+            Domain::integer(1, 100_000),
+            "qlog files open at once; further connections have none",
+            |c: &mut Self| &mut c.qlog.open_files,
+        ),
+        &Field::new(
+            "qlog_files",
+            Domain::integer(1, 1_000_000_000),
+            "qlog files that are created; further connections have none",
+            |c: &mut Self| &mut c.qlog.files,
+        ),
+        &Field::new(
+            "qlog_bytes",
+            Domain::bytes(1 << 20, 1 << 40),
+            "Size of all qlog files; the rest is not logged",
+            |c: &mut Self| &mut c.qlog.bytes,
+        ),
     ];
 }
 
@@ -183,6 +204,7 @@ mod tests {
             header_timeout: _,
             idle_timeout: _,
             shutdown_grace: _,
+            qlog: _,
         } = ServerLimits::default();
         for setting in ServerLimits::SETTINGS {
             for sample in setting.samples() {
@@ -191,6 +213,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 7);
+        assert_eq!(ServerLimits::SETTINGS.len(), 10);
     }
 }

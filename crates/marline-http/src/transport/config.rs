@@ -11,7 +11,7 @@ use marline::{
     both_observers,
 };
 
-use super::qlog;
+use super::qlog::{self, QlogLimits};
 use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
 use crate::server::{ServeError, ServerConfig, crypto_provider};
@@ -72,7 +72,12 @@ pub(crate) fn server_config(
     server.retry = quic.retry;
     server.max_connections = config.limits.max_connections;
     server.observer = both(
-        observer(config.qlog.as_ref(), quic.observers.as_ref(), runtime),
+        observer(
+            config.qlog.as_ref(),
+            config.limits.qlog,
+            quic.observers.as_ref(),
+            runtime,
+        ),
         counting,
     );
     Ok(server)
@@ -104,6 +109,7 @@ pub(crate) fn client_config(
     client.transport = Arc::clone(&config.quic.transport);
     client.observer = observer(
         config.qlog.as_ref(),
+        QlogLimits::default(),
         config.quic.observers.as_ref(),
         runtime,
     );
@@ -128,11 +134,12 @@ pub(crate) fn endpoint(
 
 fn observer(
     qlog: Option<&PathBuf>,
+    limits: QlogLimits,
     watching: Option<&Observers>,
     runtime: &RuntimeHandle,
 ) -> Option<MakeObserver> {
     let watching = watching.map(|observers| Arc::clone(&observers.0));
-    observed(watching, qlog, runtime.shared())
+    both(logging(qlog, limits, runtime.shared()), watching)
 }
 
 /// The given observers, and qlog files in a directory with the clock of `runtime`, if one is given.
@@ -141,8 +148,15 @@ pub fn observed(
     qlog: Option<&PathBuf>,
     runtime: &Arc<dyn marline::Runtime>,
 ) -> Option<MakeObserver> {
-    let logging = qlog.map(|directory| qlog::observer_on(Arc::clone(runtime), directory.clone()));
-    both(logging, watching)
+    both(logging(qlog, QlogLimits::default(), runtime), watching)
+}
+
+fn logging(
+    qlog: Option<&PathBuf>,
+    limits: QlogLimits,
+    runtime: &Arc<dyn marline::Runtime>,
+) -> Option<MakeObserver> {
+    qlog.map(|directory| qlog::observer_on(Arc::clone(runtime), directory.clone(), limits))
 }
 
 /// Observers that pass events to both `one` and `other`.

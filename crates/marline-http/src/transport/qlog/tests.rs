@@ -1,0 +1,112 @@
+use std::fs;
+
+use marline::ConnectionId;
+
+use super::*;
+
+const SMALL: QlogLimits = QlogLimits {
+    open_files: 2,
+    files: 3,
+    bytes: 1 << 20,
+};
+
+/// A log without its observer: the header is written when it is dropped.
+fn log(directory: &Path, budget: &Arc<Budget>, is_permitted: bool) -> QlogWriter<LogFile> {
+    let id = ConnectionId::new(&[7; 8]).unwrap();
+    let start = Start::default();
+    if is_permitted {
+        start.permit();
+    }
+    let base = directory.join(id.to_string());
+    let header = Header {
+        title: "test",
+        vantage_point: VantagePoint {
+            name: "marline",
+            side: Side::Server,
+        },
+        original_destination_connection_id: id,
+        reference: Instant::EPOCH,
+        wall_clock: None,
+    };
+    let file = LogFile::new(base, "server", Arc::clone(budget), start);
+    QlogWriter::new(file, &header)
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_connection_that_proves_nothing_has_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(log(directory.path(), &Budget::new(SMALL), false));
+    assert_eq!(files(directory.path()), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn two_connections_with_the_same_id_have_files_of_their_own_that_only_the_owner_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(SMALL);
+    drop(log(directory.path(), &budget, true));
+    drop(log(directory.path(), &budget, true));
+    let files = files(directory.path());
+    assert_eq!(files.len(), 2);
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name.starts_with("0707070707070707_") && name.ends_with("_server.sqlog"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}
+
+#[test]
+fn files_are_limited_in_number_and_the_limit_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(SMALL);
+    let mut open: Vec<_> = (0..3)
+        .map(|_| log(directory.path(), &budget, true))
+        .collect();
+    open.iter_mut().for_each(QlogWriter::flush);
+    assert_eq!(files(directory.path()).len(), 2, "open at once");
+    assert!(budget.has_reported());
+    drop(open);
+    for _ in 0..3 {
+        drop(log(directory.path(), &budget, true));
+    }
+    assert_eq!(files(directory.path()).len(), 3, "in all");
+}
+
+#[test]
+fn bytes_are_limited() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(QlogLimits { bytes: 10, ..SMALL });
+    drop(log(directory.path(), &budget, true));
+    let size: u64 = files(directory.path())
+        .iter()
+        .map(|file| fs::metadata(file).unwrap().len())
+        .sum();
+    assert_eq!(size, 0);
+    assert!(budget.has_reported());
+}
+
+#[test]
+fn what_happens_before_the_proof_is_kept_up_to_a_limit() {
+    use std::io::Write;
+    let directory = tempfile::tempdir().unwrap();
+    let start = Start::default();
+    let base = directory.path().join("id");
+    let mut file = LogFile::new(base, "server", Budget::new(SMALL), start.clone());
+    for _ in 0..100 {
+        file.write_all(&[b'a'; 1024]).unwrap();
+    }
+    start.permit();
+    file.write_all(b"end").unwrap();
+    let written = fs::read(&files(directory.path())[0]).unwrap();
+    assert_eq!(written.len(), 64 * 1024 + 3);
+    assert!(written.ends_with(b"aend"));
+}
