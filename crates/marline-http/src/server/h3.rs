@@ -49,6 +49,7 @@ impl Listener {
     pub(super) async fn run(self, context: Arc<Context>) {
         let mut stopped = context.stop.stopped();
         let mut connections = TaskSet::new(&context.runtime);
+        let watched = context.metrics.watch(self.endpoint());
         loop {
             let connecting = tokio::select! {
                 biased;
@@ -79,6 +80,7 @@ impl Listener {
         }
         self.endpoint.close(NO_ERROR, b"");
         self.endpoint.wait_idle().await;
+        drop(watched);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Counters and their Prometheus text form.
 
 mod bundles;
+mod histogram;
 mod history;
 mod paths;
+mod process;
+mod transport;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +19,8 @@ use marline::{MakeObserver, TransportConfig};
 use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
-use crate::transport;
+use self::transport::{TransportMetrics, Watched};
+use crate::transport::both;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
 const BUCKETS_S: [f64; 11] = [
@@ -39,6 +43,8 @@ pub struct Metrics {
     history: Arc<HistoryMetrics>,
     /// The history store of the connections, if there is one.
     path_history: Option<Arc<dyn PathHistory>>,
+    /// Metrics of QUIC connections and their endpoint.
+    transport: TransportMetrics,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
 }
@@ -78,14 +84,20 @@ impl Metrics {
     /// The observers of connections with the configuration `transport`, if anything of it is counted.
     pub(super) fn observers(&self, transport: &TransportConfig) -> Option<MakeObserver> {
         let coordinates = transport.bundle.is_some();
-        transport::both(
+        both(
             coordinates.then(|| self.bundles.observers()),
             self.path_history.as_ref().map(|_| self.history.observers()),
         )
     }
 
-    /// Counts the paths of a connection whose handshake is complete, until it is closed.
+    /// Reads the counters of `endpoint` until the result is dropped; it stays open until then.
+    pub(super) fn watch(&self, endpoint: marline::Endpoint) -> Watched<'_> {
+        self.transport.watch(endpoint)
+    }
+
+    /// Counts a connection whose handshake is complete, and its paths, until it is closed.
     pub(super) async fn follow(&self, connection: &marline::Connection) {
+        let _counted = self.transport.count(connection);
         match self.paths.as_ref().filter(|_| connection.is_multipath()) {
             Some(paths) => paths.follow(connection).await,
             None => drop(connection.closed().await),
@@ -195,6 +207,8 @@ impl Metrics {
             "Connections refused because too many were open.",
         )?;
         writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
+        self.transport.write(out)?;
+        process::write(out)?;
         self.bundles.write(out)?;
         if let Some(path_history) = &self.path_history {
             self.history.write(out)?;

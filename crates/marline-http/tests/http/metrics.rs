@@ -125,3 +125,31 @@ async fn connections_without_a_bundle_are_not_counted() {
         "there is no history"
     );
 }
+
+#[tokio::test]
+async fn quic_connections_are_counted_with_their_handshakes_and_datagrams() {
+    let root = directory_of(&[("file", &pattern(100_000))]);
+    let server = TestServer::files(root.path()).await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    visitor.get("/file", &[]).await;
+    wait_for(&server, "marline_quic_connections{state=\"open\"} 1").await;
+    wait_for(
+        &server,
+        "marline_quic_handshakes_total{outcome=\"completed\"} 1",
+    )
+    .await;
+    wait_for(
+        &server,
+        "marline_quic_handshakes_total{outcome=\"failed\"} 0",
+    )
+    .await;
+    wait_for(&server, "marline_quic_handshake_duration_seconds_count 1").await;
+    drop(visitor);
+    wait_for(&server, "marline_quic_connections{state=\"open\"} 0").await;
+    wait_for(&server, "marline_quic_last_rtt_seconds_count 1").await;
+    let text = server.metrics.render();
+    let sent = text
+        .lines()
+        .find_map(|line| line.strip_prefix("marline_quic_sent_bytes_total "));
+    assert!(sent.unwrap().parse::<u64>().unwrap() > 100_000);
+}

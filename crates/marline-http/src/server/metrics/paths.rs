@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use marline::{Connection, ConnectionEvent, ErrorCode, PathId, PathStats, WeakConnection};
 
 use super::head;
+use super::histogram::Histogram;
 
 /// Paths with lower IDs have metrics of their own; the others are counted together.
 const NUMBERED: usize = 16;
@@ -79,50 +80,6 @@ struct Open {
     /// Paths with a measured round-trip time.
     rated: u64,
     windows: f64,
-}
-
-#[derive(Debug)]
-struct Histogram<const N: usize> {
-    counts: [u64; N],
-    sum: f64,
-    all: u64,
-}
-
-impl<const N: usize> Default for Histogram<N> {
-    fn default() -> Self {
-        Self {
-            counts: [0; N],
-            sum: 0.0,
-            all: 0,
-        }
-    }
-}
-
-impl<const N: usize> Histogram<N> {
-    fn add(&mut self, bounds: &[f64; N], value: f64) {
-        if let Some(bucket) = bounds.iter().position(|bound| value <= *bound) {
-            self.counts[bucket] += 1;
-        }
-        self.sum += value;
-        self.all += 1;
-    }
-
-    fn write(
-        &self,
-        out: &mut String,
-        (name, help): (&str, &str),
-        bounds: &[f64; N],
-    ) -> std::fmt::Result {
-        head(out, name, "histogram", help)?;
-        let mut cumulated = 0;
-        for (bound, count) in bounds.iter().zip(&self.counts) {
-            cumulated += count;
-            writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {cumulated}")?;
-        }
-        let (all, sum) = (self.all, self.sum);
-        writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {all}")?;
-        writeln!(out, "{name}_sum {sum}\n{name}_count {all}")
-    }
 }
 
 /// The index of a path among those that are counted.

@@ -29,3 +29,32 @@ fn rendered_metrics_hold_the_counts() {
         assert!(text.lines().any(|have| have == line), "{line}\nin\n{text}");
     }
 }
+
+#[test]
+fn metrics_of_transport_and_process_are_always_there() {
+    let text = Metrics::default().render();
+    for name in [
+        "marline_quic_connections{state=\"handshake\"}",
+        "marline_quic_handshakes_total{outcome=\"failed\"}",
+        "marline_quic_handshake_duration_seconds_count",
+        "marline_quic_last_rtt_seconds_count",
+        "marline_quic_refused_total{reason=\"connections_of_address\"}",
+        "marline_quic_packets_lost_total",
+        "marline_quic_retransmitted_bytes_total",
+        "marline_quic_window_bytes",
+        "marline_quic_sent_datagrams_total",
+    ] {
+        let has = |line: &str| line.strip_prefix(name).is_some_and(|rest| rest == " 0");
+        assert!(text.lines().any(has), "{name}\nin\n{text}");
+    }
+    assert!(text.contains("\nmarline_build_info{version="));
+    #[cfg(target_os = "linux")]
+    for name in [
+        "process_open_fds",
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+        "process_start_time_seconds",
+    ] {
+        assert!(text.contains(&format!("\n{name} ")), "{name}");
+    }
+}
