@@ -99,6 +99,9 @@ pub(crate) const STATELESS_ANSWERS_PER_SECOND: u32 = 1000;
 /// Evicted connections that are still closing: each stays for three probe timeouts beyond the limit on connections.
 pub(crate) const EVICTED_CONNECTIONS: usize = 1024;
 
+/// Idle connections that are considered when one of them is evicted, so that a full server takes some microseconds for it.
+pub(crate) const IDLE_CANDIDATES: usize = 256;
+
 /// Streams that a tree of streams remembers although they have nothing to send and nothing depends on them:
 /// those of a page, so that streams that begin late find the stream that they depend on.
 pub(crate) const IDLE_TREE_STREAMS: usize = 256;

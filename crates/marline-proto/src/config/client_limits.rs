@@ -22,7 +22,7 @@ pub struct ClientLimits {
     /// Handshakes in progress of one prefix.
     pub max_handshakes_per_prefix: usize,
     /// Whether a server with [`max_connections`](super::ServerConfig::max_connections) makes place for a validated
-    /// client: it closes the connection that has been idle longest, of the same address, of the same prefix, or of
+    /// client: of those that have been idle longest, it closes one of the same address, of the same prefix, or of
     /// the prefix with most connections. Idle is a connection of which the client has no bidirectional stream open,
     /// and to which nothing is to be delivered.
     pub evict_idle: bool,

@@ -1,12 +1,13 @@
 //! How much each network has of the connections of a server, and which of them are idle.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::ConnectionHandle;
 use super::stats::Refusal;
 use crate::config::ClientLimits;
+use crate::limits::IDLE_CANDIDATES;
 
 /// How far a client has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,22 @@ struct Counts {
     unvalidated: usize,
     validated: usize,
     connected: usize,
-    /// Idle connections, the one that is idle longest first.
-    idle: BTreeMap<u64, ConnectionHandle>,
+}
+
+/// A connection that is idle.
+#[derive(Clone, Copy, Debug)]
+struct IdleClient {
+    ip: IpAddr,
+    handle: ConnectionHandle,
+}
+
+/// How well an idle connection suits to make place for a new client, the best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Suitability {
+    /// Its prefix has so many connections, more than that of the new client.
+    Crowded(usize),
+    SamePrefix,
+    SameAddress,
 }
 
 /// The connections of clients, by address and prefix: an entry for each that has any.
@@ -44,8 +59,8 @@ pub(super) struct Clients {
     // Clients choose their addresses within an IPv6 prefix: the hash function is keyed.
     addresses: HashMap<IpAddr, Counts>,
     prefixes: HashMap<IpAddr, Counts>,
-    /// Prefixes with idle connections, by the number of all their connections.
-    crowded: BTreeSet<(usize, IpAddr)>,
+    /// Idle connections, the one that is idle longest first.
+    idle: BTreeMap<u64, IdleClient>,
     /// The place of the next connection that becomes idle.
     next_idle: u64,
 }
@@ -129,63 +144,62 @@ impl Clients {
         is_idle: bool,
     ) {
         if let Some(place) = client.idle.take() {
-            self.adjust(client.ip, |counts| {
-                counts.idle.remove(&place);
-            });
+            self.idle.remove(&place);
         }
         if is_idle {
             let place = self.next_idle;
             self.next_idle += 1;
             client.idle = Some(place);
-            self.adjust(client.ip, |counts| {
-                counts.idle.insert(place, handle);
-            });
+            let ip = client.ip;
+            self.idle.insert(place, IdleClient { ip, handle });
         }
     }
 
     /// Counts a client no longer.
     pub(super) fn remove(&mut self, client: &Client) {
-        self.adjust(client.ip, |counts| {
-            *counts.of(client.progress) -= 1;
-            if let Some(place) = client.idle {
-                counts.idle.remove(&place);
-            }
-        });
+        self.adjust(client.ip, |counts| *counts.of(client.progress) -= 1);
+        if let Some(place) = client.idle {
+            self.idle.remove(&place);
+        }
     }
 
-    /// Which idle connection ends for another client at `ip`: one of its own network, or of a prefix that has more.
+    /// Which idle connection ends for another client at `ip`: one of its own network, or of a prefix that has more;
+    /// among those that suit best, and [`IDLE_CANDIDATES`] at most, the one that is idle longest.
     pub(super) fn longest_idle_for(&self, ip: IpAddr) -> Option<ConnectionHandle> {
-        let own = self.prefixes.get(&prefix(ip));
-        let first = |counts: &Counts| counts.idle.first_key_value().map(|(_, handle)| *handle);
-        let address = self.addresses.get(&address(ip)).and_then(first);
-        address.or_else(|| own.and_then(first)).or_else(|| {
-            let (count, prefix) = self.crowded.last()?;
-            let has_more = *count > own.map_or(1, |counts| counts.connections(true));
-            self.prefixes
-                .get(prefix)
-                .filter(|_| has_more)
-                .and_then(first)
-        })
+        let own = self.connections_of_prefix(ip).max(1);
+        let mut best: Option<(Suitability, ConnectionHandle)> = None;
+        for idle in self.idle.values().take(IDLE_CANDIDATES) {
+            let suitability = if address(idle.ip) == address(ip) {
+                Suitability::SameAddress
+            } else if prefix(idle.ip) == prefix(ip) {
+                Suitability::SamePrefix
+            } else {
+                match self.connections_of_prefix(idle.ip) {
+                    count if count > own => Suitability::Crowded(count),
+                    _ => continue,
+                }
+            };
+            if best.is_none_or(|(known, _)| suitability > known) {
+                best = Some((suitability, idle.handle));
+            }
+        }
+        best.map(|(_, handle)| handle)
+    }
+
+    fn connections_of_prefix(&self, ip: IpAddr) -> usize {
+        let counts = self.prefixes.get(&prefix(ip));
+        counts.map_or(0, |counts| counts.connections(true))
     }
 
     /// Changes the counts of the address and of the prefix in the same way.
     fn adjust(&mut self, ip: IpAddr, change: impl Fn(&mut Counts)) {
         adjust(&mut self.addresses, address(ip), &change);
-        let prefix = prefix(ip);
-        if let Some(counts) = self.prefixes.get(&prefix) {
-            self.crowded.remove(&(counts.connections(true), prefix));
-        }
-        adjust(&mut self.prefixes, prefix, &change);
-        if let Some(counts) = self.prefixes.get(&prefix)
-            && !counts.idle.is_empty()
-        {
-            self.crowded.insert((counts.connections(true), prefix));
-        }
+        adjust(&mut self.prefixes, prefix(ip), &change);
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.prefixes.is_empty() && self.crowded.is_empty()
+        self.addresses.is_empty() && self.prefixes.is_empty() && self.idle.is_empty()
     }
 }
 
