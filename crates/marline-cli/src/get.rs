@@ -50,7 +50,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 
-    /// Trust only the certificates in FILE (PEM)
+    /// Trust only the certificates in FILE (PEM) and those that they have signed; a server's own certificate
+    /// can be one of them
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
 

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+mod get;
 mod history;
 #[cfg(feature = "tracing")]
 mod log;

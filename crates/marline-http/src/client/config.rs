@@ -16,6 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use super::ClientError;
+use super::trusted::Trusted;
 use crate::limits;
 use crate::server::crypto_provider;
 use crate::transport::QuicOptions;
@@ -79,7 +80,7 @@ pub enum Trust {
     /// Those of this machine's trust store.
     #[default]
     System,
-    /// The certificates in a PEM file and no others.
+    /// The certificates in a PEM file, and what they have signed, and no others.
     File(PathBuf),
     /// Every certificate, without verification: for tests only.
     Insecure,
@@ -152,7 +153,8 @@ impl ClientConfig {
                 .with_root_certificates(system_roots()?)
                 .with_no_client_auth(),
             Trust::File(path) => builder
-                .with_root_certificates(file_roots(path)?)
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(file_trust(path, provider)?))
                 .with_no_client_auth(),
         };
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
@@ -174,7 +176,7 @@ fn system_roots() -> Result<RootCertStore, ClientError> {
     Ok(roots)
 }
 
-fn file_roots(path: &PathBuf) -> Result<RootCertStore, ClientError> {
+fn file_trust(path: &PathBuf, provider: Arc<CryptoProvider>) -> Result<Trusted, ClientError> {
     let failed = |reason: String| ClientError::Trust {
         path: Some(path.clone()),
         reason,
@@ -183,15 +185,15 @@ fn file_roots(path: &PathBuf) -> Result<RootCertStore, ClientError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| failed(error.to_string()))?;
     let mut roots = RootCertStore::empty();
-    for certificate in certificates {
+    for certificate in &certificates {
         roots
-            .add(certificate)
+            .add(certificate.clone())
             .map_err(|error| failed(error.to_string()))?;
     }
     if roots.is_empty() {
         return Err(failed("it holds no certificate in PEM form".to_owned()));
     }
-    Ok(roots)
+    Trusted::new(certificates, roots, provider).map_err(|error| failed(error.to_string()))
 }
 
 /// Accepts every certificate, but verifies signatures.

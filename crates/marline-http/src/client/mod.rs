@@ -16,6 +16,7 @@ mod response;
 mod save;
 mod split;
 mod target;
+mod trusted;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
