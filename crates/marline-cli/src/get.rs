@@ -59,9 +59,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     insecure: bool,
 
-    /// The version of HTTP; 1.1c is HTTP/1.1 without encryption
-    #[arg(long = "http", value_name = "VERSION", value_enum, default_value = "3")]
-    version: Version,
+    /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption [default: 3, or 2 where 3 does not
+    /// connect; only 3 with --bundle or --path]
+    #[arg(long = "http", value_name = "VERSION", value_enum)]
+    version: Option<Version>,
 
     /// Open up to N connections to a server [default: 1, or 3 with --bundle]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -152,6 +153,13 @@ impl From<Version> for HttpVersion {
     }
 }
 
+impl Arguments {
+    /// The version of HTTP that is tried first.
+    fn version(&self) -> HttpVersion {
+        self.version.map_or(HttpVersion::Http3, HttpVersion::from)
+    }
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let targets = targets(&arguments)?;
     let options = options(&arguments)?;
@@ -189,6 +197,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if wants_paths && !report.multipath && !report.connections.is_empty() {
         print_message("the server does not support multipath: each connection uses one path");
     }
+    if arguments.version.is_none() && report.connections.iter().any(|one| one.http_version == "2") {
+        print_message("there is no connection over HTTP/3: HTTP/2 was used");
+    }
     if arguments.bundle && !report.bundle && !report.connections.is_empty() {
         print_message("the server does not coordinate the connections");
     }
@@ -213,7 +224,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         return Ok(options);
     }
     let connections = arguments.connections.map_or(BUNDLE, usize::from);
-    let version = HttpVersion::from(arguments.version);
+    let version = arguments.version();
     let message = if version != HttpVersion::Http3 {
         format!(
             "--bundle needs HTTP/3, not {}; leave --http out, or --bundle",
@@ -236,7 +247,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
 
 /// Prints which interfaces have no address, and checks that the paths can be used.
 fn check_paths(arguments: &Arguments) -> Result<(), Failure> {
-    let version = HttpVersion::from(arguments.version);
+    let version = arguments.version();
     if arguments.path.is_empty() {
         return Ok(());
     }
@@ -268,7 +279,8 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         (None, false) => Trust::System,
     };
     let mut config = ClientConfig {
-        version: arguments.version.into(),
+        version: arguments.version(),
+        fallback: arguments.version.is_none(),
         trust,
         bundle: arguments.bundle,
         headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
@@ -295,8 +307,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
 /// The URLs with their destinations.
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
     for url in &arguments.urls {
-        parse_url(url, arguments.version.into())
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        parse_url(url, arguments.version()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let several = arguments.urls.len() > 1;
     let destination: Box<dyn Fn(&str) -> Destination> = match &arguments.output {

@@ -24,6 +24,10 @@ pub const MAX_QUEUED_INSTRUCTIONS: usize = 256 * 1024;
 /// Time limit of a TLS or QUIC handshake: five round trips over a satellite link with losses.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The head start of HTTP/3 before a client that may fall back also tries HTTP/2: the delay between connection attempts of
+/// RFC 8305, section 5. A handshake of QUIC takes one round trip less than one of TCP and TLS.
+pub const HTTP3_HEAD_START: Duration = Duration::from_millis(250);
+
 /// Time limit for the header section of a request from its first byte. It stops slow-loris attacks, which
 /// send one byte at a time.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(15);

@@ -1,6 +1,9 @@
 //! What newcomers try with `marline get`.
 
 use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 
 use tempfile::TempDir;
 
@@ -31,4 +34,32 @@ fn a_self_signed_authority_is_trusted_as_the_certificate_of_its_server() {
         assert!(output.status.success(), "{output:?}");
         assert_eq!(output.stdout, b"first");
     }
+}
+
+/// A port whose TCP connections end at `server`, and whose UDP port does not answer.
+fn tcp_only(server: &str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = server.to_owned();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server) = (client.unwrap(), TcpStream::connect(&server).unwrap());
+            let backwards = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            for (mut from, mut to) in [(client, server), backwards] {
+                thread::spawn(move || io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_server_without_http3_is_asked_over_http2() {
+    let root = site();
+    let server = Server::start(&[text(root.path())]);
+    let url = format!("https://{}/a.txt", tcp_only(&server.address));
+    let output = run(&["get", &url, "--insecure"]);
+    assert_eq!(output.stdout, b"first", "{output:?}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("HTTP/2 was used"), "{printed}");
 }

@@ -141,7 +141,7 @@ impl RelayedServer {
     fn fetch(&self) {
         let url = format!("https://{}/large", self.relay);
         let file = self.downloads.path().join("large");
-        let output = run(&["get", &url, "--insecure", "-o", text(&file)]);
+        let output = run(&["get", &url, "--insecure", "--http", "3", "-o", text(&file)]);
         assert!(output.status.success(), "{output:?}");
     }
 

@@ -11,13 +11,15 @@ fn both_ends_log_a_connection_and_only_if_asked() {
     let root = site();
     let server = Server::start(&[text(root.path()), "--log", "info"]);
     let url = server.url("a.txt");
-    let silent = run(&["get", &url, "--insecure"]);
+    let silent = run(&["get", &url, "--insecure", "--http", "3"]);
     assert_eq!(String::from_utf8(silent.stderr).unwrap(), "");
 
     let output = run(&[
         "get",
         &url,
         "--insecure",
+        "--http",
+        "3",
         "--log",
         "info,marline::keys=debug",
     ]);

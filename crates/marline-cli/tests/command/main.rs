@@ -168,6 +168,8 @@ fn files_are_transferred_over_every_http_version() {
         &a,
         &b,
         "--insecure",
+        "--http",
+        "3",
         "-o",
         text(&directory),
         "--connections",
@@ -302,7 +304,7 @@ fn errors_of_get_are_printed_in_one_line() {
     );
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    fails(&["get", &url, "--insecure"], 1, &["--http"]);
+    fails(&["get", &url, "--insecure", "--http", "3"], 1, &["--http"]);
 }
 
 #[test]

@@ -91,6 +91,11 @@ pub enum Trust {
 pub struct ClientConfig {
     /// The version of HTTP.
     pub version: HttpVersion,
+    /// Whether HTTP/2 is used where HTTP/3 does not connect: a connection over TCP is tried too if there is none over QUIC
+    /// after [`HTTP3_HEAD_START`](crate::limits::HTTP3_HEAD_START), and the first that opens is used. The version of the
+    /// first connection to an origin is that of all later ones. For HTTP/3 without [`bundle`](Self::bundle) and
+    /// [`paths`](Self::paths); needs tokio.
+    pub fallback: bool,
     /// Which certificates to trust.
     pub trust: Trust,
     /// Header fields of every request.
@@ -121,6 +126,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             version: HttpVersion::default(),
+            fallback: false,
             trust: Trust::default(),
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
@@ -135,6 +141,20 @@ impl Default for ClientConfig {
 }
 
 impl ClientConfig {
+    /// Whether connections over TCP may stand in for QUIC.
+    pub(super) fn falls_back(&self) -> bool {
+        let needs_quic = self.bundle || self.paths.is_some();
+        self.fallback && self.version == HttpVersion::Http3 && !needs_quic
+    }
+
+    /// The same for HTTP/2.
+    pub(super) fn over_http2(&self) -> Self {
+        Self {
+            version: HttpVersion::Http2,
+            ..self.clone()
+        }
+    }
+
     /// TLS settings for these versions of TLS.
     pub(super) fn tls(
         &self,

@@ -68,6 +68,11 @@ impl Connection {
         }
     }
 
+    /// The version of HTTP that it uses.
+    pub fn version(&self) -> HttpVersion {
+        self.version
+    }
+
     /// Requests `uri` with the given header fields.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 mod config;
 mod connection;
 mod error;
+mod fallback;
 mod fetch;
 mod lane;
 mod plan;
@@ -27,6 +28,7 @@ pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;
 use self::connection::{QuicClient, TcpClient};
 pub use self::error::ClientError;
+use self::fallback::Fallback;
 pub use self::fetch::{Destination, FetchOptions, Target};
 pub(crate) use self::lane::{Answer, Lane};
 pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
@@ -43,6 +45,8 @@ pub struct Client {
     config: ClientConfig,
     runtime: RuntimeHandle,
     transport: Transport,
+    /// What stands in for QUIC, if anything may.
+    fallback: Option<Fallback>,
     ids: AtomicU64,
     /// Lanes that were opened in advance, for the next fetch.
     spare: Mutex<Vec<Spare>>,
@@ -52,6 +56,17 @@ pub struct Client {
 struct Spare {
     origin: Origin,
     lanes: Vec<Arc<Lane>>,
+}
+
+/// A connection to open.
+#[derive(Clone, Copy)]
+struct ConnectRequest<'a> {
+    id: u64,
+    origin: &'a Origin,
+    /// Those of the origin, in the order in which they are tried.
+    addresses: &'a [SocketAddr],
+    /// How many connections to the origin are used together.
+    connections: usize,
 }
 
 enum Transport {
@@ -71,10 +86,14 @@ impl Client {
             HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, runtime.clone())?),
             _ => Transport::Tcp(TcpClient::new(&config)?),
         };
+        let fallback = (config.falls_back() && runtime.has_tokio())
+            .then(|| Fallback::new(&config.over_http2()))
+            .transpose()?;
         Ok(Self {
             config,
             runtime,
             transport,
+            fallback,
             ids: AtomicU64::new(0),
             spare: Mutex::default(),
         })
@@ -143,9 +162,28 @@ impl Client {
         connections: usize,
     ) -> Result<Connection, ClientError> {
         let id = self.ids.fetch_add(1, Relaxed);
+        let addresses = self.resolve(origin).await?;
+        let request = ConnectRequest {
+            id,
+            origin,
+            addresses: &addresses,
+            connections,
+        };
+        match &self.fallback {
+            Some(fallback) => fallback.connect(self, request).await,
+            None => self.connect_over(&self.transport, request).await,
+        }
+    }
+
+    /// Connects over `transport`, trying the addresses one after another.
+    async fn connect_over(
+        &self,
+        transport: &Transport,
+        request: ConnectRequest<'_>,
+    ) -> Result<Connection, ClientError> {
         let mut failure = None;
-        for address in self.resolve(origin).await? {
-            match self.connect_to(id, origin, address, connections).await {
+        for &address in request.addresses {
+            match self.connect_to(transport, request, address).await {
                 Ok(connection) => return Ok(connection),
                 // The certificate belongs to the host: other addresses have the same.
                 Err(error @ ClientError::Certificate { .. }) => return Err(error),
@@ -153,22 +191,27 @@ impl Client {
             }
         }
         Err(failure.unwrap_or_else(|| ClientError::Resolve {
-            host: origin.host.clone(),
+            host: request.origin.host.clone(),
             cause: io::ErrorKind::NotFound.into(),
         }))
     }
 
     async fn connect_to(
         &self,
-        id: u64,
-        origin: &Origin,
+        transport: &Transport,
+        request: ConnectRequest<'_>,
         address: SocketAddr,
-        connections: usize,
     ) -> Result<Connection, ClientError> {
+        let ConnectRequest {
+            id,
+            origin,
+            connections,
+            ..
+        } = request;
         let limit = self.config.connect_timeout;
         let start = self.runtime.now();
         let attempt = async {
-            let mut connection = match &self.transport {
+            let mut connection = match transport {
                 Transport::Tcp(tcp) => tcp.connect(id, origin, address).await?,
                 Transport::Quic(quic) => quic.connect(id, origin, address, connections).await?,
             };

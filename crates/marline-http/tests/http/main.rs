@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
 mod common;
+mod fallback;
 mod files;
 mod http1;
 mod log;

@@ -14,7 +14,7 @@ use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
 use crate::client::save::{Pieces, ResumePoint, Sink, Validator};
 use crate::client::split::{self, Outcome, Split, StartedRange, Store};
-use crate::client::{ClientError, Download, ObjectReport};
+use crate::client::{ClientError, Connection, Download, ObjectReport};
 
 /// The response to the request for an object's first bytes.
 enum Beginning {
@@ -72,7 +72,7 @@ impl Queue {
         {
             Outcome::Complete => finish(sink, object),
             Outcome::Other(answer) => {
-                self.record_response(object, answer.connection.id, answer.response.status());
+                self.record_response(object, &answer.connection, answer.response.status());
                 self.receive(answer.response, None, sink, object).await
             }
             Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
@@ -116,14 +116,20 @@ impl Queue {
             connection,
             response,
         } = answer?;
-        self.record_response(object, connection.id, response.status());
+        self.record_response(object, &connection, response.status());
         Ok(response)
     }
 
     /// Records that a response has started.
-    fn record_response(&self, object: &mut ObjectReport, connection: u64, status: StatusCode) {
+    fn record_response(
+        &self,
+        object: &mut ObjectReport,
+        connection: &Connection,
+        status: StatusCode,
+    ) {
         object.first_byte_s.get_or_insert(self.elapsed_s());
-        object.connection = Some(connection);
+        object.connection = Some(connection.id);
+        object.http_version = connection.version().label();
         object.status = Some(status.as_u16());
     }
 

@@ -1,0 +1,102 @@
+//! HTTP/2 where HTTP/3 does not connect, because the server or the network does not support QUIC (RFC 9114, section 3.1).
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::{Either, select};
+
+use super::connection::TcpClient;
+use super::{Client, ClientConfig, ClientError, ConnectRequest, Connection, Origin, Transport};
+use crate::limits::HTTP3_HEAD_START;
+
+/// The transport that stands in for QUIC, and where it does.
+pub(super) struct Fallback {
+    tcp: Transport,
+    chosen: Mutex<HashMap<Origin, Choice>>,
+}
+
+/// What the first connection to an origin used.
+#[derive(Clone, Copy)]
+enum Choice {
+    Quic,
+    Tcp,
+}
+
+/// What became of QUIC in its head start.
+enum HeadStart {
+    Won(Connection),
+    Failed(ClientError),
+    Over,
+}
+
+impl Fallback {
+    /// `config` is for HTTP/2.
+    pub(super) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+        Ok(Self {
+            tcp: Transport::Tcp(TcpClient::new(config)?),
+            chosen: Mutex::default(),
+        })
+    }
+
+    /// Connects over what the first connection to the origin used; the first connection is the faster of both.
+    pub(super) async fn connect(
+        &self,
+        client: &Client,
+        request: ConnectRequest<'_>,
+    ) -> Result<Connection, ClientError> {
+        match self.chosen(request.origin) {
+            Some(Choice::Quic) => client.connect_over(&client.transport, request).await,
+            Some(Choice::Tcp) => client.connect_over(&self.tcp, request).await,
+            None => {
+                let connection = self.race(client, request).await?;
+                let choice = match connection.quic() {
+                    Some(_) => Choice::Quic,
+                    None => Choice::Tcp,
+                };
+                self.choices().insert(request.origin.clone(), choice);
+                Ok(connection)
+            }
+        }
+    }
+
+    /// Connects over QUIC; after a while, or if that fails, over TCP too. If both fail, the error is QUIC's.
+    async fn race(
+        &self,
+        client: &Client,
+        request: ConnectRequest<'_>,
+    ) -> Result<Connection, ClientError> {
+        let mut quic = pin!(client.connect_over(&client.transport, request));
+        let head_start = client.runtime.timeout(HTTP3_HEAD_START, &mut quic).await;
+        let head_start = match head_start {
+            Ok(Ok(connection)) => HeadStart::Won(connection),
+            Ok(Err(error)) => HeadStart::Failed(error),
+            Err(_) => HeadStart::Over,
+        };
+        let tcp = pin!(client.connect_over(&self.tcp, request));
+        match head_start {
+            HeadStart::Won(connection) => Ok(connection),
+            // TCP has the same certificate.
+            HeadStart::Failed(error @ ClientError::Certificate { .. }) => Err(error),
+            HeadStart::Failed(error) => tcp.await.map_err(|_| error),
+            HeadStart::Over => match select(quic, tcp).await {
+                Either::Left((Err(error), _)) | Either::Right((Err(error), _))
+                    if matches!(error, ClientError::Certificate { .. }) =>
+                {
+                    Err(error)
+                }
+                Either::Left((Err(error), tcp)) => tcp.await.map_err(|_| error),
+                Either::Right((Err(_), quic)) => quic.await,
+                Either::Left((connection, _)) | Either::Right((connection, _)) => connection,
+            },
+        }
+    }
+
+    fn chosen(&self, origin: &Origin) -> Option<Choice> {
+        self.choices().get(origin).copied()
+    }
+
+    fn choices(&self) -> std::sync::MutexGuard<'_, HashMap<Origin, Choice>> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

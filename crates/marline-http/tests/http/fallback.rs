@@ -1,0 +1,83 @@
+//! HTTP/2 where HTTP/3 does not connect.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline_http::client::{ClientError, FetchOptions, HttpVersion, Progress, Report, Trust};
+
+use crate::common::{TestServer, client_with, directory_of, discarded};
+
+/// Below the time limit of a handshake.
+const LIMIT: Duration = Duration::from_secs(8);
+
+/// A server of one file whose UDP port does not answer.
+async fn without_quic(root: &std::path::Path) -> TestServer {
+    let site = marline_http::server::directory(root, false).unwrap();
+    TestServer::with(site, |config| config.protocols.http3 = false).await
+}
+
+async fn fetch(server: &TestServer, fallback: bool, connections: usize) -> Report {
+    let client = client_with(|config| {
+        config.fallback = fallback;
+    });
+    let targets = (0..connections).map(|_| discarded(server.url(HttpVersion::Http3, "/file")));
+    let options = FetchOptions {
+        connections,
+        ..FetchOptions::default()
+    };
+    let progress = Arc::new(Progress::default());
+    client.fetch(targets.collect(), options, &progress).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_used_where_http3_does_not_connect() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = without_quic(root.path()).await;
+    let report = tokio::time::timeout(LIMIT, fetch(&server, true, 3)).await;
+    let report = report.unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    for connection in &report.connections {
+        assert_eq!(connection.http_version, "2");
+    }
+    assert!(
+        report
+            .objects
+            .iter()
+            .all(|object| object.http_version == "2")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http3_is_used_where_http2_does_not_connect() {
+    let root = directory_of(&[("file", b"content")]);
+    let site = marline_http::server::directory(root.path(), false).unwrap();
+    let server = TestServer::with(site, |config| config.protocols.http2 = false).await;
+    let report = fetch(&server, true, 1).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(report.connections[0].http_version, "3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_fallback_http3_insists() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = without_quic(root.path()).await;
+    let fetched = tokio::time::timeout(Duration::from_secs(1), fetch(&server, false, 1)).await;
+    assert!(fetched.is_err(), "it waits for an answer: {fetched:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_untrusted_certificate_is_an_error_of_either_version() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = without_quic(root.path()).await;
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let file = root.path().join("other.pem");
+    std::fs::write(&file, other.cert.pem()).unwrap();
+    let client = client_with(|config| {
+        config.fallback = true;
+        config.trust = Trust::File(file);
+    });
+    let url = server.url(HttpVersion::Http3, "/file");
+    let origin = marline_http::client::parse_url(&url, HttpVersion::Http3).unwrap();
+    let error = client.connect(&origin.origin).await.unwrap_err();
+    assert!(matches!(error, ClientError::Certificate { .. }), "{error}");
+}
