@@ -19,6 +19,9 @@ use crate::progress;
 use crate::serve::interrupted;
 use crate::transport::{TransportFlags, make_directory};
 
+/// What stands for standard output where a file is expected.
+const STANDARD_OUTPUT: &str = "-";
+
 /// The default number of connections of a bundle.
 const BUNDLE: usize = 3;
 
@@ -45,8 +48,8 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Write to FILE, or into DIR under the last name of each URL; without it, a single object is written
-    /// to standard output
+    /// Write to FILE, or into DIR under the last name of each URL; without it, or with `-`, a single object is
+    /// written to standard output
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 
@@ -158,6 +161,13 @@ impl Arguments {
     fn version(&self) -> HttpVersion {
         self.version.map_or(HttpVersion::Http3, HttpVersion::from)
     }
+
+    /// The file or directory to write to, unless that is standard output.
+    fn output(&self) -> Option<&Path> {
+        self.output
+            .as_deref()
+            .filter(|path| *path.as_os_str() != *STANDARD_OUTPUT)
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -221,6 +231,11 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         ranges: arguments.ranges.into(),
     };
     if !arguments.bundle {
+        if arguments.split.is_some() && arguments.output().is_none() {
+            let message =
+                "--split needs a file, because ranges arrive in any order; give one with -o FILE";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         return Ok(options);
     }
     let connections = arguments.connections.map_or(BUNDLE, usize::from);
@@ -232,7 +247,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         )
     } else if connections > MAX_MEMBERS {
         format!("--bundle coordinates up to {MAX_MEMBERS} connections, not {connections}")
-    } else if arguments.urls.len() == 1 && arguments.output.is_none() {
+    } else if arguments.urls.len() == 1 && arguments.output().is_none() {
         "--bundle splits an object over connections, which needs a file; give one with -o FILE"
             .to_owned()
     } else {
@@ -310,7 +325,12 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
         parse_url(url, arguments.version()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let several = arguments.urls.len() > 1;
-    let destination: Box<dyn Fn(&str) -> Destination> = match &arguments.output {
+    if arguments.json && arguments.output.is_some() && arguments.output().is_none() {
+        let message = "the report of --json and the content cannot both be written to standard output; \
+                       leave --json out, or give -o FILE";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let destination: Box<dyn Fn(&str) -> Destination> = match arguments.output() {
         None if arguments.json => Box::new(|_| Destination::Nowhere),
         None if several => {
             let message = "several URLs need a directory; give one with -o DIR";
@@ -319,11 +339,11 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
         None => Box::new(|_| Destination::StandardOutput),
         Some(path) if several || is_directory(path) => {
             make_directory(path)?;
-            let path = path.clone();
+            let path = path.to_owned();
             Box::new(move |url| Destination::File(path.join(file_name(url))))
         }
         Some(path) => {
-            let path = path.clone();
+            let path = path.to_owned();
             Box::new(move |_| Destination::File(path.clone()))
         }
     };

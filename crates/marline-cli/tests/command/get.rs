@@ -7,7 +7,30 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use crate::{Server, run, site, text};
+use crate::{Server, fails, marline, run, site, text};
+
+#[test]
+fn a_dash_stands_for_standard_output() {
+    let root = site();
+    let server = Server::start(&[text(root.path())]);
+    let out = TempDir::new().unwrap();
+    let url = server.url("a.txt");
+    let output = marline(&["get", &url, "--insecure", "-o", "-"])
+        .current_dir(out.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"first");
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0, "no file");
+    fails(
+        &["get", &url, &server.url("b.txt"), "-o", "-"],
+        2,
+        &["-o DIR"],
+    );
+    fails(&["get", &url, "-o", "-", "--json"], 2, &["--json"]);
+    fails(&["get", &url, "-o", "-", "--bundle"], 2, &["-o FILE"]);
+    fails(&["get", &url, "-o", "-", "--split", "1"], 2, &["-o FILE"]);
+}
 
 #[test]
 fn a_self_signed_authority_is_trusted_as_the_certificate_of_its_server() {
