@@ -89,6 +89,7 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
         ClientError::Certificate { .. } => {
             "give the certificate to trust with --cacert FILE, or for a test use --insecure"
         }
+        ClientError::Header { .. } => "change it in --header",
         ClientError::Resolve { .. } => "check the host's name and this machine's network",
         ClientError::Connect { .. } | ClientError::ConnectTimeout { .. } => {
             "check host and port, or try another version with --http"

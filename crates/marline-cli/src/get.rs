@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: crate::log::LogFlags,
 
-    /// Send this header field; repeatable
+    /// Send this header field; repeatable. `Host` names the host of the request, not the server
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
 

@@ -86,3 +86,20 @@ fn a_server_without_http3_is_asked_over_http2() {
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(printed.contains("HTTP/2 was used"), "{printed}");
 }
+
+#[test]
+fn a_host_that_is_none_is_named_in_the_error() {
+    let root = site();
+    let server = Server::start(&[text(root.path())]);
+    let url = server.url("a.txt");
+    for version in ["3", "2", "1.1"] {
+        let arguments = ["get", &url, "--insecure", "--http", version, "--header"];
+        fails(
+            &[&arguments[..], &["Host: a/b"]].concat(),
+            1,
+            &["host", "--header"],
+        );
+        let output = run(&[&arguments[..], &["Host: example.org"]].concat());
+        assert_eq!(output.stdout, b"first", "{output:?}");
+    }
+}

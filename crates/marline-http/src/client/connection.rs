@@ -1,5 +1,6 @@
 //! One connection to a server, of any version of HTTP.
 
+mod authority;
 mod bundles;
 mod paths;
 mod quic;
@@ -90,22 +91,25 @@ impl Connection {
         self.send(origin, request).await
     }
 
-    /// Sends a request without content.
+    /// Sends a request without content. A field `Host` replaces the host of the URI in the request, not the server
+    /// that it is sent to.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As [`get`](Self::get); [`ClientError::Header`]: a header field that cannot be sent.
     pub async fn send(
         &self,
         origin: &Origin,
         mut request: Request<()>,
     ) -> Result<Response<Download>, ClientError> {
         let method = request.method().clone();
+        let host = authority::take(&mut request)?;
         let response = match &self.sender {
             Sender::Http1(sender) => {
                 // HTTP/1.1 has the host in a header field, and only the path in the request line.
                 let path = request.uri().path_and_query().cloned();
                 *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
-                if let Ok(host) = HeaderValue::from_str(origin.authority.as_str()) {
+                let host = host.as_ref().unwrap_or(&origin.authority);
+                if let Ok(host) = HeaderValue::from_str(host.as_str()) {
                     request.headers_mut().insert(HOST, host);
                 }
                 let mut sender = sender.lock().await;
@@ -114,6 +118,7 @@ impl Connection {
                 response.await.map_err(no_response)?.map(Content::Hyper)
             }
             Sender::Http2(sender) => {
+                authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_2;
                 let mut sender = sender.clone();
                 sender.ready().await.map_err(no_response)?;
@@ -125,6 +130,7 @@ impl Connection {
                 if !method.is_safe() {
                     quic.connected().await.map_err(no_response)?;
                 }
+                authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_3;
                 let response = exchange(session, &request).await;
                 response.map_err(no_response)?.map(Content::Http3)

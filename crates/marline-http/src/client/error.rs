@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::HeaderName;
+
 use crate::body::BoxError;
 
 /// Why an object was not fetched.
@@ -16,6 +18,14 @@ pub enum ClientError {
     Url {
         /// As it was given.
         url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A header field cannot be sent.
+    #[error("the header field {name}: {reason}")]
+    Header {
+        /// Which field.
+        name: HeaderName,
         /// What is wrong with it.
         reason: &'static str,
     },

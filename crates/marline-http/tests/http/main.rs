@@ -5,6 +5,7 @@
 mod common;
 mod fallback;
 mod files;
+mod host;
 mod http1;
 mod log;
 mod metrics;
