@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use marline_http::client::ClientError;
 
 /// Why a verb failed.
@@ -56,6 +56,9 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     ) {
         return Failure::Usage("a verb is missing; see `marline --help`".to_owned()).report();
     }
+    if let Some(message) = unknown_flag(error) {
+        return Failure::Usage(format!("{message}; see `marline VERB --help`")).report();
+    }
     let text = error.to_string();
     let mut words = Vec::new();
     for line in text.lines() {
@@ -81,6 +84,26 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         "{message}; see `marline --help` and `marline VERB --help`"
     ))
     .report()
+}
+
+/// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
+/// switches the verification of certificates off.
+fn unknown_flag(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let flag = text(ContextKind::InvalidArg)?;
+    if flag == "--interface" {
+        return Some(format!(
+            "there is no {flag}; name an interface with --path IFACE"
+        ));
+    }
+    let suggested = text(ContextKind::SuggestedArg)?;
+    (suggested == "--insecure").then(|| format!("there is no {flag}"))
 }
 
 /// Advice for the user about an error.

@@ -88,6 +88,20 @@ fn a_server_without_http3_is_asked_over_http2() {
 }
 
 #[test]
+fn a_flag_that_does_not_exist_never_suggests_to_trust_everyone() {
+    let output = run(&["get", "https://h/", "--interface", "eth0"]);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(printed.contains("--path IFACE"), "{printed}");
+    for flag in ["--interface", "--insecur", "--insecured"] {
+        let output = run(&["get", "https://h/", flag]);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(!printed.contains("--insecure'"), "{printed}");
+    }
+}
+
+#[test]
 fn a_host_that_is_none_is_named_in_the_error() {
     let root = site();
     let server = Server::start(&[text(root.path())]);
