@@ -287,10 +287,11 @@ impl Client {
         }
     }
 
-    /// Closes all connections, and waits a short time until the peers have been notified.
+    /// Closes all connections, and returns as soon as CONNECTION_CLOSE is sent on each, without the closing period of
+    /// RFC 9000, section 10.2.
     pub async fn close(self) {
         if let Transport::Quic(quic) = &self.transport {
-            quic.wait_closed().await;
+            quic.close().await;
         }
     }
 }

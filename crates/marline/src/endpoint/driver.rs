@@ -192,12 +192,21 @@ impl Driver {
                 return progress;
             }
             let Some(connection) = self.queue.pop_front() else {
+                self.report_all_sent();
                 return progress;
             };
             progress = true;
             self.process(&connection);
         }
         progress
+    }
+
+    /// Wakes who waits until all CONNECTION_CLOSE are sent.
+    fn report_all_sent(&mut self) {
+        if self.shared.awaits_close_sent.load(Ordering::Acquire) {
+            self.shared.lock().on_all_sent(&mut self.woken);
+            self.wake();
+        }
     }
 
     /// Takes one batch to send and all events from a connection, and updates its timer.

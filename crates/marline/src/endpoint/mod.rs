@@ -86,6 +86,8 @@ impl Endpoint {
                 accepted: VecDeque::new(),
                 accepting: WakerList::default(),
                 idle: WakerList::default(),
+                sending_close: WakerList::default(),
+                close_sent: false,
                 closed: false,
                 driver_ended: false,
             },
@@ -231,8 +233,8 @@ impl Endpoint {
 
     /// Closes all connections with `code` and `reason`, and accepts and makes no more.
     ///
-    /// CONNECTION_CLOSE is sent in the background: call [`wait_idle`](Self::wait_idle) before the program
-    /// ends.
+    /// CONNECTION_CLOSE is sent in the background: call [`wait_close_sent`](Self::wait_close_sent) or
+    /// [`wait_idle`](Self::wait_idle) before the program ends.
     pub fn close(&self, code: u64, reason: &[u8]) {
         let mut woken = Vec::new();
         let mut state = self.shared.lock();
@@ -248,6 +250,28 @@ impl Endpoint {
         drop(state);
         drop(unaccepted);
         woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until the endpoint is [closed](Self::close) and the socket has taken every CONNECTION_CLOSE. A program that
+    /// ends then leaves out the closing period: a CONNECTION_CLOSE that is lost is not repeated, and the peer's
+    /// connection ends by its idle timeout (RFC 9000, section 10.2.1).
+    pub async fn wait_close_sent(&self) {
+        let mut has_asked = false;
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.close_sent || (state.closed && state.is_idle()) {
+                return Poll::Ready(());
+            }
+            state.sending_close.register(cx.waker());
+            drop(state);
+            if !std::mem::replace(&mut has_asked, true) {
+                self.shared.awaits_close_sent.store(true, Ordering::Release);
+                // All may have been sent before, and the driver asleep since.
+                self.shared.signal.wake();
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Waits until no connection is left, closed ones included: the closing period lasts three probe

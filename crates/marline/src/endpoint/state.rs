@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -27,6 +27,8 @@ pub(super) struct SharedEndpoint {
     state: Mutex<EndpointState>,
     /// Clones of the endpoint in the application's hands.
     pub(super) handles: AtomicUsize,
+    /// Whether anyone waits until all CONNECTION_CLOSE are sent: the driver looks only then.
+    pub(super) awaits_close_sent: AtomicBool,
 }
 
 /// What the endpoint's mutex guards.
@@ -43,6 +45,10 @@ pub(super) struct EndpointState {
     pub(super) accepted: VecDeque<ConnectionRef>,
     pub(super) accepting: WakerList,
     pub(super) idle: WakerList,
+    /// The callers that wait until all CONNECTION_CLOSE are sent.
+    pub(super) sending_close: WakerList,
+    /// Whether they are.
+    pub(super) close_sent: bool,
     /// Closed by the application.
     pub(super) closed: bool,
     /// The driver has ended: no datagram is sent or received any more.
@@ -56,6 +62,7 @@ impl SharedEndpoint {
             signal: Arc::default(),
             state: Mutex::new(state),
             handles: AtomicUsize::new(0),
+            awaits_close_sent: AtomicBool::new(false),
         }
     }
 
@@ -166,6 +173,16 @@ impl EndpointState {
         }
         if self.is_idle() {
             self.idle.take(woken);
+            self.sending_close.take(woken);
+        }
+    }
+
+    /// The driver has nothing left to send.
+    pub(super) fn on_all_sent(&mut self, woken: &mut Vec<Waker>) {
+        let mut connections = self.connections.iter().flatten();
+        if self.closed && connections.all(|connection| !connection.lock().queued) {
+            self.close_sent = true;
+            self.sending_close.take(woken);
         }
     }
 
@@ -184,5 +201,6 @@ impl EndpointState {
         }
         self.accepting.take(woken);
         self.idle.take(woken);
+        self.sending_close.take(woken);
     }
 }

@@ -17,7 +17,7 @@ use crate::http3::{self, Begun};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
-/// How long to wait until CONNECTION_CLOSE has been sent.
+/// How long to wait for a socket that takes no CONNECTION_CLOSE.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
@@ -123,8 +123,8 @@ impl QuicClient {
         Ok(Connection::new(id, HttpVersion::Http3, opened))
     }
 
-    /// Waits a short time until the connections have been closed.
-    pub(in crate::client) async fn wait_closed(&self) {
+    /// Closes the connections, and waits until CONNECTION_CLOSE is sent on each.
+    pub(in crate::client) async fn close(&self) {
         let endpoints = std::mem::take(
             &mut *self
                 .endpoints
@@ -136,7 +136,7 @@ impl QuicClient {
             // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
             let _ = self
                 .runtime
-                .timeout(CLOSE_TIMEOUT, endpoint.wait_idle())
+                .timeout(CLOSE_TIMEOUT, endpoint.wait_close_sent())
                 .await;
         }
     }
