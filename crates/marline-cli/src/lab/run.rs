@@ -10,7 +10,7 @@ use marline_lab::sim::Simulator;
 
 use super::progress::Bar;
 use super::{experiments, table};
-use crate::failure::Failure;
+use crate::failure::{Failure, print_message};
 
 /// Run an experiment
 ///
@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ID|FILE.toml")]
     experiment: String,
 
-    /// Where to run it: in virtual time, or in real time between network namespaces [default: as in the
-    /// experiment]
+    /// Where to run it: in virtual time, or in real time between network namespaces; variants that name their
+    /// backend keep it [default: as in the experiment]
     #[arg(long, value_enum)]
     backend: Option<Where>,
 
@@ -103,6 +103,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Where::Sim => BackendKind::Sim,
             Where::Emu => BackendKind::Emu,
         });
+        if experiment.cells.iter().all(|cell| cell.own_backend) {
+            print_message("every variant names its backend, which --backend does not change");
+        }
     }
     if experiment.uses(BackendKind::Emu) {
         // Only a process with a single thread can enter a user namespace.

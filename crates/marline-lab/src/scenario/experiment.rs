@@ -69,6 +69,8 @@ pub struct Cell {
     pub parameters: Arc<BTreeMap<String, Value>>,
     /// What its runs do.
     pub settings: Arc<Settings>,
+    /// Whether the variant or the point names the backend.
+    pub own_backend: bool,
 }
 
 /// A published value of one variant at one point.
@@ -131,10 +133,11 @@ impl Experiment {
             .map_err(|problem| problem.in_file(file))
     }
 
-    /// Runs all variants in `backend`, which overrides the scenario.
+    /// Runs in `backend`, which overrides the scenario, what does not name a backend of its own: an experiment
+    /// that compares backends still does.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
-        for cell in &mut self.cells {
+        for cell in self.cells.iter_mut().filter(|cell| !cell.own_backend) {
             Arc::make_mut(&mut cell.settings).run_in(backend);
         }
     }
@@ -231,6 +234,10 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
                 variant: Arc::from(variant.as_str()),
                 parameters: Arc::clone(&parameters),
                 settings: Arc::new(read_settings(&document)?),
+                own_backend: overrides
+                    .iter()
+                    .chain(&point.overrides)
+                    .any(|change| change.path == ["backend"]),
             });
         }
     }

@@ -791,6 +791,22 @@ fn errors_in_links_name_the_setting() {
     assert_eq!(spec(&read(&both), 0), "rate=3mbps, rtt=4ms");
 }
 
+/// `lab/agreement` compares the backends.
+#[test]
+fn a_chosen_backend_leaves_variants_their_own() {
+    let backends = |text: &str| {
+        let mut experiment = read(&with(text));
+        experiment.run_in(BackendKind::Emu);
+        let cells = experiment.cells.iter();
+        cells.map(|cell| cell.settings.backend).collect::<Vec<_>>()
+    };
+    let (sim, emu) = (BackendKind::Sim, BackendKind::Emu);
+    let variants = "[variant.a]\n[variant.b]\nbackend = 'sim'\n[variant.c]\nbackend = 'emu'";
+    assert_eq!(backends(variants), [emu, sim, emu]);
+    assert_eq!(backends("[sweep]\nbackend = ['sim', 'emu']"), [sim, emu]);
+    assert_eq!(backends(""), [emu]);
+}
+
 #[test]
 fn metrics_are_correlated_where_they_are_asked_for() {
     let directory = tempfile::tempdir().unwrap();
