@@ -115,6 +115,20 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
 }
 
 #[test]
+fn the_program_has_the_experiments_with_it() {
+    let directory = TempDir::new().unwrap();
+    let listed = printed(&lab(directory.path(), &["list"]));
+    assert!(
+        listed.lines().any(|line| line.starts_with("bundle/plain ")),
+        "{listed}"
+    );
+    std::fs::create_dir(directory.path().join("experiments")).unwrap();
+    std::fs::write(directory.path().join("experiments/small.toml"), SCENARIO).unwrap();
+    let listed = printed(&lab(directory.path(), &["list"]));
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+}
+
+#[test]
 fn errors_name_the_invalid_argument() {
     let directory = scenario();
     let here = directory.path();

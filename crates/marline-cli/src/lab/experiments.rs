@@ -2,36 +2,57 @@
 
 use std::path::{Path, PathBuf};
 
-use marline_lab::scenario::{self, Entry, Experiment};
+use marline_lab::scenario::{self, Entry, Experiment, ScenarioError};
 
 use crate::failure::Failure;
 
-/// The directory of experiments: the given one, or `experiments` here or in a directory above.
-pub(super) fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    if let Some(given) = given {
-        return Ok(given.to_owned());
-    }
-    let here = std::env::current_dir().unwrap_or_default();
-    let found = here
-        .ancestors()
-        .map(|directory| directory.join("experiments"))
-        .find(|directory| directory.is_dir());
-    found.ok_or_else(|| {
-        Failure::Usage(
-            "there is no directory `experiments` here or above; name one with --experiments DIR, or \
-             give a scenario's file"
-                .to_owned(),
-        )
-    })
+/// An experiment that can be loaded by its name.
+pub(super) enum Known {
+    /// In a directory.
+    File(Entry),
+    /// In this program.
+    Embedded(&'static str),
 }
 
-/// All experiments, by name.
-pub(super) fn list(given: Option<&Path>) -> Result<Vec<Entry>, Failure> {
-    let directory = directory(given)?;
-    scenario::list(&directory).map_err(|error| {
+impl Known {
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::File(entry) => &entry.id,
+            Self::Embedded(id) => id,
+        }
+    }
+
+    /// Reads it, with overrides as `KEY=VALUE`.
+    pub(super) fn load(&self, sets: &[String]) -> Result<Experiment, ScenarioError> {
+        match self {
+            Self::File(entry) => Experiment::load(&entry.path, &entry.id, sets),
+            Self::Embedded(id) => Experiment::load_embedded(id, sets),
+        }
+    }
+}
+
+/// The directory of experiments: the given one, or `experiments` here or in a directory above.
+fn directory(given: Option<&Path>) -> Option<PathBuf> {
+    if let Some(given) = given {
+        return Some(given.to_owned());
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    here.ancestors()
+        .map(|directory| directory.join("experiments"))
+        .find(|directory| directory.is_dir())
+}
+
+/// All experiments, by name: those of the directory if there is one, else those of this program.
+pub(super) fn list(given: Option<&Path>) -> Result<Vec<Known>, Failure> {
+    let Some(directory) = directory(given) else {
+        let known = scenario::embedded().into_iter();
+        return Ok(known.map(Known::Embedded).collect());
+    };
+    let entries = scenario::list(&directory).map_err(|error| {
         let directory = directory.display();
         Failure::Failed(format!("cannot read {directory}: {error}"))
-    })
+    })?;
+    Ok(entries.into_iter().map(Known::File).collect())
 }
 
 /// The experiment with this name, or in this file if the name ends in `.toml`.
@@ -40,21 +61,20 @@ pub(super) fn load(
     given: Option<&Path>,
     sets: &[String],
 ) -> Result<Experiment, Failure> {
-    let (path, id) = if name.ends_with(".toml") {
-        let path = PathBuf::from(name);
-        let stem = path.file_stem().unwrap_or_default();
-        let id = stem.to_string_lossy().into_owned();
-        (path, id)
+    let loaded = if name.ends_with(".toml") {
+        let path = Path::new(name);
+        let id = path.file_stem().unwrap_or_default().to_string_lossy();
+        Experiment::load(path, &id, sets)
     } else {
-        let entries = list(given)?;
-        let Some(entry) = entries.iter().find(|entry| entry.id == name) else {
-            let known: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
+        let known = list(given)?;
+        let Some(found) = known.iter().find(|known| known.id() == name) else {
+            let known: Vec<_> = known.iter().map(Known::id).collect();
             return Err(Failure::Usage(format!(
                 "there is no experiment {name}; known: {}; a scenario of your own ends in .toml",
                 known.join(", ")
             )));
         };
-        (entry.path.clone(), entry.id.clone())
+        found.load(sets)
     };
-    Experiment::load(&path, &id, sets).map_err(|error| Failure::Usage(error.to_string()))
+    loaded.map_err(|error| Failure::Usage(error.to_string()))
 }

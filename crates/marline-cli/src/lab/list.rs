@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use marline_lab::scenario::Experiment;
 use serde::Serialize;
 
 use super::experiments;
@@ -12,7 +11,8 @@ use crate::failure::{Failure, print_message};
 /// List the experiments
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The directory of experiments [default: `experiments` in this directory or above]
+    /// The directory of experiments [default: `experiments` in this directory or above, else those that this
+    /// program contains]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut broken = false;
     let mut listed = Vec::new();
     for entry in experiments::list(arguments.experiments.as_deref())? {
-        match Experiment::load(&entry.path, &entry.id, &[]) {
+        match entry.load(&[]) {
             Ok(experiment) => listed.push(Listed {
                 backend: experiment.backends(),
                 id: experiment.id,

@@ -78,7 +78,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// The directory of experiments [default: `experiments` in this directory or above]
+    /// The directory of experiments [default: `experiments` in this directory or above, else those that this
+    /// program contains]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
 }

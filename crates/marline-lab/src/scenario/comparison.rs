@@ -32,7 +32,7 @@ pub struct Comparison {
 /// Expands `entry`: each of its pairs of variants, for each of its statistics.
 pub(super) fn expand(
     entry: &ComparisonEntry,
-    directory: &Path,
+    directory: Option<&Path>,
     points: &[Point],
 ) -> Result<Vec<Comparison>, Problem> {
     let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;

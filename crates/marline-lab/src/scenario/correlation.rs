@@ -29,7 +29,7 @@ pub struct Correlation {
 /// Expands `entry`: each of its variants at each of its points.
 pub(super) fn expand(
     entry: &CorrelationEntry,
-    directory: &Path,
+    directory: Option<&Path>,
     points: &[Point],
 ) -> Result<Vec<Correlation>, Problem> {
     let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;

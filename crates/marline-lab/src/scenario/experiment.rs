@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{self, Comparison};
 use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
+use super::embedded;
 use super::error::{Place, Problem};
 use super::must::{self, Must};
 use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
@@ -122,14 +123,29 @@ impl Experiment {
             Problem::new(&Place::File, problem).in_file(&file)
         })?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        read(&text, id, sets, directory).map_err(|problem| problem.in_file(&file))
+        read(&text, id, sets, Some(directory)).map_err(|problem| problem.in_file(&file))
+    }
+
+    /// Reads the [embedded](super::embedded()) experiment `id`. `sets` are overrides as `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// There is none of this name, or as [`load`](Self::load).
+    pub fn load_embedded(id: &str, sets: &[String]) -> Result<Self, ScenarioError> {
+        let text = embedded::experiment(id).ok_or_else(|| {
+            Problem::new(
+                &Place::File,
+                "there is no such experiment; see `marline lab list`",
+            )
+        });
+        text.and_then(|text| read(text, id, sets, None))
+            .map_err(|problem| problem.in_file(id))
     }
 
     /// Parses an experiment from `text`; errors name it `file`. Published tables are searched in the working
     /// directory.
     pub fn parse(text: &str, file: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let id = Path::new(file).file_stem().unwrap_or_default();
-        read(text, &id.to_string_lossy(), sets, Path::new(""))
+        read(text, &id.to_string_lossy(), sets, Some(Path::new("")))
             .map_err(|problem| problem.in_file(file))
     }
 
@@ -200,7 +216,12 @@ fn collect(directory: &Path, prefix: &str, entries: &mut Vec<Entry>) -> std::io:
     Ok(())
 }
 
-fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Experiment, Problem> {
+fn read(
+    text: &str,
+    id: &str,
+    sets: &[String],
+    directory: Option<&Path>,
+) -> Result<Experiment, Problem> {
     let mut root = parse(text)?;
     let written = sets;
     let sets: Vec<_> = written
@@ -278,7 +299,7 @@ fn assemble(
     root: &Table,
     head: Head,
     cells: Vec<Cell>,
-    directory: &Path,
+    directory: Option<&Path>,
 ) -> Result<Experiment, Problem> {
     let points: Vec<_> = cells
         .iter()

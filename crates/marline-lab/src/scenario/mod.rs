@@ -61,7 +61,7 @@
 //! | `[[correlation]]` | metrics `x` and `y` over the runs of `variant`, at the points where parameters are as in `where`; `published` is a look-up of the coefficient |
 //! | `[[must]]` | what comparisons must show: `text`, `a`, `b`, `metric`, `statistic`, `where`, one of the [claims](Claim) |
 //!
-//! A look-up is `file`, a table beside the scenario or in `published/` of a directory above; `value`, the
+//! A look-up is `file`, a table beside the scenario, in `published/` of a directory above, or of this project; `value`, the
 //! column to read; and `where`, columns and what they must be. In both, `{NAME}` is a parameter and
 //! `{variant}` the variant; in comparisons, `{a}`, `{b}` and `{statistic}` are what is compared. A column with the name of a parameter must have its value.
 
@@ -70,6 +70,7 @@ mod choose;
 mod comparison;
 mod correlation;
 mod document;
+mod embedded;
 mod endpoint;
 mod error;
 mod experiment;
@@ -90,6 +91,7 @@ mod wsp;
 
 pub use comparison::Comparison;
 pub use correlation::Correlation;
+pub use embedded::embedded;
 pub use endpoint::EndpointSettings;
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Value;
 use super::cells::{cell, same};
 use super::choose::Point;
+use super::embedded;
 use super::error::Problem;
 use super::read::Lookup;
 
@@ -20,28 +21,33 @@ pub(super) struct PublishedTable {
 }
 
 impl PublishedTable {
-    /// Reads the table `name` for a scenario in `directory`. It is searched next to the scenario, and in
-    /// `published/` there and in the directories above.
-    pub(super) fn find(name: &str, directory: &Path) -> Result<Self, String> {
-        let beside = std::iter::once(directory.join(name));
-        let above = directory
-            .ancestors()
-            .map(|directory| directory.join(TABLES).join(name));
-        let found: Option<PathBuf> = beside.chain(above).find(|path| path.is_file());
-        let Some(path) = found else {
-            return Err(format!(
+    /// Reads the table `name` for a scenario in `directory`. It is searched next to the scenario, in `published/`
+    /// there and in the directories above, and among the tables that the library contains.
+    pub(super) fn find(name: &str, directory: Option<&Path>) -> Result<Self, String> {
+        let beside = directory.map(|directory| directory.join(name));
+        let above = directory.into_iter().flat_map(Path::ancestors);
+        let above = above.map(|directory| directory.join(TABLES).join(name));
+        let found: Option<PathBuf> = beside.into_iter().chain(above).find(|path| path.is_file());
+        if let Some(path) = found {
+            let read = std::fs::File::open(&path).map_err(csv::Error::from);
+            return read
+                .and_then(Self::read)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()));
+        }
+        match embedded::table(name) {
+            Some(text) => Self::read(text.as_bytes()).map_err(|error| format!("{name}: {error}")),
+            None => Err(format!(
                 "there is no table \"{name}\" beside the scenario or in a directory `published`"
-            ));
-        };
-        Self::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+            )),
+        }
     }
 
-    fn read(path: &Path) -> Result<Self, csv::Error> {
+    fn read(text: impl std::io::Read) -> Result<Self, csv::Error> {
         let mut reader = csv::ReaderBuilder::new()
             .comment(Some(b'#'))
             .trim(csv::Trim::All)
             .flexible(true)
-            .from_path(path)?;
+            .from_reader(text);
         let columns = reader.headers()?.iter().map(str::to_owned).collect();
         let mut rows = Vec::new();
         for record in reader.records() {
@@ -111,7 +117,7 @@ fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>
 /// Published values at each point; at least at one of them.
 pub(super) fn look_up(
     lookup: &Lookup,
-    directory: &Path,
+    directory: Option<&Path>,
     names: &[(&str, &str)],
     points: &[Point],
 ) -> Result<Vec<Option<f64>>, Problem> {
@@ -125,7 +131,7 @@ pub(super) fn look_up(
 /// Published values at each point that has one.
 pub(super) fn look_up_any(
     lookup: &Lookup,
-    directory: &Path,
+    directory: Option<&Path>,
     names: &[(&str, &str)],
     points: &[Point],
 ) -> Result<Vec<Option<f64>>, Problem> {

@@ -808,6 +808,19 @@ fn a_chosen_backend_leaves_variants_their_own() {
 }
 
 #[test]
+fn the_library_contains_the_experiments_and_their_tables() {
+    let known = super::embedded();
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let listed = list(&directory).unwrap();
+    let listed: Vec<_> = listed.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(known, listed);
+    for id in known {
+        Experiment::load_embedded(id, &[]).unwrap();
+    }
+    assert!(Experiment::load_embedded("no/such", &[]).is_err());
+}
+
+#[test]
 fn metrics_are_correlated_where_they_are_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
