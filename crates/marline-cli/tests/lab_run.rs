@@ -129,6 +129,25 @@ fn the_program_has_the_experiments_with_it() {
 }
 
 #[test]
+fn a_directory_of_another_run_is_refused_with_advice() {
+    let directory = scenario();
+    let here = directory.path();
+    results(here, &["--out", "out"]);
+    std::fs::copy(here.join("small.toml"), here.join("other.toml")).unwrap();
+    for arguments in [
+        &["run", "small.toml", "--seed", "2"][..],
+        &["run", "other.toml"],
+    ] {
+        let output = lab(here, &[arguments, &["--out", "out"]].concat());
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        for word in ["out has runs", "--out", "--fresh"] {
+            assert!(printed.contains(word), "`{word}` in {printed}");
+        }
+    }
+}
+
+#[test]
 fn errors_name_the_invalid_argument() {
     let directory = scenario();
     let here = directory.path();

@@ -173,9 +173,10 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
 /// Distinguishes errors of usage from others.
 fn failure(failure: &RunFailure) -> Failure {
     match failure {
-        RunFailure::OtherSettings { .. } | RunFailure::Unsupported { .. } => {
-            Failure::Usage(failure.to_string())
-        }
+        RunFailure::OtherExperiment { .. }
+        | RunFailure::OtherSettings { .. }
+        | RunFailure::OtherProgram { .. }
+        | RunFailure::Unsupported { .. } => Failure::Usage(failure.to_string()),
         _ => Failure::Failed(failure.to_string()),
     }
 }

@@ -6,7 +6,18 @@ use std::path::{Path, PathBuf};
 /// Why there are no results. The messages include what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
-    /// The directory has results of something else.
+    /// The directory has results of another experiment.
+    #[error(
+        "{} has runs of the experiment {found}; choose another --out, or discard them with --fresh",
+        directory.display()
+    )]
+    OtherExperiment {
+        /// The directory.
+        directory: PathBuf,
+        /// The experiment whose runs it has.
+        found: String,
+    },
+    /// The directory has results with other settings.
     #[error(
         "{} has runs with other settings; choose another --out, or start over with --fresh",
         directory.display()

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::files::{PLAN, RUNS, read_json, write_json};
+use super::files::{PLAN, RESULTS, RUNS, read_json, write_json};
 use super::{Plan, Record, RunFailure};
 
 /// The file to which runs are appended as they end, if they are kept.
@@ -38,9 +38,17 @@ impl Journal {
             Vec::new()
         } else {
             let old: Option<Plan> = read_json(directory, PLAN)?;
+            if let Some(old) = &old
+                && old.experiment != plan.experiment
+            {
+                return Err(RunFailure::OtherExperiment {
+                    directory: directory.to_owned(),
+                    found: old.experiment.clone(),
+                });
+            }
             let same = match &old {
                 Some(old) => old.settings_hash == plan.settings_hash,
-                None => !path.exists(),
+                None => !path.exists() && !directory.join(RESULTS).exists(),
             };
             if !same {
                 return Err(RunFailure::OtherSettings {

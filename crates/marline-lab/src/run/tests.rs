@@ -475,6 +475,23 @@ fn an_unsupported_variant_ends_the_experiment() {
 }
 
 #[test]
+fn a_directory_of_another_experiment_is_refused_with_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    complete(&options(Some(directory.path())));
+    let other = Experiment::parse(TEXT, "other.toml", &[]).unwrap();
+    let failure = run(&other, &fake, &options(Some(directory.path())), &mut |_| {}).unwrap_err();
+    let text = failure.to_string();
+    assert!(
+        text.contains("experiment fake;") && text.contains("--out") && text.contains("--fresh"),
+        "{text}"
+    );
+    std::fs::remove_file(directory.path().join("plan.json")).unwrap();
+    std::fs::remove_file(directory.path().join("runs.jsonl")).unwrap();
+    let failure = run(&other, &fake, &options(Some(directory.path())), &mut |_| {}).unwrap_err();
+    assert!(failure.to_string().contains("--fresh"), "results are kept");
+}
+
+#[test]
 fn significant_changes_are_marked() {
     let directory = tempfile::tempdir().unwrap();
     let (a, b) = (directory.path().join("a"), directory.path().join("b"));
