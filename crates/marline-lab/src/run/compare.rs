@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::differences::{SettingDifference, differences};
 use super::must::at;
 use super::{CellResult, MustResult, Results, RunFailure};
 use crate::scenario::Value;
@@ -18,6 +19,8 @@ pub struct Changes {
     pub experiment: String,
     /// Whether every run has exactly the same metrics.
     pub identical: bool,
+    /// The settings in which they differ.
+    pub settings: Vec<SettingDifference>,
     /// Every metric of every cell that is in both.
     pub changes: Vec<Change>,
     /// Cells that are only in the first, as variant and parameters.
@@ -104,6 +107,7 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
             format!("{}, {}", a.experiment, b.experiment)
         },
         identical: a.digest == b.digest,
+        settings: differences(&a, &b),
         only_in_a: only(&a, &b),
         only_in_b: only(&b, &a),
         must: musts(&a, &b),
@@ -145,13 +149,23 @@ fn name(variant: &str, parameters: &BTreeMap<String, Value>) -> String {
     }
 }
 
-/// A table for a terminal; significant changes are marked with `*`.
+/// A median, and the interval in which it lies.
+fn with_interval(median: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some([from, to]) => format!("{median:.4} [{from:.4}, {to:.4}]"),
+        None => format!("{median:.4}"),
+    }
+}
+
+/// The settings that differ, and a table for a terminal; significant changes are marked with `*`.
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.identical {
             writeln!(f, "{}: every run is the same", self.experiment)?;
+            self.settings(f)?;
             return self.musts(f);
         }
+        self.settings(f)?;
         let head = ["cell", "metric", "before", "after", "change", ""].map(str::to_owned);
         let mut rows = vec![head];
         rows.extend(self.changes.iter().map(|change| {
@@ -159,8 +173,8 @@ impl fmt::Display for Changes {
             [
                 name(&change.variant, &change.parameters),
                 change.metric.clone(),
-                format!("{:.4}", change.a),
-                format!("{:.4}", change.b),
+                with_interval(change.a, change.a_ci95),
+                with_interval(change.b, change.b_ci95),
                 percent.map_or_else(String::new, |percent| format!("{percent:+.1} %")),
                 if change.apart { "*" } else { "" }.to_owned(),
             ]
@@ -179,6 +193,10 @@ impl fmt::Display for Changes {
             );
             writeln!(f, "{}", line.trim_end())?;
         }
+        if self.changes.iter().any(|change| change.a_ci95.is_some()) {
+            let legend = "medians [95 % confidence intervals]; *: the intervals do not overlap";
+            writeln!(f, "{legend}")?;
+        }
         for (cells, which) in [(&self.only_in_a, "first"), (&self.only_in_b, "second")] {
             for cell in cells {
                 writeln!(f, "{cell}  only in the {which}")?;
@@ -189,6 +207,14 @@ impl fmt::Display for Changes {
 }
 
 impl Changes {
+    /// A line for each setting that differs.
+    fn settings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for difference in &self.settings {
+            writeln!(f, "{difference}")?;
+        }
+        Ok(())
+    }
+
     /// A line for each verdict.
     fn musts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |must: &Option<MustResult>| match must {

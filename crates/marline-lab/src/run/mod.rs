@@ -5,6 +5,7 @@
 //! summary of all runs).
 
 mod compare;
+mod differences;
 mod digest;
 mod execute;
 mod failure;
@@ -19,6 +20,7 @@ mod summarize;
 mod table;
 
 pub use compare::{Change, Changes, MustChange, compare};
+pub use differences::SettingDifference;
 pub use execute::{Finished, Options, Progress, Shard, run};
 pub use failure::RunFailure;
 pub(crate) use files::write;

@@ -475,6 +475,35 @@ fn an_unsupported_variant_ends_the_experiment() {
 }
 
 #[test]
+fn settings_that_differ_are_named_with_their_variants() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = |name: &str, experiment: &Experiment| {
+        let out = directory.path().join(name);
+        run(experiment, &fake, &options(Some(&out)), &mut |_| {}).unwrap();
+        out
+    };
+    let a = runs("a", &experiment());
+    let text = TEXT.replace("cc = \"bbr\"", "cc = \"cubic\"");
+    let mut other = Experiment::parse(&text, "fake.toml", &["link.rtt=70ms".to_owned()]).unwrap();
+    other.seed = 7;
+    let changes = compare(&a, &runs("b", &other)).unwrap();
+    let text = changes.to_string();
+    assert!(text.contains("seed: 5 -> 7\n"), "{text}");
+    let line = |words: [&str; 2]| {
+        let mut lines = text.lines();
+        let found = lines.find(|line| words.iter().all(|word| line.contains(word)));
+        found.unwrap_or_else(|| panic!("{words:?} in {text}"))
+    };
+    assert!(line(["bbr", "cubic"]).ends_with("(in fast)"), "{text}");
+    assert!(
+        line(["rtt=80ms", "rtt=70ms"]).ends_with("loss=0%"),
+        "{text}"
+    );
+    assert!(!text.contains("newreno"), "{text}");
+    assert!(compare(&a, &a).unwrap().settings.is_empty());
+}
+
+#[test]
 fn a_directory_of_another_experiment_is_refused_with_its_name() {
     let directory = tempfile::tempdir().unwrap();
     complete(&options(Some(directory.path())));
@@ -524,7 +553,7 @@ fn significant_changes_are_marked() {
     assert!(apart[0].change_percent.unwrap() > 50.0);
     let text = changes.to_string();
     assert!(
-        text.contains("fast link.loss=0%") && text.contains("  2.0000  +"),
+        text.contains("fast link.loss=0%") && text.contains("  2.0000 [2.0000, 2.0000]  +"),
         "{text}"
     );
     assert!(text.contains("only in the first"));
