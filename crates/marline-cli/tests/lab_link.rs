@@ -114,8 +114,10 @@ fn wrong_usage_is_printed_in_one_line() {
     }
     if is_supported() {
         let output = run(&["--link", "rtt=1ms", "--", "no-such-program"]);
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(127));
         assert!(text(&output.stderr).contains("cannot run no-such-program"));
+        let output = run(&["--link", "rtt=1ms", "--", "/etc/passwd"]);
+        assert_eq!(output.status.code(), Some(126));
     }
 }
 

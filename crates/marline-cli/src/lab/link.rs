@@ -14,6 +14,11 @@ use marline_link::spec::LinkSpec;
 
 use crate::failure::{Failure, print_message};
 
+/// The exit status of shells for a program that there is not.
+const NOT_FOUND: u8 = 127;
+/// The same for one that cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+
 /// Run a program behind an emulated link
 ///
 /// The program runs in a network namespace with the address 10.77.0.2, whose only interface is the link. At
@@ -64,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// The program and its arguments
+    /// The program and its arguments; without such a program, the exit status is 127
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -128,10 +133,18 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
         Ok(mut program) => program.wait().await,
         Err(error) => Err(error),
     };
-    let status = ran.map_err(|error| {
-        let name = name.to_string_lossy();
-        Failure::Failed(format!("cannot run {name}: {error}; check its name"))
-    })?;
+    let status = match ran {
+        Ok(status) => status,
+        Err(error) => {
+            let name = name.to_string_lossy();
+            print_message(&format!("cannot run {name}: {error}; check its name"));
+            return Err(match error.kind() {
+                io::ErrorKind::NotFound => Failure::Status(NOT_FOUND),
+                io::ErrorKind::PermissionDenied => Failure::Status(NOT_EXECUTABLE),
+                _ => Failure::Reported,
+            });
+        }
+    };
     if let Some(mut server) = server {
         // The server's exit status is ignored.
         let _ = server.end().await;
