@@ -5,6 +5,7 @@
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment in virtual time, with reports in lab-results/
+#   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors
@@ -19,7 +20,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo experiments deps test check lint bench bench-peers fuzz mutants clean
+.PHONY: help demo dist experiments deps test check lint bench bench-peers fuzz mutants clean
 .PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
 
 help:
@@ -31,6 +32,10 @@ deps:
 demo:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@target/release/marline demo --out target/demo
+
+dist:
+	@$(CARGO) build --profile dist -p marline-cli
+	@ls -lh target/dist/marline
 
 experiments:
 	@$(CARGO) build --quiet --release -p marline-cli
