@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use marline::congestion::ControllerConfig;
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
-use marline_http::server::{AccessLog, Identity, Server, ServerConfig, ServerLimits, directory};
+use marline_http::server::{
+    AccessLog, Identity, Server, ServerConfig, ServerLimits, directory, raise_open_file_limit,
+};
 use tokio::signal;
 
 use crate::config_file::{ConfigFile, LISTEN, WrittenTable};
@@ -109,6 +111,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
+    raise_open_file_limit();
     let file = match &arguments.config {
         Some(path) => ConfigFile::read(path)?,
         None => ConfigFile::default(),

@@ -6,6 +6,19 @@ use std::time::Duration;
 /// a small virtual machine.
 pub const MAX_CONNECTIONS: usize = 10_000;
 
+/// Files that responses hold open at the same time. More are not needed: responses for one file share it.
+pub const MAX_OPEN_FILES: usize = 16 * 1024;
+
+/// File descriptors that are neither connections nor files of responses: sockets, logs, the page of metrics with its
+/// connections, [`OPENING_FILES`], and what the runtime needs.
+pub const RESERVED_FILES: u64 = 96;
+
+/// Files that are being opened on blocking threads at the same time: as many as a disk serves well at once.
+pub const OPENING_FILES: usize = 32;
+
+/// When a client that was refused for lack of resources is asked to come back.
+pub const RETRY_AFTER: Duration = Duration::from_secs(2);
+
 /// Concurrent requests on one connection. Browsers load pages with some 100 at the same time (RFC 9114
 /// section 6.1 asks for at least 100).
 pub const MAX_CONCURRENT_REQUESTS: u32 = 256;

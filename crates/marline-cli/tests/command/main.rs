@@ -15,6 +15,8 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 mod get;
+#[cfg(target_os = "linux")]
+mod attack;
 mod history;
 #[cfg(feature = "tracing")]
 mod log;
@@ -55,8 +57,11 @@ struct Server {
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = marline(&["serve", "--listen", "127.0.0.1:0"])
-            .args(arguments)
+        Self::start_as(marline(&["serve", "--listen", "127.0.0.1:0"]).args(arguments))
+    }
+
+    fn start_as(command: &mut Command) -> Self {
+        let mut child = command
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

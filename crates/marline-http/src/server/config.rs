@@ -69,6 +69,9 @@ impl Default for Protocols {
 pub struct ServerLimits {
     /// Connections open at once, over all versions.
     pub max_connections: usize,
+    /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more
+    /// are answered with 503, first those of clients that hold the most.
+    pub max_open_files: usize,
     /// Requests under way on one connection of HTTP/2. Those of HTTP/3 are streams, which
     /// [`TransportConfig`](marline::TransportConfig) limits.
     pub max_concurrent_requests: u32,
@@ -90,6 +93,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             max_connections: limits::MAX_CONNECTIONS,
+            max_open_files: limits::MAX_OPEN_FILES,
             max_concurrent_requests: limits::MAX_CONCURRENT_REQUESTS,
             max_header_bytes: limits::MAX_HEADER_BYTES,
             handshake_timeout: limits::HANDSHAKE_TIMEOUT,
@@ -112,6 +116,12 @@ impl ServerLimits {
             Domain::integer(1, 1_000_000),
             "Connections open at once, over all versions; more are refused",
             |c: &mut Self| &mut c.max_connections,
+        ),
+        &Field::new(
+            "max_open_files",
+            Domain::integer(1, 1_000_000),
+            "Files that responses hold open at once, each counted once; a client may hold as many as are left",
+            |c: &mut Self| &mut c.max_open_files,
         ),
         &Field::new(
             "max_concurrent_requests",
@@ -198,6 +208,7 @@ mod tests {
     fn every_limit_has_a_key() {
         let ServerLimits {
             max_connections: _,
+            max_open_files: _,
             max_concurrent_requests: _,
             max_header_bytes: _,
             handshake_timeout: _,
@@ -213,6 +224,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 10);
+        assert_eq!(ServerLimits::SETTINGS.len(), 11);
     }
 }

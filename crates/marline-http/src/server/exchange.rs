@@ -15,10 +15,11 @@ use crate::body::Body;
 pub(super) async fn respond(
     context: &Context,
     recorder: &Arc<Recorder>,
-    request: Request<Body>,
+    mut request: Request<Body>,
 ) -> Response<Body> {
     let version = request.version();
     let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    request.extensions_mut().insert(recorder.origin.clone());
     let Ok(mut response) = context.site.clone().oneshot(request).await;
     add_header_fields(context, version, &mut response);
     record.follow(response)

@@ -13,7 +13,9 @@ use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refusal, refuse, respond};
+use super::prefix::Prefix;
 use super::record::Recorder;
+use super::resources::Origin;
 use crate::body::Body;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::tasks::TaskSet;
@@ -112,6 +114,10 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             metrics: Arc::clone(&context.metrics),
             log: context.log.clone(),
             client: quic.remote_address(),
+            origin: Origin {
+                client: Prefix::of(quic.remote_address().ip()),
+                resources: Arc::clone(&context.resources),
+            },
             connection: quic.original_destination().to_string(),
             quic: Some(quic.clone()),
         }),

@@ -8,8 +8,8 @@ mod process;
 mod transport;
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{StatusCode, Version};
@@ -20,6 +20,7 @@ use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
 use self::transport::{TransportMetrics, Watched};
+use super::resources::Resources;
 use crate::transport::both;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
@@ -45,6 +46,8 @@ pub struct Metrics {
     path_history: Option<Arc<dyn PathHistory>>,
     /// Metrics of QUIC connections and their endpoint.
     transport: TransportMetrics,
+    /// Budgets of the server, once it runs.
+    resources: OnceLock<Arc<Resources>>,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
 }
@@ -102,6 +105,12 @@ impl Metrics {
             Some(paths) => paths.follow(connection).await,
             None => drop(connection.closed().await),
         }
+    }
+
+    /// Shows how much of `resources` is in use.
+    pub(super) fn show(&self, resources: &Arc<Resources>) {
+        // A server has one set of budgets.
+        let _ = self.resources.set(Arc::clone(resources));
     }
 
     pub(super) fn connection_opened(&self, version: Version) {
@@ -209,6 +218,9 @@ impl Metrics {
         writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
         self.transport.write(out)?;
         process::write(out)?;
+        if let Some(resources) = self.resources.get() {
+            resources.write(out)?;
+        }
         self.bundles.write(out)?;
         if let Some(path_history) = &self.path_history {
             self.history.write(out)?;
@@ -240,7 +252,7 @@ impl Metrics {
 }
 
 /// Writes the lines that precede the values of a metric.
-fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
+pub(super) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 

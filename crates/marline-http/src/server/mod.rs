@@ -7,6 +7,7 @@
 //! ```
 
 mod config;
+mod descriptors;
 mod exchange;
 mod files;
 mod generated;
@@ -14,7 +15,10 @@ mod h3;
 mod idle;
 mod metrics;
 mod metrics_page;
+mod prefix;
 mod record;
+mod resources;
+mod shares;
 mod stop;
 mod tcp;
 #[cfg(feature = "testing")]
@@ -33,10 +37,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
+use self::descriptors::Descriptors;
+pub use self::descriptors::raise_open_file_limit;
+use self::files::OpenFiles;
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
 pub use self::record::AccessLog;
+use self::resources::Resources;
 use self::stop::Stop;
 pub(crate) use self::tls::crypto_provider;
 pub use self::tls::{Identity, IdentityError};
@@ -100,6 +108,9 @@ struct Context {
     log: Option<AccessLog>,
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
+    /// Connections over TCP, of which each takes a file descriptor.
+    tcp_slots: Arc<Semaphore>,
+    resources: Arc<Resources>,
     stop: Stop,
     limits: ServerLimits,
     transport: Arc<TransportConfig>,
@@ -136,6 +147,12 @@ impl Server {
         let alt_svc = quic.as_ref().and_then(|_| {
             http::HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", address.port())).ok()
         });
+        let limits = &config.limits;
+        let open = Descriptors::of_process(limits.max_open_files, limits.max_connections);
+        let resources = Arc::new(Resources {
+            files: OpenFiles::new(open.files),
+        });
+        metrics.show(&resources);
         let context = Context {
             runtime,
             site: config.site,
@@ -143,6 +160,8 @@ impl Server {
             log: config.access_log,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
+            tcp_slots: Arc::new(Semaphore::new(open.connections)),
+            resources,
             stop: Stop::default(),
             limits: config.limits,
             transport: config.quic.transport,

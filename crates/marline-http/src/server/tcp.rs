@@ -22,7 +22,9 @@ use tokio_rustls::TlsAcceptor;
 
 use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
+use super::prefix::Prefix;
 use super::record::Recorder;
+use super::resources::Origin;
 use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
 use crate::body::Body;
 
@@ -85,7 +87,9 @@ impl Listener {
                     continue;
                 }
             };
-            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
+            let slots = [&context.slots, &context.tcp_slots];
+            let [Ok(slot), Ok(tcp_slot)] = slots.map(|slots| Arc::clone(slots).try_acquire_owned())
+            else {
                 context.metrics.connection_refused();
                 continue;
             };
@@ -100,7 +104,7 @@ impl Listener {
             };
             connections.spawn(async move {
                 connection.serve(stream).await;
-                drop(slot);
+                drop([slot, tcp_slot]);
             });
         }
         drop(self.socket);
@@ -160,6 +164,10 @@ impl ClientConnection {
             metrics: Arc::clone(&metrics),
             log: context.log.clone(),
             client: self.client,
+            origin: Origin {
+                client: Prefix::of(self.client.ip()),
+                resources: Arc::clone(&context.resources),
+            },
             connection: format!("tcp-{}", self.id),
             quic: None,
         });

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use marline_h3::Config;
 use tokio::sync::{Semaphore, watch};
 
+use super::files::OpenFiles;
+use super::prefix::Prefix;
 use super::record::Recorder;
+use super::resources::{Origin, Resources};
 use super::stop::Stop;
 use super::{Context, ServerLimits, Site};
 use crate::http3::Carrier;
@@ -29,6 +32,10 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         log: None,
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
+        tcp_slots: Arc::new(Semaphore::new(1)),
+        resources: Arc::new(Resources {
+            files: OpenFiles::new(100),
+        }),
         stop: stop.clone(),
         limits: ServerLimits::default(),
         transport: Arc::default(),
@@ -38,6 +45,10 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         metrics: Arc::clone(&context.metrics),
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        origin: Origin {
+            client: Prefix::of(Ipv4Addr::LOCALHOST.into()),
+            resources: Arc::clone(&context.resources),
+        },
         connection: String::new(),
         quic: None,
     });

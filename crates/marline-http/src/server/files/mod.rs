@@ -5,6 +5,7 @@
 //! including those for several ranges.
 
 mod open_file;
+mod open_files;
 mod ranges;
 mod root;
 
@@ -15,15 +16,16 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::header::{HeaderValue, VARY};
+use http::header::{CONTENT_LENGTH, HeaderValue, RETRY_AFTER, VARY};
 use http::{Request, Response, StatusCode};
 use tower::Service;
 use tower_http::services::ServeDir;
-use tower_http::services::fs::DefaultServeDirFallback;
 
+pub(super) use self::open_files::OpenFiles;
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use super::Site;
+use super::resources::Origin;
 use crate::body::Body;
 use crate::limits;
 
@@ -36,25 +38,20 @@ use crate::limits;
 /// The directory does not exist, is not a directory, or may not be read.
 pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
     let root = Root::open(directory, follow_links)?;
-    let files = ServeDir::with_backend(".", root)
-        .precompressed_br()
-        .precompressed_zstd()
-        .precompressed_gzip()
-        .with_buf_chunk_size(limits::FILE_CHUNK_BYTES);
-    Ok(Site::new(Ranges::new(Files(files))))
+    Ok(Site::new(Ranges::new(Files(root))))
 }
 
 /// `ServeDir` with the body type of this crate. Also answers requests that it handles wrongly.
 #[derive(Clone)]
-struct Files(ServeDir<DefaultServeDirFallback, Root>);
+struct Files(Root);
 
 impl Service<Request<Body>> for Files {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Service::<Request<Body>>::poll_ready(&mut self.0, cx)
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
@@ -62,9 +59,18 @@ impl Service<Request<Body>> for Files {
         if request.uri().path().starts_with("//") {
             return Box::pin(std::future::ready(Ok(not_found())));
         }
-        let response = self.0.call(request);
+        let origin = request.extensions().get::<Origin>().cloned();
+        let mut files = ServeDir::with_backend(".", self.0.for_origin(origin))
+            .precompressed_br()
+            .precompressed_zstd()
+            .precompressed_gzip()
+            .with_buf_chunk_size(limits::FILE_CHUNK_BYTES);
+        let response = files.try_call(request);
         Box::pin(async move {
-            let mut response = response.await?;
+            let mut response = match response.await {
+                Ok(response) => response,
+                Err(error) => return Ok(failed(&error)),
+            };
             if response.status() == StatusCode::NOT_MODIFIED {
                 // As on the response with the content (RFC 9110 section 15.4.5).
                 let vary = HeaderValue::from_static("accept-encoding");
@@ -76,7 +82,29 @@ impl Service<Request<Body>> for Files {
 }
 
 fn not_found() -> Response<Body> {
+    without_content(StatusCode::NOT_FOUND)
+}
+
+/// The response to a request whose file cannot be opened.
+fn failed(error: &io::Error) -> Response<Body> {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory => not_found(),
+        _ if open_files::is_exhaustion(error) => {
+            let mut response = without_content(StatusCode::SERVICE_UNAVAILABLE);
+            let seconds = limits::RETRY_AFTER.as_secs();
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            response
+        }
+        _ => without_content(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn without_content(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NOT_FOUND;
+    *response.status_mut() = status;
+    let length = HeaderValue::from_static("0");
+    response.headers_mut().insert(CONTENT_LENGTH, length);
     response
 }

@@ -11,19 +11,21 @@ use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tokio::task::JoinHandle;
 use tower_http::services::fs;
 
+use super::open_files::HeldFile;
+
 /// A regular file that is open for reading, with its own position.
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    file: Arc<File>,
+    file: HeldFile,
     metadata: Metadata,
     position: u64,
     waiting: Option<JoinHandle<io::Result<Vec<u8>>>>,
 }
 
 impl OpenFile {
-    pub(super) fn new(file: File, metadata: Metadata) -> Self {
+    pub(super) fn new(file: HeldFile, metadata: Metadata) -> Self {
         Self {
-            file: Arc::new(file),
+            file,
             metadata,
             position: 0,
             waiting: None,
@@ -31,7 +33,7 @@ impl OpenFile {
     }
 
     fn start_blocking_read(&mut self, len: usize) -> &mut JoinHandle<io::Result<Vec<u8>>> {
-        let file = Arc::clone(&self.file);
+        let file = Arc::clone(self.file.file());
         let position = self.position;
         self.waiting.insert(tokio::task::spawn_blocking(move || {
             let mut chunk = vec![0; len];
@@ -51,7 +53,7 @@ impl AsyncRead for OpenFile {
         let this = self.get_mut();
         let waiting = match &mut this.waiting {
             Some(waiting) => waiting,
-            None => match read_cached(&this.file, buf.initialize_unfilled(), this.position) {
+            None => match read_cached(this.file.file(), buf.initialize_unfilled(), this.position) {
                 Ok(read) => {
                     buf.advance(read);
                     this.position += read as u64;

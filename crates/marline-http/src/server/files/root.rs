@@ -7,15 +7,23 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
 use super::open_file::OpenFile;
+use super::open_files::HeldFile;
+use crate::limits;
+use crate::server::resources::Origin;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 
-/// The directory that is served. Cheap to clone.
+/// The directory that is served, and the request that it is served to. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Root(Arc<Inner>);
+pub(super) struct Root {
+    inner: Arc<Inner>,
+    /// Where the request comes from, if budgets count it.
+    origin: Option<Origin>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -24,6 +32,8 @@ struct Inner {
     #[cfg(target_os = "linux")]
     directory: File,
     follow_links: bool,
+    /// Files that are being opened on blocking threads.
+    opening: Semaphore,
 }
 
 /// Whether opening may block on the disk.
@@ -40,19 +50,33 @@ impl Root {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         fs::read_dir(&path)?;
-        Ok(Self(Arc::new(Inner {
-            #[cfg(target_os = "linux")]
-            directory: File::open(&path)?,
-            path,
-            follow_links,
-        })))
+        Ok(Self {
+            inner: Arc::new(Inner {
+                #[cfg(target_os = "linux")]
+                directory: File::open(&path)?,
+                path,
+                follow_links,
+                opening: Semaphore::new(limits::OPENING_FILES),
+            }),
+            origin: None,
+        })
+    }
+
+    /// The same directory for a request from `origin`.
+    pub(super) fn for_origin(&self, origin: Option<Origin>) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            origin,
+        }
     }
 
     /// Opens from the system's cache, or else on a blocking thread.
-    async fn open_anywhere(self, path: PathBuf) -> io::Result<Opened> {
-        match self.0.open(&path, Wait::Never) {
+    async fn open_anywhere(inner: Arc<Inner>, path: PathBuf) -> io::Result<Opened> {
+        match inner.open(&path, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                tokio::task::spawn_blocking(move || self.0.open(&path, Wait::Allowed)).await?
+                let opener = Arc::clone(&inner);
+                let _opening = inner.opening.acquire().await.map_err(io::Error::other)?;
+                tokio::task::spawn_blocking(move || opener.open(&path, Wait::Allowed)).await?
             }
             answer => answer,
         }
@@ -135,15 +159,22 @@ impl Backend for Root {
     type MetadataFuture = BoxFuture<Metadata>;
 
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
-        let root = self.clone();
+        let Self { inner, origin } = self.clone();
         Box::pin(async move {
-            let Opened { file, metadata } = root.open_anywhere(path).await?;
-            Ok(OpenFile::new(file, metadata))
+            let Opened { file, metadata } = Self::open_anywhere(inner, path).await?;
+            let held = match &origin {
+                Some(Origin { client, resources }) => {
+                    let held = resources.files.hold(*client, file, &metadata);
+                    held.map_err(io::Error::other)?
+                }
+                None => HeldFile::uncounted(file),
+            };
+            Ok(OpenFile::new(held, metadata))
         })
     }
 
     fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
-        let root = self.clone();
-        Box::pin(async move { Ok(root.open_anywhere(path).await?.metadata) })
+        let opened = Self::open_anywhere(Arc::clone(&self.inner), path);
+        Box::pin(async move { Ok(opened.await?.metadata) })
     }
 }

@@ -1,0 +1,49 @@
+//! Clients that use a server up, with few resources of their own.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::{Server, run, text};
+
+/// A site with files that do not fit into the buffers of a connection.
+fn large_site(files: usize) -> TempDir {
+    let root = TempDir::new().unwrap();
+    for name in 0..files {
+        let file = std::fs::File::create(root.path().join(name.to_string())).unwrap();
+        file.set_len(64 << 20).unwrap();
+    }
+    std::fs::write(root.path().join("small"), "small").unwrap();
+    root
+}
+
+/// Requests `path` without encryption, and reads the first bytes of the response.
+fn begin(server: SocketAddr, path: &str) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(server).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut response = [0; 16];
+    stream.read_exact(&mut response).ok()?;
+    Some(stream)
+}
+
+#[test]
+fn responses_that_nobody_reads_do_not_use_up_the_files_of_the_process() {
+    let root = large_site(60);
+    let script = "ulimit -n 160; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_marline")]);
+    command.args(["serve", text(root.path()), "--cleartext"]);
+    let server = Server::start_as(command.args(["--listen", "127.0.0.1:0"]));
+    let address = server.address.parse().unwrap();
+    let held: Vec<_> = (0..200)
+        .map(|number| begin(address, &format!("/{}", number % 60)))
+        .collect();
+    assert!(held.iter().flatten().count() > 10);
+    let url = server.url("small");
+    let output = run(&["get", &url, "--insecure", "--http", "3"]);
+    assert_eq!(output.stdout, b"small", "{output:?}");
+}

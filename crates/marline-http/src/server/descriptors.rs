@@ -1,0 +1,74 @@
+//! How many files and connections the system lets a server open.
+
+use crate::limits;
+
+/// Raises the number of files that this process may have open to the most that it may ask for. To be called once, before
+/// the server is bound. Does nothing where there is no such limit.
+///
+/// The default of most systems is 1024, of which every connection over TCP and every file that is being sent takes one.
+pub fn raise_open_file_limit() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        // Without permission, the server makes do with what it has.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+/// The number of files that this process may have open; `None` if that is not limited.
+fn open_file_limit() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// What a server may open, so that accepting connections does not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Descriptors {
+    /// Files that responses hold open.
+    pub(super) files: u64,
+    /// Connections over TCP.
+    pub(super) connections: usize,
+}
+
+impl Descriptors {
+    /// Divides what the system allows.
+    pub(super) fn of_process(max_files: usize, max_connections: usize) -> Self {
+        Self::of(open_file_limit(), max_files, max_connections)
+    }
+
+    /// Divides `limit`: something is set aside, a quarter of the rest is for files.
+    fn of(limit: Option<u64>, max_files: usize, max_connections: usize) -> Self {
+        let limit = limit.unwrap_or(u64::MAX);
+        let rest = limit - limits::RESERVED_FILES.min(limit / 2);
+        let files = (rest / 4).min(max_files as u64).max(1);
+        let connections = usize::try_from(rest - rest / 4).unwrap_or(usize::MAX);
+        Self {
+            files,
+            connections: connections.min(max_connections),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_connections_fit_into_what_the_system_allows() {
+        for limit in [16, 64, 256, 1024, 1 << 20] {
+            let Descriptors { files, connections } = Descriptors::of(Some(limit), 1 << 14, 10_000);
+            assert!(files > 0 && connections > 0, "{limit}");
+            assert!(files + (connections as u64) < limit, "{limit}");
+        }
+        let enough = Descriptors::of(None, 100, 200);
+        assert_eq!((enough.files, enough.connections), (100, 200));
+    }
+}

@@ -1,0 +1,105 @@
+//! What clients that read nothing can use of a server.
+
+use http::{Method, StatusCode};
+use marline_http::client::HttpVersion;
+use marline_http::server::directory;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::common::{TestServer, VERSIONS, directory_of, pattern};
+
+/// A connection from this address of the loopback network, with a receive buffer as small as possible.
+async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(1).unwrap();
+    socket.bind((source, 0).into()).unwrap();
+    socket.connect(server.address).await.unwrap()
+}
+
+/// Requests `path` and reads the first bytes of the response only, or all of it if it is short.
+async fn begin(stream: &mut TcpStream, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = vec![0; 300];
+    let mut read = 0;
+    while read < response.len() && !response[..read].ends_with(b"\r\n\r\n") {
+        match stream.read(&mut response[read..]).await.unwrap() {
+            0 => break,
+            more => read += more,
+        }
+    }
+    String::from_utf8_lossy(&response[..read]).into_owned()
+}
+
+/// More than the buffers of a TCP connection hold.
+const LARGE: usize = 16 << 20;
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_client_that_holds_many_files_is_refused_more_and_others_are_not() {
+    let large = pattern(LARGE);
+    let names: Vec<_> = (0..8).map(|name| name.to_string()).collect();
+    let files: Vec<_> = names.iter().map(|name| (&**name, &large[..])).collect();
+    let root = directory_of(&files);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_open_files = 8;
+    })
+    .await;
+    let mut greedy = Vec::new();
+    let mut answers = Vec::new();
+    for name in &names {
+        let mut stream = connect_from(&server, [127, 0, 0, 1]).await;
+        answers.push(begin(&mut stream, &format!("/{name}")).await);
+        greedy.push(stream);
+    }
+    let (served, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.contains("200"));
+    assert_eq!(served.len(), 4, "{answers:?}");
+    for answer in refused {
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(answer.contains("retry-after: 2"), "{answer}");
+    }
+    // What is open already can be shared.
+    let mut stream = connect_from(&server, [127, 0, 0, 2]).await;
+    assert!(begin(&mut stream, "/0").await.contains("200"));
+    // A client of another network is served, over every version.
+    let mut other = connect_from(&server, [127, 0, 9, 1]).await;
+    assert!(begin(&mut other, "/7").await.contains("200"));
+    let page = server.metrics.render();
+    assert!(page.contains("marline_open_files 5\n"), "{page}");
+
+    drop((greedy, stream, other));
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        // The responses end once the server notices that they are not read.
+        let mut status = StatusCode::SERVICE_UNAVAILABLE;
+        for _ in 0..100 {
+            let response = visitor.send(Method::GET, "/7", &[]).await;
+            status = response.status();
+            if status == StatusCode::OK {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(status, StatusCode::OK, "{version:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn requests_for_one_file_hold_it_open_once() {
+    let root = directory_of(&[("file", &pattern(LARGE))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_open_files = 2;
+    })
+    .await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let mut responses = Vec::new();
+    for _ in 0..50 {
+        let response = visitor.send(Method::GET, "/file", &[]).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        responses.push(response);
+    }
+    let page = server.metrics.render();
+    assert!(page.contains("marline_open_files 1\n"), "{page}");
+}
