@@ -64,6 +64,25 @@ pub const MAX_RANGES: usize = 64;
 /// concurrent responses.
 pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 
+/// Bytes read from a file at once at least, although the client's window is smaller: with less, frames and system calls
+/// cost more than content. Each stream may hold as many.
+pub const MIN_CHUNK_BYTES: usize = 1024;
+
+/// Bytes read from a file at once for a connection over TCP. Each request in progress may hold one chunk that the client
+/// does not read: 4 MiB in a connection of HTTP/2.
+pub const TCP_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Bytes of a response that HTTP/2 buffers beside, of each request: the system's buffer of the connection covers its
+/// round-trip time.
+pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;
+
+/// Bytes of files that were read and that clients have not received yet: what 30 connections over QUIC with windows of
+/// 8 MiB keep until it is acknowledged.
+pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
+
+/// Bytes that a response has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has.
+pub const MIN_PROGRESS_BYTES: u64 = 4096;
+
 /// Attempts to find a port that is free for both TCP and UDP, if any port may be used.
 pub const PORT_ATTEMPTS: usize = 16;
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 use crate::{Server, run, text};
 
@@ -20,9 +21,19 @@ fn large_site(files: usize) -> TempDir {
     root
 }
 
-/// Requests `path` without encryption, and reads the first bytes of the response.
+/// Requests `path` without encryption, from a network of its own, and reads the first bytes of the response.
 fn begin(server: SocketAddr, path: &str) -> Option<TcpStream> {
-    let mut stream = TcpStream::connect(server).ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let connecting = async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(([127, 0, 9, 1], 0).into())?;
+        socket.connect(server).await?.into_std()
+    };
+    let mut stream = runtime.block_on(connecting).ok()?;
+    stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
     let mut response = [0; 16];

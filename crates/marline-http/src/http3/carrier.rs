@@ -71,6 +71,19 @@ pub trait CarrierSend: Send + Unpin + 'static {
         bytes: &mut Bytes,
     ) -> Poll<Result<(), WriteError>>;
 
+    /// Ready when bytes can be written: how many.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    fn poll_writable(&mut self, _cx: &mut Context<'_>) -> Poll<Result<usize, WriteError>> {
+        Poll::Ready(Ok(usize::MAX))
+    }
+
+    /// Bytes that were written, and that the peer has not acknowledged.
+    fn unacknowledged(&self) -> u64 {
+        0
+    }
+
     /// Ends the stream after what was written.
     fn finish(&mut self);
 
@@ -147,6 +160,14 @@ impl CarrierSend for marline::SendStream {
         bytes: &mut Bytes,
     ) -> Poll<Result<(), WriteError>> {
         self.poll_write_chunk(cx, bytes)
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, WriteError>> {
+        Self::poll_writable(self, cx)
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        Self::unacknowledged(self)
     }
 
     fn finish(&mut self) {

@@ -120,13 +120,12 @@ impl<C: Carrier> Sender<C> {
         self.write(header).await
     }
 
-    /// Sends `content` as one DATA frame, without copying it.
+    /// Begins a DATA frame with `length` bytes of content, which [`write`](Self::write) sends.
     ///
     /// # Errors
     /// The peer does not read it, or the connection has ended.
-    pub(crate) async fn send_data(&mut self, content: Bytes) -> Result<(), RequestError> {
-        self.write(frame::data_header(content.len() as u64)).await?;
-        self.write(content).await
+    pub(crate) async fn begin_data(&mut self, length: usize) -> Result<(), RequestError> {
+        self.write(frame::data_header(length as u64)).await
     }
 
     /// Sends trailers.
@@ -142,7 +141,25 @@ impl<C: Carrier> Sender<C> {
         self.write(section).await
     }
 
-    pub(super) async fn write(&mut self, mut bytes: Bytes) -> Result<(), RequestError> {
+    /// Waits until content can be sent; returns how many bytes.
+    ///
+    /// # Errors
+    /// The peer does not read it, or the connection has ended.
+    pub(crate) async fn writable(&mut self) -> Result<usize, RequestError> {
+        let room = poll_fn(|cx| self.stream.poll_writable(cx)).await;
+        room.map_err(|error| self.registration.session.explain(error.into()))
+    }
+
+    /// Bytes that were sent, and that the peer has not acknowledged.
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        self.stream.unacknowledged()
+    }
+
+    /// Writes all of `bytes` without copying them.
+    ///
+    /// # Errors
+    /// The peer does not read them, or the connection has ended.
+    pub(crate) async fn write(&mut self, mut bytes: Bytes) -> Result<(), RequestError> {
         let written = poll_fn(|cx| self.stream.poll_write(cx, &mut bytes)).await;
         written.map_err(|error| self.registration.session.explain(error.into()))
     }

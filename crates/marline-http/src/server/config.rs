@@ -72,6 +72,9 @@ pub struct ServerLimits {
     /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more
     /// are answered with 503, first those of clients that hold the most.
     pub max_open_files: usize,
+    /// Bytes of files that were read and that clients have not received yet. Responses wait where these are used up,
+    /// first those of clients that use the most.
+    pub max_buffered_bytes: u64,
     /// Requests under way on one connection of HTTP/2. Those of HTTP/3 are streams, which
     /// [`TransportConfig`](marline::TransportConfig) limits.
     pub max_concurrent_requests: u32,
@@ -81,7 +84,7 @@ pub struct ServerLimits {
     pub handshake_timeout: Duration,
     /// Time for the header section of a request to arrive once it began.
     pub header_timeout: Duration,
-    /// Time that a connection over TCP, or a response over QUIC, may move no byte.
+    /// Time that a connection over TCP may move no byte, and a response over QUIC less than 4 KiB.
     pub idle_timeout: Duration,
     /// Time that requests under way have to finish after a shutdown began.
     pub shutdown_grace: Duration,
@@ -94,6 +97,7 @@ impl Default for ServerLimits {
         Self {
             max_connections: limits::MAX_CONNECTIONS,
             max_open_files: limits::MAX_OPEN_FILES,
+            max_buffered_bytes: limits::MAX_BUFFERED_BYTES,
             max_concurrent_requests: limits::MAX_CONCURRENT_REQUESTS,
             max_header_bytes: limits::MAX_HEADER_BYTES,
             handshake_timeout: limits::HANDSHAKE_TIMEOUT,
@@ -122,6 +126,12 @@ impl ServerLimits {
             Domain::integer(1, 1_000_000),
             "Files that responses hold open at once, each counted once; a client may hold as many as are left",
             |c: &mut Self| &mut c.max_open_files,
+        ),
+        &Field::new(
+            "max_buffered_bytes",
+            Domain::bytes(1 << 20, 1 << 40),
+            "Bytes of files that were read and that clients have not received; a client may hold as many as are left",
+            |c: &mut Self| &mut c.max_buffered_bytes,
         ),
         &Field::new(
             "max_concurrent_requests",
@@ -209,6 +219,7 @@ mod tests {
         let ServerLimits {
             max_connections: _,
             max_open_files: _,
+            max_buffered_bytes: _,
             max_concurrent_requests: _,
             max_header_bytes: _,
             handshake_timeout: _,
@@ -224,6 +235,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 11);
+        assert_eq!(ServerLimits::SETTINGS.len(), 12);
     }
 }

@@ -8,18 +8,25 @@ use http::{Request, Response, StatusCode, Version};
 use tower::ServiceExt;
 
 use super::Context;
+use super::prefix::Prefix;
 use super::record::{Record, Recorder};
+use super::resources::{Chunk, Origin};
 use crate::body::Body;
 
-/// Passes a request to the site, and records the response in log and metrics.
+/// Passes a request to the site, and records the response in log and metrics. Files are read in chunks of the size `chunk`.
 pub(super) async fn respond(
     context: &Context,
     recorder: &Arc<Recorder>,
     mut request: Request<Body>,
+    chunk: &Chunk,
 ) -> Response<Body> {
     let version = request.version();
     let record = Record::new(recorder, request.method(), request.uri().path(), version);
-    request.extensions_mut().insert(recorder.origin.clone());
+    request.extensions_mut().insert(Origin {
+        client: Prefix::of(recorder.client.ip()),
+        resources: Arc::clone(&context.resources),
+        chunk: chunk.clone(),
+    });
     let Ok(mut response) = context.site.clone().oneshot(request).await;
     add_header_fields(context, version, &mut response);
     record.follow(response)

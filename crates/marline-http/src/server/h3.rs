@@ -1,21 +1,23 @@
 //! HTTP/3 over QUIC.
 
+mod pace;
 mod request_body;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 
+use self::pace::{Incomplete, Pace};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refusal, refuse, respond};
-use super::prefix::Prefix;
 use super::record::Recorder;
-use super::resources::Origin;
+use super::resources::Chunk;
 use crate::body::Body;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::tasks::TaskSet;
@@ -114,10 +116,6 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             metrics: Arc::clone(&context.metrics),
             log: context.log.clone(),
             client: quic.remote_address(),
-            origin: Origin {
-                client: Prefix::of(quic.remote_address().ip()),
-                resources: Arc::clone(&context.resources),
-            },
             connection: quic.original_destination().to_string(),
             quic: Some(quic.clone()),
         }),
@@ -219,7 +217,8 @@ impl Exchange {
                 receiver.stop(ErrorCode::NO_ERROR);
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 let response = refusal(&self.context, Version::HTTP_3, status);
-                self.send(&mut sender, response, false).await;
+                self.send(&mut sender, response, false, &Chunk::default())
+                    .await;
             }
             Ok(Err(RequestError::Message(error))) => sender.reset(error.code()),
             // Slow, abandoned, or lost with the connection: dropping the stream cancels it.
@@ -235,6 +234,7 @@ impl Exchange {
     ) {
         sender.set_priority(head.priority);
         let is_head = head.request.method() == Method::HEAD;
+        let chunk = Chunk::default();
         let request = head.request;
         let request = request.map(|()| Body::new(RequestBody::new(receiver)));
         let response = if self.early && !request.method().is_safe() {
@@ -242,9 +242,9 @@ impl Exchange {
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
         } else {
-            respond(&self.context, &self.recorder, request).await
+            respond(&self.context, &self.recorder, request, &chunk).await
         };
-        self.send(&mut sender, response, is_head).await;
+        self.send(&mut sender, response, is_head, &chunk).await;
     }
 
     async fn send<C: Carrier>(
@@ -252,6 +252,7 @@ impl Exchange {
         sender: &mut Sender<C>,
         response: Response<Body>,
         is_head: bool,
+        chunk: &Chunk,
     ) {
         let (parts, body) = response.into_parts();
         let is_bodiless = is_head
@@ -261,29 +262,57 @@ impl Exchange {
             );
         let expected = content_length(&parts.headers);
         let header = Response::from_parts(parts, ());
-        if self.within(sender.send_response(&header)).await.is_err() {
+        let begun = Pace::new(&self.context)
+            .must(sender.send_response(&header))
+            .await;
+        if begun.is_err() {
             return;
         }
         let sent = match is_bodiless {
             true => Ok(()),
-            false => self.send_content(sender, body, expected).await,
+            false => self.send_content(sender, body, expected, chunk).await,
         };
         match sent {
-            // Completes when the client has received everything.
-            Ok(()) => drop(self.within(sender.finish()).await),
+            Ok(()) => self.finish(sender).await,
             Err(Incomplete) => sender.reset(ErrorCode::INTERNAL_ERROR),
         }
     }
 
-    /// Sends `body`, which must have the announced length: a file may shrink while it is read.
+    /// Waits until the client has received everything. A client that receives nothing more for too long must not keep
+    /// what is buffered for it.
+    async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) {
+        let mut pace = Pace::new(&self.context);
+        loop {
+            let before = sender.unacknowledged();
+            match pace.step(sender.finish()).await {
+                Some(_) => return,
+                None => pace.moved(before.saturating_sub(sender.unacknowledged())),
+            }
+            if pace.is_over() {
+                return sender.reset(ErrorCode::REQUEST_CANCELLED);
+            }
+        }
+    }
+
+    /// Sends `body`, which must have the announced length: a file may shrink while it is read. No more is read than
+    /// flow control permits.
     async fn send_content<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
         mut body: Body,
         expected: Option<u64>,
+        chunk: &Chunk,
     ) -> Result<(), Incomplete> {
         let mut sent = 0;
-        while let Some(frame) = body.frame().await {
+        let mut pace = Pace::new(&self.context);
+        loop {
+            // Where nothing is known to follow, there may be nothing that a window is needed for.
+            if expected.is_some_and(|expected| sent < expected) {
+                chunk.fit(pace.must(sender.writable()).await?);
+            }
+            let Some(frame) = pace.pause(body.frame()).await else {
+                break;
+            };
             match frame.map_err(|_| Incomplete)?.into_data() {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) => {
@@ -291,11 +320,12 @@ impl Exchange {
                     if expected.is_some_and(|expected| sent > expected) {
                         return Err(Incomplete);
                     }
-                    self.within(sender.send_data(data)).await?;
+                    pace.must(sender.begin_data(data.len())).await?;
+                    send_part(sender, data, &mut pace).await?;
                 }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
-                        self.within(sender.send_trailers(&trailers)).await?;
+                        pace.must(sender.send_trailers(&trailers)).await?;
                         break;
                     }
                 }
@@ -306,22 +336,23 @@ impl Exchange {
             _ => Ok(()),
         }
     }
-
-    /// Waits for a step of a response, which may take as long as the client may read nothing.
-    async fn within(
-        &self,
-        step: impl Future<Output = Result<(), RequestError>>,
-    ) -> Result<(), Incomplete> {
-        let limit = self.context.limits.idle_timeout;
-        match self.context.runtime.timeout(limit, step).await {
-            Ok(Ok(())) => Ok(()),
-            _ => Err(Incomplete),
-        }
-    }
 }
 
-/// A response was not sent completely.
-struct Incomplete;
+/// Sends content as the client takes it.
+async fn send_part<C: Carrier>(
+    sender: &mut Sender<C>,
+    mut data: Bytes,
+    pace: &mut Pace<'_>,
+) -> Result<(), Incomplete> {
+    while !data.is_empty() {
+        let room = pace.must(sender.writable()).await?;
+        let part = data.split_to(room.min(data.len()));
+        let length = part.len() as u64;
+        pace.must(sender.write(part)).await?;
+        pace.moved(length);
+    }
+    Ok(())
+}
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()

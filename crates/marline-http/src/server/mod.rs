@@ -6,6 +6,7 @@
 //! TCP -> tcp::listen --/
 //! ```
 
+mod buffers;
 mod config;
 mod descriptors;
 mod exchange;
@@ -36,6 +37,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use self::buffers::Buffers;
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
@@ -151,6 +153,7 @@ impl Server {
         let open = Descriptors::of_process(limits.max_open_files, limits.max_connections);
         let resources = Arc::new(Resources {
             files: OpenFiles::new(open.files),
+            buffers: Buffers::new(limits.max_buffered_bytes),
         });
         metrics.show(&resources);
         let context = Context {

@@ -14,7 +14,6 @@ use marline::Instant;
 use serde::Serialize;
 
 use super::metrics::{Metrics, version_name};
-use super::resources::Origin;
 use crate::body::{Body, BoxError};
 use crate::runtime::RuntimeHandle;
 
@@ -74,8 +73,6 @@ pub(super) struct Recorder {
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
-    /// The extension of its requests.
-    pub(super) origin: Origin,
     pub(super) connection: String,
     /// The connection, if it is QUIC: it may join a bundle after its first request.
     pub(super) quic: Option<marline::Connection>,

@@ -2,15 +2,19 @@
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use super::buffers::Buffers;
 use super::files::OpenFiles;
 use super::metrics::head;
 use super::prefix::Prefix;
+use crate::limits;
 
 /// Budgets of a server.
 #[derive(Debug)]
 pub(super) struct Resources {
     pub(super) files: OpenFiles,
+    pub(super) buffers: Buffers,
 }
 
 impl Resources {
@@ -18,7 +22,11 @@ impl Resources {
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         let name = "marline_open_files";
         head(out, name, "gauge", "Files that responses hold open.")?;
-        writeln!(out, "{name} {}", self.files.open())
+        writeln!(out, "{name} {}", self.files.open())?;
+        let name = "marline_buffered_bytes";
+        let help = "Bytes of files that were read, and that clients have not received.";
+        head(out, name, "gauge", help)?;
+        writeln!(out, "{name} {}", self.buffers.used())
     }
 }
 
@@ -27,4 +35,33 @@ impl Resources {
 pub(super) struct Origin {
     pub(super) client: Prefix,
     pub(super) resources: Arc<Resources>,
+    /// How much of the response is read at once.
+    pub(super) chunk: Chunk,
+}
+
+/// The size of the next chunk of a response. Clones are the same size.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk(Arc<AtomicUsize>);
+
+impl Chunk {
+    /// Chunks of `bytes`.
+    pub(super) fn of(bytes: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+
+    /// The stream can take `room` bytes. Less than [`limits::MIN_CHUNK_BYTES`] is not worth reading.
+    pub(super) fn fit(&self, room: usize) {
+        let bytes = room.clamp(limits::MIN_CHUNK_BYTES, limits::FILE_CHUNK_BYTES);
+        self.0.store(bytes, Relaxed);
+    }
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Self::of(limits::FILE_CHUNK_BYTES)
+    }
 }

@@ -22,11 +22,11 @@ use tokio_rustls::TlsAcceptor;
 
 use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
-use super::prefix::Prefix;
 use super::record::Recorder;
-use super::resources::Origin;
+use super::resources::Chunk;
 use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
 use crate::body::Body;
+use crate::limits;
 
 /// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
@@ -164,19 +164,16 @@ impl ClientConnection {
             metrics: Arc::clone(&metrics),
             log: context.log.clone(),
             client: self.client,
-            origin: Origin {
-                client: Prefix::of(self.client.ip()),
-                resources: Arc::clone(&context.resources),
-            },
             connection: format!("tcp-{}", self.id),
             quic: None,
         });
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
+            let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             async move {
                 let request = request.map(Body::new);
                 Ok::<_, Infallible>(match has_valid_host(&request) {
-                    true => respond(&context, &recorder, request).await,
+                    true => respond(&context, &recorder, request, &chunk).await,
                     false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
                 })
             }
@@ -204,6 +201,7 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
         .timer(TokioTimer::new())
         .max_header_list_size(limits.max_header_bytes)
         .max_concurrent_streams(limits.max_concurrent_requests)
+        .max_send_buf_size(limits::HTTP2_SEND_BUFFER)
         .adaptive_window(true);
     if version == Version::HTTP_2 {
         builder.http2_only()

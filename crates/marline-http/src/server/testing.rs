@@ -7,10 +7,10 @@ use std::sync::Arc;
 use marline_h3::Config;
 use tokio::sync::{Semaphore, watch};
 
+use super::buffers::Buffers;
 use super::files::OpenFiles;
-use super::prefix::Prefix;
 use super::record::Recorder;
-use super::resources::{Origin, Resources};
+use super::resources::Resources;
 use super::stop::Stop;
 use super::{Context, ServerLimits, Site};
 use crate::http3::Carrier;
@@ -35,6 +35,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         tcp_slots: Arc::new(Semaphore::new(1)),
         resources: Arc::new(Resources {
             files: OpenFiles::new(100),
+            buffers: Buffers::new(1 << 20),
         }),
         stop: stop.clone(),
         limits: ServerLimits::default(),
@@ -45,10 +46,6 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         metrics: Arc::clone(&context.metrics),
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        origin: Origin {
-            client: Prefix::of(Ipv4Addr::LOCALHOST.into()),
-            resources: Arc::clone(&context.resources),
-        },
         connection: String::new(),
         quic: None,
     });

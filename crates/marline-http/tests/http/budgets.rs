@@ -1,12 +1,15 @@
 //! What clients that read nothing can use of a server.
 
+use std::time::Duration;
+
 use http::{Method, StatusCode};
-use marline_http::client::HttpVersion;
+use marline::TransportConfig;
+use marline_http::client::{HttpVersion, parse_url};
 use marline_http::server::directory;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::common::{TestServer, VERSIONS, directory_of, pattern};
+use crate::common::{TestServer, VERSIONS, client_with, directory_of, pattern};
 
 /// A connection from this address of the loopback network, with a receive buffer as small as possible.
 async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
@@ -79,7 +82,7 @@ async fn a_client_that_holds_many_files_is_refused_more_and_others_are_not() {
             if status == StatusCode::OK {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(status, StatusCode::OK, "{version:?}");
     }
@@ -102,4 +105,88 @@ async fn requests_for_one_file_hold_it_open_once() {
     }
     let page = server.metrics.render();
     assert!(page.contains("marline_open_files 1\n"), "{page}");
+}
+
+/// The value of a metric without labels.
+fn metric(server: &TestServer, name: &str) -> u64 {
+    let page = server.metrics.render();
+    let mut lines = page.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value
+        .unwrap_or_else(|| panic!("{name} in {page}"))
+        .parse()
+        .unwrap()
+}
+
+const STREAMS: u64 = 60;
+
+/// What a server has read from a file for 60 requests of one connection whose responses are not read, and what it keeps of
+/// that after the connection was closed.
+async fn buffered(version: HttpVersion, transport: TransportConfig) -> [u64; 2] {
+    let root = directory_of(&[("file", &pattern(LARGE))]);
+    let server = TestServer::files(root.path()).await;
+    let client = client_with(|config| {
+        config.version = version;
+        config.quic.transport = transport.into();
+    });
+    let parsed = parse_url(&server.url(version, "/file"), version).unwrap();
+    let connection = client.connect(&parsed.origin).await.unwrap();
+    let headers = http::HeaderMap::new();
+    let mut responses = Vec::new();
+    for _ in 0..STREAMS {
+        let response = connection.get(&parsed.origin, &parsed.uri, &headers);
+        responses.push(response.await.unwrap());
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let during = metric(&server, "marline_buffered_bytes");
+    drop((responses, connection, client));
+    let closed = async {
+        while metric(&server, "marline_buffered_bytes") > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // A lost CONNECTION_CLOSE is made up for by the idle timeout.
+    let _ = tokio::time::timeout(Duration::from_secs(60), closed).await;
+    [during, metric(&server, "marline_buffered_bytes")]
+}
+
+#[tokio::test]
+async fn files_are_read_no_further_than_windows_of_http3_allow() {
+    let window = 2000;
+    let transport = TransportConfig {
+        stream_receive_window: window,
+        ..TransportConfig::default()
+    };
+    let [during, after] = buffered(HttpVersion::Http3, transport).await;
+    assert!(during <= STREAMS * 4 * window, "{during}");
+    assert_eq!(after, 0);
+}
+
+#[tokio::test]
+async fn files_are_read_no_further_than_http2_can_send() {
+    let [during, after] = buffered(HttpVersion::Http2, TransportConfig::default()).await;
+    assert!(during <= STREAMS * (48 << 10), "{during}");
+    assert_eq!(after, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_client_that_reads_nothing_leaves_memory_for_others() {
+    let root = directory_of(&[("file", &pattern(LARGE))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_buffered_bytes = 1 << 20;
+    })
+    .await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let mut responses = Vec::new();
+    for _ in 0..STREAMS {
+        responses.push(visitor.send(Method::GET, "/file", &[]).await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let during = metric(&server, "marline_buffered_bytes");
+    assert!(during <= 1 << 19, "{during}");
+    let mut other = connect_from(&server, [127, 0, 9, 1]).await;
+    assert!(begin(&mut other, "/file").await.contains("200"));
+    let mut content = vec![0; LARGE / 2];
+    other.read_exact(&mut content).await.unwrap();
 }

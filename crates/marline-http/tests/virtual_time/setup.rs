@@ -114,10 +114,19 @@ pub(crate) fn client(
     host: &Host,
     hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
 ) -> Arc<Client> {
+    client_of(host, hosts, TransportConfig::default())
+}
+
+/// The same with a configuration of QUIC.
+pub(crate) fn client_of(
+    host: &Host,
+    hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
+    transport: TransportConfig,
+) -> Arc<Client> {
     let hosts = hosts.into_iter().map(|(host, at)| (host.to_owned(), at));
     let config = ClientConfig {
         trust: Trust::Insecure,
-        quic: quic(),
+        quic: quic_of(transport),
         resolve: hosts.collect(),
         runtime: Some(Arc::new(host.clone())),
         ..ClientConfig::default()

@@ -80,6 +80,22 @@ impl Connection {
         written
     }
 
+    /// How many bytes [`Self::write`] would take now, so that no more need be read from their source.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write`].
+    pub fn writable(&mut self, id: StreamId) -> Result<u64, WriteError> {
+        let room = self.streams.writable(id);
+        self.refresh_ready();
+        room
+    }
+
+    /// Bytes that were written to the stream and are kept until the peer acknowledges them.
+    pub fn unacknowledged(&self, id: StreamId) -> u64 {
+        self.streams.unacknowledged(id)
+    }
+
     /// Ends the stream after what was written.
     ///
     /// # Errors

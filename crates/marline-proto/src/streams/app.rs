@@ -82,6 +82,27 @@ impl Streams {
         Ok(len)
     }
 
+    /// How many bytes [`write`](Self::write) would take now.
+    ///
+    /// # Errors
+    ///
+    /// See [`WriteError`]; if it is blocked, [`StreamEvent::Writable`](super::StreamEvent::Writable) follows.
+    pub(crate) fn writable(&mut self, id: StreamId) -> Result<u64, WriteError> {
+        let stream = self.table.get_mut(&id).ok_or(WriteError::Closed)?;
+        let send = stream.send.as_mut().ok_or(WriteError::Closed)?;
+        let room = self.buffer.room().min(send.credit()?);
+        if room == 0 {
+            self.write_with(id, 1, |_, _| ())?;
+        }
+        Ok(room)
+    }
+
+    /// Bytes that were written to the stream, and that the peer has not acknowledged.
+    pub(crate) fn unacknowledged(&self, id: StreamId) -> u64 {
+        let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
+        send.map_or(0, SendPart::held)
+    }
+
     /// Ends the stream: no more will be written.
     ///
     /// # Errors

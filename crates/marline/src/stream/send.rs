@@ -83,6 +83,22 @@ impl SendStream {
         Poll::Ready(Ok(()))
     }
 
+    /// Ready when bytes may be written: how many. Content need not be read from its source before.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, WriteError>> {
+        self.poll_write_with(cx, |state, id| {
+            let room = state.proto.writable(id)?;
+            Ok(usize::try_from(room).unwrap_or(usize::MAX))
+        })
+    }
+
+    /// Bytes that were written, and that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.connection.lock().proto.unacknowledged(self.id)
+    }
+
     fn poll_write_slice(
         &mut self,
         cx: &mut Context<'_>,

@@ -4,6 +4,7 @@
 //! file system is [`root::Root`], which contains only the directory. [`ranges::Ranges`] adds range requests,
 //! including those for several ranges.
 
+mod body;
 mod open_file;
 mod open_files;
 mod ranges;
@@ -21,7 +22,10 @@ use http::{Request, Response, StatusCode};
 use tower::Service;
 use tower_http::services::ServeDir;
 
+use self::body::FileBody;
+use self::open_file::{Chosen, Place};
 pub(super) use self::open_files::OpenFiles;
+use self::ranges::content_length;
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use super::Site;
@@ -60,11 +64,13 @@ impl Service<Request<Body>> for Files {
             return Box::pin(std::future::ready(Ok(not_found())));
         }
         let origin = request.extensions().get::<Origin>().cloned();
-        let mut files = ServeDir::with_backend(".", self.0.for_origin(origin))
+        let chosen = Chosen::default();
+        let root = self.0.for_request(origin.clone(), chosen.clone());
+        let mut files = ServeDir::with_backend(".", root)
             .precompressed_br()
             .precompressed_zstd()
             .precompressed_gzip()
-            .with_buf_chunk_size(limits::FILE_CHUNK_BYTES);
+            .with_buf_chunk_size(1);
         let response = files.try_call(request);
         Box::pin(async move {
             let mut response = match response.await {
@@ -76,7 +82,17 @@ impl Service<Request<Body>> for Files {
                 let vary = HeaderValue::from_static("accept-encoding");
                 response.headers_mut().entry(VARY).or_insert(vary);
             }
-            Ok(response.map(Body::new))
+            let has_content = matches!(
+                response.status(),
+                StatusCode::OK | StatusCode::PARTIAL_CONTENT
+            );
+            let length = content_length(response.headers());
+            Ok(response.map(|body| match (chosen.take(), length) {
+                (Some(Place { file, position }), Some(length)) if has_content => {
+                    Body::new(FileBody::new(file, position, length, origin))
+                }
+                _ => Body::new(body),
+            }))
         })
     }
 }

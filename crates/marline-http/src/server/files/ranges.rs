@@ -149,7 +149,7 @@ fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
     }
 }
 
-fn content_length(headers: &HeaderMap) -> Option<u64> {
+pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
-use super::open_file::OpenFile;
+use super::open_file::{Chosen, OpenFile};
 use super::open_files::HeldFile;
 use crate::limits;
 use crate::server::resources::Origin;
@@ -23,6 +23,7 @@ pub(super) struct Root {
     inner: Arc<Inner>,
     /// Where the request comes from, if budgets count it.
     origin: Option<Origin>,
+    chosen: Chosen,
 }
 
 #[derive(Debug)]
@@ -59,14 +60,16 @@ impl Root {
                 opening: Semaphore::new(limits::OPENING_FILES),
             }),
             origin: None,
+            chosen: Chosen::default(),
         })
     }
 
-    /// The same directory for a request from `origin`.
-    pub(super) fn for_origin(&self, origin: Option<Origin>) -> Self {
+    /// The same directory for a request from `origin`; the file of its response becomes `chosen`.
+    pub(super) fn for_request(&self, origin: Option<Origin>, chosen: Chosen) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
             origin,
+            chosen,
         }
     }
 
@@ -159,17 +162,23 @@ impl Backend for Root {
     type MetadataFuture = BoxFuture<Metadata>;
 
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
-        let Self { inner, origin } = self.clone();
+        let Self {
+            inner,
+            origin,
+            chosen,
+        } = self.clone();
         Box::pin(async move {
             let Opened { file, metadata } = Self::open_anywhere(inner, path).await?;
             let held = match &origin {
-                Some(Origin { client, resources }) => {
+                Some(Origin {
+                    client, resources, ..
+                }) => {
                     let held = resources.files.hold(*client, file, &metadata);
                     held.map_err(io::Error::other)?
                 }
                 None => HeldFile::uncounted(file),
             };
-            Ok(OpenFile::new(held, metadata))
+            Ok(OpenFile::new(chosen, held, metadata))
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use marline::{Connection, ConnectionError};
+use marline::{Connection, ConnectionError, Runtime, TransportConfig};
 use marline_h3::ErrorCode;
 use marline_h3::frame::FrameType;
 use marline_http::Body;
@@ -18,7 +18,7 @@ use super::peer::{
     Answer, CONTROL, closed_with, connect, data, exchange, frame, headers, read_answer, request,
     response,
 };
-use crate::setup::{Serving, client, object, run, serve, serve_site};
+use crate::setup::{Serving, client, client_of, object, run, serve, serve_site};
 
 /// What a test has: a connection on which nothing was sent, to a server that answers with what it was sent.
 struct Peer {
@@ -341,4 +341,50 @@ fn a_stopping_server_rejects_requests_and_refuses_connections() {
         };
         assert_eq!((status, content.len()), (200, 10), "it was in progress");
     });
+}
+
+/// Reads a byte of a response each second, in a window of these bytes; returns whether and when it was reset.
+fn read_slowly(window: u64, bytes: usize) -> Option<Duration> {
+    let objects = BTreeMap::from([("/large".to_owned(), object(1 << 20, Duration::ZERO))]);
+    run(async |network| {
+        let serving = serve(&network.servers[0], objects).await;
+        let client = client_of(
+            &network.client,
+            [],
+            TransportConfig {
+                stream_receive_window: window,
+                max_stream_receive_window: window,
+                ..TransportConfig::default()
+            },
+        );
+        let connection = connect(&client, serving.address).await.unwrap();
+        let (mut send, mut recv) = connection.open_bi().await.unwrap();
+        send.write_all(&request("GET", "/large", &[]))
+            .await
+            .unwrap();
+        send.finish().unwrap();
+        let host = &network.client;
+        let start = host.now();
+        while host.now() - start < Duration::from_secs(600) {
+            host.sleep(Duration::from_secs(1)).await;
+            match recv.read_chunk(bytes).await {
+                Ok(_) => {}
+                Err(_) => return Some(host.now() - start),
+            }
+        }
+        None
+    })
+}
+
+#[test]
+fn a_response_that_moves_by_single_bytes_is_given_up() {
+    let given_up = read_slowly(64, 1).unwrap();
+    assert!(given_up >= Duration::from_secs(55), "{given_up:?}");
+    // What had arrived before is read first.
+    assert!(given_up <= Duration::from_secs(60 + 64 + 2), "{given_up:?}");
+}
+
+#[test]
+fn a_slow_response_goes_on() {
+    assert_eq!(read_slowly(4096, 200), None);
 }

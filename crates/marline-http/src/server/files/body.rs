@@ -1,0 +1,174 @@
+//! The content of a file, read as far as it can be sent.
+
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::task::JoinHandle;
+
+use super::open_files::HeldFile;
+use crate::body::BoxError;
+use crate::limits;
+use crate::server::buffers::{Grant, Taker};
+use crate::server::resources::Origin;
+
+/// A part of a file. Chunks are as large as the connection can take now, and count as buffered until they were sent.
+pub(super) struct FileBody {
+    file: HeldFile,
+    position: u64,
+    remaining: u64,
+    origin: Option<Origin>,
+    taker: Option<Taker>,
+    /// The budget of the next chunk.
+    grant: Option<Grant>,
+    reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
+}
+
+impl FileBody {
+    /// `length` bytes from `position` on.
+    pub(super) fn new(file: HeldFile, position: u64, length: u64, origin: Option<Origin>) -> Self {
+        let taker = origin
+            .as_ref()
+            .map(|origin| Taker::new(&origin.resources.buffers, origin.client));
+        Self {
+            file,
+            position,
+            remaining: length,
+            origin,
+            taker,
+            grant: None,
+            reading: None,
+        }
+    }
+
+    /// The size of the next chunk.
+    fn wanted(&self) -> usize {
+        let chunk = match &self.origin {
+            Some(origin) => origin.chunk.bytes(),
+            None => limits::FILE_CHUNK_BYTES,
+        };
+        usize::try_from(self.remaining).map_or(chunk, |remaining| remaining.min(chunk))
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
+        if self.reading.is_none() {
+            let mut len = self.wanted();
+            if let Some(taker) = &mut self.taker {
+                let grant = match self.grant.take() {
+                    Some(grant) => grant,
+                    None => ready!(taker.poll_take(cx, len)),
+                };
+                len = grant.bytes();
+                self.grant = Some(grant);
+            }
+            let mut chunk = vec![0; len];
+            match read_cached(self.file.file(), &mut chunk, self.position) {
+                Ok(read) => {
+                    truncate(&mut chunk, read);
+                    return Poll::Ready(Ok(chunk));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+            let file = Arc::clone(self.file.file());
+            let position = self.position;
+            self.reading = Some(tokio::task::spawn_blocking(move || {
+                let read = read_at(&file, &mut chunk, position)?;
+                truncate(&mut chunk, read);
+                Ok(chunk)
+            }));
+        }
+        let Some(reading) = &mut self.reading else {
+            return Poll::Pending;
+        };
+        let chunk = ready!(Pin::new(reading).poll(cx));
+        self.reading = None;
+        Poll::Ready(chunk?)
+    }
+}
+
+/// Shortens `chunk`, and gives back memory if much of it is not used.
+fn truncate(chunk: &mut Vec<u8>, len: usize) {
+    chunk.truncate(len);
+    if len < chunk.capacity() / 2 {
+        chunk.shrink_to_fit();
+    }
+}
+
+impl http_body::Body for FileBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        if this.remaining == 0 {
+            return Poll::Ready(None);
+        }
+        let chunk = match ready!(this.poll_chunk(cx)) {
+            Ok(chunk) if chunk.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            chunk => chunk,
+        };
+        let grant = this.grant.take();
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                this.remaining = 0;
+                return Poll::Ready(Some(Err(error.into())));
+            }
+        };
+        this.position += chunk.len() as u64;
+        this.remaining -= chunk.len() as u64;
+        let bytes = match grant {
+            Some(grant) => grant.hold(chunk),
+            None => chunk.into(),
+        };
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.remaining == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.remaining)
+    }
+}
+
+/// Reads data in the page cache; [`io::ErrorKind::WouldBlock`] if the disk has to be read.
+#[cfg(target_os = "linux")]
+fn read_cached(file: &File, buf: &mut [u8], position: u64) -> io::Result<usize> {
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+    let mut buffers = [io::IoSliceMut::new(buf)];
+    match preadv2(file, &mut buffers, position, ReadWriteFlags::NOWAIT) {
+        // Some file systems do not support the flag.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
+        answer => answer.map_err(Into::into),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_cached(_file: &File, _buf: &mut [u8], _position: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+fn read_at(file: &File, buf: &mut [u8], position: u64) -> io::Result<usize> {
+    loop {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(file, buf, position);
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(file, buf, position);
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            answer => return answer,
+        }
+    }
+}
