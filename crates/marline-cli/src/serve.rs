@@ -1,5 +1,7 @@
 //! `marline serve`.
 
+#[cfg(unix)]
+use std::fs::File;
 use std::fs::OpenOptions;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use marline::congestion::ControllerConfig;
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
+use marline_http::limits;
 use marline_http::server::{
     AccessLog, Identity, Server, ServerConfig, ServerLimits, directory, raise_open_file_limit,
 };
@@ -118,6 +121,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let tables = arguments.fill_from(file);
     let Setup { config, store } = config(&arguments, &tables)?;
+    let access_log = config.access_log.clone();
     let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -131,6 +135,9 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         handle.shut_down();
     });
     server.run().await;
+    if let Some(log) = access_log {
+        log.finish(limits::LOG_FINISH);
+    }
     if let Some(store) = store {
         store.finish();
     }
@@ -296,7 +303,9 @@ fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure>
 
 fn open_log(path: &Path) -> Result<AccessLog, Failure> {
     if path.as_os_str() == "-" {
-        return Ok(AccessLog::new(io::stdout()));
+        let output = standard_output()
+            .map_err(|error| Failure::Failed(format!("cannot write the access log: {error}")));
+        return Ok(AccessLog::new(output?));
     }
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map(AccessLog::new).map_err(|error| {
@@ -305,6 +314,20 @@ fn open_log(path: &Path) -> Result<AccessLog, Failure> {
             "cannot write the access log {path}: {error}; choose another"
         ))
     })
+}
+
+/// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody
+/// else.
+#[cfg(unix)]
+fn standard_output() -> io::Result<File> {
+    use std::os::fd::AsFd;
+
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(not(unix))]
+fn standard_output() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

@@ -83,6 +83,15 @@ pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
 /// Bytes that a response has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has.
 pub const MIN_PROGRESS_BYTES: u64 = 4096;
 
+/// Bytes of lines that wait to be written to the access log: a second of 20,000 requests.
+pub const LOG_QUEUE_BYTES: usize = 4 << 20;
+
+/// Lines for which an empty queue of the access log keeps space.
+pub const IDLE_LOG_LINES: usize = 64;
+
+/// Time for the lines of the access log to be written when a server ends.
+pub const LOG_FINISH: Duration = Duration::from_secs(1);
+
 /// Attempts to find a port that is free for both TCP and UDP, if any port may be used.
 pub const PORT_ATTEMPTS: usize = 16;
 

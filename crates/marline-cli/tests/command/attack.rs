@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
+use tokio::time::Instant;
 
-use crate::{Server, run, text};
+use crate::{Server, marline, run, text};
 
 /// A site with files that do not fit into the buffers of a connection.
 fn large_site(files: usize) -> TempDir {
@@ -42,13 +43,36 @@ fn begin(server: SocketAddr, path: &str) -> Option<TcpStream> {
 }
 
 #[test]
+fn a_log_whose_reader_stalls_stops_neither_requests_nor_the_end() {
+    let root = large_site(0);
+    let mut command = marline(&["serve", text(root.path()), "--cleartext"]);
+    command.args(["--listen", "127.0.0.1:0", "--access-log", "-"]);
+    // Nobody reads it.
+    command.stdout(Stdio::piped());
+    let server = Server::spawn(&mut command);
+    let address: SocketAddr = server.address.parse().unwrap();
+    let path = "x".repeat(8000);
+    // More than a pipe holds, by far.
+    for _ in 0..100 {
+        assert!(begin(address, &format!("/{path}")).is_some());
+    }
+    let started = Instant::now();
+    assert_eq!(server.terminate().0, 0);
+    assert!(started.elapsed() < Duration::from_secs(8));
+}
+
+#[test]
 fn responses_that_nobody_reads_do_not_use_up_the_files_of_the_process() {
     let root = large_site(60);
     let script = "ulimit -n 160; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_marline")]);
     command.args(["serve", text(root.path()), "--cleartext"]);
-    let server = Server::start_as(command.args(["--listen", "127.0.0.1:0"]));
+    let server = Server::spawn(
+        command
+            .stdout(Stdio::null())
+            .args(["--listen", "127.0.0.1:0"]),
+    );
     let address = server.address.parse().unwrap();
     let held: Vec<_> = (0..200)
         .map(|number| begin(address, &format!("/{}", number % 60)))

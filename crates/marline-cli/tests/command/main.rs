@@ -57,15 +57,12 @@ struct Server {
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
-        Self::start_as(marline(&["serve", "--listen", "127.0.0.1:0"]).args(arguments))
+        let mut command = marline(&["serve", "--listen", "127.0.0.1:0"]);
+        Self::spawn(command.args(arguments).stdout(Stdio::null()))
     }
 
-    fn start_as(command: &mut Command) -> Self {
-        let mut child = command
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (mut pin, mut line) = (String::new(), String::new());
         let mut printed = Vec::new();

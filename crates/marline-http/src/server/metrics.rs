@@ -20,6 +20,7 @@ use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
 use self::transport::{TransportMetrics, Watched};
+use super::access_log::AccessLog;
 use super::resources::Resources;
 use crate::transport::both;
 
@@ -48,6 +49,7 @@ pub struct Metrics {
     transport: TransportMetrics,
     /// Budgets of the server, once it runs.
     resources: OnceLock<Arc<Resources>>,
+    access_log: OnceLock<AccessLog>,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
 }
@@ -107,10 +109,11 @@ impl Metrics {
         }
     }
 
-    /// Shows how much of `resources` is in use.
-    pub(super) fn show(&self, resources: &Arc<Resources>) {
-        // A server has one set of budgets.
+    /// Shows how much of `resources` is in use, and what `log` has lost.
+    pub(super) fn show(&self, resources: &Arc<Resources>, log: Option<&AccessLog>) {
+        // A server has one set of budgets, and one log.
         let _ = self.resources.set(Arc::clone(resources));
+        let _ = log.map(|log| self.access_log.set(log.clone()));
     }
 
     pub(super) fn connection_opened(&self, version: Version) {
@@ -220,6 +223,12 @@ impl Metrics {
         process::write(out)?;
         if let Some(resources) = self.resources.get() {
             resources.write(out)?;
+        }
+        if let Some(log) = self.access_log.get() {
+            let name = "marline_access_log_dropped_total";
+            let help = "Lines of the access log that were dropped.";
+            head(out, name, "counter", help)?;
+            writeln!(out, "{name} {}", log.dropped())?;
         }
         self.bundles.write(out)?;
         if let Some(path_history) = &self.path_history {

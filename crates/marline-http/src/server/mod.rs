@@ -6,6 +6,7 @@
 //! TCP -> tcp::listen --/
 //! ```
 
+mod access_log;
 mod buffers;
 mod config;
 mod descriptors;
@@ -37,6 +38,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+pub use self::access_log::AccessLog;
 use self::buffers::Buffers;
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
 use self::descriptors::Descriptors;
@@ -45,7 +47,6 @@ use self::files::OpenFiles;
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
-pub use self::record::AccessLog;
 use self::resources::Resources;
 use self::stop::Stop;
 pub(crate) use self::tls::crypto_provider;
@@ -155,7 +156,7 @@ impl Server {
             files: OpenFiles::new(open.files),
             buffers: Buffers::new(limits.max_buffered_bytes),
         });
-        metrics.show(&resources);
+        metrics.show(&resources, config.access_log.as_ref());
         let context = Context {
             runtime,
             site: config.site,

@@ -1,9 +1,8 @@
 //! One record per response: a line of the access log, and the counts of the metrics.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -13,34 +12,10 @@ use http_body::{Body as _, Frame, SizeHint};
 use marline::Instant;
 use serde::Serialize;
 
+use super::access_log::AccessLog;
 use super::metrics::{Metrics, version_name};
 use crate::body::{Body, BoxError};
 use crate::runtime::RuntimeHandle;
-
-/// Writes one JSON object per line. Cheap to clone.
-#[derive(Clone)]
-pub struct AccessLog(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl AccessLog {
-    /// Logs to `out`; each line is one write.
-    pub fn new(out: impl Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Box::new(out))))
-    }
-
-    fn write(&self, line: &Line<'_>) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        out.write_all(&text)?;
-        out.flush()
-    }
-}
-
-impl std::fmt::Debug for AccessLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AccessLog")
-    }
-}
 
 /// The fields of a line. Their names are a stable interface, except `complete`.
 #[derive(Serialize)]
@@ -160,8 +135,7 @@ impl Drop for Record {
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
         };
-        // A full disk must not stop the server; metrics are still updated.
-        let _ = log.write(&line);
+        log.write(self.time, &line);
     }
 }
 
