@@ -6,6 +6,30 @@ use std::time::Duration;
 /// a small virtual machine.
 pub const MAX_CONNECTIONS: usize = 10_000;
 
+/// Connections over TCP from one address: an office behind one address, whose browsers have some connections each.
+pub const MAX_CONNECTIONS_PER_ADDRESS: usize = 512;
+
+/// Connections over TCP from one network, /24 of IPv4 or /48 of IPv6.
+pub const MAX_CONNECTIONS_PER_PREFIX: usize = 2048;
+
+/// Time after which a connection without requests may be closed to make room for another: a client that has just connected
+/// sends its first request before.
+pub const UNUSED_BEFORE_EVICTION: Duration = Duration::from_secs(3);
+
+/// The same for a connection whose requests make no progress: longer than a network is unusable between two cells.
+pub const STALLED_BEFORE_EVICTION: Duration = Duration::from_secs(20);
+
+/// Bytes that may arrive on a connection of HTTP/2 without progress of a request: PING, SETTINGS, PRIORITY, WINDOW_UPDATE. A
+/// client needs some KiB at most, or one window of content that nobody reads.
+pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024;
+
+/// Time for which a connection that is closed for a flood is still read, so that the client gets GOAWAY.
+pub const LINGER: Duration = Duration::from_secs(1);
+
+/// Streams of HTTP/2 that were reset before they were accepted, or by errors of this end, until the connection is closed
+/// (RFC 9113 section 10.5).
+pub const MAX_RESET_STREAMS: usize = 64;
+
 /// Files that responses hold open at the same time. More are not needed: responses for one file share it.
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 

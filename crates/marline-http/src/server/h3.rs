@@ -117,6 +117,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             log: context.log.clone(),
             client: quic.remote_address(),
             connection: quic.original_destination().to_string(),
+            progress: None,
             quic: Some(quic.clone()),
         }),
         context,
@@ -138,9 +139,8 @@ impl ClientConnection {
         if self.quic.connected().await.is_err() {
             return metrics.handshake_failed();
         }
-        metrics.connection_opened(Version::HTTP_3);
+        let _open = metrics.connection_opened(Version::HTTP_3);
         metrics.follow(&self.quic).await;
-        metrics.connection_closed(Version::HTTP_3);
     }
 
     async fn serve(&self) {

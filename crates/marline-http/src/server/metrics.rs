@@ -116,14 +116,14 @@ impl Metrics {
         let _ = log.map(|log| self.access_log.set(log.clone()));
     }
 
-    pub(super) fn connection_opened(&self, version: Version) {
-        self.versions[index(version)]
-            .connections
-            .fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn connection_closed(&self, version: Version) {
-        self.versions[index(version)].closed.fetch_add(1, Relaxed);
+    /// A connection is open until the result is dropped.
+    pub(super) fn connection_opened(self: &Arc<Self>, version: Version) -> OpenConnection {
+        let counters = &self.versions[index(version)];
+        counters.connections.fetch_add(1, Relaxed);
+        OpenConnection {
+            metrics: Arc::clone(self),
+            version,
+        }
     }
 
     pub(super) fn handshake_failed(&self) {
@@ -257,6 +257,20 @@ impl Metrics {
         let seconds = Duration::from_nanos(self.duration_ns.load(Relaxed)).as_secs_f64();
         writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {requests}")?;
         writeln!(out, "{name}_sum {seconds}\n{name}_count {requests}")
+    }
+}
+
+/// A connection that counts as open.
+#[derive(Debug)]
+pub(super) struct OpenConnection {
+    metrics: Arc<Metrics>,
+    version: Version,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        let counters = &self.metrics.versions[index(self.version)];
+        counters.closed.fetch_add(1, Relaxed);
     }
 }
 

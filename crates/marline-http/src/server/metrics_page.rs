@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::Metrics;
+use super::accept::{self, Accepted};
 use super::idle::IdleTimeout;
 use super::stop::Stopped;
 use crate::body::Body;
@@ -28,8 +29,7 @@ pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stoppe
         tokio::select! {
             () = &mut stopped => return,
             _ = scrapers.join_next(), if scrapers.len() >= MAX_SCRAPERS => {}
-            accepted = socket.accept(), if scrapers.len() < MAX_SCRAPERS => {
-                let Ok((stream, _)) = accepted else { continue };
+            Accepted { stream, .. } = accept::next(&socket), if scrapers.len() < MAX_SCRAPERS => {
                 while scrapers.try_join_next().is_some() {}
                 let metrics = Arc::clone(&metrics);
                 scrapers.spawn(async move {

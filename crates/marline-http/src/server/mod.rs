@@ -6,7 +6,9 @@
 //! TCP -> tcp::listen --/
 //! ```
 
+mod accept;
 mod access_log;
+mod admission;
 mod buffers;
 mod config;
 mod descriptors;
@@ -18,6 +20,7 @@ mod idle;
 mod metrics;
 mod metrics_page;
 mod prefix;
+mod progress;
 mod record;
 mod resources;
 mod shares;
@@ -39,6 +42,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::access_log::AccessLog;
+use self::admission::{Admission, ConnectionLimits};
 use self::buffers::Buffers;
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
 use self::descriptors::Descriptors;
@@ -112,7 +116,7 @@ struct Context {
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
     /// Connections over TCP, of which each takes a file descriptor.
-    tcp_slots: Arc<Semaphore>,
+    admission: Admission,
     resources: Arc<Resources>,
     stop: Stop,
     limits: ServerLimits,
@@ -164,7 +168,11 @@ impl Server {
             log: config.access_log,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
-            tcp_slots: Arc::new(Semaphore::new(open.connections)),
+            admission: Admission::new(ConnectionLimits {
+                total: open.connections,
+                per_address: limits.max_connections_per_address,
+                per_prefix: limits.max_connections_per_prefix,
+            }),
             resources,
             stop: Stop::default(),
             limits: config.limits,

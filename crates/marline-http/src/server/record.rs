@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::access_log::AccessLog;
 use super::metrics::{Metrics, version_name};
+use super::progress::Progress;
 use crate::body::{Body, BoxError};
 use crate::runtime::RuntimeHandle;
 
@@ -49,8 +50,19 @@ pub(super) struct Recorder {
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
     pub(super) connection: String,
+    /// Whether requests make progress, if it is a connection over TCP.
+    pub(super) progress: Option<Arc<Progress>>,
     /// The connection, if it is QUIC: it may join a bundle after its first request.
     pub(super) quic: Option<marline::Connection>,
+}
+
+impl Recorder {
+    /// Content has moved.
+    pub(super) fn on_content(&self, bytes: usize) {
+        if let Some(progress) = &self.progress {
+            progress.on_content(bytes);
+        }
+    }
 }
 
 /// The part of a record that is known before the response.
@@ -74,6 +86,9 @@ impl Record {
         path: &str,
         version: Version,
     ) -> Self {
+        if let Some(progress) = &recorder.progress {
+            progress.on_request();
+        }
         let logged = recorder.log.is_some();
         Self {
             recorder: Arc::clone(recorder),
@@ -116,6 +131,9 @@ impl Drop for Record {
         recorder
             .metrics
             .responded(self.version, self.status, self.bytes, duration);
+        if let Some(progress) = &recorder.progress {
+            progress.on_response_end();
+        }
         let Some(log) = &recorder.log else { return };
         let line = Line {
             time: self.time,
@@ -163,7 +181,9 @@ impl http_body::Body for Recorded {
         let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
-                this.record.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                this.record.bytes += bytes as u64;
+                this.record.recorder.on_content(bytes);
                 // With a known length, the body is not polled for its end.
                 let all = Some(this.record.bytes) == this.record.expected;
                 this.record.complete = all || this.inner.is_end_stream();

@@ -1,14 +1,17 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
+mod calm;
+
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::HOST;
 use http::uri::Authority;
 use http::{Request, StatusCode, Version};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,11 +20,14 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use self::calm::Calm;
+use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
+use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::Chunk;
 use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
@@ -30,9 +36,6 @@ use crate::limits;
 
 /// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
-
-/// The pause before the next accept when the system is out of resources.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The response to cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
@@ -72,24 +75,17 @@ impl Listener {
         let mut id = 0;
         let mut stopped = context.stop.stopped();
         loop {
-            let accepted = tokio::select! {
+            let Accepted { stream, client } = tokio::select! {
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = self.socket.accept() => accepted,
+                accepted = accept::next(&self.socket) => accepted,
             };
-            let (stream, client) = match accepted {
-                Ok(accepted) => accepted,
-                // The client closed the connection before it was accepted.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Out of file descriptors or memory, until other connections are closed.
-                Err(_) => {
-                    sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
+            let progress = Arc::new(Progress::new(&context.runtime));
+            let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
+                context.metrics.connection_refused();
+                continue;
             };
-            let slots = [&context.slots, &context.tcp_slots];
-            let [Ok(slot), Ok(tcp_slot)] = slots.map(|slots| Arc::clone(slots).try_acquire_owned())
-            else {
+            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
                 context.metrics.connection_refused();
                 continue;
             };
@@ -100,11 +96,15 @@ impl Listener {
                 protocols: self.protocols,
                 client,
                 id,
+                progress,
                 watcher: graceful.watcher(),
             };
             connections.spawn(async move {
-                connection.serve(stream).await;
-                drop([slot, tcp_slot]);
+                tokio::select! {
+                    () = connection.serve(stream) => {}
+                    () = admitted.evicted() => {}
+                }
+                drop(slot);
             });
         }
         drop(self.socket);
@@ -119,6 +119,7 @@ struct ClientConnection {
     protocols: Protocols,
     client: SocketAddr,
     id: u64,
+    progress: Arc<Progress>,
     watcher: hyper_util::server::graceful::Watcher,
 }
 
@@ -165,27 +166,34 @@ impl ClientConnection {
             log: context.log.clone(),
             client: self.client,
             connection: format!("tcp-{}", self.id),
+            progress: Some(Arc::clone(&self.progress)),
             quic: None,
         });
+        let progress = self.progress;
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
             let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             async move {
-                let request = request.map(Body::new);
+                let request = request.map(|content| Body::new(counted(content, &recorder)));
                 Ok::<_, Infallible>(match has_valid_host(&request) {
                     true => respond(&context, &recorder, request, &chunk).await,
                     false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
                 })
             }
         });
-        let stream = TokioIo::new(IdleTimeout::new(stream, limits.idle_timeout));
+        let stream = IdleTimeout::new(stream, limits.idle_timeout);
         let builder = builder(version, &limits);
-        metrics.connection_opened(version);
+        let _open = metrics.connection_opened(version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
-        let _ = watcher
-            .watch(builder.serve_connection(stream, service).into_owned())
-            .await;
-        metrics.connection_closed(version);
+        if version == Version::HTTP_2 {
+            let stream = TokioIo::new(Calm::new(stream, progress, limits.idle_timeout));
+            let serving = builder.serve_connection(stream, service).into_owned();
+            let _ = watcher.watch(serving).await;
+        } else {
+            let stream = TokioIo::new(stream);
+            let serving = builder.serve_connection(stream, service).into_owned();
+            let _ = watcher.watch(serving).await;
+        }
     }
 }
 
@@ -202,12 +210,27 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
         .max_header_list_size(limits.max_header_bytes)
         .max_concurrent_streams(limits.max_concurrent_requests)
         .max_send_buf_size(limits::HTTP2_SEND_BUFFER)
+        .max_pending_accept_reset_streams(limits::MAX_RESET_STREAMS)
+        .max_local_error_reset_streams(limits::MAX_RESET_STREAMS)
         .adaptive_window(true);
     if version == Version::HTTP_2 {
         builder.http2_only()
     } else {
         builder.http1_only()
     }
+}
+
+/// The content of a request, which counts as progress.
+fn counted(
+    content: Incoming,
+    recorder: &Arc<Recorder>,
+) -> impl http_body::Body<Data = Bytes, Error = hyper::Error> + use<> {
+    let recorder = Arc::clone(recorder);
+    content.map_frame(move |frame| {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        recorder.on_content(bytes);
+        frame
+    })
 }
 
 /// Whether a request has the `Host` fields that it should: one in HTTP/1.1, at most one in HTTP/1.0, and a valid one

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use marline_h3::Config;
 use tokio::sync::{Semaphore, watch};
 
+use super::admission::{Admission, ConnectionLimits};
 use super::buffers::Buffers;
 use super::files::OpenFiles;
 use super::record::Recorder;
@@ -32,7 +33,11 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         log: None,
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
-        tcp_slots: Arc::new(Semaphore::new(1)),
+        admission: Admission::new(ConnectionLimits {
+            total: 1,
+            per_address: 1,
+            per_prefix: 1,
+        }),
         resources: Arc::new(Resources {
             files: OpenFiles::new(100),
             buffers: Buffers::new(1 << 20),
@@ -47,6 +52,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: String::new(),
+        progress: None,
         quic: None,
     });
     let config = Config::default();

@@ -21,21 +21,25 @@ async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
 
 /// Requests `path` and reads the first bytes of the response only, or all of it if it is short.
 async fn begin(stream: &mut TcpStream, path: &str) -> String {
+    try_begin(stream, path).await.unwrap()
+}
+
+async fn try_begin(stream: &mut TcpStream, path: &str) -> std::io::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.write_all(request.as_bytes()).await?;
     let mut response = vec![0; 300];
     let mut read = 0;
-    while read < response.len() && !response[..read].ends_with(b"\r\n\r\n") {
-        match stream.read(&mut response[read..]).await.unwrap() {
+    while read < response.len() && !response[..read].windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut response[read..]).await? {
             0 => break,
             more => read += more,
         }
     }
-    String::from_utf8_lossy(&response[..read]).into_owned()
+    Ok(String::from_utf8_lossy(&response[..read]).into_owned())
 }
 
 /// More than the buffers of a TCP connection hold.
-const LARGE: usize = 16 << 20;
+pub(crate) const LARGE: usize = 16 << 20;
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
@@ -118,28 +122,35 @@ fn metric(server: &TestServer, name: &str) -> u64 {
         .unwrap()
 }
 
-const STREAMS: u64 = 60;
-
-/// What a server has read from a file for 60 requests of one connection whose responses are not read, and what it keeps of
-/// that after the connection was closed.
-async fn buffered(version: HttpVersion, transport: TransportConfig) -> [u64; 2] {
-    let root = directory_of(&[("file", &pattern(LARGE))]);
+/// What a server has read from a file of `size` bytes for `requests` on each of some connections whose responses are not
+/// read, and what it keeps of that after the connections were closed.
+pub(crate) async fn buffered(
+    version: HttpVersion,
+    connections: usize,
+    requests: u64,
+    size: usize,
+    transport: TransportConfig,
+) -> [u64; 2] {
+    let root = directory_of(&[("file", &pattern(size))]);
     let server = TestServer::files(root.path()).await;
     let client = client_with(|config| {
         config.version = version;
         config.quic.transport = transport.into();
     });
     let parsed = parse_url(&server.url(version, "/file"), version).unwrap();
-    let connection = client.connect(&parsed.origin).await.unwrap();
     let headers = http::HeaderMap::new();
-    let mut responses = Vec::new();
-    for _ in 0..STREAMS {
-        let response = connection.get(&parsed.origin, &parsed.uri, &headers);
-        responses.push(response.await.unwrap());
+    let (mut opened, mut responses) = (Vec::new(), Vec::new());
+    for _ in 0..connections {
+        let connection = client.connect(&parsed.origin).await.unwrap();
+        for _ in 0..requests {
+            let response = connection.get(&parsed.origin, &parsed.uri, &headers);
+            responses.push(response.await.unwrap());
+        }
+        opened.push(connection);
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
     let during = metric(&server, "marline_buffered_bytes");
-    drop((responses, connection, client));
+    drop((responses, opened, client));
     let closed = async {
         while metric(&server, "marline_buffered_bytes") > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -150,6 +161,8 @@ async fn buffered(version: HttpVersion, transport: TransportConfig) -> [u64; 2] 
     [during, metric(&server, "marline_buffered_bytes")]
 }
 
+const STREAMS: u64 = 60;
+
 #[tokio::test]
 async fn files_are_read_no_further_than_windows_of_http3_allow() {
     let window = 2000;
@@ -157,14 +170,21 @@ async fn files_are_read_no_further_than_windows_of_http3_allow() {
         stream_receive_window: window,
         ..TransportConfig::default()
     };
-    let [during, after] = buffered(HttpVersion::Http3, transport).await;
+    let [during, after] = buffered(HttpVersion::Http3, 1, STREAMS, LARGE, transport).await;
     assert!(during <= STREAMS * 4 * window, "{during}");
     assert_eq!(after, 0);
 }
 
 #[tokio::test]
 async fn files_are_read_no_further_than_http2_can_send() {
-    let [during, after] = buffered(HttpVersion::Http2, TransportConfig::default()).await;
+    let [during, after] = buffered(
+        HttpVersion::Http2,
+        1,
+        STREAMS,
+        LARGE,
+        TransportConfig::default(),
+    )
+    .await;
     assert!(during <= STREAMS * (48 << 10), "{during}");
     assert_eq!(after, 0);
 }
@@ -189,4 +209,28 @@ async fn a_client_that_reads_nothing_leaves_memory_for_others() {
     assert!(begin(&mut other, "/file").await.contains("200"));
     let mut content = vec![0; LARGE / 2];
     other.read_exact(&mut content).await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn connections_of_one_address_leave_room_for_others() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_connections_per_address = 3;
+        config.limits.max_connections_per_prefix = 5;
+    })
+    .await;
+    let mut open = Vec::new();
+    let mut served = Vec::new();
+    for source in [1, 1, 1, 1, 2, 2, 2, 3] {
+        let mut stream = connect_from(&server, [127, 0, 0, source]).await;
+        // A refused connection ends without a response, or is reset.
+        let answer = try_begin(&mut stream, "/file").await;
+        served.push(answer.is_ok_and(|answer| answer.contains("200")));
+        open.push(stream);
+    }
+    assert_eq!(served, [true, true, true, false, true, true, false, false]);
+    let mut other = connect_from(&server, [127, 0, 9, 1]).await;
+    assert!(begin(&mut other, "/file").await.contains("200"));
+    drop(open);
 }

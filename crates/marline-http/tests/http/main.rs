@@ -7,6 +7,7 @@ mod common;
 mod fallback;
 mod files;
 mod host;
+mod floods;
 mod http1;
 mod log;
 mod metrics;

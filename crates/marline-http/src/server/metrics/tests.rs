@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn rendered_metrics_hold_the_counts() {
-    let metrics = Metrics::default();
-    metrics.connection_opened(Version::HTTP_3);
+    let metrics = Arc::new(Metrics::default());
+    let _open = metrics.connection_opened(Version::HTTP_3);
     metrics.responded(
         Version::HTTP_3,
         StatusCode::PARTIAL_CONTENT,

@@ -1,0 +1,279 @@
+//! Which connections over TCP are accepted, and which make room for them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::prefix::Prefix;
+use super::progress::Progress;
+use super::shares::Shares;
+use crate::limits;
+
+/// The open connections over TCP. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Admission(Arc<Mutex<State>>);
+
+/// How many connections may be open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionLimits {
+    /// In all.
+    pub(super) total: usize,
+    /// From one address.
+    pub(super) per_address: usize,
+    /// From one network.
+    pub(super) per_prefix: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    limits: ConnectionLimits,
+    shares: Shares,
+    open: BTreeMap<Prefix, BTreeMap<u64, Entry>>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    address: IpAddr,
+    progress: Arc<Progress>,
+    evicted: Arc<Notify>,
+}
+
+impl Entry {
+    /// How long it has been idle, if it may be closed for another connection.
+    fn evictable(&self) -> Option<Duration> {
+        let idle = self.progress.idle();
+        let limit = match self.progress.is_unused() {
+            true => limits::UNUSED_BEFORE_EVICTION,
+            false => limits::STALLED_BEFORE_EVICTION,
+        };
+        (idle >= limit).then_some(idle)
+    }
+}
+
+impl Admission {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            limits,
+            shares: Shares::new(limits.total as u64),
+            open: BTreeMap::new(),
+            next: 0,
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Accepts a connection from `address`; `None` if too many are open, and none of them is idle.
+    ///
+    /// If its address or network has as many as it may have, the longest idle one of these is closed. A network may have as
+    /// many as are left for others, so that none can use up all.
+    pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
+        let address = address.to_canonical();
+        let prefix = Prefix::of(address);
+        let mut state = self.state();
+        if state.has_too_many(prefix, Some(address)) && !state.evict(prefix, Some(address)) {
+            return None;
+        }
+        if state.has_too_many(prefix, None) && !state.evict(prefix, None) {
+            return None;
+        }
+        if !state.shares.take(prefix, 1) {
+            return None;
+        }
+        state.next += 1;
+        let id = state.next;
+        let evicted = Arc::new(Notify::new());
+        let entry = Entry {
+            address,
+            progress: Arc::clone(progress),
+            evicted: Arc::clone(&evicted),
+        };
+        state.open.entry(prefix).or_default().insert(id, entry);
+        drop(state);
+        Some(Admitted {
+            admission: self.clone(),
+            prefix,
+            id,
+            evicted,
+        })
+    }
+}
+
+impl State {
+    /// Whether one more connection would be too many, from `address` or else from its network.
+    fn has_too_many(&self, prefix: Prefix, address: Option<IpAddr>) -> bool {
+        let open = self.open.get(&prefix);
+        match address {
+            Some(address) => {
+                let entries = open.into_iter().flat_map(BTreeMap::values);
+                let of_address = entries.filter(|entry| entry.address == address);
+                of_address.count() >= self.limits.per_address
+            }
+            None => {
+                open.map_or(0, BTreeMap::len) >= self.limits.per_prefix
+                    || self.shares.available(prefix) == 0
+            }
+        }
+    }
+
+    /// Closes the longest idle connection of `address`, or else of its network. Returns whether there was one.
+    fn evict(&mut self, prefix: Prefix, address: Option<IpAddr>) -> bool {
+        let Some(open) = self.open.get(&prefix) else {
+            return false;
+        };
+        let longest = open
+            .iter()
+            .filter(|(_, entry)| address.is_none_or(|address| entry.address == address))
+            .filter_map(|(&id, entry)| entry.evictable().map(|idle| (idle, id)))
+            .max();
+        let Some((_, id)) = longest else { return false };
+        if let Some(entry) = self.remove(prefix, id) {
+            entry.evicted.notify_one();
+        }
+        true
+    }
+
+    fn remove(&mut self, prefix: Prefix, id: u64) -> Option<Entry> {
+        let open = self.open.get_mut(&prefix)?;
+        let entry = open.remove(&id)?;
+        if open.is_empty() {
+            self.open.remove(&prefix);
+        }
+        self.shares.give_back(prefix, 1);
+        Some(entry)
+    }
+}
+
+/// The place of an open connection, which others can take on drop.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    admission: Admission,
+    prefix: Prefix,
+    id: u64,
+    evicted: Arc<Notify>,
+}
+
+impl Admitted {
+    /// Completes when the connection has to make room for another.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let removed = self.admission.state().remove(self.prefix, self.id);
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use marline_sim::{Host, SimBuilder};
+
+    use super::*;
+    use crate::runtime::RuntimeHandle;
+
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        total: 100,
+        per_address: 3,
+        per_prefix: 5,
+    };
+
+    /// Connections in virtual time.
+    struct Clients {
+        host: Host,
+        runtime: RuntimeHandle,
+        admission: Admission,
+    }
+
+    impl Clients {
+        fn connect(&self, address: [u8; 4]) -> Option<Admitted> {
+            let progress = Arc::new(Progress::new(&self.runtime));
+            self.admission.admit(address.into(), &progress)
+        }
+
+        async fn wait(&self, duration: Duration) {
+            self.host.sleep(duration).await;
+        }
+    }
+
+    fn run(limits: ConnectionLimits, test: impl AsyncFnOnce(Clients)) {
+        let mut sim = SimBuilder::new(1)
+            .link("link", ["client", "server"], "")
+            .build()
+            .unwrap();
+        let host = sim.host("server").unwrap();
+        let clients = Clients {
+            runtime: RuntimeHandle::new(Some(Arc::new(host.clone()))).unwrap(),
+            host,
+            admission: Admission::new(limits),
+        };
+        sim.run(test(clients), Duration::from_secs(3600)).unwrap();
+    }
+
+    #[test]
+    fn an_address_has_a_limit_and_so_has_its_network() {
+        run(LIMITS, async |clients| {
+            let mut open = Vec::new();
+            for last in [1, 1, 1, 2, 2] {
+                open.push(clients.connect([10, 0, 0, last]).unwrap());
+            }
+            assert!(clients.connect([10, 0, 0, 1]).is_none());
+            assert!(clients.connect([10, 0, 0, 2]).is_none());
+            assert!(clients.connect([10, 0, 1, 1]).is_some());
+            open.pop();
+            assert!(clients.connect([10, 0, 0, 3]).is_some());
+        });
+    }
+
+    #[test]
+    fn the_longest_idle_connection_makes_room() {
+        run(LIMITS, async |clients| {
+            let first = clients.connect([10, 0, 0, 1]).unwrap();
+            clients.wait(limits::UNUSED_BEFORE_EVICTION / 2).await;
+            let second = clients.connect([10, 0, 0, 1]).unwrap();
+            let busy = Arc::new(Progress::new(&clients.runtime));
+            busy.on_request();
+            let third = clients
+                .admission
+                .admit([10, 0, 0, 1].into(), &busy)
+                .unwrap();
+            assert!(clients.connect([10, 0, 0, 1]).is_none(), "none is idle");
+            clients.wait(limits::UNUSED_BEFORE_EVICTION).await;
+            let fourth = clients.connect([10, 0, 0, 1]).unwrap();
+            assert!(first.evicted().now_or_never().is_some());
+            let fifth = clients.connect([10, 0, 0, 1]).unwrap();
+            assert!(second.evicted().now_or_never().is_some());
+            assert!(clients.connect([10, 0, 0, 1]).is_none());
+            clients.wait(limits::STALLED_BEFORE_EVICTION).await;
+            drop((fourth, fifth));
+            let _more = [(); 2].map(|()| clients.connect([10, 0, 0, 1]).unwrap());
+            assert!(clients.connect([10, 0, 0, 1]).is_some(), "a stalled one");
+            assert!(third.evicted().now_or_never().is_some());
+        });
+    }
+
+    #[test]
+    fn one_network_cannot_use_up_all() {
+        let limits = ConnectionLimits {
+            total: 8,
+            per_address: 100,
+            per_prefix: 100,
+        };
+        run(limits, async |clients| {
+            let greedy: Vec<_> = (0..8)
+                .filter_map(|_| clients.connect([10, 0, 0, 1]))
+                .collect();
+            assert_eq!(greedy.len(), 4);
+            let other = clients.connect([10, 0, 1, 1]);
+            assert!(other.is_some());
+        });
+    }
+}

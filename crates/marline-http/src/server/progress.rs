@@ -1,0 +1,76 @@
+//! Whether the requests of a connection over TCP make progress.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::limits;
+use crate::runtime::RuntimeHandle;
+
+/// What the requests of a connection do. PING, SETTINGS and other frames that belong to no request are no progress.
+#[derive(Debug)]
+pub(super) struct Progress {
+    runtime: RuntimeHandle,
+    /// When there was progress last, in nanoseconds.
+    last: AtomicU64,
+    /// Bytes of content since then.
+    moved: AtomicU64,
+    /// Bytes that arrived since then.
+    received: AtomicU64,
+    /// Requests that are being answered.
+    active: AtomicUsize,
+}
+
+impl Progress {
+    pub(super) fn new(runtime: &RuntimeHandle) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            last: AtomicU64::new(runtime.now().as_nanos()),
+            moved: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            active: AtomicUsize::new(0),
+        }
+    }
+
+    fn advance(&self) {
+        self.last.store(self.runtime.now().as_nanos(), Relaxed);
+        self.moved.store(0, Relaxed);
+        self.received.store(0, Relaxed);
+    }
+
+    /// A request arrived.
+    pub(super) fn on_request(&self) {
+        self.active.fetch_add(1, Relaxed);
+        self.advance();
+    }
+
+    /// A response has ended.
+    pub(super) fn on_response_end(&self) {
+        self.active.fetch_sub(1, Relaxed);
+        self.advance();
+    }
+
+    /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are no progress.
+    pub(super) fn on_content(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        if self.moved.fetch_add(bytes, Relaxed) + bytes >= limits::MIN_PROGRESS_BYTES {
+            self.advance();
+        }
+    }
+
+    /// Bytes arrived; returns how many did since the last progress.
+    pub(super) fn on_received(&self, bytes: usize) -> u64 {
+        let bytes = bytes as u64;
+        self.received.fetch_add(bytes, Relaxed) + bytes
+    }
+
+    /// The time since there was progress.
+    pub(super) fn idle(&self) -> Duration {
+        let idle = self.runtime.now().as_nanos();
+        Duration::from_nanos(idle.saturating_sub(self.last.load(Relaxed)))
+    }
+
+    /// Whether no request is being answered.
+    pub(super) fn is_unused(&self) -> bool {
+        self.active.load(Relaxed) == 0
+    }
+}

@@ -1,0 +1,165 @@
+//! HTTP/2 as written by hand: floods of frames, and clients that only seem alive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline_http::server::directory;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::common::{TestServer, directory_of, pattern};
+
+/// Takes every certificate.
+#[derive(Debug)]
+struct Anything;
+
+impl ServerCertVerifier for Anything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![
+            SignatureScheme::ECDSA_NISTP256_SHA256,
+            SignatureScheme::ED25519,
+        ]
+    }
+}
+
+/// The beginning of a client, with streams that may carry nothing: SETTINGS_INITIAL_WINDOW_SIZE is 0.
+const BEGINNING: &[u8] =
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00";
+/// GET / on stream 1.
+const REQUEST: &[u8] = b"\x00\x00\x0e\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x09localhost";
+pub(crate) const PING: &[u8] = b"\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678";
+pub(crate) const SETTINGS: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+/// The end of GOAWAY with ENHANCE_YOUR_CALM.
+pub(crate) const CALM: &[u8] = b"\x00\x00\x00\x0b";
+
+pub(crate) async fn connect(server: &TestServer) -> TlsStream<TcpStream> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anything))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    stream.write_all(BEGINNING).await.unwrap();
+    stream
+}
+
+/// What came of a flood.
+pub(crate) struct Flood {
+    /// How often the frames were sent.
+    pub(crate) sent: usize,
+    /// All that the server has sent.
+    pub(crate) received: Vec<u8>,
+}
+
+/// Sends `frames` at intervals until the connection ends, or they were sent as often as `limit` says.
+pub(crate) async fn send_until_closed(
+    stream: TlsStream<TcpStream>,
+    frames: &[u8],
+    interval: Option<Duration>,
+    limit: usize,
+) -> Flood {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let reading = tokio::spawn(async move {
+        let mut received = Vec::new();
+        // It may end without notice.
+        let _ = reader.read_to_end(&mut received).await;
+        received
+    });
+    let mut sent = 0;
+    while sent < limit && !reading.is_finished() {
+        if writer.write_all(frames).await.is_err() || writer.flush().await.is_err() {
+            break;
+        }
+        sent += 1;
+        if let Some(interval) = interval {
+            tokio::time::sleep(interval).await;
+        }
+    }
+    drop(writer);
+    let received = tokio::time::timeout(Duration::from_secs(10), reading);
+    Flood {
+        sent,
+        received: received.await.expect("it ends").unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn floods_of_frames_that_need_no_request_are_cut_off() {
+    let root = directory_of(&[("index.html", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    for (name, frame) in [("PING", PING), ("SETTINGS", SETTINGS)] {
+        let stream = connect(&server).await;
+        let frames = frame.repeat(100);
+        let Flood { sent, received } = send_until_closed(stream, &frames, None, 100_000).await;
+        assert!(sent < 100_000, "{name} is not cut off");
+        assert!(received.ends_with(CALM), "{name}: {}", received.len());
+    }
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_response_alive_that_is_not_read() {
+    let root = directory_of(&[("index.html", &pattern(100_000))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.idle_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let mut stream = connect(&server).await;
+    stream.write_all(REQUEST).await.unwrap();
+    let interval = Some(Duration::from_millis(20));
+    let Flood { sent, received } = send_until_closed(stream, PING, interval, 500).await;
+    assert!((10..500).contains(&sent), "{sent}");
+    assert!(received.ends_with(CALM));
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_ends_without_an_error() {
+    let root = directory_of(&[("index.html", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.idle_timeout = Duration::from_millis(200);
+    })
+    .await;
+    let stream = connect(&server).await;
+    let interval = Some(Duration::from_millis(20));
+    let Flood { received, .. } = send_until_closed(stream, PING, interval, 500).await;
+    assert!(received.ends_with(b"\x7f\xff\xff\xff\x00\x00\x00\x00"));
+}
