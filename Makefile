@@ -6,6 +6,7 @@
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
+#   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors
@@ -20,7 +21,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo dist experiments deps test check lint bench bench-peers fuzz mutants clean
+.PHONY: help demo dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
 .PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
 
 help:
@@ -111,6 +112,9 @@ bench-peers:
 
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)
+
+attack:
+	@ONLY='$(ONLY)' sh tools/attack.sh
 
 # Which code and which tests: .cargo/mutants.toml. Each mutant takes a build; ONLY=RecvPart takes those whose names match
 # (cargo-mutants 27.1 does not compare the names of those that delete a field).

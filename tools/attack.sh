@@ -1,0 +1,18 @@
+#!/bin/sh
+# Attacks `marline serve` over loopback with clients that use much and give little, on a larger scale than `make test` does.
+#
+#   make attack            all of them, some minutes in all; each ends by itself
+#   make attack ONLY=ping  those whose name contains a word
+#
+# | attack | what must hold |
+# | --- | --- |
+# | 64 connections of HTTP/3 with 256 requests each, read by nobody, with small windows | the server buffers tens of MiB, and gives them back |
+# | 8 connections of HTTP/2 with 256 requests each, read by nobody | the same |
+# | floods of PING and SETTINGS from many connections | each is closed with ENHANCE_YOUR_CALM, and others are served |
+#
+# The attacks are the ignored tests of crates/marline-http/tests/http/attack.rs. They need some hundred MiB of memory for the
+# clients, and nothing but the loopback interface.
+set -eu
+# Each takes less than a minute on two cores; a server that hangs must not hang this.
+exec timeout 900 "${CARGO:-cargo}" test --release -p marline-http --all-features --test http -- \
+	--ignored --test-threads 1 "attack::${ONLY:-}"
