@@ -1,43 +1,83 @@
-//! Address tokens from servers, for the next connection to them (RFC 9000, section 8.1.3).
+//! Address tokens from servers, for the next connection to them (RFC 9000, section 8.1.3), and the versions that
+//! they were issued in (RFC 9369, section 5).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use marline_wire::Version;
+
 use crate::limits::{ADDRESS_TOKEN_SERVERS, ADDRESS_TOKENS_PER_SERVER};
 
-/// Address validation tokens by server name; each is used once. Shared by a client's connections.
+/// Address validation tokens by server name; each is used once, in the version that it was issued in. Shared
+/// by a client's connections.
 #[derive(Debug, Default)]
 pub struct AddressTokens(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    tokens: HashMap<String, VecDeque<Vec<u8>>>,
+    servers: HashMap<String, Server>,
     /// Names in the order in which they were first seen, the oldest first.
     order: VecDeque<String>,
 }
 
-impl AddressTokens {
-    /// Stores a token of `server`; drops the oldest ones above the limits.
-    pub fn put(&self, server: &str, token: &[u8]) {
-        let mut table = self.lock();
-        if !table.tokens.contains_key(server) {
-            if table.order.len() >= ADDRESS_TOKEN_SERVERS
-                && let Some(oldest) = table.order.pop_front()
+#[derive(Debug, Default)]
+struct Server {
+    tokens: VecDeque<Token>,
+    /// The version of the last connection, if it was recorded.
+    version: Option<Version>,
+}
+
+#[derive(Debug)]
+struct Token {
+    version: Version,
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    /// The entry of a server; drops the oldest one above the limit.
+    fn server(&mut self, name: &str) -> &mut Server {
+        if !self.servers.contains_key(name) {
+            if self.order.len() >= ADDRESS_TOKEN_SERVERS
+                && let Some(oldest) = self.order.pop_front()
             {
-                table.tokens.remove(&oldest);
+                self.servers.remove(&oldest);
             }
-            table.order.push_back(server.to_owned());
+            self.order.push_back(name.to_owned());
         }
-        let tokens = table.tokens.entry(server.to_owned()).or_default();
+        self.servers.entry(name.to_owned()).or_default()
+    }
+}
+
+impl AddressTokens {
+    /// Stores a token that `server` issued in a connection of `version`; drops the oldest ones above the limits.
+    pub fn put(&self, server: &str, version: Version, token: &[u8]) {
+        let mut table = self.lock();
+        let tokens = &mut table.server(server).tokens;
         if tokens.len() >= ADDRESS_TOKENS_PER_SERVER {
             tokens.pop_front();
         }
-        tokens.push_back(token.to_vec());
+        tokens.push_back(Token {
+            version,
+            bytes: token.to_vec(),
+        });
     }
 
-    /// Removes and returns the newest token of `server`.
-    pub fn take(&self, server: &str) -> Option<Vec<u8>> {
-        self.lock().tokens.get_mut(server)?.pop_back()
+    /// Removes and returns the newest token of `server` for a connection that begins with `version`.
+    pub fn take(&self, server: &str, version: Version) -> Option<Vec<u8>> {
+        let mut table = self.lock();
+        let tokens = &mut table.servers.get_mut(server)?.tokens;
+        let newest = tokens.iter().rposition(|token| token.version == version)?;
+        tokens.remove(newest).map(|token| token.bytes)
+    }
+
+    /// Records that a connection to `server` has `version`: a session to resume has it too.
+    pub(crate) fn set_version(&self, server: &str, version: Version) {
+        self.lock().server(server).version = Some(version);
+    }
+
+    /// The version of the last connection to `server`, if it was recorded.
+    pub(crate) fn version(&self, server: &str) -> Option<Version> {
+        self.lock().servers.get(server)?.version
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -52,21 +92,35 @@ mod tests {
     #[test]
     fn a_token_is_used_once_and_the_newest_first() {
         let tokens = AddressTokens::default();
-        tokens.put("a", b"1");
-        tokens.put("a", b"2");
-        assert_eq!(tokens.take("a").as_deref(), Some(&b"2"[..]));
-        assert_eq!(tokens.take("a").as_deref(), Some(&b"1"[..]));
-        assert_eq!(tokens.take("a"), None);
-        assert_eq!(tokens.take("b"), None);
+        tokens.put("a", Version::V1, b"1");
+        tokens.put("a", Version::V1, b"2");
+        let take = |server| tokens.take(server, Version::V1);
+        assert_eq!(take("a").as_deref(), Some(&b"2"[..]));
+        assert_eq!(take("a").as_deref(), Some(&b"1"[..]));
+        assert_eq!(take("a"), None);
+        assert_eq!(take("b"), None);
+    }
+
+    #[test]
+    fn a_token_is_used_in_its_own_version_only() {
+        let tokens = AddressTokens::default();
+        tokens.put("a", Version::V2, b"2");
+        tokens.put("a", Version::V1, b"1");
+        assert_eq!(tokens.take("a", Version::V2).as_deref(), Some(&b"2"[..]));
+        assert_eq!(tokens.take("a", Version::V2), None);
+        assert_eq!(tokens.take("a", Version::V1).as_deref(), Some(&b"1"[..]));
+        assert_eq!(tokens.version("a"), None);
+        tokens.set_version("a", Version::V2);
+        assert_eq!(tokens.version("a"), Some(Version::V2));
     }
 
     #[test]
     fn the_tokens_of_the_oldest_server_are_dropped_at_the_limit() {
         let tokens = AddressTokens::default();
         for n in 0..=ADDRESS_TOKEN_SERVERS {
-            tokens.put(&n.to_string(), b"t");
+            tokens.put(&n.to_string(), Version::V1, b"t");
         }
-        assert_eq!(tokens.take("0"), None);
-        assert!(tokens.take("1").is_some());
+        assert_eq!(tokens.take("0", Version::V1), None);
+        assert!(tokens.take("1", Version::V1).is_some());
     }
 }

@@ -51,7 +51,7 @@ mod tuple;
 pub use address_tokens::AddressTokens;
 pub use config::{
     AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EndpointConfig, MakeObserver,
-    MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
+    MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
 };
 pub use connection::{Connection, ConnectionError, EndpointEvent, EndpointFailure, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TokenKey, hmac_sha256};
@@ -61,7 +61,9 @@ pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
     default_crypto_provider,
 };
-pub use marline_wire::{ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError};
+pub use marline_wire::{
+    ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError, Version,
+};
 pub use paths::{AbandonPathError, OpenPathError};
 pub use priority::{Dependency, InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};

@@ -43,6 +43,10 @@ pub(crate) const MTU_BLACK_HOLE_ROUNDS: u8 = 3;
 /// least 4096. A flight with a long certificate chain fits.
 pub(crate) const CRYPTO_BUFFER: u64 = 64 * 1024;
 
+/// Bytes of a ClientHello that a server keeps until it is complete and decides about the version: the most that
+/// rustls reads of one.
+pub(crate) const MAX_CLIENT_HELLO: usize = 0xffff;
+
 /// Used tokens in one generation of a replay filter: 16 bytes each, so at most 4 MiB a filter. A server
 /// has one filter of tokens, and one of the records that clients carry in them.
 pub(crate) const REPLAY_GENERATION: usize = 1 << 16;

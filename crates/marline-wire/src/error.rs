@@ -59,6 +59,8 @@ codes! {
     AEAD_LIMIT_REACHED = 0xf;
     /// No path can be used.
     NO_VIABLE_PATH = 0x10;
+    /// Version negotiation was tampered with, or its parameters contradict the packets (RFC 9368).
+    VERSION_NEGOTIATION_ERROR = 0x11;
     /// The application wants a path abandoned.
     APPLICATION_ABANDON_PATH = 0x3e;
     /// The endpoint has no resources for another path.

@@ -1,4 +1,4 @@
-//! Encoding and decoding of QUIC version 1: packet headers, frames and transport parameters. No
+//! Encoding and decoding of QUIC versions 1 and 2: packet headers, frames and transport parameters. No
 //! state, no clock, no keys.
 //!
 //! Decoding borrows from the datagram and never panics, whatever the input; encoding appends to a
@@ -19,6 +19,6 @@ pub mod varint;
 pub use error::{ErrorCode, TransportError};
 pub use frame::{Frame, FrameError, Frames};
 pub use id::{ConnectionId, Dir, LargePathId, PathId, Side, StreamId};
-pub use packet::{HeaderError, Packet, ProtectedHeader};
+pub use packet::{HeaderError, Packet, ProtectedHeader, Version};
 pub use params::TransportParameters;
 pub use reader::{Reader, Truncated};

@@ -91,8 +91,8 @@ pub use marline_proto::{
     EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
     PathId, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side, StreamId,
     TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit, TransportConfig,
-    TransportError, ack, congestion, coordination, crypto_provider, default_crypto_provider,
-    hmac_sha256, observe, recovery, samples, scheduling, settings,
+    TransportError, Version, Versions, ack, congestion, coordination, crypto_provider,
+    default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling, settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

@@ -14,9 +14,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-mod get;
 #[cfg(target_os = "linux")]
 mod attack;
+mod get;
 mod history;
 #[cfg(feature = "tracing")]
 mod log;

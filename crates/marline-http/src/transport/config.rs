@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use marline::{
     EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
-    both_observers,
+    Version, Versions, both_observers,
 };
 
 use super::qlog::{self, QlogLimits};
@@ -27,6 +27,11 @@ pub struct QuicOptions {
     pub zero_rtt: bool,
     /// Whether ChaCha20-Poly1305 is the only cipher.
     pub chacha20_only: bool,
+    /// The versions of QUIC that connections may have.
+    pub versions: Versions,
+    /// The version that connections shall have if the other end supports it: a client begins with it, a server
+    /// changes to it. `None` is version 1 for a client, and the version of each client for a server.
+    pub preferred_version: Option<Version>,
     /// Observers of the connections, in addition to logs.
     pub observers: Option<Observers>,
 }
@@ -48,6 +53,8 @@ impl Default for QuicOptions {
             retry: RetryPolicy::default(),
             zero_rtt: true,
             chacha20_only: false,
+            versions: Versions::default(),
+            preferred_version: None,
             observers: None,
         }
     }
@@ -70,6 +77,8 @@ pub(crate) fn server_config(
     let mut server = marline::ServerConfig::new(tls);
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
+    server.versions = quic.versions;
+    server.preferred_version = quic.preferred_version;
     server.max_connections = config.limits.max_connections;
     server.observer = both(
         observer(
@@ -107,6 +116,11 @@ pub(crate) fn client_config(
     let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
     let mut client = marline::ClientConfig::new(tls);
     client.transport = Arc::clone(&config.quic.transport);
+    client.versions = config.quic.versions;
+    if let Some(version) = config.quic.preferred_version {
+        client.version = version.number();
+        client.versions = client.versions.with_first(version);
+    }
     client.observer = observer(
         config.qlog.as_ref(),
         QlogLimits::default(),

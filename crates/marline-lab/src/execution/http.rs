@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
-use marline::{PathPolicy, PathRule, PathSource};
+use marline::{PathPolicy, PathRule, PathSource, Version, Versions};
 use marline_http::client::{Client, ClientConfig, FetchOptions, Ranges, Trust};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
@@ -13,6 +13,9 @@ use marline_http::transport::{Observers, QuicOptions};
 
 use super::{PathEnds, Probe, Testbed, failed, transport};
 use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology};
+
+/// As of connections without HTTP: published results are of version 1 of QUIC.
+const VERSIONS: Versions = Versions::only(Version::V1);
 
 /// The name that certificates and URLs have.
 pub(super) const NAME: &str = "server.marline";
@@ -41,6 +44,7 @@ pub(super) async fn serve(
     config.quic = QuicOptions {
         transport: transport(&job.settings.server),
         observers: Some(Observers(probe.observers(job.watch))),
+        versions: VERSIONS,
         ..QuicOptions::default()
     };
     config.qlog.clone_from(&job.qlog);
@@ -67,6 +71,7 @@ pub(super) fn client(
         trust: Trust::Insecure,
         quic: QuicOptions {
             transport: transport(&job.settings.client),
+            versions: VERSIONS,
             ..QuicOptions::default()
         },
         bundle: job.settings.http.bundle,

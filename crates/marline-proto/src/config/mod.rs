@@ -5,9 +5,11 @@ mod endpoint;
 mod multipath;
 mod peer;
 mod transport;
+mod versions;
 
 pub use client_limits::ClientLimits;
 pub use endpoint::{EndpointConfig, RetryPolicy};
 pub use multipath::MultipathConfig;
 pub use peer::{ClientConfig, ConnectionInfo, MakeObserver, ServerConfig};
 pub use transport::{AckFrequencyConfig, MtuConfig, TransportConfig};
+pub use versions::Versions;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use marline_wire::{ConnectionId, Side};
+use marline_wire::{ConnectionId, Side, Version};
 
-use super::{RetryPolicy, TransportConfig};
+use super::{RetryPolicy, TransportConfig, Versions};
 use crate::address_tokens::AddressTokens;
 use crate::coordination::bundle::Membership;
 use crate::handshake::{TlsClientConfig, TlsServerConfig};
@@ -44,6 +44,15 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// Another address of this server that clients should move to (RFC 9000, section 9.6).
     pub preferred_address: Option<SocketAddr>,
+    /// The versions that clients may use.
+    pub versions: Versions,
+    /// The version that connections change to, without another round trip, if the client began with another
+    /// one and offers it (RFC 9368, section 2.3). A client that sends 0-RTT data keeps its version, on which
+    /// the keys of this data depend.
+    ///
+    /// By default each client keeps its own (quic-go never changes a version, aioquic only to one that the client
+    /// prefers): who wants version 2 can begin with it, and a path that drops it does not break the others.
+    pub preferred_version: Option<Version>,
     /// Makes observers.
     pub observer: Option<MakeObserver>,
 }
@@ -59,6 +68,8 @@ impl ServerConfig {
             migration: true,
             max_connections: 65_536,
             preferred_address: None,
+            versions: Versions::default(),
+            preferred_version: None,
             observer: None,
         }
     }
@@ -81,10 +92,16 @@ pub struct ClientConfig {
     pub transport: Arc<TransportConfig>,
     /// Trust anchors and TLS settings, and the sessions to resume.
     pub tls: TlsClientConfig,
-    /// Address tokens that earlier connections brought.
+    /// Address tokens that earlier connections brought, and the versions that they used.
     pub tokens: Arc<AddressTokens>,
-    /// The version of the first packet. Anything but 1 makes the server negotiate.
+    /// The version of the first packet to a server that is not known; one whose earlier connections used another
+    /// of [`Self::versions`] gets that. A number that the server does not know makes it negotiate.
+    ///
+    /// It is 1 by default, which the most servers know (RFC 9368, section 2.5).
     pub version: u32,
+    /// The versions that the connection may have, by preference: those that the server may change to, and those to
+    /// begin again with after a Version Negotiation packet.
+    pub versions: Versions,
     /// The bundle that its connections belong to, if they belong together.
     pub bundle: Option<Membership>,
     /// Makes observers.
@@ -99,6 +116,7 @@ impl ClientConfig {
             tls,
             tokens: Arc::default(),
             version: marline_wire::packet::VERSION_1,
+            versions: Versions::default(),
             bundle: None,
             observer: None,
         }

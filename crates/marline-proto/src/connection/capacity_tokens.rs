@@ -122,7 +122,9 @@ impl Connection {
             let unix_time_s = server.unix_time_s(now - self.progress.began());
             let capacity = server.capacity_tokens.current();
             let key = &self.endpoint.token_key;
-            let token = key.new_token(ip, unix_time_s, capacity.as_ref(), self.rng.secure());
+            let version = self.versions.format();
+            let rng = self.rng.secure();
+            let token = key.new_token(version, ip, unix_time_s, capacity.as_ref(), rng);
             self.announcements.new_token.announce(token);
         }
     }

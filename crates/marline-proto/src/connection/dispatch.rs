@@ -31,7 +31,10 @@ impl Connection {
                 None => Ok(()),
             },
             Frame::Padding { .. } | Frame::Ping => Ok(()),
-            Frame::Crypto(frame) => self.handshake.on_crypto(packet.space, frame),
+            Frame::Crypto(frame) => {
+                self.settle_version();
+                self.handshake.on_crypto(packet.space, frame)
+            }
             Frame::MaxData(frame) => self.streams.on_max_data(frame),
             Frame::MaxStreamData(frame) => self.streams.on_max_stream_data(frame),
             Frame::MaxStreams(frame) => self.streams.on_max_streams(frame),

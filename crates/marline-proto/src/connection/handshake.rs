@@ -28,6 +28,7 @@ impl Connection {
     pub(super) fn drive_handshake(&mut self, now: Instant) -> Result<(), TransportError> {
         while let Some(step) = self.handshake.poll() {
             match step {
+                HandshakeStep::Version(version) => self.on_version_decided(now, version),
                 HandshakeStep::HandshakeKeys(keys) => {
                     self.keys.handshake = Some(keys);
                     self.report_keys_installed(now, KeyKind::Handshake, KeyTrigger::Tls);
@@ -68,6 +69,7 @@ impl Connection {
         params: &TransportParameters,
     ) -> Result<(), TransportError> {
         self.progress.check_ids(params)?;
+        self.versions.check(params)?;
         self.check_multipath(params.initial_max_path_id)?;
         self.streams.set_peer_limits(&peer_limits(params))?;
         self.datagrams
@@ -111,7 +113,7 @@ impl Connection {
     }
 
     /// What was sent in 0-RTT packets is due again, within the server's present limits.
-    fn on_zero_rtt_rejected(&mut self) {
+    pub(super) fn on_zero_rtt_rejected(&mut self) {
         self.keys.zero_rtt = None;
         let path = &mut self.paths[Slot::FIRST];
         path.recovery.discard_packets(&mut path.space.sent);
@@ -120,6 +122,10 @@ impl Connection {
     }
 
     fn on_handshake_complete(&mut self, now: Instant) {
+        self.remember_version();
+        if let Some(client) = &mut self.client {
+            client.restart = None;
+        }
         self.begin_multipath();
         self.progress.on_complete(now);
         self.events.application.push_back(Event::Connected);
@@ -173,6 +179,7 @@ impl Connection {
             _ => return,
         };
         if space == SpaceId::Initial {
+            self.keys.other_initial = None;
             self.progress.set_initial_token(Vec::new());
         }
         self.discard_space(space);
@@ -197,16 +204,20 @@ impl Connection {
     pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
         let current = *self.paths[Slot::FIRST].remote_cids.active();
         let usable = self.progress.takes_retry(packet.scid, packet.dcid, current)
+            && packet.version.number() == self.versions.original()
             && packet.token.len() <= MAX_ADDRESS_TOKEN;
         let pseudo = retry::pseudo_packet(self.progress.original_destination(), packet.without_tag);
-        if !usable || !crypto::verify_retry_tag(&pseudo, &packet.integrity_tag) {
+        if !usable || !crypto::verify_retry_tag(packet.version, &pseudo, &packet.integrity_tag) {
             return;
         }
         self.progress.on_retry(packet.scid, packet.token);
         self.paths[Slot::FIRST]
             .remote_cids
             .replace_first(packet.scid);
-        self.keys.initial = Some(Box::new(crypto::initial_keys(&packet.scid, self.side)));
+        let keys = crypto::initial_keys(packet.version, &packet.scid, self.side);
+        self.keys.initial = Some(Box::new(keys));
+        self.keys.other_initial = None;
+        self.keys.initial_source = packet.scid;
         self.handshake.on_retry();
         // Packets sent before are neither acknowledged nor lost: their content is sent again, 0-RTT data too.
         self.retransmit_all(Slot::FIRST, SpaceId::Initial);
@@ -222,7 +233,8 @@ impl Connection {
             ));
         };
         if frame.token.len() <= MAX_ADDRESS_TOKEN {
-            client.tokens.put(&client.server_name, frame.token);
+            let version = self.versions.format();
+            client.tokens.put(&client.server_name, version, frame.token);
         }
         Ok(())
     }

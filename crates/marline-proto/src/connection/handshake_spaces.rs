@@ -40,6 +40,11 @@ impl HandshakeSpaces {
         }
     }
 
+    /// Begins the Initial space anew, and returns the one before.
+    pub(super) fn restart_initial(&mut self) -> Option<Box<Space<Token>>> {
+        self.initial.replace(Box::new(Space::new()))
+    }
+
     pub(super) fn take(&mut self, id: SpaceId) -> Option<Box<Space<Token>>> {
         match id {
             SpaceId::Initial => self.initial.take(),

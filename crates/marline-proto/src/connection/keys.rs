@@ -1,5 +1,7 @@
 //! The keys that exist at present.
 
+use marline_wire::ConnectionId;
+
 use crate::crypto::{DirectionalKeys, Keys, OneRttKeys};
 use crate::level::{EncryptionLevel, SpaceId};
 
@@ -8,6 +10,11 @@ use crate::level::{EncryptionLevel, SpaceId};
 #[derive(Default)]
 pub(super) struct KeyRing {
     pub(super) initial: Option<Box<Keys>>,
+    /// Those of Initial packets of the other version. Client: of one that the server may change to. Server: of
+    /// the one that the client began with.
+    pub(super) other_initial: Option<Box<Keys>>,
+    /// The connection ID that the keys of Initial packets derive from.
+    pub(super) initial_source: ConnectionId,
     pub(super) handshake: Option<Box<Keys>>,
     /// For sealing at the client, for opening at the server.
     pub(super) zero_rtt: Option<Box<DirectionalKeys>>,

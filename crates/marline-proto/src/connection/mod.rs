@@ -8,7 +8,7 @@
 //! | send path: which stream, which path, which frames, one packet | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
 //! | acknowledgments and losses, back to the modules that wrote the frames | `recover`, `feedback`, `frame_owners` |
 //! | time | `timers`, `idle` |
-//! | handshake and keys | `handshake`, `handshake_spaces`, `keys`, `peer` |
+//! | handshake, version and keys | `handshake`, `version`, `handshake_spaces`, `keys`, `peer` |
 //! | paths and their addresses | `paths`, `migrate` |
 //! | connections to the same peer at the same time | `bundle` |
 //! | connections to the same peer before and after | `history`, `resume`, `capacity_tokens` |
@@ -47,6 +47,7 @@ mod stream_planner;
 mod telemetry;
 mod timers;
 mod transmit;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -55,7 +56,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
-use marline_wire::{ConnectionId, Side, varint};
+use marline_wire::{ConnectionId, Side, Version, varint};
 
 pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event};
 
@@ -63,11 +64,14 @@ use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
+    Versions,
 };
 use crate::congestion::ConnectionKind;
 use crate::crypto;
 use crate::datagrams::Datagrams;
-use crate::handshake::{ConnectError, Handshake, HandshakeIds, Progress};
+use crate::handshake::{
+    ClientStart, ConnectError, Handshake, HandshakeIds, Progress, ServerStart, VersionState,
+};
 use crate::level::SpaceId;
 use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
@@ -93,6 +97,7 @@ use peer::Peer;
 use receive::UndecryptablePacket;
 use stream_planner::StreamPlanner;
 use telemetry::Telemetry;
+use version::Restart;
 
 /// Our `ack_delay_exponent`: ACK frames state delays in units of 8 microseconds.
 const ACK_DELAY_EXPONENT: u8 = 3;
@@ -113,7 +118,7 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 /// [`poll_timeout`]: Self::poll_timeout
 pub struct Connection {
     side: Side,
-    version: u32,
+    versions: VersionState,
     config: Arc<TransportConfig>,
     endpoint: Arc<EndpointConfig>,
     client: Option<Box<ClientSide>>,
@@ -146,6 +151,8 @@ pub struct Connection {
 struct ClientSide {
     server_name: String,
     tokens: Arc<crate::address_tokens::AddressTokens>,
+    /// Until the server answers.
+    restart: Option<Box<Restart>>,
 }
 
 /// State of a server only.
@@ -158,6 +165,8 @@ struct ServerSide {
 
 /// What the endpoint knows of a client when it creates the connection.
 pub(crate) struct Incoming {
+    /// The version of its first packet.
+    pub(crate) version: Version,
     pub(crate) tuple: FourTuple,
     /// Destination of the client's very first Initial packet.
     pub(crate) original_destination: ConnectionId,
@@ -179,7 +188,7 @@ pub(crate) struct Incoming {
 /// What the constructors of both sides pass on.
 struct Start {
     side: Side,
-    version: u32,
+    versions: VersionState,
     transport: Arc<TransportConfig>,
     endpoint: Arc<EndpointConfig>,
     tuple: FourTuple,
@@ -214,7 +223,25 @@ impl Connection {
             connections: membership.connections.clamp(1, varint::MAX),
         });
         params.grease = config.transport.grease.then(|| rng.reserved_parameter());
-        let handshake = Handshake::client(&config.tls, server_name, &params)?;
+        let version = first_version(config, server_name);
+        let format = Version::from_number(version).unwrap_or_default();
+        let supported = match config.tls.derives_keys() {
+            true => config.versions,
+            false => Versions::only(format),
+        };
+        params.version_information = VersionState::information(Side::Client, supported, version);
+        let handshake = Handshake::client(&ClientStart {
+            config: &config.tls,
+            server_name,
+            params: &params,
+            version: format,
+            may_change: VersionState::may_change(supported, version),
+            resume: true,
+        })?;
+        let restart = Box::new(Restart {
+            tls: config.tls.clone(),
+            params: params.clone(),
+        });
         let info = ConnectionInfo {
             side: Side::Client,
             original_destination,
@@ -224,7 +251,7 @@ impl Connection {
             now,
             Start {
                 side: Side::Client,
-                version: config.version,
+                versions: VersionState::new(Side::Client, supported, version),
                 transport: Arc::clone(&config.transport),
                 endpoint,
                 tuple,
@@ -242,11 +269,12 @@ impl Connection {
             },
         );
         connection.report_offered_protocols(now, config.tls.alpn_protocols());
-        let token = config.tokens.take(server_name).unwrap_or_default();
+        let token = config.tokens.take(server_name, format).unwrap_or_default();
         connection.progress.set_initial_token(token);
         connection.client = Some(Box::new(ClientSide {
             server_name: server_name.to_owned(),
             tokens: Arc::clone(&config.tokens),
+            restart: Some(restart),
         }));
         connection.set_membership(config.bundle);
         // Only remembered parameters of the server can be refused here, and those were checked.
@@ -284,7 +312,17 @@ impl Connection {
         params.coordinates_bundles = config.transport.bundle.is_some();
         params.grease = config.transport.grease.then(|| rng.reserved_parameter());
         params.preferred_address = preferred;
-        let handshake = Handshake::server(&config.tls, &params)?;
+        let version = incoming.version.number();
+        params.version_information =
+            VersionState::information(Side::Server, config.versions, version);
+        let handshake = Handshake::server(ServerStart {
+            config: &config.tls,
+            params: params.clone(),
+            version: incoming.version,
+            preferred: config
+                .preferred_version
+                .filter(|version| config.versions.contains(*version)),
+        })?;
         let info = ConnectionInfo {
             side: Side::Server,
             original_destination: incoming.original_destination,
@@ -294,7 +332,7 @@ impl Connection {
             now,
             Start {
                 side: Side::Server,
-                version: marline_wire::packet::VERSION_1,
+                versions: VersionState::new(Side::Server, config.versions, version),
                 transport: Arc::clone(&config.transport),
                 endpoint,
                 tuple: incoming.tuple,
@@ -358,7 +396,7 @@ impl Connection {
         let paths = PathSet::new(&config, path, &mut rng);
         let mut connection = Self {
             side: start.side,
-            version: start.version,
+            versions: start.versions,
             endpoint: start.endpoint,
             client: None,
             server: None,
@@ -366,9 +404,11 @@ impl Connection {
             handshake: start.handshake,
             keys: KeyRing {
                 initial: Some(Box::new(crypto::initial_keys(
+                    start.versions.format(),
                     &start.key_source,
                     start.side,
                 ))),
+                initial_source: start.key_source,
                 ..KeyRing::default()
             },
             handshake_spaces: HandshakeSpaces::new(),
@@ -444,7 +484,7 @@ impl Connection {
         };
         self.emit(now, &observe::Event::ParametersSet(event));
         self.report_first_ids();
-        self.report_versions_at_start(now);
+        self.report_versions(now);
         self.report_path(now, Slot::FIRST);
         self.report_recovery_parameters(now, Slot::FIRST);
         self.report_state(now, ConnectionState::Attempted);
@@ -504,6 +544,17 @@ impl std::fmt::Debug for Connection {
             .field("lifecycle", &self.lifecycle)
             .field("confirmed", &self.progress.is_confirmed())
             .finish_non_exhaustive()
+    }
+}
+
+/// The version of a client's first packet: that of the last connection to the server, whose session and token
+/// have it too, or else the configured one.
+fn first_version(config: &ClientConfig, server_name: &str) -> u32 {
+    let is_known = |version| config.versions.contains(version);
+    let configured = Version::from_number(config.version);
+    match config.tokens.version(server_name) {
+        Some(last) if is_known(last) && configured.is_some_and(is_known) => last.number(),
+        _ => config.version,
     }
 }
 

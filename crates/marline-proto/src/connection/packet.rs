@@ -133,9 +133,13 @@ impl Connection {
                     LongType::Initial => self.progress.initial_token(),
                     _ => &[],
                 };
+                let version = match kind {
+                    LongType::ZeroRtt => self.versions.original(),
+                    _ => self.versions.current(),
+                };
                 let header = LongHeader {
                     kind,
-                    version: self.version,
+                    version,
                     dcid: datagram.dcid,
                     scid: self.progress.local_cid(),
                     token,

@@ -138,14 +138,7 @@ impl Connection {
             let header = match packet::parse(rest, cid_len, self.endpoint.grease_fixed_bit) {
                 Ok(Packet::Protected(header)) => header,
                 Ok(Packet::VersionNegotiation(offer)) => {
-                    let has_ours = offer.versions().any(|version| version == self.version);
-                    let is_for_us = offer.dcid == &*self.progress.local_cid()
-                        && offer.scid == &*self.progress.original_destination();
-                    if is_for_us && !has_ours && self.progress.is_untouched_client() {
-                        self.report_offered_versions(now, offer.versions());
-                        self.end_silently(now, ConnectionError::VersionMismatch);
-                    }
-                    return;
+                    return self.on_version_negotiation(now, &offer);
                 }
                 Ok(Packet::Retry(retry)) => return self.on_retry(&retry),
                 Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
@@ -179,6 +172,10 @@ impl Connection {
             level: Some(level),
             size: packet.len(),
         };
+        if !self.accepts_version(header) {
+            self.report_dropped(now, dropped, DropTrigger::Unsupported);
+            return;
+        }
         if self.is_invalid_initial(header, arrival, packet) {
             self.report_dropped(now, dropped, DropTrigger::Invalid);
             return;
@@ -375,7 +372,16 @@ impl Connection {
                     change: opened.change,
                 });
             }
-            EncryptionLevel::Initial => self.keys.initial.as_ref().map(|keys| &keys.remote),
+            EncryptionLevel::Initial => {
+                let is_current = header
+                    .version
+                    .is_none_or(|version| version == self.versions.format());
+                let keys = match is_current {
+                    true => &self.keys.initial,
+                    false => &self.keys.other_initial,
+                };
+                keys.as_ref().map(|keys| &keys.remote)
+            }
             EncryptionLevel::Handshake => self.keys.handshake.as_ref().map(|keys| &keys.remote),
             EncryptionLevel::ZeroRtt => self.keys.zero_rtt.as_deref(),
         };
@@ -428,6 +434,7 @@ impl Connection {
         }
         self.telemetry.counters.packets_received += 1;
         self.progress.on_packet_opened();
+        self.follow_version(header);
         if packet.space == SpaceId::Handshake && self.side.is_server() {
             let active = &mut self.paths[packet.path].tuples.active;
             active.amplification.on_validated();

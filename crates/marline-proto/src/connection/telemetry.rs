@@ -363,6 +363,7 @@ impl Connection {
         };
         let streams = self.streams.stats();
         ConnectionStats {
+            version: self.versions.current(),
             streams: StreamStats {
                 open: streams.open,
                 bytes_sent: streams.bytes_sent,

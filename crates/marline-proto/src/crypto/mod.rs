@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | which library computes? | `provider` |
 //! | which keys exist before TLS has any? | `keys` |
+//! | which keys follow from TLS in a version that it does not know of? | `traffic` |
 //! | how is one packet sealed or opened? | `packet` |
 //! | which 1-RTT key, and until when? | `one_rtt` |
 //! | which client has validated its address already? | `token`, `replay` |
@@ -16,9 +17,10 @@ pub(crate) mod provider;
 mod replay;
 mod reset;
 mod token;
+mod traffic;
 
 pub(crate) use keys::{
-    DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, Secrets, initial_keys, retry_tag,
+    DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, initial_keys, retry_tag, rustls_version,
     verify_retry_tag,
 };
 pub(crate) use one_rtt::{KeyChange, OneRttKeys, OneRttPacket};
@@ -28,3 +30,4 @@ pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
 pub use token::TokenKey;
 pub(crate) use token::{Token, TokenCapacity, TokenError};
+pub(crate) use traffic::{SecretPair, TrafficSecrets, UpdateSecrets};

@@ -16,7 +16,7 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 use rustls::quic::PacketKeySet;
 
 use super::packet::{OpenError, Sealing, Unprotected, open, seal_with, unprotect};
-use super::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, Secrets};
+use super::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, UpdateSecrets};
 use crate::Instant;
 
 /// Both directions' 1-RTT keys of one connection, all paths together.
@@ -29,7 +29,7 @@ pub(crate) struct OneRttKeys {
     /// again before it received that one.
     next: Option<PacketKeySet>,
     previous: Option<Previous>,
-    secrets: Secrets,
+    secrets: UpdateSecrets,
     handshake_confirmed: bool,
     /// Packets sealed with the current key.
     sealed: u64,
@@ -126,8 +126,9 @@ pub(crate) enum UpdateRefused {
 
 impl OneRttKeys {
     /// Starts with the first keys and secrets, which TLS derived.
-    pub(crate) fn new(keys: Keys, mut secrets: Secrets) -> Self {
+    pub(crate) fn new(keys: Keys, secrets: impl Into<UpdateSecrets>) -> Self {
         let Keys { local, remote } = keys;
+        let mut secrets = secrets.into();
         Self {
             generation: 0,
             next: Some(secrets.next_packet_keys()),

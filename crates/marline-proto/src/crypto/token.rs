@@ -1,7 +1,7 @@
 //! Address validation tokens (RFC 9000, section 8.1).
 //!
 //! A token holds what the server needs to know of a client, encrypted and authenticated with a key of
-//! the server, which stores nothing. Its content: kind (1 byte), issue time (8), the client's IP address
+//! the server, which stores nothing. Its content: kind and version (1 byte), issue time (8), the client's IP address
 //! (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token that
 //! states a path's capacity then a [`TokenCapacity`]. A new layout takes a new kind.
 
@@ -10,7 +10,7 @@ mod capacity;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-use marline_wire::{ConnectionId, Reader, Truncated};
+use marline_wire::{ConnectionId, Reader, Truncated, Version};
 
 use super::ReplayFilter;
 use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
@@ -23,6 +23,18 @@ const RETRY: u8 = 0;
 const NEW_TOKEN: u8 = 1;
 /// A NEW_TOKEN token with a [`TokenCapacity`].
 const NEW_TOKEN_WITH_CAPACITY: u8 = 2;
+
+/// Set in the kind of a token of version 2. Tokens are valid in the version that they were issued in (RFC 9369,
+/// section 5).
+const VERSION_2_BIT: u8 = 0x80;
+
+/// The first byte of a token.
+const fn kind_byte(kind: u8, version: Version) -> u8 {
+    match version {
+        Version::V1 => kind,
+        Version::V2 => kind | VERSION_2_BIT,
+    }
+}
 
 /// The key that seals a server's tokens. Servers that share an address share it; they must be built with
 /// the same cryptographic library (cargo feature `aws-lc-rs` or `ring`), whose tokens differ.
@@ -51,6 +63,7 @@ impl TokenKey {
     /// client's first destination was `original_dcid`, the Retry's source is `retry_scid`.
     pub(crate) fn retry(
         &self,
+        version: Version,
         client: SocketAddr,
         original_dcid: &ConnectionId,
         retry_scid: &ConnectionId,
@@ -58,7 +71,7 @@ impl TokenKey {
         rng: &mut SecureRng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
-            buf.push(RETRY);
+            buf.push(kind_byte(RETRY, version));
             buf.extend_from_slice(&now.to_be_bytes());
             encode_ip(client.ip(), buf);
             buf.extend_from_slice(&client.port().to_be_bytes());
@@ -74,13 +87,15 @@ impl TokenKey {
     /// client returns.
     pub(crate) fn new_token(
         &self,
+        version: Version,
         ip: IpAddr,
         now: u64,
         capacity: Option<&TokenCapacity>,
         rng: &mut SecureRng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
-            buf.push(capacity.map_or(NEW_TOKEN, |_| NEW_TOKEN_WITH_CAPACITY));
+            let kind = capacity.map_or(NEW_TOKEN, |_| NEW_TOKEN_WITH_CAPACITY);
+            buf.push(kind_byte(kind, version));
             buf.extend_from_slice(&now.to_be_bytes());
             encode_ip(ip, buf);
             if let Some(capacity) = capacity {
@@ -96,7 +111,7 @@ impl TokenKey {
         claims.first_use(capacity.source, capacity.observed)
     }
 
-    /// Reads the `token` of an Initial packet that came from `client` to `dcid` at `now` (seconds
+    /// Reads the `token` of an Initial packet of `version` that came from `client` to `dcid` at `now` (seconds
     /// since the Unix epoch).
     ///
     /// # Errors
@@ -105,6 +120,7 @@ impl TokenKey {
     /// other error the packet is treated as one without a token.
     pub(crate) fn open(
         &self,
+        version: Version,
         token: &[u8],
         client: SocketAddr,
         dcid: &ConnectionId,
@@ -114,7 +130,7 @@ impl TokenKey {
         let buf = buf.get_mut(..token.len()).ok_or(TokenError::Unknown)?;
         buf.copy_from_slice(token);
         let opened = self.cipher.open(buf).ok_or(TokenError::Unknown)?;
-        read(&opened, client, dcid, now)
+        read(&opened, version, client, dcid, now)
     }
 
     fn seal(&self, rng: &mut SecureRng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -176,19 +192,27 @@ pub(crate) enum TokenFault {
     Address,
     /// Made for another connection ID.
     ConnectionId,
+    /// Issued in another version of QUIC.
+    Version,
 }
 
 /// What every token begins with.
 struct TokenHeader {
     kind: u8,
+    version: Version,
     issued: u64,
     ip: IpAddr,
 }
 
 impl TokenHeader {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let first = reader.u8()?;
         Ok(Self {
-            kind: reader.u8()?,
+            kind: first & !VERSION_2_BIT,
+            version: match first & VERSION_2_BIT {
+                0 => Version::V1,
+                _ => Version::V2,
+            },
             issued: u64::from_be_bytes(reader.array()?),
             ip: decode_ip(reader)?,
         })
@@ -214,18 +238,25 @@ impl RetryContent {
 
 fn read(
     opened: &OpenedToken<'_>,
+    version: Version,
     client: SocketAddr,
     dcid: &ConnectionId,
     now: u64,
 ) -> Result<Token, TokenError> {
     let mut reader = Reader::new(opened.plain);
-    let TokenHeader { kind, issued, ip } =
-        TokenHeader::decode(&mut reader).map_err(|_| TokenError::Unknown)?;
+    let TokenHeader {
+        kind,
+        version: issued_in,
+        issued,
+        ip,
+    } = TokenHeader::decode(&mut reader).map_err(|_| TokenError::Unknown)?;
     let check = |lifetime, port| {
         if !matches!(now.checked_sub(issued), Some(age) if age <= lifetime) {
             Err(TokenFault::Expired)
         } else if ip != client.ip().to_canonical() || port != client.port() {
             Err(TokenFault::Address)
+        } else if issued_in != version {
+            Err(TokenFault::Version)
         } else {
             Ok(())
         }

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use marline_wire::ConnectionId;
 use marline_wire::packet::ProtectedHeader;
+use marline_wire::{ConnectionId, Version};
 
 use super::clients::Progress;
 use super::evict::Place;
@@ -22,6 +22,7 @@ pub(super) struct UnknownInitial {
     pub(super) unix_time_s: u64,
     pub(super) tuple: FourTuple,
     pub(super) ecn: Option<EcnCodepoint>,
+    pub(super) version: Version,
     pub(super) header: ProtectedHeader,
 }
 
@@ -66,7 +67,7 @@ impl Endpoint {
         };
         let header = &arrived.header;
         let Ok(proof) = self.check_token(arrived, header.token(datagram)) else {
-            return self.refuse(header, Refusal::InvalidToken, reply);
+            return self.refuse(arrived, Refusal::InvalidToken, reply);
         };
         // RFC 9000, section 7.2: a client's first destination has at least 8 bytes.
         if proof.retried.is_none() && header.dcid.len() < 8 {
@@ -74,14 +75,13 @@ impl Endpoint {
         }
         let place = match self.admit(&server, arrived.tuple.remote.ip(), proof.validated) {
             Admission::Accept(place) => place,
-            Admission::Retry => {
-                return self.retry(arrived.unix_time_s, arrived.tuple, header, reply);
-            }
-            Admission::Refuse(reason) => return self.refuse(header, reason, reply),
+            Admission::Retry => return self.retry(arrived, reply),
+            Admission::Refuse(reason) => return self.refuse(arrived, reason, reply),
         };
         let local_cid = self.new_connection_id();
         let retried = proof.retried.as_ref();
         let incoming = Incoming {
+            version: arrived.version,
             tuple: arrived.tuple,
             original_destination: retried.map_or(header.dcid, |retry| retry.original_destination),
             destination: header.dcid,
@@ -96,7 +96,7 @@ impl Endpoint {
         let endpoint = Arc::clone(&self.config);
         let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
         let Ok(mut connection) = accepted else {
-            return self.refuse(header, Refusal::Internal, reply);
+            return self.refuse(arrived, Refusal::Internal, reply);
         };
         connection.handle_datagram(arrived.now, arrived.tuple, arrived.ecn, datagram);
         if !connection.has_opened_packet() {
@@ -158,7 +158,14 @@ impl Endpoint {
         }
         let dcid = &arrived.header.dcid;
         let key = &self.config.token_key;
-        match key.open(token, arrived.tuple.remote, dcid, arrived.unix_time_s) {
+        let opened = key.open(
+            arrived.version,
+            token,
+            arrived.tuple.remote,
+            dcid,
+            arrived.unix_time_s,
+        );
+        match opened {
             Ok(Token::Retry {
                 original_dcid,
                 retry_scid,

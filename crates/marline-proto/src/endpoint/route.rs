@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use marline_wire::ConnectionId;
 use marline_wire::packet::{self, Packet, ProtectedKind};
+use marline_wire::{ConnectionId, Version};
 use rustc_hash::FxHashMap;
 
 use super::accept::UnknownInitial;
@@ -91,6 +91,13 @@ impl Routes {
 }
 
 impl Endpoint {
+    /// Whether clients may not use `version`.
+    fn refuses(&self, version: Version) -> bool {
+        self.server
+            .as_ref()
+            .is_some_and(|server| !server.versions.contains(version))
+    }
+
     /// Routes a datagram. If the result is [`Route::Reply`], `reply` holds the datagram to send.
     ///
     /// `unix_time_s` is the time in seconds since the Unix epoch, for the age of address tokens.
@@ -112,14 +119,30 @@ impl Endpoint {
             return Route::Connection(handle);
         }
         let may_accept = self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE);
-        match packet::parse(datagram, id_len, self.config.grease_fixed_bit) {
+        let parsed = packet::parse(datagram, id_len, self.config.grease_fixed_bit);
+        match parsed {
             Ok(Packet::Protected(header)) => match header.kind {
+                _ if header.version.is_some_and(|version| self.refuses(version)) => {
+                    if !may_accept {
+                        return Route::Drop;
+                    }
+                    let refused = RefusedVersion {
+                        version: header.version.map_or(0, Version::number),
+                        destination: &header.dcid,
+                        source: &header.scid,
+                    };
+                    self.negotiate_version(now, &refused, reply)
+                }
                 ProtectedKind::Initial { .. } if may_accept => {
+                    let Some(version) = header.version else {
+                        return Route::Drop;
+                    };
                     let arrived = UnknownInitial {
                         now,
                         unix_time_s,
                         tuple,
                         ecn,
+                        version,
                         header,
                     };
                     self.accept(&arrived, datagram, reply)

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use marline_wire::frame::ConnectionClose;
 use marline_wire::packet::{
-    self, LongHeader, LongType, ProtectedHeader, Retry, VERSION_1, VersionNegotiation, retry,
-    truncate,
+    self, LongHeader, LongType, Retry, VersionNegotiation, retry, truncate,
 };
 use marline_wire::{ConnectionId, ErrorCode, PathId, Side};
 
+use super::accept::UnknownInitial;
 use super::stats::Refusal;
 use super::{Endpoint, Route};
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::STATELESS_ANSWERS_PER_SECOND;
 use crate::time::Instant;
-use crate::tuple::FourTuple;
 
 /// Size in bytes of the shortest stateless reset that is not distinguishable from a packet (RFC 9000, section
 /// 10.3).
@@ -77,35 +76,34 @@ impl Endpoint {
         if !self.budget.spend(now) {
             return Route::Drop;
         }
-        let versions = [
-            VERSION_1,
-            reserved_version(self.rng.word(), refused.version),
-        ];
+        let server = self.server.as_ref();
+        let mut versions = server.map_or_else(Vec::new, |server| server.versions.numbers());
+        versions.push(reserved_version(self.rng.word(), refused.version));
         let (to, from) = (refused.source, refused.destination);
         VersionNegotiation::encode(to, from, &versions, self.rng.byte(), reply);
         Route::Reply
     }
 
-    /// Validates the client's address with a Retry packet (RFC 9000, section 8.1.2).
-    pub(super) fn retry(
-        &mut self,
-        unix_time_s: u64,
-        tuple: FourTuple,
-        header: &ProtectedHeader,
-        reply: &mut Vec<u8>,
-    ) -> Route {
+    /// Validates the client's address with a Retry packet (RFC 9000, section 8.1.2), which has the version of the
+    /// client's packet (RFC 9369, section 4.1).
+    pub(super) fn retry(&mut self, arrived: &UnknownInitial, reply: &mut Vec<u8>) -> Route {
+        let UnknownInitial {
+            version, header, ..
+        } = arrived;
         self.stats.retries += 1;
         let source = self.new_connection_id();
         let key = &self.config.token_key;
         let token = key.retry(
-            tuple.remote,
+            *version,
+            arrived.tuple.remote,
             &header.dcid,
             &source,
-            unix_time_s,
+            arrived.unix_time_s,
             &mut self.rng,
         );
-        Retry::encode_without_tag(header.scid, source, &token, self.rng.byte(), reply);
-        let tag = crypto::retry_tag(&retry::pseudo_packet(header.dcid, reply));
+        let random = self.rng.byte();
+        Retry::encode_without_tag(*version, header.scid, source, &token, random, reply);
+        let tag = crypto::retry_tag(*version, &retry::pseudo_packet(header.dcid, reply));
         reply.extend_from_slice(&tag);
         Route::Reply
     }
@@ -113,7 +111,7 @@ impl Endpoint {
     /// Closes an attempt with an Initial packet (RFC 9000, section 5.2.2).
     pub(super) fn refuse(
         &mut self,
-        header: &ProtectedHeader,
+        arrived: &UnknownInitial,
         reason: Refusal,
         reply: &mut Vec<u8>,
     ) -> Route {
@@ -123,10 +121,11 @@ impl Endpoint {
             Refusal::Internal => ErrorCode::INTERNAL_ERROR,
             _ => ErrorCode::CONNECTION_REFUSED,
         };
-        let keys = crypto::initial_keys(&header.dcid, Side::Server);
+        let header = &arrived.header;
+        let keys = crypto::initial_keys(arrived.version, &header.dcid, Side::Server);
         let long = LongHeader {
             kind: LongType::Initial,
-            version: VERSION_1,
+            version: arrived.version.number(),
             dcid: header.scid,
             scid: self.new_connection_id(),
             token: &[],

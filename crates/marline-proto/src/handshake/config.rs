@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use marline_wire::Version;
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 
+use super::sessions;
+use crate::crypto::TrafficSecrets;
 use crate::crypto::provider::{self, cipher_suite};
 
 /// An AEAD that may protect packets (RFC 9001, section 5.3).
@@ -77,6 +80,17 @@ impl TlsClientConfig {
         Ok(Self(config))
     }
 
+    /// Whether packet keys can be derived from all secrets that TLS may come to, which a connection needs whose
+    /// version changes.
+    pub(crate) fn derives_keys(&self) -> bool {
+        let provider = self.0.crypto_provider();
+        let mut suites = provider.cipher_suites.iter();
+        suites.all(|suite| {
+            suite.tls13().is_none_or(|tls13| tls13.quic.is_none())
+                || TrafficSecrets::supports(suite.suite())
+        })
+    }
+
     /// The application protocols that clients offer.
     pub(crate) fn alpn_protocols(&self) -> &[Vec<u8>] {
         &self.0.alpn_protocols
@@ -92,9 +106,13 @@ impl TlsClientConfig {
 /// A server that accepts 0-RTT must not lower its transport parameters while clients hold its
 /// session tickets (RFC 9000, section 7.4.1): to lower them, take a new `rustls` configuration, whose
 /// session storage is empty.
+///
+/// Its session storage and tickets serve all versions of QUIC; a session is resumed only in the version that it
+/// began in (RFC 9369, section 5).
 #[derive(Clone, Debug)]
 pub struct TlsServerConfig {
-    rustls: Arc<ServerConfig>,
+    v1: Arc<ServerConfig>,
+    v2: Arc<ServerConfig>,
     keep_exporter: bool,
 }
 
@@ -110,7 +128,8 @@ impl TlsServerConfig {
             return Err(TlsConfigError::MaxEarlyDataSize(config.max_early_data_size));
         }
         Ok(Self {
-            rustls: config,
+            v1: sessions::of_version(Arc::clone(&config), Version::V1),
+            v2: sessions::of_version(config, Version::V2),
             keep_exporter: false,
         })
     }
@@ -125,15 +144,19 @@ impl TlsServerConfig {
 
     /// The application protocols that servers choose from.
     pub(crate) fn alpn_protocols(&self) -> &[Vec<u8>] {
-        &self.rustls.alpn_protocols
+        &self.v1.alpn_protocols
     }
 
     pub(super) fn keeps_exporter(&self) -> bool {
         self.keep_exporter
     }
 
-    pub(super) fn rustls(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.rustls)
+    /// For connections of `version`.
+    pub(super) fn rustls(&self, version: Version) -> Arc<ServerConfig> {
+        Arc::clone(match version {
+            Version::V1 => &self.v1,
+            Version::V2 => &self.v2,
+        })
     }
 }
 

@@ -1,21 +1,26 @@
 //! The TLS handshake of one connection: CRYPTO data in, CRYPTO data and keys out.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use marline_wire::frame::Crypto;
+use marline_wire::packet::VERSION_1;
 use marline_wire::params::TransportParameters;
-use marline_wire::{ErrorCode, Side, TransportError};
+use marline_wire::{ErrorCode, Side, TransportError, Version};
+use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{
-    ClientConnection, Connection, DirectionalKeys, KeyChange, Keys, Secrets, ServerConnection,
-    Version,
+    ClientConnection, Connection, DirectionalKeys, KeyChange, Keys, ServerConnection,
 };
 use rustls::{AlertDescription, HandshakeKind};
 
+use super::client_hello::{self, Peeked};
 use super::config::{TlsClientConfig, TlsServerConfig};
 use super::outcome::{self, Outcome};
+use super::recorder::{Epoch, SecretRecorder};
 use super::stream::{CryptoStream, CryptoToken};
+use crate::crypto::{TrafficSecrets, UpdateSecrets, rustls_version};
 use crate::level::SpaceId;
 
 /// Why a client could not start a connection.
@@ -31,6 +36,8 @@ pub enum ConnectError {
 
 /// A result of the handshake. The connection handles them in order.
 pub(crate) enum HandshakeStep {
+    /// Server: the client's first flight is complete, and the connection has this version.
+    Version(Version),
     /// The peer's transport parameters. The client gets them when the handshake is complete, the server
     /// when it has read the client's first flight.
     PeerParameters(Box<TransportParameters>),
@@ -53,16 +60,57 @@ pub(crate) enum HandshakeStep {
         /// Protects packets until the first key update.
         keys: Box<Keys>,
         /// Later keys derive from them.
-        secrets: Box<Secrets>,
+        secrets: Box<UpdateSecrets>,
     },
     /// The handshake is complete (RFC 9001, section 4.1.1).
     Complete,
 }
 
+/// What a client's handshake begins with.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientStart<'a> {
+    pub(crate) config: &'a TlsClientConfig,
+    pub(crate) server_name: &'a str,
+    pub(crate) params: &'a TransportParameters,
+    /// The version of the first packet.
+    pub(crate) version: Version,
+    /// Whether the server may change to another version.
+    pub(crate) may_change: bool,
+    /// Whether a session may be resumed.
+    pub(crate) resume: bool,
+}
+
+/// What a server's handshake begins with.
+pub(crate) struct ServerStart<'a> {
+    pub(crate) config: &'a TlsServerConfig,
+    pub(crate) params: TransportParameters,
+    /// The version of the client's first packet.
+    pub(crate) version: Version,
+    /// The version to change to if the client offers it; `None` keeps the client's.
+    pub(crate) preferred: Option<Version>,
+}
+
+/// A server that does not know yet which version the connection will have.
+struct Undecided {
+    config: TlsServerConfig,
+    params: TransportParameters,
+    preferred: Version,
+    /// The beginning of the client's first flight: no more than a ClientHello.
+    received: Vec<u8>,
+}
+
 /// The TLS state of one connection, and the CRYPTO data of all packet number spaces.
 pub(crate) struct Handshake {
     side: Side,
-    /// `None` after the handshake of a server that does not keep its exporter.
+    /// The version that TLS was created with.
+    tls_version: Version,
+    /// The version of the connection, as far as known.
+    version: Version,
+    /// Server: what TLS will be created with; its version is not decided.
+    undecided: Option<Box<Undecided>>,
+    /// Client: the secrets, as long as the server may change the version.
+    recorder: Option<Arc<SecretRecorder>>,
+    /// `None` after the handshake of a server that does not keep its exporter, and while its version is not decided.
     tls: Option<Box<Connection>>,
     /// `Some` once the handshake is complete.
     outcome: Option<Outcome>,
@@ -87,22 +135,43 @@ enum EarlyData {
 }
 
 impl Handshake {
-    /// A client of `server_name` with transport parameters `params`; its first flight is ready to be sent.
+    /// A client; its first flight is ready to be sent.
     ///
     /// # Errors
     ///
     /// [`ConnectError`].
-    pub(crate) fn client(
-        config: &TlsClientConfig,
-        server_name: &str,
-        params: &TransportParameters,
-    ) -> Result<Self, ConnectError> {
+    pub(crate) fn client(start: &ClientStart<'_>) -> Result<Self, ConnectError> {
+        let server_name = start.server_name;
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| ConnectError::ServerName(server_name.to_owned()))?;
-        let tls = ClientConnection::new(config.rustls(), Version::V1, name, encode(params))?;
+        let mut config = start.config.rustls();
+        let mut recorder = None;
+        if start.may_change || !start.resume {
+            let own = Arc::make_mut(&mut config);
+            if start.may_change {
+                let secrets = Arc::new(SecretRecorder::new(Arc::clone(&own.key_log)));
+                own.key_log = Arc::clone(&secrets) as _;
+                recorder = Some(secrets);
+            }
+            if !start.resume {
+                own.resumption = Resumption::disabled();
+            }
+        }
+        let version = rustls_version(start.version);
+        let tls = ClientConnection::new(config, version, name, encode(start.params))?;
         let remembered = remembered_parameters(&tls);
+        // A ticket is valid in the version that brought it (RFC 9369, section 5).
+        let resumed = session_version(&tls);
+        if resumed.is_some_and(|resumed| resumed != start.version.number()) {
+            return Self::client(&ClientStart {
+                resume: false,
+                ..*start
+            });
+        }
         let zero_rtt = tls.zero_rtt_keys().zip(remembered);
-        let mut handshake = Self::new(Side::Client, tls.into(), true);
+        let mut handshake = Self::new(Side::Client, start.version, true);
+        handshake.tls = Some(Box::new(tls.into()));
+        handshake.recorder = recorder;
         if let Some((keys, remembered)) = zero_rtt {
             handshake.early_data = EarlyData::Offered;
             handshake.steps.push_back(HandshakeStep::ZeroRttKeys {
@@ -114,23 +183,52 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// A server with transport parameters `params`, which awaits a client's first flight.
+    /// A server, which awaits a client's first flight.
     ///
     /// # Errors
     ///
     /// TLS refuses the configuration.
-    pub(crate) fn server(
-        config: &TlsServerConfig,
-        params: &TransportParameters,
-    ) -> Result<Self, rustls::Error> {
-        let tls = ServerConnection::new(config.rustls(), Version::V1, encode(params))?;
-        Ok(Self::new(Side::Server, tls.into(), config.keeps_exporter()))
+    pub(crate) fn server(start: ServerStart<'_>) -> Result<Self, rustls::Error> {
+        let mut handshake = Self::new(Side::Server, start.version, start.config.keeps_exporter());
+        let preferred = start.preferred.filter(|other| *other != start.version);
+        match preferred {
+            None => handshake.begin_server(start.config, start.params)?,
+            Some(preferred) => {
+                handshake.undecided = Some(Box::new(Undecided {
+                    config: start.config.clone(),
+                    params: start.params,
+                    preferred,
+                    received: Vec::new(),
+                }));
+            }
+        }
+        Ok(handshake)
     }
 
-    fn new(side: Side, tls: Connection, keep_tls: bool) -> Self {
+    /// Creates the TLS state of a server, whose version is decided.
+    fn begin_server(
+        &mut self,
+        config: &TlsServerConfig,
+        mut params: TransportParameters,
+    ) -> Result<(), rustls::Error> {
+        if let Some(information) = &mut params.version_information {
+            information.chosen = self.version.number();
+        }
+        self.tls_version = self.version;
+        let rustls = config.rustls(self.version);
+        let tls = ServerConnection::new(rustls, rustls_version(self.version), encode(&params))?;
+        self.tls = Some(Box::new(tls.into()));
+        Ok(())
+    }
+
+    fn new(side: Side, version: Version, keep_tls: bool) -> Self {
         Self {
             side,
-            tls: Some(Box::new(tls)),
+            tls_version: version,
+            version,
+            undecided: None,
+            recorder: None,
+            tls: None,
             outcome: None,
             streams: SpaceId::ALL.map(|_| Some(Box::new(CryptoStream::new()))),
             reads: SpaceId::Initial,
@@ -139,6 +237,20 @@ impl Handshake {
             parameters_known: false,
             early_data: EarlyData::None,
             keep_tls,
+        }
+    }
+
+    /// Client: the server has changed to `version`. To be called before the CRYPTO data of its packets is passed on.
+    pub(crate) fn change_version(&mut self, version: Version) {
+        self.version = version;
+    }
+
+    /// Client: the server can no longer change the version.
+    pub(crate) fn settle_version(&mut self) {
+        if self.version == self.tls_version
+            && let Some(recorder) = self.recorder.take()
+        {
+            recorder.stop();
         }
     }
 
@@ -288,6 +400,9 @@ impl Handshake {
     /// Passes the CRYPTO data that is in order to TLS, space by space.
     fn read_streams(&mut self) -> Result<(), TransportError> {
         while let Some(data) = self.read_stream() {
+            let Some(data) = self.decide_version(data)? else {
+                continue;
+            };
             let Some(tls) = &mut self.tls else {
                 return Err(unexpected_message());
             };
@@ -304,6 +419,41 @@ impl Handshake {
             self.advance()?;
         }
         Ok(())
+    }
+
+    /// Returns what TLS is to read: `data`, or the whole first flight once a server could decide about the version.
+    fn decide_version(&mut self, data: Bytes) -> Result<Option<Bytes>, TransportError> {
+        let Some(mut undecided) = self.undecided.take() else {
+            return Ok(Some(data));
+        };
+        undecided.received.extend_from_slice(&data);
+        match client_hello::peek(&undecided.received) {
+            Peeked::Incomplete => {
+                self.undecided = Some(undecided);
+                return Ok(None);
+            }
+            Peeked::Complete(hello) => {
+                let preferred = undecided.preferred;
+                let offers = hello.versions.is_some_and(|offered| {
+                    offered.chosen == self.version.number()
+                        && offered.available.contains(&preferred.number())
+                });
+                if offers && !hello.early_data {
+                    self.version = preferred;
+                }
+            }
+            Peeked::Malformed => {}
+        }
+        let Undecided {
+            config,
+            params,
+            received,
+            ..
+        } = *undecided;
+        self.begin_server(&config, params)
+            .map_err(|error| TransportError::new(ErrorCode::INTERNAL_ERROR, error.to_string()))?;
+        self.steps.push_back(HandshakeStep::Version(self.version));
+        Ok(Some(received.into()))
     }
 
     fn read_stream(&mut self) -> Option<Bytes> {
@@ -371,10 +521,10 @@ impl Handshake {
 
     /// Moves the data that TLS has produced into the streams, and its keys into the steps.
     fn write_tls(&mut self) {
-        let Some(tls) = &mut self.tls else {
-            return;
-        };
         loop {
+            let Some(tls) = &mut self.tls else {
+                return;
+            };
             let mut data = Vec::new();
             let change = tls.write_hs(&mut data);
             let is_idle = data.is_empty() && change.is_none();
@@ -384,21 +534,45 @@ impl Handshake {
             match change {
                 Some(KeyChange::Handshake { keys }) => {
                     self.writes = SpaceId::Handshake;
+                    let derived = self.derive(Epoch::Handshake);
+                    let keys = derived.map_or(keys, |secrets| secrets.keys());
                     let step = HandshakeStep::HandshakeKeys(Box::new(keys));
                     self.steps.push_back(step);
                 }
                 Some(KeyChange::OneRtt { keys, next }) => {
                     self.writes = SpaceId::Data;
-                    let step = HandshakeStep::OneRttKeys {
-                        keys: Box::new(keys),
-                        secrets: Box::new(next),
+                    let step = match self.derive(Epoch::OneRtt) {
+                        None => HandshakeStep::OneRttKeys {
+                            keys: Box::new(keys),
+                            secrets: Box::new(next.into()),
+                        },
+                        Some(mut secrets) => {
+                            let keys = Box::new(secrets.keys());
+                            secrets.update();
+                            HandshakeStep::OneRttKeys {
+                                keys,
+                                secrets: Box::new(UpdateSecrets::Derived(secrets)),
+                            }
+                        }
                     };
+                    self.recorder = None;
                     self.steps.push_back(step);
                 }
                 None if is_idle => return,
                 None => {}
             }
         }
+    }
+
+    /// The secrets of an epoch for the version of the connection; `None` if TLS was created with it, and makes
+    /// the keys itself.
+    fn derive(&self, epoch: Epoch) -> Option<TrafficSecrets> {
+        if self.version == self.tls_version {
+            return None;
+        }
+        let secrets = self.recorder.as_ref()?.take(epoch)?;
+        let cipher = self.tls.as_ref()?.negotiated_cipher_suite()?.suite();
+        TrafficSecrets::new(cipher, self.version, self.side, secrets)
     }
 
     /// TLS reads its next data from `space`.
@@ -427,6 +601,7 @@ impl std::fmt::Debug for Handshake {
 impl std::fmt::Debug for HandshakeStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Version(_) => "Version",
             Self::PeerParameters(_) => "PeerParameters",
             Self::ZeroRttKeys { .. } => "ZeroRttKeys",
             Self::ZeroRttAccepted => "ZeroRttAccepted",
@@ -453,6 +628,14 @@ fn encode(params: &TransportParameters) -> Vec<u8> {
     bytes
 }
 
+/// The version of the session that a client resumes, by the server's parameters in it; a server that did not send
+/// it has version 1 (RFC 9369, section 4). `None` if no session is resumed.
+fn session_version(tls: &ClientConnection) -> Option<u32> {
+    let params = TransportParameters::decode(Side::Server, tls.quic_transport_parameters()?);
+    let information = params.ok().and_then(|params| params.version_information);
+    Some(information.map_or(VERSION_1, |information| information.chosen))
+}
+
 /// The server's parameters of the session that a client resumes, without those that it must not use:
 /// connection IDs and addresses, acknowledgment delays, and those for one connection alone (RFC 9000,
 /// section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
@@ -466,6 +649,7 @@ fn remembered_parameters(tls: &ClientConnection) -> Option<TransportParameters> 
         preferred_address: None,
         initial_source_connection_id: None,
         retry_source_connection_id: None,
+        version_information: None,
         ack_delay_exponent: default.ack_delay_exponent,
         max_ack_delay: default.max_ack_delay,
         min_ack_delay: None,

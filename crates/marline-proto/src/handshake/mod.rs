@@ -8,13 +8,21 @@
 //! | what is kept of TLS afterwards? | `outcome` |
 //! | how far has it come, between which ends? | `progress` |
 //! | which TLS configurations can QUIC use? | `config` |
+//! | which version does a connection have? | `version` |
+//! | which version does a client offer, before TLS reads it? | `client_hello` |
+//! | which secrets belong to another version's keys? | `recorder` |
+//! | which sessions belong to a version? | `sessions` |
 
 mod binding;
+mod client_hello;
 mod config;
 mod drive;
 mod outcome;
 mod progress;
+mod recorder;
+mod sessions;
 mod stream;
+mod version;
 
 pub(crate) use binding::ExpectedIds;
 pub use config::{
@@ -22,6 +30,7 @@ pub use config::{
     default_crypto_provider,
 };
 pub use drive::ConnectError;
-pub(crate) use drive::{Handshake, HandshakeStep};
+pub(crate) use drive::{ClientStart, Handshake, HandshakeStep, ServerStart};
 pub(crate) use progress::{HandshakeIds, Progress, Source};
 pub(crate) use stream::CryptoToken;
+pub(crate) use version::{Selection, VersionState};

@@ -48,6 +48,8 @@ pub struct StreamStats {
 /// Statistics of a connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionStats {
+    /// The QUIC version: the negotiated one, once the handshake is complete.
+    pub version: u32,
     /// Datagrams sent on all paths.
     pub udp_sent: UdpStats,
     /// Datagrams received on all paths.

@@ -1,4 +1,4 @@
-//! Long and short headers (RFC 8999; RFC 9000, sections 17.2 and 17.3).
+//! Long and short headers (RFC 8999; RFC 9000, sections 17.2 and 17.3; RFC 9369, section 3.2).
 //!
 //! ```text
 //! Long Header Packet {                 1-RTT Packet {
@@ -21,13 +21,11 @@
 
 use std::{fmt, ops::Range};
 
-use super::{Retry, TruncatedNumber, VersionNegotiation, bits};
+use super::{Retry, TruncatedNumber, Version, VersionNegotiation, bits};
 use crate::{ConnectionId, Reader, Truncated, varint};
 
-/// QUIC version 1 (RFC 9000, section 15).
-pub const VERSION_1: u32 = 1;
-
-/// The kinds of packet with a long header, a packet number and a payload.
+/// The kinds of packet with a long header, a packet number and a payload; the values are the type bits of
+/// version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongType {
     /// The first flight and its acknowledgments (section 17.2.2).
@@ -38,7 +36,7 @@ pub enum LongType {
     Handshake = 2,
 }
 
-/// The type bits of a Retry packet.
+/// The type bits of a Retry packet of version 1.
 pub(super) const RETRY: u8 = 3;
 
 /// Header form and fixed bit of the first byte, for a header to be sent.
@@ -87,6 +85,8 @@ pub enum ProtectedKind {
 pub struct ProtectedHeader {
     /// The packet type.
     pub kind: ProtectedKind,
+    /// The version of a long header; `None` in a short header, which does not state it.
+    pub version: Option<Version>,
     /// Destination connection ID.
     pub dcid: ConnectionId,
     /// Source connection ID; empty in a short header, which has none.
@@ -113,7 +113,7 @@ impl ProtectedHeader {
 /// A packet as [`parse`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A packet of version 1 with header and packet protection.
+    /// A packet of a known version with header and packet protection.
     Protected(ProtectedHeader),
     /// A Version Negotiation packet; extends to the end of the datagram.
     VersionNegotiation(VersionNegotiation<'a>),
@@ -137,7 +137,7 @@ pub enum HeaderError {
     Truncated,
     /// The fixed bit is 0.
     FixedBit,
-    /// A connection ID of more than 20 bytes in version 1.
+    /// A connection ID of more than 20 bytes in a known version.
     TooLongConnectionId,
     /// A Retry packet without a token (RFC 9000, section 17.2.5.2).
     EmptyRetryToken,
@@ -195,6 +195,7 @@ pub fn parse(
     let dcid = connection_id(reader.take(local_cid_len)?)?;
     Ok(Packet::Protected(ProtectedHeader {
         kind: ProtectedKind::Short,
+        version: None,
         dcid,
         scid: ConnectionId::EMPTY,
         first_byte,
@@ -215,25 +216,22 @@ fn parse_long(
     let dcid = reader.take(dcid_len.into())?;
     let scid_len = reader.u8()?;
     let scid = reader.take(scid_len.into())?;
-    match version {
-        0 => {
-            return VersionNegotiation::decode(dcid, scid, reader.rest())
-                .map(Packet::VersionNegotiation);
-        }
-        VERSION_1 => {}
-        _ => {
-            return Ok(Packet::UnsupportedVersion {
-                version,
-                dcid,
-                scid,
-            });
-        }
+    if version == 0 {
+        return VersionNegotiation::decode(dcid, scid, reader.rest())
+            .map(Packet::VersionNegotiation);
     }
+    let Some(version) = Version::from_number(version) else {
+        return Ok(Packet::UnsupportedVersion {
+            version,
+            dcid,
+            scid,
+        });
+    };
     if !fixed_bit_holds {
         return Err(HeaderError::FixedBit);
     }
     let (dcid, scid) = (connection_id(dcid)?, connection_id(scid)?);
-    let kind = match (first_byte & bits::LONG_TYPE) >> 4 {
+    let kind = match version.type_in_v1((first_byte & bits::LONG_TYPE) >> 4) {
         0 => {
             let token = reader.prefixed()?.len();
             let end = bytes.len() - reader.len();
@@ -246,7 +244,7 @@ fn parse_long(
         }
         1 => ProtectedKind::ZeroRtt,
         2 => ProtectedKind::Handshake,
-        _ => return Retry::decode(dcid, scid, bytes, reader.len()).map(Packet::Retry),
+        _ => return Retry::decode(version, dcid, scid, bytes, reader.len()).map(Packet::Retry),
     };
     let length = reader.varint()?;
     let number_offset = bytes.len() - reader.len();
@@ -254,6 +252,7 @@ fn parse_long(
     reader.take(length)?;
     Ok(Packet::Protected(ProtectedHeader {
         kind,
+        version: Some(version),
         dcid,
         scid,
         first_byte,
@@ -280,7 +279,7 @@ pub fn destination(bytes: &[u8], local_cid_len: usize) -> Option<&[u8]> {
 pub struct LongHeader<'a> {
     /// The packet type.
     pub kind: LongType,
-    /// The QUIC version.
+    /// The QUIC version. One that is not known is written in the format of version 1.
     pub version: u32,
     /// Destination connection ID.
     pub dcid: ConnectionId,
@@ -311,7 +310,9 @@ impl LongHeader<'_> {
         buf: &mut Vec<u8>,
     ) -> LongHeaderEnd {
         let form = form_bits(true, clear_fixed_bit);
-        buf.push(form | (self.kind as u8) << 4 | number.len_bits());
+        let version = Version::from_number(self.version).unwrap_or_default();
+        let kind = version.type_bits(self.kind as u8);
+        buf.push(form | kind << 4 | number.len_bits());
         buf.extend_from_slice(&self.version.to_be_bytes());
         for id in [&self.dcid, &self.scid] {
             buf.push(id.len() as u8);

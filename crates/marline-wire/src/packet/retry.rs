@@ -1,10 +1,10 @@
-//! Retry packets (RFC 9000, section 17.2.5; RFC 9001, section 5.8).
+//! Retry packets (RFC 9000, section 17.2.5; RFC 9001, section 5.8; RFC 9369, section 3).
 //!
 //! ```text
 //! Retry Packet {
 //!   Header Form (1) = 1,
 //!   Fixed Bit (1) = 1,
-//!   Long Packet Type (2) = 3,
+//!   Long Packet Type (2) = 3 in version 1, 0 in version 2,
 //!   Unused (4),
 //!   Version (32),
 //!   DCID Len (8), DCID (0..160),
@@ -15,7 +15,7 @@
 //! ```
 
 use super::{
-    HeaderError, VERSION_1,
+    HeaderError, Version,
     header::{RETRY, form_bits},
 };
 use crate::ConnectionId;
@@ -26,6 +26,8 @@ const TAG_LEN: usize = 16;
 /// A Retry packet: the server asks the client to repeat its Initial packet with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry<'a> {
+    /// The version of the packet that it answers.
+    pub version: Version,
     /// Destination connection ID: the client's source ID.
     pub dcid: ConnectionId,
     /// Source connection ID: the destination of the client's next Initial packet.
@@ -41,6 +43,7 @@ pub struct Retry<'a> {
 impl<'a> Retry<'a> {
     /// `left` is the number of bytes that follow the connection IDs.
     pub(super) fn decode(
+        version: Version,
         dcid: ConnectionId,
         scid: ConnectionId,
         packet: &'a [u8],
@@ -56,6 +59,7 @@ impl<'a> Retry<'a> {
             return Err(HeaderError::EmptyRetryToken);
         }
         Ok(Self {
+            version,
             dcid,
             scid,
             token,
@@ -68,14 +72,15 @@ impl<'a> Retry<'a> {
     ///
     /// The lower four bits of `random` fill the unused bits of the first byte.
     pub fn encode_without_tag(
+        version: Version,
         dcid: ConnectionId,
         scid: ConnectionId,
         token: &[u8],
         random: u8,
         buf: &mut Vec<u8>,
     ) {
-        buf.push(form_bits(true, false) | RETRY << 4 | random & 0x0f);
-        buf.extend_from_slice(&VERSION_1.to_be_bytes());
+        buf.push(form_bits(true, false) | version.type_bits(RETRY) << 4 | random & 0x0f);
+        buf.extend_from_slice(&version.number().to_be_bytes());
         for id in [dcid, scid] {
             buf.push(id.len() as u8);
             buf.extend_from_slice(&id);

@@ -125,7 +125,14 @@ fn retry_of_rfc_9001_appendix_a4() {
     assert_eq!(retry.integrity_tag[..], packet[20..]);
 
     let mut buf = Vec::new();
-    Retry::encode_without_tag(retry.dcid, retry.scid, b"token", 0x0f, &mut buf);
+    Retry::encode_without_tag(
+        Version::V1,
+        retry.dcid,
+        retry.scid,
+        b"token",
+        0x0f,
+        &mut buf,
+    );
     assert_eq!(buf, packet[..20]);
     assert_eq!(buf, retry.without_tag);
     assert_eq!(
@@ -137,6 +144,78 @@ fn retry_of_rfc_9001_appendix_a4() {
         Err(HeaderError::EmptyRetryToken)
     );
     assert_eq!(parse(&packet[..30], 8, false), Err(HeaderError::Truncated));
+}
+
+#[test]
+fn initial_headers_of_rfc_9369_appendix_a() {
+    let client = LongHeader {
+        kind: LongType::Initial,
+        version: VERSION_2,
+        dcid: id("8394c8f03e515708"),
+        scid: ConnectionId::EMPTY,
+        token: &[],
+    };
+    let mut buf = Vec::new();
+    let end = client.encode(truncate(0x1_0000_0002, Some(0)), false, &mut buf);
+    patch_length(&mut buf, end.length_offset, 1182);
+    assert_eq!(buf, hex("d36b3343cf088394c8f03e5157080000449e00000002"));
+
+    let server = LongHeader {
+        dcid: ConnectionId::EMPTY,
+        scid: id("f067a5502a4262b5"),
+        ..client
+    };
+    let mut buf = Vec::new();
+    let end = server.encode(truncate(0x1_0001, Some(0xff01)), false, &mut buf);
+    patch_length(&mut buf, end.length_offset, 117);
+    assert_eq!(buf, hex("d16b3343cf0008f067a5502a4262b50040750001"));
+}
+
+#[test]
+fn retry_of_rfc_9369_appendix_a4() {
+    let packet = hex("cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6");
+    let Ok(Packet::Retry(retry)) = parse(&packet, 8, false) else {
+        panic!("a Retry packet");
+    };
+    assert_eq!(retry.version, Version::V2);
+    assert_eq!(retry.scid, id("f067a5502a4262b5"));
+    assert_eq!(retry.token, b"token");
+    let mut buf = Vec::new();
+    Retry::encode_without_tag(
+        Version::V2,
+        retry.dcid,
+        retry.scid,
+        b"token",
+        0x0f,
+        &mut buf,
+    );
+    assert_eq!(buf, retry.without_tag);
+}
+
+/// RFC 9000, table 5; RFC 9369, section 3.2.
+#[test]
+fn each_version_has_its_own_type_bits() {
+    for (version, kind, bits) in [
+        (Version::V1, LongType::Initial, 0b00),
+        (Version::V1, LongType::ZeroRtt, 0b01),
+        (Version::V1, LongType::Handshake, 0b10),
+        (Version::V2, LongType::Initial, 0b01),
+        (Version::V2, LongType::ZeroRtt, 0b10),
+        (Version::V2, LongType::Handshake, 0b11),
+    ] {
+        let header = LongHeader {
+            kind,
+            version: version.number(),
+            dcid: id("0102"),
+            scid: id("03"),
+            token: &[],
+        };
+        let mut buf = Vec::new();
+        let end = header.encode(truncate(0, None), false, &mut buf);
+        patch_length(&mut buf, end.length_offset, 1);
+        assert_eq!((buf[0] & bits::LONG_TYPE) >> 4, bits, "{version} {kind:?}");
+        assert_eq!(protected(&buf, 0).version, Some(version));
+    }
 }
 
 #[test]
@@ -277,13 +356,14 @@ proptest! {
         ],
         dcid in connection_id(),
         scid in connection_id(),
+        version in prop_oneof![Just(Version::V1), Just(Version::V2)],
         token in bytes(0..100),
         number in number(),
         before in bytes(0..50),
         payload in bytes(0..300),
     ) {
         let mut buf = before.clone();
-        let header = LongHeader { kind, version: VERSION_1, dcid, scid, token: &token };
+        let header = LongHeader { kind, version: version.number(), dcid, scid, token: &token };
         let end = header.encode(number, false, &mut buf);
         prop_assert_eq!(end.payload_offset, buf.len());
         prop_assert_eq!(end.number_offset + number.len(), buf.len());
@@ -294,6 +374,7 @@ proptest! {
         let packet = &buf[before.len()..];
         let parsed = protected(packet, 8);
         prop_assert_eq!((parsed.dcid, parsed.scid), (dcid, scid));
+        prop_assert_eq!(parsed.version, Some(version));
         prop_assert_eq!(parsed.number_offset + before.len(), end.number_offset);
         prop_assert_eq!(parsed.len, packet.len());
         prop_assert_eq!(usize::from(parsed.first_byte & bits::NUMBER_LEN) + 1, number.len());

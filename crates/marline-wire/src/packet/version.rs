@@ -1,4 +1,5 @@
-//! Version Negotiation packets (RFC 8999, section 6; RFC 9000, section 17.2.1).
+//! The versions whose packets can be read and written, and Version Negotiation packets (RFC 8999,
+//! section 6; RFC 9000, section 17.2.1).
 //!
 //! ```text
 //! Version Negotiation Packet {
@@ -11,7 +12,77 @@
 //! }
 //! ```
 
+use std::fmt;
+
 use super::{HeaderError, bits};
+
+/// QUIC version 1 (RFC 9000, section 15).
+pub const VERSION_1: u32 = 1;
+
+/// QUIC version 2 (RFC 9369, section 3.1).
+pub const VERSION_2: u32 = 0x6b33_43cf;
+
+/// A version of QUIC whose packets can be read and written.
+///
+/// Frames and transport parameters are the same in both; the types in long headers are not (RFC 9369,
+/// section 3.2), nor are salts and labels of keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// RFC 9000.
+    #[default]
+    V1,
+    /// RFC 9369.
+    V2,
+}
+
+impl Version {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
+
+    /// The version with this number in the Version field; `None` if it is another one.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            VERSION_1 => Some(Self::V1),
+            VERSION_2 => Some(Self::V2),
+            _ => None,
+        }
+    }
+
+    /// Its number in the Version field.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::V1 => VERSION_1,
+            Self::V2 => VERSION_2,
+        }
+    }
+
+    /// How far the type bits are ahead of those of version 1, modulo 4.
+    const fn rotation(self) -> u8 {
+        match self {
+            Self::V1 => 0,
+            Self::V2 => 1,
+        }
+    }
+
+    /// The type bits of a long header in this version, for those of version 1.
+    pub(super) const fn type_bits(self, v1: u8) -> u8 {
+        (v1 + self.rotation()) & 3
+    }
+
+    /// The type bits in version 1 of the type that has `bits` in this version.
+    pub(super) const fn type_in_v1(self, bits: u8) -> u8 {
+        bits.wrapping_sub(self.rotation()) & 3
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        })
+    }
+}
 
 /// A Version Negotiation packet: the versions that the server supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Transport parameters (RFC 9000, section 18; RFC 9221; RFC 9287;
+//! Transport parameters (RFC 9000, section 18; RFC 9221; RFC 9287; RFC 9368;
 //! draft-ietf-quic-ack-frequency-14; draft-ietf-quic-multipath-21, section 2.1).
 //!
 //! ```text
@@ -14,7 +14,7 @@
 
 mod value;
 
-pub use value::{BundleMembership, PreferredAddress};
+pub use value::{BundleMembership, PreferredAddress, VersionInformation};
 
 use value::Value;
 
@@ -160,6 +160,8 @@ transport_parameters! {
     initial_source_connection_id: Option<ConnectionId> = None, 0x0f, any;
     /// The source connection ID of the Retry packet, if the server sent one.
     retry_source_connection_id: Option<ConnectionId> = None, 0x10, server;
+    /// The version that the sender has chosen, and those that it can use (RFC 9368, section 3).
+    version_information: Option<VersionInformation> = None, 0x11, any;
     /// The largest DATAGRAM frame that the sender accepts, in bytes including type and length; if
     /// absent or 0, none is accepted (RFC 9221).
     max_datagram_frame_size: Option<u64> = None, 0x20, any;
@@ -181,7 +183,8 @@ transport_parameters! {
 impl TransportParameters {
     /// Decodes the parameters that `sender` sent.
     ///
-    /// Unknown parameters are skipped. Allocates nothing.
+    /// Unknown parameters are skipped. Allocates nothing but the list of versions, which takes no more
+    /// memory than its encoding.
     ///
     /// # Errors
     ///
@@ -207,6 +210,13 @@ impl TransportParameters {
             .is_some_and(|min| min > params.max_ack_delay * 1000)
         {
             return Err("min_ack_delay exceeds max_ack_delay");
+        }
+        // A client must list the version of its first packet, to state how much it prefers it.
+        if sender.is_client()
+            && let Some(versions) = &params.version_information
+            && !versions.available.contains(&versions.chosen)
+        {
+            return Err("version_information does not list the chosen version");
         }
         Ok(params)
     }

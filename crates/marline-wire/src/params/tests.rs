@@ -40,6 +40,18 @@ fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
 }
 
 prop_compose! {
+    /// As a client sends it: the chosen version is listed.
+    fn version_information()(
+        mut available in proptest::collection::vec(1..=u32::MAX, 1..5),
+        chosen in any::<proptest::sample::Index>(),
+    ) -> VersionInformation {
+        let chosen = *chosen.get(&available);
+        available.dedup();
+        VersionInformation { chosen, available }
+    }
+}
+
+prop_compose! {
     /// The parameters that either side may send.
     fn common()(
         max_idle_timeout in 0..=varint::MAX,
@@ -54,8 +66,10 @@ prop_compose! {
         source in of(connection_id(0..=20)),
         max_datagram_frame_size in of(0..=varint::MAX),
         initial_max_path_id: Option<u32>,
+        version_information in of(version_information()),
     ) -> TransportParameters {
         TransportParameters {
+            version_information,
             max_idle_timeout,
             max_udp_payload_size,
             initial_max_data: data[0],
@@ -290,6 +304,50 @@ fn malformed_bundle_parameters_are_errors_that_hide_the_id() {
         assert_eq!(error.code, code, "{sender:?} {bytes:x?}");
         let reason = error.to_string();
         assert!(!reason.contains("abab"), "{reason}");
+    }
+}
+
+#[test]
+fn version_information_encodes_to_handwritten_bytes() {
+    let params = TransportParameters {
+        version_information: Some(VersionInformation {
+            chosen: 1,
+            available: vec![0x6b33_43cf, 1],
+        }),
+        ..TransportParameters::default()
+    };
+    let bytes = [0x11, 12, 0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0, 1];
+    assert_eq!(encoded(&params), bytes);
+    for side in [Side::Client, Side::Server] {
+        let decoded = TransportParameters::decode(side, &bytes);
+        assert_eq!(decoded.as_ref(), Ok(&params));
+    }
+}
+
+/// RFC 9368, section 4.
+#[test]
+fn malformed_version_information_is_an_error() {
+    let information = |versions: &[u32]| {
+        let bytes: Vec<u8> = versions.iter().flat_map(|v| v.to_be_bytes()).collect();
+        parameter(0x11, &bytes)
+    };
+    for (sender, bytes) in [
+        (Side::Server, parameter(0x11, &[])),
+        (Side::Server, parameter(0x11, &[0, 0, 1])),
+        (Side::Server, parameter(0x11, &[0, 0, 0, 1, 0])),
+        (Side::Server, information(&[0, 1])),
+        (Side::Server, information(&[1, 0])),
+        (Side::Client, information(&[1])),
+        (Side::Client, information(&[1, 2])),
+        (Side::Server, information(&[1, 1]).repeat(2)),
+    ] {
+        let error = TransportParameters::decode(sender, &bytes).unwrap_err();
+        let code = ErrorCode::TRANSPORT_PARAMETER_ERROR;
+        assert_eq!(error.code, code, "{sender:?} {bytes:x?}");
+    }
+    for versions in [&[1][..], &[1, 2], &[2, 1, 3]] {
+        let decoded = TransportParameters::decode(Side::Server, &information(versions));
+        assert!(decoded.is_ok(), "a server's list need not have its choice");
     }
 }
 

@@ -211,3 +211,41 @@ impl Value for BundleMembership {
         (connections > 0).then_some(Self { id, connections })
     }
 }
+
+/// What an endpoint knows of versions (RFC 9368, section 3).
+///
+/// ```text
+/// Version Information {
+///   Chosen Version (32),
+///   Available Versions (32) ...,
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionInformation {
+    /// A client's: the version of its first packet. A server's: the version of the connection.
+    pub chosen: u32,
+    /// A client's: the versions that its first flight is compatible with, the preferred first. A
+    /// server's: those that every instance of it supports; may be empty.
+    pub available: Vec<u32>,
+}
+
+/// A version is not 0, which marks Version Negotiation packets (RFC 9368, section 4).
+impl Value for VersionInformation {
+    fn size(&self) -> usize {
+        4 + 4 * self.available.len()
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        for version in std::iter::once(&self.chosen).chain(&self.available) {
+            buf.extend_from_slice(&version.to_be_bytes());
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let chosen = reader.u32().ok()?;
+        let (versions, rest) = reader.rest().as_chunks();
+        let available: Vec<u32> = versions.iter().map(|v| u32::from_be_bytes(*v)).collect();
+        let is_valid = rest.is_empty() && chosen != 0 && !available.contains(&0);
+        is_valid.then_some(Self { chosen, available })
+    }
+}

@@ -242,9 +242,9 @@ impl Connection {
         self.emit(now, &Event::RecoveryParametersSet(event));
     }
 
-    /// Reports the version that a client offers, or that a server has accepted.
-    pub(in crate::connection) fn report_versions_at_start(&mut self, now: Instant) {
-        let versions = [self.version];
+    /// Reports the versions that a client offers, or that a server supports, and its choice so far.
+    pub(in crate::connection) fn report_versions(&mut self, now: Instant) {
+        let versions = self.versions.offered();
         let event = match self.side.is_client() {
             true => VersionInformation {
                 client: &versions,
@@ -252,7 +252,7 @@ impl Connection {
             },
             false => VersionInformation {
                 server: &versions,
-                chosen: Some(self.version),
+                chosen: Some(self.versions.current()),
                 ..VersionInformation::default()
             },
         };
@@ -276,18 +276,10 @@ impl Connection {
     }
 
     /// Reports the versions of a Version Negotiation packet.
-    pub(in crate::connection) fn report_offered_versions(
-        &mut self,
-        now: Instant,
-        offered: impl Iterator<Item = u32>,
-    ) {
-        if self.telemetry.observer.is_none() {
-            return;
-        }
-        let offered: Vec<u32> = offered.collect();
+    pub(in crate::connection) fn report_offered_versions(&mut self, now: Instant, offered: &[u32]) {
         let event = VersionInformation {
-            server: &offered,
-            client: &[self.version],
+            server: offered,
+            client: &self.versions.offered(),
             chosen: None,
         };
         self.emit(now, &Event::VersionInformation(event));
@@ -300,8 +292,8 @@ impl Connection {
         };
         if self.side.is_client() {
             let event = VersionInformation {
-                client: &[self.version],
-                chosen: Some(self.version),
+                client: &self.versions.offered(),
+                chosen: Some(self.versions.current()),
                 ..VersionInformation::default()
             };
             observer.on_event(now, &Event::VersionInformation(event));

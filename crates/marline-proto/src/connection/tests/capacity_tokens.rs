@@ -96,13 +96,18 @@ impl Visits {
 
     fn take(&self) -> Vec<u8> {
         let tokens = &self.pair.client_config.tokens;
-        tokens.take(SERVER_NAME).expect("the server issued a token")
+        tokens
+            .take(SERVER_NAME, marline_wire::Version::V1)
+            .expect("the server issued a token")
     }
 
     /// Replaces all tokens of the client with `token`.
     fn put(&mut self, token: &[u8]) {
         self.pair.client_config.tokens = Arc::default();
-        self.pair.client_config.tokens.put(SERVER_NAME, token);
+        self.pair
+            .client_config
+            .tokens
+            .put(SERVER_NAME, marline_wire::Version::V1, token);
     }
 
     /// Moves the client to another address.

@@ -140,8 +140,11 @@ pub(super) fn forge_retry(
 ) -> Vec<u8> {
     use marline_wire::packet::{Retry, retry};
     let mut buf = Vec::new();
-    Retry::encode_without_tag(dcid, scid, token, 0, &mut buf);
-    let tag = crypto::retry_tag(&retry::pseudo_packet(original, &buf));
+    Retry::encode_without_tag(marline_wire::Version::V1, dcid, scid, token, 0, &mut buf);
+    let tag = crypto::retry_tag(
+        marline_wire::Version::V1,
+        &retry::pseudo_packet(original, &buf),
+    );
     buf.extend_from_slice(&tag);
     buf
 }

@@ -42,7 +42,8 @@ fn a_token_from_another_address_does_not_save_the_retry() {
 fn a_token_saves_the_retry_once() {
     let mut pair = with_retry();
     handshake(&mut pair);
-    let token = pair.client_config.tokens.take(crate::testing::SERVER_NAME);
+    let tokens = &pair.client_config.tokens;
+    let token = tokens.take(crate::testing::SERVER_NAME, Version::V1);
     let token = token.expect("the server issued a token");
     put(&pair, &token);
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
@@ -53,7 +54,7 @@ fn a_token_saves_the_retry_once() {
 
 fn put(pair: &Pair, token: &[u8]) {
     let tokens = &pair.client_config.tokens;
-    tokens.put(crate::testing::SERVER_NAME, token);
+    tokens.put(crate::testing::SERVER_NAME, Version::V1, token);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use marline_wire::packet::{LongHeader, LongType, VERSION_1, expand, patch_length, truncate};
-use marline_wire::{ConnectionId, PathId, Side};
+use marline_wire::{ConnectionId, PathId, Side, Version};
 use proptest::prelude::*;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
@@ -49,8 +49,8 @@ fn sealed_on(
     buf
 }
 
-#[test]
-fn client_initial_of_rfc_9001_appendix_a2() {
+/// The frames of the client's Initial packet in the RFCs' examples.
+fn client_hello() -> Vec<u8> {
     let mut payload = hex(
         "060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c0000
          0413011302010000c000000010000e00000b6578616d706c652e636f6dff01000100000a00080006001d0017
@@ -60,15 +60,29 @@ fn client_initial_of_rfc_9001_appendix_a2() {
          0104800075300901100f088394c8f03e51570806048000ffff",
     );
     payload.resize(1162, 0);
-    let client = initial_keys(&dcid(), Side::Client);
-    let header = "c300000001088394c8f03e5157080000449e00000002";
-    let mut packet = sealed(&client.local, header, 4, 2, &payload);
-    assert_eq!(packet, hex(include_str!("client_initial.hex")));
+    payload
+}
 
-    let server = initial_keys(&dcid(), Side::Server);
+/// The frames of the server's Initial packet in the RFCs' examples.
+fn server_hello() -> Vec<u8> {
+    hex(
+        "02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf73988cfc79825df566dc5430b9a
+         045a1200130100002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bc
+         f32bb9da1a002b00020304",
+    )
+}
+
+/// Seals the client's example and opens it again.
+fn check_client_initial(version: Version, header: &str, expected: &str) {
+    let payload = client_hello();
+    let client = initial_keys(version, &dcid(), Side::Client);
+    let mut packet = sealed(&client.local, header, 4, 2, &payload);
+    assert_eq!(packet, hex(expected));
+
+    let server = initial_keys(version, &dcid(), Side::Server);
     let found = unprotect(&*server.remote.header, &mut packet, 18).unwrap();
     let expected = Unprotected {
-        first_byte: 0xc3,
+        first_byte: hex(header)[0],
         truncated: 2,
         number_len: 4,
     };
@@ -81,13 +95,20 @@ fn client_initial_of_rfc_9001_appendix_a2() {
 }
 
 #[test]
+fn client_initial_of_rfc_9001_appendix_a2() {
+    let header = "c300000001088394c8f03e5157080000449e00000002";
+    check_client_initial(Version::V1, header, include_str!("client_initial.hex"));
+}
+
+#[test]
+fn client_initial_of_rfc_9369_appendix_a2() {
+    let header = "d36b3343cf088394c8f03e5157080000449e00000002";
+    check_client_initial(Version::V2, header, include_str!("client_initial_v2.hex"));
+}
+
+#[test]
 fn server_initial_of_rfc_9001_appendix_a3() {
-    let payload = hex(
-        "02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf73988cfc79825df566dc5430b9a
-         045a1200130100002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bc
-         f32bb9da1a002b00020304",
-    );
-    let keys = initial_keys(&dcid(), Side::Server);
+    let keys = initial_keys(Version::V1, &dcid(), Side::Server);
     let header = "c1000000010008f067a5502a4262b50040750001";
     let expected = hex(
         "cf000000010008f067a5502a4262b5004075c0d95a482cd0991cd25b0aac406a5816b6394100f37a1c697975
@@ -95,7 +116,20 @@ fn server_initial_of_rfc_9001_appendix_a3() {
          d74b562bfb19fb84022f8ef4cdd93795d77d06edbb7aaf2f58891850abbdca3d20398c276456cbc42158407d
          d074ee",
     );
-    assert_eq!(sealed(&keys.local, header, 2, 1, &payload), expected);
+    assert_eq!(sealed(&keys.local, header, 2, 1, &server_hello()), expected);
+}
+
+#[test]
+fn server_initial_of_rfc_9369_appendix_a3() {
+    let keys = initial_keys(Version::V2, &dcid(), Side::Server);
+    let header = "d16b3343cf0008f067a5502a4262b50040750001";
+    let expected = hex(
+        "dc6b3343cf0008f067a5502a4262b5004075d92faaf16f05d8a4398c47089698baeea26b91eb761d9b89237b
+         bf87263017915358230035f7fd3945d88965cf17f9af6e16886c61bfc703106fbaf3cb4cfa52382dd16a393e
+         42757507698075b2c984c707f0a0812d8cd5a6881eaf21ceda98f4bd23f6fe1a3e2c43edd9ce7ca84bed8521
+         e2e140",
+    );
+    assert_eq!(sealed(&keys.local, header, 2, 1, &server_hello()), expected);
 }
 
 /// Keys of RFC 9001, appendix A.5, with another IV.
@@ -202,10 +236,10 @@ proptest! {
             number_offset: end.number_offset,
             payload_offset: end.payload_offset,
         };
-        seal(&initial_keys(&dcid(), Side::Client).local, sealing, &mut buf);
+        seal(&initial_keys(Version::V1, &dcid(), Side::Client).local, sealing, &mut buf);
         prop_assert_eq!(&buf[..before.len()], &before[..]);
 
-        let keys = initial_keys(&dcid(), Side::Server).remote;
+        let keys = initial_keys(Version::V1, &dcid(), Side::Server).remote;
         let number_offset = end.number_offset - before.len();
         let read = |packet: &mut [u8]| {
             let found = unprotect(&*keys.header, packet, number_offset)?;
@@ -229,7 +263,7 @@ proptest! {
         number_offset in 0..60usize,
         number: u64,
     ) {
-        let keys = initial_keys(&dcid(), Side::Server).remote;
+        let keys = initial_keys(Version::V1, &dcid(), Side::Server).remote;
         if let Ok(found) = unprotect(&*keys.header, &mut packet, number_offset) {
             let payload_offset = number_offset + found.number_len;
             let opened = open(&*keys.packet, PathId(0), number, &mut packet, payload_offset);

@@ -25,13 +25,16 @@ fn retry_tokens_are_valid_for_one_address_and_id_for_seconds() {
     let (key, mut rng) = key();
     let client = address("[2001:db8::1]:4433");
     let (original, retry) = (id(&[1; 8]), id(&[2; 20]));
-    let token = key.retry(client, &original, &retry, NOW, &mut rng);
+    let token = key.retry(Version::V1, client, &original, &retry, NOW, &mut rng);
     let valid = Token::Retry {
         original_dcid: original,
         retry_scid: retry,
     };
     for later in [0, RETRY_TOKEN_LIFETIME] {
-        assert_eq!(key.open(&token, client, &retry, NOW + later), Ok(valid));
+        assert_eq!(
+            key.open(Version::V1, &token, client, &retry, NOW + later),
+            Ok(valid)
+        );
     }
     for (client, dcid, now, fault) in [
         (
@@ -56,7 +59,7 @@ fn retry_tokens_are_valid_for_one_address_and_id_for_seconds() {
         (client, original, NOW, TokenFault::ConnectionId),
     ] {
         assert_eq!(
-            key.open(&token, client, &dcid, now),
+            key.open(Version::V1, &token, client, &dcid, now),
             Err(TokenError::Retry(fault))
         );
     }
@@ -66,9 +69,10 @@ fn retry_tokens_are_valid_for_one_address_and_id_for_seconds() {
 fn new_tokens_are_valid_for_one_ip_address_for_days() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
-    let token = key.new_token(client.ip(), NOW, None, &mut rng);
-    let other = key.new_token(client.ip(), NOW, None, &mut rng);
-    let open = |token: &[u8], client, now| key.open(token, client, &ConnectionId::EMPTY, now);
+    let token = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
+    let other = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
+    let open =
+        |token: &[u8], client, now| key.open(Version::V1, token, client, &ConnectionId::EMPTY, now);
 
     let returned = open(
         &token,
@@ -102,9 +106,9 @@ const CAPACITY: TokenCapacity = TokenCapacity {
 fn a_new_token_carries_a_capacity() {
     let (key, mut rng) = key();
     let client = address("[2001:db8::1]:4433");
-    let token = key.new_token(client.ip(), NOW, Some(&CAPACITY), &mut rng);
+    let token = key.new_token(Version::V1, client.ip(), NOW, Some(&CAPACITY), &mut rng);
     assert!(token.len() <= MAX_LEN, "{}", token.len());
-    let open = |client, now| key.open(&token, client, &ConnectionId::EMPTY, now);
+    let open = |client, now| key.open(Version::V1, &token, client, &ConnectionId::EMPTY, now);
     let Ok(Token::NewToken { capacity, .. }) = open(client, NOW) else {
         panic!("the token is valid");
     };
@@ -131,7 +135,7 @@ fn tokens_without_a_capacity_keep_their_first_layout() {
         buf.extend_from_slice(&NOW.to_be_bytes());
         buf.extend_from_slice(&[4, 192, 0, 2, 1]);
     });
-    let opened = key.open(&token, client, &ConnectionId::EMPTY, NOW);
+    let opened = key.open(Version::V1, &token, client, &ConnectionId::EMPTY, NOW);
     assert!(matches!(
         opened,
         Ok(Token::NewToken {
@@ -140,7 +144,7 @@ fn tokens_without_a_capacity_keep_their_first_layout() {
             ..
         })
     ));
-    let made = key.new_token(client.ip(), NOW, None, &mut rng);
+    let made = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
     assert_eq!(made.len(), token.len());
 }
 
@@ -164,10 +168,10 @@ fn the_capacity_of_one_source_is_claimed_once() {
 fn a_token_of_another_key_is_unknown() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
-    let token = key.new_token(client.ip(), NOW, None, &mut rng);
+    let token = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
     let other = TokenKey::new(&[7; 32]);
     assert_eq!(
-        other.open(&token, client, &ConnectionId::EMPTY, NOW),
+        other.open(Version::V1, &token, client, &ConnectionId::EMPTY, NOW),
         Err(TokenError::Unknown)
     );
 }
@@ -198,26 +202,48 @@ proptest! {
             buf.push(kind);
             buf.extend_from_slice(&plain);
         });
-        let _ = key.open(&token, client, &ConnectionId::EMPTY, NOW);
+        let _ = key.open(Version::V1, &token, client, &ConnectionId::EMPTY, NOW);
     }
 
     #[test]
     fn altered_tokens_are_unknown(at: proptest::sample::Index, bit in 0..8u8, cut: proptest::sample::Index) {
         let (key, mut rng) = key();
         let client = address("192.0.2.1:1000");
-        let token = key.retry(client, &id(&[1; 20]), &id(&[2; 20]), NOW, &mut rng);
+        let token = key.retry(Version::V1, client, &id(&[1; 20]), &id(&[2; 20]), NOW, &mut rng);
         let mut altered = token.clone();
         altered[at.index(token.len())] ^= 1u8 << bit;
         let cut = &token[..cut.index(token.len())];
         for token in [&altered[..], cut] {
-            prop_assert_eq!(key.open(token, client, &id(&[2; 20]), NOW), Err(TokenError::Unknown));
+            prop_assert_eq!(key.open(Version::V1, token, client, &id(&[2; 20]), NOW), Err(TokenError::Unknown));
         }
     }
 
     #[test]
     fn arbitrary_bytes_are_an_unknown_token(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let (key, _) = key();
-        let opened = key.open(&bytes, address("192.0.2.1:1"), &ConnectionId::EMPTY, NOW);
+        let opened = key.open(Version::V1, &bytes, address("192.0.2.1:1"), &ConnectionId::EMPTY, NOW);
         prop_assert_eq!(opened, Err(TokenError::Unknown));
+    }
+}
+
+/// RFC 9369, section 5.
+#[test]
+fn tokens_are_valid_only_in_the_version_that_issued_them() {
+    let (key, mut rng) = key();
+    let client = address("192.0.2.1:1000");
+    let (original, retry) = (id(&[1; 8]), id(&[2; 20]));
+    for (version, other) in [(Version::V1, Version::V2), (Version::V2, Version::V1)] {
+        let token = key.new_token(version, client.ip(), NOW, Some(&CAPACITY), &mut rng);
+        assert!(key.open(version, &token, client, &retry, NOW).is_ok());
+        assert_eq!(
+            key.open(other, &token, client, &retry, NOW),
+            Err(TokenError::NewToken(TokenFault::Version))
+        );
+        let token = key.retry(version, client, &original, &retry, NOW, &mut rng);
+        assert!(key.open(version, &token, client, &retry, NOW).is_ok());
+        assert_eq!(
+            key.open(other, &token, client, &retry, NOW),
+            Err(TokenError::Retry(TokenFault::Version))
+        );
     }
 }

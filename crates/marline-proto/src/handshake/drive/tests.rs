@@ -21,6 +21,21 @@ fn params(initial_max_data: u64) -> TransportParameters {
     }
 }
 
+fn client(
+    config: &TlsClientConfig,
+    server_name: &str,
+    params: &TransportParameters,
+) -> Result<Handshake, ConnectError> {
+    Handshake::client(&ClientStart {
+        config,
+        server_name,
+        params,
+        version: Version::V1,
+        may_change: false,
+        resume: true,
+    })
+}
+
 /// A handshake and its results so far.
 struct End {
     tls: Handshake,
@@ -124,8 +139,14 @@ impl Configs {
     }
 
     fn ends(&self) -> (End, End) {
-        let client = Handshake::client(&self.client, "localhost", &params(1)).unwrap();
-        let server = Handshake::server(&self.server, &params(2)).unwrap();
+        let client = client(&self.client, "localhost", &params(1)).unwrap();
+        let server = Handshake::server(ServerStart {
+            config: &self.server,
+            params: params(2),
+            version: Version::V1,
+            preferred: None,
+        })
+        .unwrap();
         (End::new(client), End::new(server))
     }
 }
@@ -334,7 +355,7 @@ fn malformed_parameters_are_an_error() {
         stateless_reset_token: Some([1; 16]),
         ..params(1)
     };
-    let client = Handshake::client(&configs.client, "localhost", &only_servers_send_this).unwrap();
+    let client = client(&configs.client, "localhost", &only_servers_send_this).unwrap();
     let (mut client, (_, mut server)) = (End::new(client), configs.ends());
     let error = shake(&mut client, &mut server).unwrap_err();
     assert_eq!(error.code, ErrorCode::TRANSPORT_PARAMETER_ERROR);
@@ -343,7 +364,7 @@ fn malformed_parameters_are_an_error() {
 #[test]
 fn an_invalid_server_name_is_an_error() {
     let configs = Configs::new(&[H3], &[H3], None);
-    let client = |name| Handshake::client(&configs.client, name, &params(1));
+    let client = |name| client(&configs.client, name, &params(1));
     assert!(client("192.0.2.1").is_ok());
     let error = client("no name").unwrap_err();
     assert_eq!(error, ConnectError::ServerName("no name".into()));
