@@ -17,7 +17,7 @@ use marline_http::client::{
 use crate::failure::{Failure, advice, print_message};
 use crate::progress;
 use crate::serve::interrupted;
-use crate::transport::{TransportFlags, make_directory};
+use crate::transport::{QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
@@ -66,6 +66,10 @@ pub(crate) struct Arguments {
     /// connect; only 3 with --bundle or --path]
     #[arg(long = "http", value_name = "VERSION", value_enum)]
     version: Option<Version>,
+
+    /// The version of QUIC to begin with [default: v1]; the server may change to the other one, or ask for it
+    #[arg(long, value_name = "VERSION", value_enum)]
+    quic_version: Option<QuicVersion>,
 
     /// Open up to N connections to a server [default: 1, or 3 with --bundle]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -314,6 +318,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         });
     }
     config.quic.transport = transport.into();
+    config.quic.preferred_version = arguments.quic_version.map(Into::into);
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok(config)

@@ -19,7 +19,7 @@ use tokio::signal;
 use crate::config_file::{ConfigFile, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation, WithHistory};
-use crate::transport::TransportFlags;
+use crate::transport::{QuicVersion, TransportFlags};
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///
@@ -79,6 +79,11 @@ pub(crate) struct Arguments {
     /// The certificate's private key in PEM
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+
+    /// Change connections to this version of QUIC if the client offers it; v1 and v2 are served in any case
+    /// [default: the client's version]
+    #[arg(long, value_name = "VERSION", value_enum)]
+    quic_version: Option<QuicVersion>,
 
     /// Read settings from a TOML file; flags take precedence
     #[arg(long, value_name = "FILE")]
@@ -214,6 +219,7 @@ fn config(arguments: &Arguments, tables: &Tables) -> Result<Setup<ServerConfig>,
     config.limits = tables.limits.clone();
     config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
     config.quic.transport = transport.into();
+    config.quic.preferred_version = arguments.quic_version.map(Into::into);
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok(Setup { config, store })

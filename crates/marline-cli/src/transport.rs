@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, Args, Command};
+use clap::{Arg, Args, Command, ValueEnum};
 use marline::congestion::{CONTROLLERS, ControllerFactory};
 use marline::scheduling::path::{PathScheduler, SCHEDULERS};
 use marline::settings::{Make, Refused, Registry, Written, apply, is_key};
@@ -14,6 +14,24 @@ use marline::{Profile, TransportConfig};
 
 use crate::failure::Failure;
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
+
+/// A version of QUIC.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum QuicVersion {
+    /// RFC 9000
+    V1,
+    /// RFC 9369
+    V2,
+}
+
+impl From<QuicVersion> for marline::Version {
+    fn from(version: QuicVersion) -> Self {
+        match version {
+            QuicVersion::V1 => Self::V1,
+            QuicVersion::V2 => Self::V2,
+        }
+    }
+}
 
 /// The settings of QUIC.
 #[derive(Clone, Debug, Default, Args)]

@@ -212,6 +212,37 @@ fn files_are_transferred_over_every_http_version() {
 }
 
 #[test]
+fn either_end_can_choose_the_version_of_quic() {
+    let root = site();
+    let out = TempDir::new().unwrap();
+    for (serve, get, chosen) in [
+        (None, None, "00000001"),
+        (None, Some("v2"), "6b3343cf"),
+        (Some("v2"), None, "6b3343cf"),
+        (Some("v1"), Some("v2"), "00000001"),
+    ] {
+        let qlog = out.path().join(format!("{serve:?}-{get:?}"));
+        let flag = |version| match version {
+            Some(version) => vec!["--quic-version", version],
+            None => Vec::new(),
+        };
+        let served = [text(root.path())];
+        let server = Server::start(&[&served[..], &flag(serve)].concat());
+        let url = server.url("a.txt");
+        let fetched = ["get", &url, "--insecure", "--qlog", text(&qlog)];
+        let output = run(&[&fetched[..], &flag(get)].concat());
+        assert_eq!(output.stdout, b"first", "{output:?}");
+        let log = fs::read_dir(&qlog).unwrap().next().unwrap().unwrap().path();
+        let log = fs::read_to_string(log).unwrap();
+        let expected = format!("\"chosen_version\":\"{chosen}\"");
+        assert!(
+            log.contains(&expected),
+            "{expected} of {serve:?} and {get:?}"
+        );
+    }
+}
+
+#[test]
 fn a_bundle_splits_large_objects_over_its_connections() {
     let root = site();
     let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
