@@ -118,6 +118,12 @@ def configure(args: argparse.Namespace) -> QuicConfiguration:
     if args.case == "versionnegotiation":
         configuration.original_version = RESERVED_VERSION
         configuration.supported_versions = [QuicProtocolVersion.VERSION_1, RESERVED_VERSION]
+    if args.case == "v2":
+        configuration.original_version = QuicProtocolVersion.VERSION_1
+        configuration.supported_versions = [
+            QuicProtocolVersion.VERSION_2,
+            QuicProtocolVersion.VERSION_1,
+        ]
     return configuration
 
 

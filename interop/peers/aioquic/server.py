@@ -10,6 +10,7 @@ from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ProtocolNegotiated, QuicEvent
+from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import SessionTicket
 
 
@@ -68,6 +69,11 @@ async def run(args: argparse.Namespace, host: str, port: int) -> None:
     """Serves until stopped."""
     configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN)
     configuration.load_cert_chain(args.cert, args.key)
+    if args.case == "v2":
+        configuration.supported_versions = [
+            QuicProtocolVersion.VERSION_2,
+            QuicProtocolVersion.VERSION_1,
+        ]
     tickets = Tickets()
     await serve(
         host,

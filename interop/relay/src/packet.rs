@@ -1,4 +1,7 @@
-//! The unprotected fields of a QUIC datagram (RFC 8999; RFC 9000, section 17).
+//! The unprotected fields of a QUIC datagram (RFC 8999; RFC 9000, section 17; RFC 9369, section 3.2).
+
+/// The number of version 2.
+const VERSION_2: [u8; 4] = [0x6b, 0x33, 0x43, 0xcf];
 
 /// The unprotected fields of a datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,10 +13,19 @@ pub(crate) struct PublicFields<'a> {
     pub(crate) handshake: bool,
     pub(crate) retry: bool,
     pub(crate) version_negotiation: bool,
+    /// The version of the first long header, if it has a packet of one.
+    pub(crate) version: Option<[u8; 4]>,
     /// The datagram starts with a short header.
     pub(crate) short: bool,
     /// Source connection ID of the first long header.
     pub(crate) source_id: Option<&'a [u8]>,
+}
+
+impl PublicFields<'_> {
+    /// Whether the datagram begins with a packet of version 2.
+    pub(crate) fn is_v2(&self) -> bool {
+        self.version == Some(VERSION_2)
+    }
 }
 
 /// Parses the long headers of `datagram`, up to the first malformed one.
@@ -43,7 +55,10 @@ fn long_header<'a>(packet: &'a [u8], seen: &mut PublicFields<'a>) -> Option<&'a 
         seen.version_negotiation = true;
         return None;
     }
-    let rest = match (first >> 4) & 0b11 {
+    seen.version.get_or_insert(*version);
+    // The types of version 2 are ahead by one.
+    let ahead = u8::from(*version == VERSION_2);
+    let rest = match (first >> 4).wrapping_sub(ahead) & 0b11 {
         0 => {
             seen.initial = true;
             let (length, rest) = varint(rest)?;
@@ -96,6 +111,16 @@ mod tests {
         assert!(seen.initial && seen.token && seen.handshake);
         assert!(!seen.zero_rtt && !seen.short && !seen.retry);
         assert_eq!(seen.source_id, Some(&[9][..]));
+    }
+
+    #[test]
+    fn types_of_version_2_differ() {
+        let header = |first| [first, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0];
+        assert!(inspect(&header(0xd0)).initial);
+        assert!(inspect(&header(0xe0)).zero_rtt);
+        assert!(inspect(&header(0xf0)).handshake);
+        assert!(inspect(&header(0xc0)).retry);
+        assert!(inspect(&header(0xd0)).is_v2());
     }
 
     #[test]

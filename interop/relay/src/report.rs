@@ -53,6 +53,10 @@ pub struct Traffic {
     pub zero_rtt: u64,
     /// With a Handshake packet.
     pub handshake: u64,
+    /// With an Initial packet, that begin with a packet of version 2.
+    pub initial_v2: u64,
+    /// With a Handshake packet, that begin with a packet of version 2.
+    pub handshake_v2: u64,
     /// With a Retry packet.
     pub retry: u64,
     /// With a Version Negotiation packet.
@@ -86,6 +90,8 @@ impl Traffic {
         self.initial += u64::from(seen.initial);
         self.zero_rtt += u64::from(seen.zero_rtt);
         self.handshake += u64::from(seen.handshake);
+        self.initial_v2 += u64::from(seen.initial && seen.is_v2());
+        self.handshake_v2 += u64::from(seen.handshake && seen.is_v2());
         self.retry += u64::from(seen.retry);
         self.version_negotiation += u64::from(seen.version_negotiation);
     }

@@ -198,6 +198,30 @@ fn migrated(evidence: &Evidence) -> Result<Option<String>, String> {
     )
 }
 
+/// The client began in version 1, and both ends completed the handshake in version 2 (RFC 9369, section 4.1).
+fn changed_to_v2(evidence: &Evidence) -> Result<Option<String>, String> {
+    let Report {
+        to_server,
+        to_client,
+        ..
+    } = &evidence.report;
+    require(
+        to_server.initial > to_server.initial_v2,
+        "the client did not begin in version 1",
+    )?;
+    require(
+        to_client.version_negotiation == 0,
+        "a Version Negotiation packet was sent",
+    )?;
+    let is_v2 = |traffic: &Traffic| {
+        traffic.handshake_v2 > 0 && traffic.handshake_v2 == traffic.handshake
+    };
+    require(
+        is_v2(to_server) && is_v2(to_client),
+        "the handshake was not completed in version 2",
+    )
+}
+
 /// A server may send three times what it received (RFC 9000, section 8.1). Only the subject is required to comply.
 fn limited(evidence: &Evidence) -> Result<Option<String>, String> {
     let ratio = evidence.report.amplification;
@@ -271,6 +295,13 @@ pub(crate) const CASES: &[Case] = &[
             )
         })
     },
+    Case::new(
+        "v2",
+        "the server changes a connection of version 1 to version 2",
+        Files::Sizes(&[MB]),
+    )
+    .link(plain)
+    .check(changed_to_v2),
     Case::new(
         "transfer",
         "2, 3 and 5 MiB at once: flow control and congestion control",

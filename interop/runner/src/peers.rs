@@ -16,6 +16,8 @@ pub(crate) struct Peer {
     pub(crate) kind: Kind,
     /// Whether it supports multipath.
     multipath: bool,
+    /// Why a connection cannot change to version 2 with it, if so.
+    lacks_v2: Option<&'static str>,
 }
 
 /// The cases of a peer.
@@ -66,6 +68,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Own,
         kind: Kind::Stack,
         multipath: true,
+        lacks_v2: None,
     },
     Peer {
         name: "quinn",
@@ -74,6 +77,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Crate("quinn"),
         kind: Kind::Stack,
         multipath: false,
+        lacks_v2: Some("quinn has no version 2"),
     },
     Peer {
         name: "noq",
@@ -82,6 +86,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Crate("noq"),
         kind: Kind::Stack,
         multipath: true,
+        lacks_v2: Some("noq has no version 2"),
     },
     Peer {
         name: "quiche",
@@ -90,6 +95,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Crate("quiche"),
         kind: Kind::Stack,
         multipath: false,
+        lacks_v2: Some("quiche has no version 2"),
     },
     Peer {
         name: "aioquic",
@@ -98,6 +104,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Requirement("aioquic"),
         kind: Kind::Stack,
         multipath: false,
+        lacks_v2: None,
     },
     Peer {
         name: "quic-go",
@@ -106,6 +113,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Module("github.com/quic-go/quic-go"),
         kind: Kind::Stack,
         multipath: false,
+        lacks_v2: Some("quic-go has version 2, and never changes the version of a connection"),
     },
     Peer {
         name: "chromium",
@@ -114,6 +122,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Asked("chromium"),
         kind: Kind::Browser,
         multipath: false,
+        lacks_v2: None,
     },
     Peer {
         name: "command",
@@ -122,6 +131,7 @@ pub(crate) const PEERS: &[Peer] = &[
         version: Version::Own,
         kind: Kind::Command,
         multipath: false,
+        lacks_v2: None,
     },
 ];
 
@@ -151,6 +161,7 @@ impl Peer {
             Kind::Stack if !self.multipath && needs_multipath(case, serves) => {
                 Some("its connections have one path")
             }
+            Kind::Stack if case == "v2" => self.lacks_v2,
             _ => None,
         }
     }

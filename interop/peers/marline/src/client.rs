@@ -4,7 +4,8 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use marline::{
-    Cipher, ClientConfig, Connection, ConnectionError, Endpoint, TlsClientConfig, crypto_provider,
+    Cipher, ClientConfig, Connection, ConnectionError, Endpoint, TlsClientConfig, Version,
+    Versions, crypto_provider,
 };
 use marline_http::transport::qlog_observer;
 use peer_kit::client::{
@@ -33,6 +34,10 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
     config.observer = crate::qlog_directory()?.map(qlog_observer);
     if args.case == "versionnegotiation" {
         config.version = UNKNOWN_VERSION;
+    }
+    if args.case == "v2" {
+        // Some servers follow the client's preference.
+        config.versions = Versions::preferring(Version::V2);
     }
     if multipath::is_wanted(&args.case, false) {
         config.transport = paths::transport(&args.case, false);

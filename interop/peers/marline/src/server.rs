@@ -1,6 +1,6 @@
 //! The server: the product's own.
 
-use marline::RetryPolicy;
+use marline::{RetryPolicy, Version, Versions};
 use marline_http::server::{Identity, Protocols, Server, ServerConfig, directory};
 use peer_kit::{Outcome, ServerArgs};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +19,11 @@ pub(crate) async fn run(args: &ServerArgs) -> Outcome {
         "retry" => RetryPolicy::Always,
         _ => RetryPolicy::Never,
     };
+    config.quic.preferred_version = (args.case == "v2").then_some(Version::V2);
+    if args.case == "versionnegotiation" {
+        // Clients ask for version 2, if they have it.
+        config.quic.versions = Versions::only(Version::V1);
+    }
     config.quic.zero_rtt = args.case == "zerortt";
     config.qlog = crate::qlog_directory()?;
 

@@ -27,6 +27,7 @@ fn checks_fail_without_observations() {
     let nothing = Report::default();
     for name in [
         "versionnegotiation",
+        "v2",
         "retry",
         "zerortt",
         "ecn",
