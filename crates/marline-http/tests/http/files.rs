@@ -17,7 +17,7 @@ async fn files_have_types_and_lengths() {
         let visitor = server.connect(version).await;
         let (head, content) = visitor.get("/", &[]).await;
         assert_eq!(head.status(), StatusCode::OK, "{version:?}");
-        assert_eq!(head.headers()["content-type"], "text/html");
+        assert_eq!(head.headers()["content-type"], "text/html; charset=utf-8");
         assert_eq!(head.headers()["content-length"], "8");
         assert!(head.headers().contains_key("date"));
         assert!(head.headers().contains_key("etag"));
@@ -30,7 +30,7 @@ async fn files_have_types_and_lengths() {
         );
 
         let (head, content) = visitor.get("/a/style.css", &[]).await;
-        assert_eq!(head.headers()["content-type"], "text/css");
+        assert_eq!(head.headers()["content-type"], "text/css; charset=utf-8");
         assert_eq!(content, b"p {}");
         let (head, content) = visitor.get("/empty", &[]).await;
         assert_eq!((head.status(), content.len()), (StatusCode::OK, 0));
@@ -44,6 +44,50 @@ async fn files_have_types_and_lengths() {
         assert!(common::read(head.into_body()).await.is_empty());
         let post = visitor.send(Method::POST, "/", &[]).await;
         assert_eq!(post.status(), StatusCode::METHOD_NOT_ALLOWED);
+    }
+}
+
+#[tokio::test]
+async fn text_is_declared_as_utf_8_and_nothing_else_is() {
+    let root = directory_of(&[
+        ("a.txt", b"a"),
+        ("a.js", b"a"),
+        ("a.json", b"{}"),
+        ("a.svg", b"<svg/>"),
+        ("a.png", b"a"),
+        ("a", b"a"),
+    ]);
+    let server = TestServer::files(root.path()).await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    for (path, expected) in [
+        ("/a.txt", "text/plain; charset=utf-8"),
+        ("/a.js", "text/javascript; charset=utf-8"),
+        ("/a.json", "application/json"),
+        ("/a.svg", "image/svg+xml"),
+        ("/a.png", "image/png"),
+        ("/a", "application/octet-stream"),
+    ] {
+        let (head, _) = visitor.get(path, &[]).await;
+        assert_eq!(head.headers()["content-type"], expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_no_file_can_have_are_not_found() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        // Longer than a name, longer with the suffix of a precompressed file only, longer than a path.
+        for path in [
+            format!("/{}", "a".repeat(256)),
+            format!("/{}", "a".repeat(254)),
+            "/aaaaaaaaa".repeat(500),
+        ] {
+            let coding = ("accept-encoding", "gzip");
+            let (head, _) = visitor.get(&path, &[coding]).await;
+            assert_eq!(head.status(), StatusCode::NOT_FOUND, "{version:?} {path}");
+        }
     }
 }
 
@@ -151,7 +195,7 @@ async fn several_ranges_are_served_as_multipart() {
         let mut expected = Vec::new();
         for (first, last) in [(0, 9), (100, 199), (130_000, 199_999)] {
             let title = format!(
-                "\r\n--{boundary}\r\nContent-Type: text/css\r\n\
+                "\r\n--{boundary}\r\nContent-Type: text/css; charset=utf-8\r\n\
                  Content-Range: bytes {first}-{last}/200000\r\n\r\n"
             );
             expected.extend_from_slice(title.as_bytes());

@@ -17,8 +17,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_LENGTH, HeaderValue, RETRY_AFTER, VARY};
-use http::{Request, Response, StatusCode};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
+use http::{HeaderMap, Request, Response, StatusCode};
 use tower::Service;
 use tower_http::services::ServeDir;
 
@@ -35,7 +35,7 @@ use crate::limits;
 
 /// A service that answers GET and HEAD with the files of `directory`.
 ///
-/// Precompressed variants of a file (`.br`, `.zst`, `.gz`) are sent to clients that accept them. With
+/// Types of text are declared to be UTF-8. Precompressed variants of a file (`.br`, `.zst`, `.gz`) are sent to clients that accept them. With
 /// `follow_links`, symbolic links may lead out of the directory.
 ///
 /// # Errors
@@ -82,6 +82,7 @@ impl Service<Request<Body>> for Files {
                 let vary = HeaderValue::from_static("accept-encoding");
                 response.headers_mut().entry(VARY).or_insert(vary);
             }
+            declare_utf_8(response.headers_mut());
             let has_content = matches!(
                 response.status(),
                 StatusCode::OK | StatusCode::PARTIAL_CONTENT
@@ -94,6 +95,19 @@ impl Service<Request<Body>> for Files {
                 _ => Body::new(body),
             }))
         })
+    }
+}
+
+/// Adds the encoding to types of text. Without it, browsers guess, and take English for windows-1252.
+fn declare_utf_8(headers: &mut HeaderMap) {
+    let Some(Ok(kind)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
+        return;
+    };
+    if kind.starts_with("text/")
+        && !kind.contains(';')
+        && let Ok(kind) = HeaderValue::try_from(format!("{kind}; charset=utf-8"))
+    {
+        headers.insert(CONTENT_TYPE, kind);
     }
 }
 

@@ -75,14 +75,19 @@ impl Root {
 
     /// Opens from the system's cache, or else on a blocking thread.
     async fn open_anywhere(inner: Arc<Inner>, path: PathBuf) -> io::Result<Opened> {
-        match inner.open(&path, Wait::Never) {
+        let opened = match inner.open(&path, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let opener = Arc::clone(&inner);
                 let _opening = inner.opening.acquire().await.map_err(io::Error::other)?;
                 tokio::task::spawn_blocking(move || opener.open(&path, Wait::Allowed)).await?
             }
             answer => answer,
-        }
+        };
+        // A name that the file system cannot store is one that no file has.
+        opened.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidFilename => io::ErrorKind::NotFound.into(),
+            _ => error,
+        })
     }
 }
 
