@@ -80,6 +80,13 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// without pacing.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// Bytes of a request's content that are read although nothing needs them, so that the client reads the response
+/// first: the size of a form. Larger content is refused after the response.
+pub const MAX_DISCARDED_BYTES: usize = 1 << 20;
+
+/// Time in which such content has to arrive.
+pub const DISCARD_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// Ranges in one request. Document viewers request tens; more is taken for an attack (RFC 9110 section
 /// 17.15).
 pub const MAX_RANGES: usize = 64;

@@ -1,6 +1,7 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 mod calm;
+mod unread;
 
 use std::convert::Infallible;
 use std::io;
@@ -24,6 +25,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use self::calm::Calm;
+use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
@@ -174,7 +176,10 @@ impl ClientConnection {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
             let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             async move {
-                let request = request.map(|content| Body::new(counted(content, &recorder)));
+                let request = request.map(|content| match version {
+                    Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), &recorder)),
+                    _ => Body::new(counted(content, &recorder)),
+                });
                 Ok::<_, Infallible>(match has_valid_host(&request) {
                     true => respond(&context, &recorder, request, &chunk).await,
                     false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
@@ -221,10 +226,13 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
 }
 
 /// The content of a request, which counts as progress.
-fn counted(
-    content: Incoming,
+fn counted<B>(
+    content: B,
     recorder: &Arc<Recorder>,
-) -> impl http_body::Body<Data = Bytes, Error = hyper::Error> + use<> {
+) -> impl http_body::Body<Data = Bytes, Error = hyper::Error> + use<B>
+where
+    B: http_body::Body<Data = Bytes, Error = hyper::Error>,
+{
     let recorder = Arc::clone(recorder);
     content.map_frame(move |frame| {
         let bytes = frame.data_ref().map_or(0, Bytes::len);

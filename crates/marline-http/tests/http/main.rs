@@ -17,3 +17,4 @@ mod paths;
 mod priorities;
 mod quic;
 mod transfers;
+mod uploads;
