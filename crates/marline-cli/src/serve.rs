@@ -139,14 +139,14 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         interrupted().await;
         handle.shut_down();
     });
-    server.run().await;
+    let served = server.run().await;
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);
     }
     if let Some(store) = store {
         store.finish();
     }
-    Ok(())
+    served.map_err(|error| Failure::Failed(error.to_string()))
 }
 
 /// A configuration, and the history store that its connections use.

@@ -35,6 +35,10 @@ pub(super) struct Listener {
     refusing: marline::ServerConfig,
 }
 
+/// An endpoint accepts no more connections although nobody closed it.
+#[derive(Debug)]
+pub(super) struct EndpointEnded;
+
 impl Listener {
     /// Accepts connections of `endpoint`, whose configuration is `config`.
     pub(super) fn new(endpoint: marline::Endpoint, config: marline::ServerConfig) -> Self {
@@ -50,7 +54,10 @@ impl Listener {
     }
 
     /// Accepts connections until the server stops, then waits for them to finish.
-    pub(super) async fn run(self, context: Arc<Context>) {
+    ///
+    /// # Errors
+    /// The endpoint's task has ended, and with it all connections.
+    pub(super) async fn run(self, context: Arc<Context>) -> Result<(), EndpointEnded> {
         let mut stopped = context.stop.stopped();
         let mut connections = TaskSet::new(&context.runtime);
         let watched = context.metrics.watch(self.endpoint());
@@ -61,7 +68,9 @@ impl Listener {
                 Some(_) = connections.join_next() => continue,
                 connecting = self.endpoint.accept() => connecting,
             };
-            let Some(connecting) = connecting else { break };
+            let Some(connecting) = connecting else {
+                return Err(EndpointEnded);
+            };
             let context = Arc::clone(&context);
             connections.spawn(async move {
                 // The endpoint may have evicted a connection whose task has not ended yet.
@@ -85,6 +94,7 @@ impl Listener {
         self.endpoint.close(NO_ERROR, b"");
         self.endpoint.wait_idle().await;
         drop(watched);
+        Ok(())
     }
 }
 

@@ -33,7 +33,7 @@ mod tls;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::{Request, Response};
 use marline::TransportConfig;
@@ -63,7 +63,7 @@ use crate::{limits, transport};
 /// The service that answers requests.
 pub type Site = tower::util::BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// Why a server cannot start.
+/// Why a server cannot start, or why it stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The port is in use, or the address is not of this machine.
@@ -82,6 +82,11 @@ pub enum ServeError {
     /// The QUIC settings are inconsistent.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
+    /// The task of the QUIC endpoint has ended: its socket failed, or an observer or a policy panicked.
+    #[error(
+        "the QUIC endpoint at {0} has failed, so the server stops; an earlier message says why if it panicked; start it again"
+    )]
+    EndpointFailed(SocketAddr),
     /// No runtime was given, and the caller runs in no tokio runtime.
     #[error("cannot run: {0}")]
     Runtime(io::Error),
@@ -119,8 +124,19 @@ struct Context {
     admission: Admission,
     resources: Arc<Resources>,
     stop: Stop,
+    /// The address of a QUIC endpoint that has failed.
+    failed: OnceLock<SocketAddr>,
     limits: ServerLimits,
     transport: Arc<TransportConfig>,
+}
+
+impl Context {
+    /// Stops the server because the endpoint at `address` has failed.
+    fn fail(&self, address: SocketAddr) {
+        // One failure is reported; it stops the server.
+        let _ = self.failed.set(address);
+        self.stop.stop();
+    }
 }
 
 impl Server {
@@ -175,6 +191,7 @@ impl Server {
             }),
             resources,
             stop: Stop::default(),
+            failed: OnceLock::new(),
             limits: config.limits,
             transport: config.quic.transport,
         };
@@ -208,7 +225,10 @@ impl Server {
     }
 
     /// Serves until [`Handle::shut_down`], then lets requests in progress finish.
-    pub async fn run(self) {
+    ///
+    /// # Errors
+    /// The QUIC endpoint has failed. Requests over TCP had the time to finish that a shutdown gives them.
+    pub async fn run(self) -> Result<(), ServeError> {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
         let mut on_any = TaskSet::new(&context.runtime);
@@ -217,7 +237,13 @@ impl Server {
             on_tokio.spawn(tcp.run(Arc::clone(&context)));
         }
         if let Some(quic) = self.quic {
-            on_any.spawn(quic.run(Arc::clone(&context)));
+            let context = Arc::clone(&context);
+            let address = self.address;
+            on_any.spawn(async move {
+                if quic.run(Arc::clone(&context)).await.is_err() {
+                    context.fail(address);
+                }
+            });
         }
         if let Some((_, socket)) = self.metrics_page {
             let metrics = Arc::clone(&context.metrics);
@@ -240,6 +266,10 @@ impl Server {
             let _ = runtime
                 .timeout(limits::CLOSE_TIMEOUT, endpoint.wait_idle())
                 .await;
+        }
+        match context.failed.get() {
+            Some(address) => Err(ServeError::EndpointFailed(*address)),
+            None => Ok(()),
         }
     }
 }

@@ -43,6 +43,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
             buffers: Buffers::new(1 << 20),
         }),
         stop: stop.clone(),
+        failed: std::sync::OnceLock::default(),
         limits: ServerLimits::default(),
         transport: Arc::default(),
     });

@@ -9,7 +9,9 @@ use marline_http::client::{
     Client, ClientConfig, ClientError, Connection, Destination, Download, HttpVersion, Origin,
     Target, Trust, parse_url,
 };
-use marline_http::server::{Handle, Identity, Metrics, Server, ServerConfig, Site, directory};
+use marline_http::server::{
+    Handle, Identity, Metrics, ServeError, Server, ServerConfig, Site, directory,
+};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -27,7 +29,7 @@ pub(crate) struct TestServer {
     pub(crate) metrics_address: Option<SocketAddr>,
     pub(crate) handle: Handle,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) task: JoinHandle<()>,
+    pub(crate) task: JoinHandle<Result<(), ServeError>>,
 }
 
 impl TestServer {

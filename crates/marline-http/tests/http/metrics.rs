@@ -102,7 +102,7 @@ async fn connections_open_at_the_end_leave_samples() {
     visitor.get("/file", &[]).await;
     assert!(store.is_empty());
     server.handle.shut_down();
-    server.task.await.unwrap();
+    server.task.await.unwrap().unwrap();
     assert_eq!(store.len(), 1);
 }
 

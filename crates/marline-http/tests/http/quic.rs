@@ -1,11 +1,13 @@
 //! Features of QUIC.
 
 use std::net::UdpSocket;
+use std::sync::Arc;
 
 use http::{Method, Request, StatusCode};
 use marline_h3::{Config, Side, StreamEvent};
 use marline_http::client::{HttpVersion, ParsedUrl, parse_url};
-use marline_http::server::directory;
+use marline_http::server::{ServeError, directory};
+use marline_http::transport::Observers;
 
 use crate::common::{TestServer, client_with, directory_of, pattern, read};
 
@@ -132,4 +134,22 @@ async fn key_updates_and_rebinding_do_not_break_transfers() {
         .unwrap();
     assert!(read(response.into_body()).await == content);
     assert!(connection.report().handshake_s > 0.0);
+}
+
+#[tokio::test]
+async fn a_server_whose_endpoint_fails_stops_with_an_error() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        let observers = Observers(Arc::new(|_| panic!("an observer fails")));
+        config.quic.observers = Some(observers);
+    })
+    .await;
+    let client = client_with(|_| {});
+    let url = server.url(HttpVersion::Http3, "/file");
+    let origin = parse_url(&url, HttpVersion::Http3).unwrap().origin;
+    let connecting = tokio::spawn(async move { client.connect(&origin).await });
+    let ended = server.task.await.unwrap();
+    let address = server.address;
+    assert!(matches!(ended, Err(ServeError::EndpointFailed(at)) if at == address));
+    connecting.abort();
 }

@@ -253,6 +253,7 @@ async fn responses_in_progress_finish_after_a_shutdown() {
         tokio::time::timeout(Duration::from_secs(5), server.task)
             .await
             .expect("it stops when everything is sent")
+            .unwrap()
             .unwrap();
         let url = format!("https://{}", server.address);
         let parsed = marline_http::client::parse_url(&url, HttpVersion::Http2).unwrap();

@@ -102,7 +102,7 @@ pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Se
     config.runtime = Some(Arc::new(host.clone()));
     let server = Server::bind(config).await.unwrap();
     let handle = server.handle();
-    host.run(server.run());
+    host.run(async { server.run().await.unwrap() });
     Serving {
         address: host.at(PORT),
         handle,

@@ -51,7 +51,10 @@ pub(super) async fn serve(
     config.runtime = Some(Arc::clone(&runtime));
     let server = Server::bind(config).await.map_err(failed)?;
     let handle = server.handle();
-    runtime.spawn(Box::pin(server.run()));
+    runtime.spawn(Box::pin(async {
+        // Clients of a server that fails report what they did not get.
+        let _ = server.run().await;
+    }));
     Ok(handle)
 }
 

@@ -35,6 +35,6 @@ pub(crate) async fn run(args: &ServerArgs) -> Outcome {
         terminated.recv().await;
         handle.shut_down();
     });
-    server.run().await;
+    server.run().await?;
     Ok(())
 }
