@@ -9,7 +9,7 @@ use marline::coordination::history::{
 };
 use marline::settings::Written;
 use marline::{Profile, Runtime, TokioRuntime, TransportConfig};
-use marline_memory::{ConnectError, FileStore, SharedStore};
+use marline_memory::{ConnectError, FileStore, ServerState, SharedStore};
 
 use crate::failure::{Failure, print_message};
 
@@ -114,7 +114,14 @@ impl History {
                 url,
                 namespace,
                 named_at: [url_at, namespace_at],
-            } => match SharedStore::connect(url, namespace, self.limits, now, unix_time) {
+            } => match SharedStore::connect_reporting(
+                url,
+                namespace,
+                self.limits,
+                now,
+                unix_time,
+                |state| print_message(&describe(&state)),
+            ) {
                 Ok(store) => Ok(Store::Shared(Arc::new(store))),
                 Err(error @ ConnectError::Url { .. }) => {
                     Err(Failure::Usage(format!("{url_at}: {error}")))
@@ -125,6 +132,16 @@ impl History {
                 Err(error @ ConnectError::Thread(_)) => Err(Failure::Failed(error.to_string())),
             },
         }
+    }
+}
+
+/// A message about the server of history.
+fn describe(state: &ServerState) -> String {
+    match state {
+        ServerState::Available => "history: the server of [history] answers again".to_owned(),
+        ServerState::Unavailable(reason) => format!(
+            "history: the server of [history] cannot be used: {reason}; until it can, history is in memory"
+        ),
     }
 }
 

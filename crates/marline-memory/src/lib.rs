@@ -47,4 +47,4 @@ mod value;
 mod work;
 
 pub use file::{FileStore, OpenError};
-pub use shared::{ConnectError, SharedStore};
+pub use shared::{ConnectError, ServerState, SharedStore};

@@ -102,6 +102,10 @@ fn catch_panics<T>(
 }
 
 fn open_or_create(path: &Path) -> Result<Database, OpenError> {
+    // Before the file is opened: opening a named pipe waits for its writer.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(OpenError::NotAFile { path: path.into() });
+    }
     let mut database = match has_magic(path) {
         Ok(true) => builder().open(path),
         Ok(false) => return Err(OpenError::unknown_format(path)),

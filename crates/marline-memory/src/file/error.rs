@@ -12,6 +12,12 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// It is a directory, a named pipe, a socket or a device.
+    #[error("{} is not a regular file: name another file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file was written by a newer version.
     #[error(
         "{} is of format {format}, newer than this version can read: update, or name another file",

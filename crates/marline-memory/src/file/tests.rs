@@ -293,8 +293,6 @@ fn an_io_error_names_the_path() {
     let error = FileStore::open(path, limits(9), Instant::EPOCH, UNIX).unwrap_err();
     assert!(matches!(error, OpenError::Io { .. }));
     assert!(error.to_string().contains("nowhere/paths.redb"), "{error}");
-    let error = FileStore::open(dir.path(), limits(9), Instant::EPOCH, UNIX).unwrap_err();
-    assert!(matches!(error, OpenError::Io { .. }), "{error}");
 }
 
 #[test]
@@ -352,4 +350,19 @@ fn a_corrupted_file_opens_or_reports_an_error() {
         assert!(path.exists());
     }
     assert!(damaged > 20, "{damaged}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_not_a_regular_file_is_refused_without_waiting_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for path in [pipe.as_path(), dir.path()] {
+        let opened = FileStore::open(path, StoreLimits::default(), Instant::EPOCH, UNIX);
+        let error = opened.unwrap_err();
+        assert!(matches!(error, OpenError::NotAFile { .. }), "{error}");
+        assert!(error.to_string().contains("is not a regular file"));
+    }
 }

@@ -1,6 +1,7 @@
 //! A store that several processes share.
 
 mod error;
+mod report;
 mod server;
 mod worker;
 
@@ -14,7 +15,9 @@ use marline_proto::coordination::history::{
 };
 
 pub use self::error::ConnectError;
+pub use self::report::ServerState;
 
+use self::report::Reporter;
 use self::server::Server;
 use self::worker::Worker;
 use crate::backlog::Backlog;
@@ -114,6 +117,35 @@ impl SharedStore {
         now: Instant,
         unix_time: Duration,
     ) -> Result<Self, ConnectError> {
+        Self::start(url, namespace, limits, now, unix_time, None)
+    }
+
+    /// [`connect`](Self::connect), which also asks the server at once whether it can be used, and passes every
+    /// change of that to `report`, on the thread that talks to the server.
+    ///
+    /// # Errors
+    ///
+    /// As of [`connect`](Self::connect).
+    pub fn connect_reporting(
+        url: &str,
+        namespace: &str,
+        limits: StoreLimits,
+        now: Instant,
+        unix_time: Duration,
+        report: impl Fn(ServerState) + Send + 'static,
+    ) -> Result<Self, ConnectError> {
+        let report = Some(Reporter::new(Box::new(report)));
+        Self::start(url, namespace, limits, now, unix_time, report)
+    }
+
+    fn start(
+        url: &str,
+        namespace: &str,
+        limits: StoreLimits,
+        now: Instant,
+        unix_time: Duration,
+        reporter: Option<Reporter>,
+    ) -> Result<Self, ConnectError> {
         let server = Server::new(url, namespace)?;
         let shared = Arc::new(Shared {
             cache: Cache::new(limits, now, unix_time),
@@ -122,7 +154,7 @@ impl SharedStore {
                 changes: Backlog::new(MAX_CHANGES),
             }),
         });
-        let worker = Worker::new(Arc::clone(&shared), server);
+        let worker = Worker::new(Arc::clone(&shared), server, reporter);
         thread::Builder::new()
             .name("marline-memory".into())
             .spawn(move || worker.run())

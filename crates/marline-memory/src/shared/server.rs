@@ -50,6 +50,11 @@ impl Server {
         })
     }
 
+    /// Reads a name that no record has, which shows whether user, password and database are accepted.
+    pub(super) fn check(&mut self) -> RedisResult<()> {
+        self.read(&["-"]).map(drop)
+    }
+
     /// Reads the values of these names.
     pub(super) fn read(&mut self, names: &[&str]) -> RedisResult<Vec<Option<Vec<u8>>>> {
         if names.is_empty() {

@@ -180,3 +180,41 @@ fn successive_changes_of_a_key_are_merged() {
         assert_eq!(change, both);
     }
 }
+
+/// A server that refuses the password of the first connection, and answers the second.
+fn refusing_server(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while command(&mut reader).is_some() {
+        let refusal = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+        if stream.write_all(refusal).is_err() {
+            break;
+        }
+    }
+    slow_server(listener, Duration::ZERO);
+}
+
+#[test]
+fn a_wrong_password_is_reported_at_once_and_its_end_too() {
+    let listener = listen();
+    let url = format!("redis://user:secret@{}", listener.local_addr().unwrap());
+    let (report, reports) = mpsc::channel();
+    let server = thread::spawn(move || refusing_server(&listener));
+    let limits = StoreLimits::default();
+    let store =
+        SharedStore::connect_reporting(&url, "test", limits, Instant::EPOCH, UNIX, move |state| {
+            report.send(state).unwrap();
+        })
+        .unwrap();
+    let ServerState::Unavailable(reason) = reports.recv_timeout(MINUTE).unwrap() else {
+        panic!("it was refused");
+    };
+    assert!(reason.to_lowercase().contains("auth"), "{reason}");
+    assert!(!reason.contains("secret"), "{reason}");
+    put(&store, &key(1), 40_000);
+    assert!(store.flush(MINUTE));
+    assert_eq!(reports.recv_timeout(MINUTE), Ok(ServerState::Available));
+    drop(store);
+    assert!(reports.recv().is_err(), "changes only");
+    server.join().unwrap();
+}

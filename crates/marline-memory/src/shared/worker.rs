@@ -8,6 +8,7 @@ use marline_proto::Instant;
 use marline_proto::coordination::history::PathKey;
 use redis::RedisResult;
 
+use super::report::Reporter;
 use super::server::{Server, Write};
 use super::{Change, MAX_CHANGES, MAX_READS, Shared};
 use crate::backlog::Job;
@@ -24,22 +25,33 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 pub(super) struct Worker {
     shared: Arc<Shared>,
     server: Server,
+    reporter: Option<Reporter>,
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, server: Server) -> Self {
-        Self { shared, server }
+    pub(super) fn new(shared: Arc<Shared>, server: Server, reporter: Option<Reporter>) -> Self {
+        Self {
+            shared,
+            server,
+            reporter,
+        }
     }
 
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let Shared { cache, work } = &*shared;
         let _guard = work.thread_guard();
+        if let Some(reporter) = &mut self.reporter {
+            reporter.on_result(self.server.check().as_ref().copied());
+        }
         let mut backoff = MIN_BACKOFF;
         loop {
             work.wait(|queues| queues.reads.is_empty() && queues.changes.is_empty());
             let round = work.begin_round();
             let result = self.process();
+            if let Some(reporter) = &mut self.reporter {
+                reporter.on_result(result.as_ref().copied());
+            }
             if result.is_ok() {
                 work.finish(round);
                 backoff = MIN_BACKOFF;
