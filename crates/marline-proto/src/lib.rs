@@ -54,7 +54,7 @@ pub use config::{
     MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
 };
 pub use connection::{Connection, ConnectionError, EndpointEvent, EndpointFailure, Event};
-pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TokenKey, hmac_sha256};
+pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, hmac_sha256};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};
 pub use handshake::{

@@ -54,6 +54,10 @@ pub(crate) const REPLAY_GENERATION: usize = 1 << 16;
 /// Lifetime of a Retry token in seconds: a client responds within a few round trips.
 pub(crate) const RETRY_TOKEN_LIFETIME: u64 = 15;
 
+/// The longest session ticket that is decrypted, in bytes: a session without the client's certificates takes some
+/// hundred, and a ticket has a length of 16 bits.
+pub(crate) const MAX_TICKET_LEN: usize = 64 * 1024;
+
 /// Lifetime of a NEW_TOKEN token in seconds: two weeks, so that clients that return seldom can use it.
 pub(crate) const NEW_TOKEN_LIFETIME: u64 = 14 * 24 * 60 * 60;
 

@@ -90,9 +90,10 @@ pub use marline_proto::{
     ConnectionError, ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EndpointConfig,
     EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
     PathId, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side, StreamId,
-    TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit, TransportConfig,
-    TransportError, Version, Versions, ack, congestion, coordination, crypto_provider,
-    default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling, settings,
+    TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit,
+    TransportConfig, TransportError, Version, Versions, ack, congestion, coordination,
+    crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling,
+    settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

@@ -8,6 +8,8 @@
 //! | how is one packet sealed or opened? | `packet` |
 //! | which 1-RTT key, and until when? | `one_rtt` |
 //! | which client has validated its address already? | `token`, `replay` |
+//! | which session does a TLS server resume without memory of it? | `tickets` |
+//! | how does a secret change while what it sealed stays valid? | `rotation` |
 //! | which stateless reset belongs to a connection ID? | `reset` |
 
 mod keys;
@@ -16,6 +18,8 @@ mod packet;
 pub(crate) mod provider;
 mod replay;
 mod reset;
+mod rotation;
+mod tickets;
 mod token;
 mod traffic;
 
@@ -28,6 +32,7 @@ pub(crate) use packet::{OpenError, Sealing, TAG_LEN, Unprotected, open, seal, un
 pub use provider::{Sha256, hmac_sha256};
 pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
+pub use tickets::TicketKey;
 pub use token::TokenKey;
 pub(crate) use token::{Token, TokenCapacity, TokenError};
 pub(crate) use traffic::{SecretPair, TrafficSecrets, UpdateSecrets};

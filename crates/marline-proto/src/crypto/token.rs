@@ -14,6 +14,7 @@ use marline_wire::{ConnectionId, Reader, Truncated, Version};
 
 use super::ReplayFilter;
 use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
+use super::rotation::RotatingCipher;
 use crate::limits::{NEW_TOKEN_LIFETIME, RETRY_TOKEN_LIFETIME};
 use crate::rng::SecureRng;
 
@@ -46,7 +47,7 @@ const fn kind_byte(kind: u8, version: Version) -> u8 {
 /// time resumes from each. Other processes with the same secret do not know of these claims, nor does a
 /// restarted one.
 pub struct TokenKey {
-    cipher: TokenCipher,
+    ciphers: RotatingCipher,
     claims: Mutex<ReplayFilter>,
 }
 
@@ -54,9 +55,15 @@ impl TokenKey {
     /// The key that `secret` is.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self {
-            cipher: TokenCipher::new(secret),
+            ciphers: RotatingCipher::new(secret),
             claims: Mutex::default(),
         }
+    }
+
+    /// Seals with `secret` from now on, and still accepts what was sealed with the secret before. Tokens of
+    /// earlier secrets are no longer valid.
+    pub fn rotate(&self, secret: &[u8; 32]) {
+        self.ciphers.rotate(secret);
     }
 
     /// A token for a Retry packet sent to `client` at `now` (seconds since the Unix epoch): the
@@ -128,8 +135,7 @@ impl TokenKey {
     ) -> Result<Token, TokenError> {
         let mut buf = [0; MAX_LEN];
         let buf = buf.get_mut(..token.len()).ok_or(TokenError::Unknown)?;
-        buf.copy_from_slice(token);
-        let opened = self.cipher.open(buf).ok_or(TokenError::Unknown)?;
+        let opened = self.ciphers.open(token, buf).ok_or(TokenError::Unknown)?;
         read(&opened, version, client, dcid, now)
     }
 
@@ -138,7 +144,7 @@ impl TokenKey {
         rng.fill(&mut random);
         let mut plain = Vec::with_capacity(MAX_LEN);
         write(&mut plain);
-        self.cipher.seal(random, &plain)
+        self.ciphers.seal(random, &plain)
     }
 }
 

@@ -247,3 +247,18 @@ fn tokens_are_valid_only_in_the_version_that_issued_them() {
         );
     }
 }
+
+#[test]
+fn tokens_are_valid_until_the_second_rotation_after_them() {
+    let (key, mut rng) = key();
+    let client = address("192.0.2.1:4433");
+    let dcid = id(&[1; 8]);
+    let token = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
+    key.rotate(&[2; 32]);
+    assert!(key.open(Version::V1, &token, client, &dcid, NOW).is_ok());
+    let newer = key.new_token(Version::V1, client.ip(), NOW, None, &mut rng);
+    key.rotate(&[3; 32]);
+    let refused = key.open(Version::V1, &token, client, &dcid, NOW);
+    assert_eq!(refused, Err(TokenError::Unknown));
+    assert!(key.open(Version::V1, &newer, client, &dcid, NOW).is_ok());
+}
