@@ -87,6 +87,16 @@ pub const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// Time in which such content has to arrive.
 pub const DISCARD_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Time after which a server tries again to replace keys that it could not write.
+pub const ROTATION_RETRY: Duration = Duration::from_secs(600);
+
+/// TLS sessions of QUIC that a server with a state directory remembers: an hour of one new client a second. One takes
+/// some hundred bytes in memory and in the file.
+pub const MAX_SESSIONS: usize = 4096;
+
+/// The largest session that is remembered. Without certificates of clients, sessions are far smaller.
+pub const MAX_SESSION_BYTES: usize = 4096;
+
 /// Ranges in one request. Document viewers request tens; more is taken for an attack (RFC 9110 section
 /// 17.15).
 pub const MAX_RANGES: usize = 64;

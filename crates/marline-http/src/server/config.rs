@@ -1,6 +1,6 @@
 //! The configuration of a server.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
-use super::{AccessLog, Identity, Site};
+use super::{AccessLog, Identity, Site, StateDirectory};
 use crate::{limits, transport};
 
 /// A server's settings. Start from [`ServerConfig::new`].
@@ -16,6 +16,8 @@ use crate::{limits, transport};
 pub struct ServerConfig {
     /// Where to listen, for both TCP and UDP. Port 0 selects a free port.
     pub listen: SocketAddr,
+    /// Further addresses to listen on, with the same port. One that this host does not have is left out.
+    pub also_listen: Vec<IpAddr>,
     /// Its certificate and key.
     pub identity: Identity,
     /// The service that answers requests.
@@ -28,6 +30,8 @@ pub struct ServerConfig {
     pub quic: transport::QuicOptions,
     /// Settings of the QUIC endpoint; `None` for the defaults, with random keys.
     pub endpoint: Option<EndpointConfig>,
+    /// Where keys and sessions are kept over restarts. Its keys replace those of `endpoint`.
+    pub state: Option<Arc<StateDirectory>>,
     /// Where to log requests.
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
@@ -214,12 +218,14 @@ impl ServerConfig {
     pub fn new(listen: SocketAddr, identity: Identity, site: Site) -> Self {
         Self {
             listen,
+            also_listen: Vec::new(),
             identity,
             site,
             protocols: Protocols::default(),
             limits: ServerLimits::default(),
             quic: transport::QuicOptions::default(),
             endpoint: None,
+            state: None,
             access_log: None,
             metrics: None,
             qlog: None,

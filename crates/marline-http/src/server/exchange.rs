@@ -21,13 +21,21 @@ pub(super) async fn respond(
     chunk: &Chunk,
 ) -> Response<Body> {
     let version = request.version();
-    let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    let current = context.current.get();
+    let log = current.log.clone();
+    let record = Record::new(
+        recorder,
+        log,
+        request.method(),
+        request.uri().path(),
+        version,
+    );
     request.extensions_mut().insert(Origin {
         client: Prefix::of(recorder.client.ip()),
         resources: Arc::clone(&context.resources),
         chunk: chunk.clone(),
     });
-    let Ok(mut response) = context.site.clone().oneshot(request).await;
+    let Ok(mut response) = current.site.clone().oneshot(request).await;
     add_header_fields(context, version, &mut response);
     record.follow(response)
 }
@@ -40,7 +48,14 @@ pub(super) fn refuse(
     status: StatusCode,
 ) -> Response<Body> {
     let version = request.version();
-    let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    let log = context.current.get().log.clone();
+    let record = Record::new(
+        recorder,
+        log,
+        request.method(),
+        request.uri().path(),
+        version,
+    );
     record.follow(refusal(context, version, status))
 }
 

@@ -3,6 +3,7 @@
 mod pace;
 mod request_body;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,8 +50,8 @@ impl Listener {
         Self { endpoint, refusing }
     }
 
-    pub(super) fn endpoint(&self) -> marline::Endpoint {
-        self.endpoint.clone()
+    pub(super) fn local_addr(&self) -> SocketAddr {
+        self.endpoint.local_addr()
     }
 
     /// Accepts connections until the server stops, then waits for them to finish.
@@ -60,7 +61,7 @@ impl Listener {
     pub(super) async fn run(self, context: Arc<Context>) -> Result<(), EndpointEnded> {
         let mut stopped = context.stop.stopped();
         let mut connections = TaskSet::new(&context.runtime);
-        let watched = context.metrics.watch(self.endpoint());
+        let watched = context.metrics.watch(self.endpoint.clone());
         loop {
             let connecting = tokio::select! {
                 biased;
@@ -124,7 +125,6 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
         recorder: Arc::new(Recorder {
             runtime: context.runtime.clone(),
             metrics: Arc::clone(&context.metrics),
-            log: context.log.clone(),
             client: quic.remote_address(),
             connection: quic.original_destination().to_string(),
             progress: None,
@@ -155,10 +155,11 @@ impl ClientConnection {
 
     async fn serve(&self) {
         let context = &self.context;
+        let current = context.current.get();
         let config = http3::config(
-            context.limits.max_header_bytes,
+            current.limits.max_header_bytes,
             &self.quic,
-            &context.transport,
+            &current.transport,
         );
         let early = || self.quic.is_replayable();
         serve(context, &self.recorder, self.quic.clone(), &config, early).await;
@@ -219,7 +220,7 @@ impl Exchange {
             mut sender,
             mut receiver,
         } = stream;
-        let limit = self.context.limits.header_timeout;
+        let limit = self.context.current.get().limits.header_timeout;
         let arrived = self.context.runtime.timeout(limit, receiver.next()).await;
         match arrived {
             Ok(Ok(Some(StreamEvent::Request(head)))) => self.answer(*head, sender, receiver).await,

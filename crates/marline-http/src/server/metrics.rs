@@ -9,7 +9,7 @@ mod transport;
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::{StatusCode, Version};
@@ -49,7 +49,7 @@ pub struct Metrics {
     transport: TransportMetrics,
     /// Budgets of the server, once it runs.
     resources: OnceLock<Arc<Resources>>,
-    access_log: OnceLock<AccessLog>,
+    access_log: Mutex<Option<AccessLog>>,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
 }
@@ -109,11 +109,21 @@ impl Metrics {
         }
     }
 
-    /// Shows how much of `resources` is in use, and what `log` has lost.
-    pub(super) fn show(&self, resources: &Arc<Resources>, log: Option<&AccessLog>) {
-        // A server has one set of budgets, and one log.
+    /// Shows how much of `resources` is in use.
+    pub(super) fn show(&self, resources: &Arc<Resources>) {
+        // A server has one set of budgets.
         let _ = self.resources.set(Arc::clone(resources));
-        let _ = log.map(|log| self.access_log.set(log.clone()));
+    }
+
+    /// Shows what `log` has lost, no longer what the one before has.
+    pub(super) fn show_log(&self, log: Option<&AccessLog>) {
+        *self.log() = log.cloned();
+    }
+
+    fn log(&self) -> MutexGuard<'_, Option<AccessLog>> {
+        self.access_log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection is open until the result is dropped.
@@ -224,7 +234,7 @@ impl Metrics {
         if let Some(resources) = self.resources.get() {
             resources.write(out)?;
         }
-        if let Some(log) = self.access_log.get() {
+        if let Some(log) = &*self.log() {
             let name = "marline_access_log_dropped_total";
             let help = "Lines of the access log that were dropped.";
             head(out, name, "counter", help)?;

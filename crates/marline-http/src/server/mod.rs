@@ -11,6 +11,7 @@ mod access_log;
 mod admission;
 mod buffers;
 mod config;
+mod current;
 mod descriptors;
 mod exchange;
 mod files;
@@ -22,8 +23,10 @@ mod metrics_page;
 mod prefix;
 mod progress;
 mod record;
+mod reload;
 mod resources;
 mod shares;
+mod state;
 mod stop;
 mod tcp;
 #[cfg(feature = "testing")]
@@ -32,11 +35,11 @@ mod tls;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::{Request, Response};
-use marline::TransportConfig;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -45,13 +48,18 @@ pub use self::access_log::AccessLog;
 use self::admission::{Admission, ConnectionLimits};
 use self::buffers::Buffers;
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
+use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
 use self::files::OpenFiles;
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
+pub use self::reload::Handle;
+use self::reload::{KeptSessions, QuicEndpoint};
 use self::resources::Resources;
+pub(crate) use self::state::Sessions;
+pub use self::state::{StateDirectory, StateError};
 use self::stop::Stop;
 pub(crate) use self::tls::crypto_provider;
 pub use self::tls::{Identity, IdentityError};
@@ -79,6 +87,9 @@ pub enum ServeError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// What is kept over restarts cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The QUIC settings are inconsistent.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
@@ -94,40 +105,33 @@ pub enum ServeError {
 
 /// A server whose sockets are open. It answers requests while [`run`](Self::run) is polled.
 pub struct Server {
-    address: SocketAddr,
-    tcp: Option<tcp::Listener>,
-    quic: Option<h3::Listener>,
+    addresses: Vec<SocketAddr>,
+    tcp: Vec<tcp::Listener>,
+    quic: Vec<h3::Listener>,
     metrics_page: Option<(SocketAddr, TcpListener)>,
     context: Arc<Context>,
-}
-
-/// Stops a running server. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Handle(Stop);
-
-impl Handle {
-    /// Accepts no new connections, and lets requests in progress finish within [`ServerLimits::shutdown_grace`].
-    pub fn shut_down(&self) {
-        self.0.stop();
-    }
 }
 
 /// State that is shared by all connections.
 struct Context {
     runtime: RuntimeHandle,
-    site: Site,
     metrics: Arc<Metrics>,
-    log: Option<AccessLog>,
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
     /// Connections over TCP, of which each takes a file descriptor.
     admission: Admission,
     resources: Arc<Resources>,
     stop: Stop,
+    /// Set when a stopping server shall not wait for requests.
+    hurry: Stop,
     /// The address of a QUIC endpoint that has failed.
     failed: OnceLock<SocketAddr>,
-    limits: ServerLimits,
-    transport: Arc<TransportConfig>,
+    protocols: Protocols,
+    state: Option<Arc<StateDirectory>>,
+    endpoints: Vec<QuicEndpoint>,
+    /// Connections over TCP so far.
+    tcp_connections: AtomicU64,
+    current: Replaceable<Current>,
 }
 
 impl Context {
@@ -152,11 +156,14 @@ impl Server {
         };
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
         let mut attempt = 1;
-        let Sockets { address, tcp, quic } = loop {
+        let Sockets {
+            addresses,
+            tcp,
+            quic,
+            endpoints,
+        } = loop {
             match open_sockets(&config, &runtime, &metrics).await {
-                Err(ServeError::Listen {
-                    protocol: "UDP", ..
-                }) if attempt < attempts => attempt += 1,
+                Err(ServeError::Listen { .. }) if attempt < attempts => attempt += 1,
                 sockets => break sockets?,
             }
         };
@@ -167,21 +174,30 @@ impl Server {
                 Some((socket.local_addr().unwrap_or(address), socket))
             }
         };
-        let alt_svc = quic.as_ref().and_then(|_| {
-            http::HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", address.port())).ok()
-        });
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        let alt_svc = match quic.is_empty() {
+            true => None,
+            false => http::HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok(),
+        };
+        let tls = match tcp.is_empty() {
+            true => None,
+            false => Some(tcp::acceptor(
+                &config,
+                config.protocols,
+                config.state.as_deref(),
+            )?),
+        };
         let limits = &config.limits;
         let open = Descriptors::of_process(limits.max_open_files, limits.max_connections);
         let resources = Arc::new(Resources {
             files: OpenFiles::new(open.files),
             buffers: Buffers::new(limits.max_buffered_bytes),
         });
-        metrics.show(&resources, config.access_log.as_ref());
+        metrics.show(&resources);
+        metrics.show_log(config.access_log.as_ref());
         let context = Context {
             runtime,
-            site: config.site,
             metrics,
-            log: config.access_log,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             admission: Admission::new(ConnectionLimits {
@@ -191,12 +207,22 @@ impl Server {
             }),
             resources,
             stop: Stop::default(),
+            hurry: Stop::default(),
             failed: OnceLock::new(),
-            limits: config.limits,
-            transport: config.quic.transport,
+            protocols: config.protocols,
+            state: config.state,
+            endpoints,
+            tcp_connections: AtomicU64::new(0),
+            current: Replaceable::new(Current {
+                site: config.site,
+                log: config.access_log,
+                limits: config.limits,
+                transport: config.quic.transport,
+                tls,
+            }),
         };
         Ok(Self {
-            address,
+            addresses,
             tcp,
             quic,
             metrics_page,
@@ -204,9 +230,14 @@ impl Server {
         })
     }
 
-    /// The address on which it listens, for both TCP and UDP.
+    /// The first address on which it listens, for both TCP and UDP.
     pub fn local_addr(&self) -> SocketAddr {
-        self.address
+        self.addresses[0]
+    }
+
+    /// All addresses on which it listens; [`ServerConfig::listen`] is the first.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// The address of the metrics, if they are served.
@@ -221,7 +252,11 @@ impl Server {
 
     /// A handle to stop it.
     pub fn handle(&self) -> Handle {
-        Handle(self.context.stop.clone())
+        Handle {
+            stop: self.context.stop.clone(),
+            hurry: self.context.hurry.clone(),
+            context: Arc::downgrade(&self.context),
+        }
     }
 
     /// Serves until [`Handle::shut_down`], then lets requests in progress finish.
@@ -232,18 +267,20 @@ impl Server {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
         let mut on_any = TaskSet::new(&context.runtime);
-        let endpoint = self.quic.as_ref().map(h3::Listener::endpoint);
-        if let Some(tcp) = self.tcp {
+        for tcp in self.tcp {
             on_tokio.spawn(tcp.run(Arc::clone(&context)));
         }
-        if let Some(quic) = self.quic {
+        for quic in self.quic {
             let context = Arc::clone(&context);
-            let address = self.address;
+            let address = quic.local_addr();
             on_any.spawn(async move {
                 if quic.run(Arc::clone(&context)).await.is_err() {
                     context.fail(address);
                 }
             });
+        }
+        if let Some(state) = &context.state {
+            on_any.spawn(rotate_keys(Arc::clone(state), Arc::clone(&context)));
         }
         if let Some((_, socket)) = self.metrics_page {
             let metrics = Arc::clone(&context.metrics);
@@ -255,17 +292,26 @@ impl Server {
             while on_tokio.join_next().await.is_some() {}
         };
         let runtime = &context.runtime;
-        if runtime
-            .timeout(context.limits.shutdown_grace, finished)
-            .await
-            .is_err()
-            && let Some(endpoint) = endpoint
-        {
+        let mut hurried = context.hurry.stopped();
+        let finished = async {
+            tokio::select! {
+                biased;
+                () = &mut hurried => Err(Hurried),
+                () = finished => Ok(()),
+            }
+        };
+        let grace = context.current.get().limits.shutdown_grace;
+        if !matches!(runtime.timeout(grace, finished).await, Ok(Ok(()))) {
             // The remaining connections are closed, so that their samples reach the history store.
-            endpoint.close(h3::NO_ERROR, b"");
-            let _ = runtime
-                .timeout(limits::CLOSE_TIMEOUT, endpoint.wait_idle())
-                .await;
+            for quic in &context.endpoints {
+                quic.endpoint.close(h3::NO_ERROR, b"");
+            }
+            let all_idle = async {
+                for quic in &context.endpoints {
+                    quic.endpoint.wait_idle().await;
+                }
+            };
+            let _ = runtime.timeout(limits::CLOSE_TIMEOUT, all_idle).await;
         }
         match context.failed.get() {
             Some(address) => Err(ServeError::EndpointFailed(*address)),
@@ -277,17 +323,33 @@ impl Server {
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server")
-            .field("address", &self.address)
+            .field("addresses", &self.addresses)
             .finish_non_exhaustive()
+    }
+}
+
+/// The grace of a shutdown was cut short.
+struct Hurried;
+
+/// Replaces the keys of a state directory each time they are old, until the server stops.
+async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
+    let runtime = &context.runtime;
+    let mut wait = state.until_rotation(runtime.unix_time());
+    while runtime.timeout(wait, context.stop.stopped()).await.is_err() {
+        wait = match state.rotate(runtime.unix_time()) {
+            Ok(wait) => wait,
+            // The present keys stay in use.
+            Err(_) => limits::ROTATION_RETRY,
+        };
     }
 }
 
 /// The listening sockets of a server.
 struct Sockets {
-    /// The address of both.
-    address: SocketAddr,
-    tcp: Option<tcp::Listener>,
-    quic: Option<h3::Listener>,
+    addresses: Vec<SocketAddr>,
+    tcp: Vec<tcp::Listener>,
+    quic: Vec<h3::Listener>,
+    endpoints: Vec<QuicEndpoint>,
 }
 
 async fn open_sockets(
@@ -295,23 +357,59 @@ async fn open_sockets(
     runtime: &RuntimeHandle,
     metrics: &Metrics,
 ) -> Result<Sockets, ServeError> {
-    let mut address = config.listen;
-    let mut tcp = None;
-    let tcp_protocols = config.protocols;
-    if tcp_protocols.http1 || tcp_protocols.http2 {
-        let socket = listen_tcp(address, runtime).await?;
-        address = socket.local_addr().unwrap_or(address);
-        tcp = Some(tcp::Listener::new(socket, config)?);
+    let mut sockets = Sockets {
+        addresses: Vec::new(),
+        tcp: Vec::new(),
+        quic: Vec::new(),
+        endpoints: Vec::new(),
+    };
+    sockets
+        .open(config.listen, config, runtime, metrics)
+        .await?;
+    let port = sockets.addresses[0].port();
+    for &ip in &config.also_listen {
+        if is_local(ip, runtime) {
+            let address = SocketAddr::new(ip, port);
+            sockets.open(address, config, runtime, metrics).await?;
+        }
     }
-    let mut quic = None;
-    if config.protocols.http3 {
-        let counting = metrics.observers(&config.quic.transport);
-        let settings = transport::server_config(config, runtime, counting)?;
-        let endpoint = transport::server_endpoint(config, settings.clone(), address, runtime)?;
-        address = endpoint.local_addr();
-        quic = Some(h3::Listener::new(endpoint, settings));
+    Ok(sockets)
+}
+
+/// Whether this host has the address: IPv6 may be disabled.
+fn is_local(ip: IpAddr, runtime: &RuntimeHandle) -> bool {
+    runtime.shared().bind(SocketAddr::new(ip, 0)).is_ok()
+}
+
+impl Sockets {
+    /// Listens on one more address, both on TCP and on UDP as far as the protocols need them.
+    async fn open(
+        &mut self,
+        mut address: SocketAddr,
+        config: &ServerConfig,
+        runtime: &RuntimeHandle,
+        metrics: &Metrics,
+    ) -> Result<(), ServeError> {
+        let protocols = config.protocols;
+        if protocols.http1 || protocols.http2 {
+            let socket = listen_tcp(address, runtime).await?;
+            address = socket.local_addr().unwrap_or(address);
+            self.tcp.push(tcp::Listener::new(socket));
+        }
+        if protocols.http3 {
+            let counting = metrics.observers(&config.quic.transport);
+            let sessions = KeptSessions::new(address);
+            let stored = sessions.of(config.state.as_deref(), config)?;
+            let settings = transport::server_config(config, runtime, counting, stored)?;
+            let endpoint = transport::server_endpoint(config, settings.clone(), address, runtime)?;
+            address = endpoint.local_addr();
+            self.endpoints
+                .push(QuicEndpoint::new(endpoint.clone(), sessions));
+            self.quic.push(h3::Listener::new(endpoint, settings));
+        }
+        self.addresses.push(address);
+        Ok(())
     }
-    Ok(Sockets { address, tcp, quic })
 }
 
 async fn listen_tcp(

@@ -47,7 +47,6 @@ struct Line<'a> {
 pub(super) struct Recorder {
     pub(super) runtime: RuntimeHandle,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
     pub(super) connection: String,
     /// Whether requests make progress, if it is a connection over TCP.
@@ -68,6 +67,7 @@ impl Recorder {
 /// The part of a record that is known before the response.
 pub(super) struct Record {
     recorder: Arc<Recorder>,
+    log: Option<AccessLog>,
     start: Instant,
     time: f64,
     method: Method,
@@ -82,6 +82,7 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(
         recorder: &Arc<Recorder>,
+        log: Option<AccessLog>,
         method: &Method,
         path: &str,
         version: Version,
@@ -89,9 +90,10 @@ impl Record {
         if let Some(progress) = &recorder.progress {
             progress.on_request();
         }
-        let logged = recorder.log.is_some();
+        let logged = log.is_some();
         Self {
             recorder: Arc::clone(recorder),
+            log,
             start: recorder.runtime.now(),
             time: recorder.runtime.unix_time().as_secs_f64(),
             method: method.clone(),
@@ -134,7 +136,7 @@ impl Drop for Record {
         if let Some(progress) = &recorder.progress {
             progress.on_response_end();
         }
-        let Some(log) = &recorder.log else { return };
+        let Some(log) = &self.log else { return };
         let line = Line {
             time: self.time,
             client: recorder.client,

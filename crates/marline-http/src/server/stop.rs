@@ -39,6 +39,11 @@ impl Stop {
         woken.into_iter().for_each(Waker::wake);
     }
 
+    /// Whether the server is stopped.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.0.is_stopping()
+    }
+
     /// Completes once the server is stopped.
     pub(super) fn stopped(&self) -> Stopped {
         Stopped {

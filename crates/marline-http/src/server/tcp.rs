@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -32,7 +33,9 @@ use super::idle::IdleTimeout;
 use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::Chunk;
-use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
+use super::{
+    Context, IdentityError, Protocols, ServerConfig, ServerLimits, StateDirectory, crypto_provider,
+};
 use crate::body::Body;
 use crate::limits;
 
@@ -43,44 +46,47 @@ const TLS_HANDSHAKE: u8 = 22;
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
     Content-Length: 41\r\nConnection: close\r\n\r\nThis port serve_https HTTPS: use an https URL.\n";
 
-/// A TCP listener.
-pub(super) struct Listener {
-    socket: TcpListener,
-    tls: TlsAcceptor,
+/// The TLS of a server with these protocols.
+pub(super) fn acceptor(
+    config: &ServerConfig,
     protocols: Protocols,
+    state: Option<&StateDirectory>,
+) -> Result<TlsAcceptor, IdentityError> {
+    let mut alpn: Vec<&[u8]> = Vec::new();
+    if protocols.http2 {
+        alpn.push(b"h2");
+    }
+    if protocols.http1 {
+        alpn.push(b"http/1.1");
+    }
+    let provider = crypto_provider(false);
+    let mut tls = config
+        .identity
+        .config(provider, &alpn, rustls::DEFAULT_VERSIONS)?;
+    if let Some(state) = state {
+        tls.ticketer = state.tickets();
+    }
+    Ok(TlsAcceptor::from(Arc::new(tls)))
 }
 
+/// A TCP listener.
+pub(super) struct Listener(TcpListener);
+
 impl Listener {
-    pub(super) fn new(socket: TcpListener, config: &ServerConfig) -> Result<Self, IdentityError> {
-        let mut alpn: Vec<&[u8]> = Vec::new();
-        if config.protocols.http2 {
-            alpn.push(b"h2");
-        }
-        if config.protocols.http1 {
-            alpn.push(b"http/1.1");
-        }
-        let tls =
-            config
-                .identity
-                .config(crypto_provider(false), &alpn, rustls::DEFAULT_VERSIONS)?;
-        Ok(Self {
-            socket,
-            tls: TlsAcceptor::from(Arc::new(tls)),
-            protocols: config.protocols,
-        })
+    pub(super) fn new(socket: TcpListener) -> Self {
+        Self(socket)
     }
 
     /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
-        let mut id = 0;
         let mut stopped = context.stop.stopped();
         loop {
             let Accepted { stream, client } = tokio::select! {
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = accept::next(&self.socket) => accepted,
+                accepted = accept::next(&self.0) => accepted,
             };
             let progress = Arc::new(Progress::new(&context.runtime));
             let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
@@ -91,13 +97,14 @@ impl Listener {
                 context.metrics.connection_refused();
                 continue;
             };
-            id += 1;
+            let Some(tls) = context.current.get().tls.clone() else {
+                continue;
+            };
             let connection = ClientConnection {
                 context: Arc::clone(&context),
-                tls: self.tls.clone(),
-                protocols: self.protocols,
+                tls,
                 client,
-                id,
+                id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
                 progress,
                 watcher: graceful.watcher(),
             };
@@ -109,7 +116,7 @@ impl Listener {
                 drop(slot);
             });
         }
-        drop(self.socket);
+        drop(self.0);
         graceful.shutdown().await;
     }
 }
@@ -118,7 +125,6 @@ impl Listener {
 struct ClientConnection {
     context: Arc<Context>,
     tls: TlsAcceptor,
-    protocols: Protocols,
     client: SocketAddr,
     id: u64,
     progress: Arc<Progress>,
@@ -129,7 +135,7 @@ impl ClientConnection {
     async fn serve(self, stream: TcpStream) {
         // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
-        let wait = self.context.limits.handshake_timeout;
+        let wait = self.context.current.get().limits.handshake_timeout;
         let Ok(Ok(first)) = timeout(wait, first_byte(&stream)).await else {
             return;
         };
@@ -144,7 +150,7 @@ impl ClientConnection {
                 _ => Version::HTTP_11,
             };
             self.serve_http(stream, version).await;
-        } else if self.protocols.cleartext {
+        } else if self.context.protocols.cleartext {
             self.serve_http(stream, Version::HTTP_11).await;
         } else {
             let mut stream = stream;
@@ -161,11 +167,10 @@ impl ClientConnection {
             context, watcher, ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
-        let limits = context.limits.clone();
+        let limits = context.current.get().limits.clone();
         let recorder = Arc::new(Recorder {
             runtime: context.runtime.clone(),
             metrics: Arc::clone(&metrics),
-            log: context.log.clone(),
             client: self.client,
             connection: format!("tcp-{}", self.id),
             progress: Some(Arc::clone(&self.progress)),

@@ -2,18 +2,20 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use marline_h3::Config;
 use tokio::sync::{Semaphore, watch};
 
 use super::admission::{Admission, ConnectionLimits};
 use super::buffers::Buffers;
+use super::current::{Current, Replaceable};
 use super::files::OpenFiles;
 use super::record::Recorder;
 use super::resources::Resources;
 use super::stop::Stop;
-use super::{Context, ServerLimits, Site};
+use super::{Context, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::runtime::RuntimeHandle;
 
@@ -28,9 +30,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
     let stop = Stop::default();
     let context = Arc::new(Context {
         runtime: runtime.clone(),
-        site,
         metrics: Arc::default(),
-        log: None,
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
         admission: Admission::new(ConnectionLimits {
@@ -43,14 +43,23 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
             buffers: Buffers::new(1 << 20),
         }),
         stop: stop.clone(),
-        failed: std::sync::OnceLock::default(),
-        limits: ServerLimits::default(),
-        transport: Arc::default(),
+        failed: OnceLock::new(),
+        hurry: Stop::default(),
+        protocols: Protocols::default(),
+        state: None,
+        endpoints: Vec::new(),
+        tcp_connections: AtomicU64::new(0),
+        current: Replaceable::new(Current {
+            site,
+            log: None,
+            limits: ServerLimits::default(),
+            transport: Arc::default(),
+            tls: None,
+        }),
     });
     let recorder = Arc::new(Recorder {
         runtime,
         metrics: Arc::clone(&context.metrics),
-        log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: String::new(),
         progress: None,

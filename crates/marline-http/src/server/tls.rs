@@ -106,6 +106,43 @@ impl Identity {
         Self::sign(&params, &KeyPair::generate_for(&PKCS_ED25519)?)
     }
 
+    /// The key of a new self-signed certificate for `names`, and the certificate, in PEM.
+    pub(super) fn self_signed_pem(names: Vec<String>) -> Result<String, IdentityError> {
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new(names)?.self_signed(&key)?;
+        Ok(key.serialize_pem() + &certificate.pem())
+    }
+
+    /// Reads what [`self_signed_pem`](Self::self_signed_pem) has made from a file.
+    pub(super) fn from_self_signed_pem(path: &Path) -> Result<Self, IdentityError> {
+        let identity = Self::from_pem_files(path, path)?;
+        let wrong = |reason: String| IdentityError::File {
+            what: "a private key",
+            path: path.to_owned(),
+            reason,
+        };
+        let key = KeyPair::try_from(&identity.key).map_err(|error| wrong(error.to_string()))?;
+        let hash = Sha256::of(&key.subject_public_key_info());
+        Ok(Self {
+            pin: Some(STANDARD.encode(hash)),
+            ..identity
+        })
+    }
+
+    /// The certificates in PEM, leaf first.
+    pub(super) fn certificate_pem(&self) -> String {
+        let blocks = self.chain.iter().map(|certificate| {
+            let text = STANDARD.encode(certificate);
+            let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
+            for line in text.as_bytes().chunks(64) {
+                pem += &String::from_utf8_lossy(line);
+                pem.push('\n');
+            }
+            pem + "-----END CERTIFICATE-----\n"
+        });
+        blocks.collect()
+    }
+
     fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
         let certificate = params.self_signed(key)?;
         let hash = Sha256::of(&key.subject_public_key_info());

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use marline::{
     EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
-    Version, Versions, both_observers,
+    Version, Versions, both_observers, hmac_sha256,
 };
 
 use super::qlog::{self, QlogLimits};
 use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
-use crate::server::{ServeError, ServerConfig, crypto_provider};
+use crate::server::{ServeError, ServerConfig, Sessions, crypto_provider};
 
 /// Settings of QUIC.
 #[derive(Clone, Debug)]
@@ -60,11 +60,13 @@ impl Default for QuicOptions {
     }
 }
 
-/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`.
+/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`,
+/// and `sessions` are those that clients may resume; without, they are in memory.
 pub(crate) fn server_config(
     config: &ServerConfig,
     runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
+    sessions: Option<Arc<Sessions>>,
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
@@ -73,6 +75,9 @@ pub(crate) fn server_config(
         .config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
     // QUIC allows all early data or none (RFC 9001 section 4.6.1).
     tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
+    if let Some(sessions) = sessions {
+        tls.session_storage = sessions;
+    }
     let tls = TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))?;
     let mut server = marline::ServerConfig::new(tls);
     server.transport = Arc::clone(&quic.transport);
@@ -99,7 +104,22 @@ pub(crate) fn server_endpoint(
     address: SocketAddr,
     runtime: &RuntimeHandle,
 ) -> Result<marline::Endpoint, ServeError> {
-    let settings = config.endpoint.clone();
+    let mut settings = config.endpoint.clone();
+    if let Some(settings) = &mut settings {
+        // Endpoints of one server must not choose the same connection IDs.
+        if address.ip() != config.listen.ip() {
+            let purpose = address.to_string();
+            settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
+        }
+    }
+    if let Some(state) = &config.state {
+        let seed = || runtime.shared().seed().map_err(ServeError::Runtime);
+        let settings = match &mut settings {
+            Some(settings) => settings,
+            None => settings.insert(EndpointConfig::from_seed(seed()?)),
+        };
+        state.set_keys(settings, address);
+    }
     endpoint(settings, Some(server), address, runtime).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,

@@ -26,6 +26,7 @@ pub(crate) const VERSIONS: [HttpVersion; 4] = [
 /// A running server.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
+    pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) metrics_address: Option<SocketAddr>,
     pub(crate) handle: Handle,
     pub(crate) metrics: Arc<Metrics>,
@@ -49,6 +50,7 @@ impl TestServer {
         let server = Server::bind(config).await.unwrap();
         Self {
             address: server.local_addr(),
+            addresses: server.local_addrs().to_vec(),
             metrics_address: server.metrics_addr(),
             handle: server.handle(),
             metrics: server.metrics(),

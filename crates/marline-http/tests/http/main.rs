@@ -10,6 +10,7 @@ mod files;
 mod floods;
 mod host;
 mod http1;
+mod lifecycle;
 mod log;
 mod metrics;
 mod pages;

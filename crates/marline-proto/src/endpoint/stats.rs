@@ -1,5 +1,7 @@
 //! Counters of an endpoint.
 
+use std::ops::AddAssign;
+
 /// What an endpoint did with new clients: counters over its life, but for `handshakes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
@@ -32,6 +34,28 @@ pub struct Refusals {
     pub invalid_token: u64,
     /// The connection could not be set up.
     pub internal: u64,
+}
+
+impl AddAssign for EndpointStats {
+    fn add_assign(&mut self, other: Self) {
+        self.accepted += other.accepted;
+        self.handshakes += other.handshakes;
+        self.retries += other.retries;
+        self.evicted += other.evicted;
+        self.refused += other.refused;
+    }
+}
+
+impl AddAssign for Refusals {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.connections_of_address += other.connections_of_address;
+        self.connections_of_prefix += other.connections_of_prefix;
+        self.handshakes_of_address += other.handshakes_of_address;
+        self.handshakes_of_prefix += other.handshakes_of_prefix;
+        self.invalid_token += other.invalid_token;
+        self.internal += other.internal;
+    }
 }
 
 /// Why a client is refused.

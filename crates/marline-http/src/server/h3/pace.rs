@@ -23,7 +23,7 @@ pub(super) struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     pub(super) fn new(context: &'a Context) -> Self {
-        let limit = context.limits.idle_timeout;
+        let limit = context.current.get().limits.idle_timeout;
         Self {
             runtime: &context.runtime,
             limit,

@@ -1,4 +1,4 @@
-//! Metrics of QUIC connections and of their endpoint.
+//! Metrics of QUIC connections and of their endpoints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,8 +20,8 @@ pub(super) struct TransportMetrics(Mutex<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
-    endpoint: Option<Endpoint>,
-    /// Those of an endpoint that is gone.
+    endpoints: BTreeMap<u64, Endpoint>,
+    /// Those of endpoints that are gone.
     endpoint_stats: EndpointStats,
     live: BTreeMap<u64, WeakConnection>,
     next: u64,
@@ -100,7 +100,10 @@ pub(super) struct Counted<'a> {
 }
 
 /// An endpoint whose metrics are read until this is dropped.
-pub(crate) struct Watched<'a>(&'a TransportMetrics);
+pub(crate) struct Watched<'a> {
+    metrics: &'a TransportMetrics,
+    number: u64,
+}
 
 impl TransportMetrics {
     fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -109,8 +112,14 @@ impl TransportMetrics {
 
     /// Reads the counters of `endpoint` until the result is dropped; it stays open until then.
     pub(super) fn watch(&self, endpoint: Endpoint) -> Watched<'_> {
-        self.registry().endpoint = Some(endpoint);
-        Watched(self)
+        let mut registry = self.registry();
+        let number = registry.next;
+        registry.next += 1;
+        registry.endpoints.insert(number, endpoint);
+        Watched {
+            metrics: self,
+            number,
+        }
     }
 
     /// Counts a connection whose handshake is complete.
@@ -170,10 +179,10 @@ impl Drop for Counted<'_> {
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
         let endpoint = {
-            let mut registry = self.0.registry();
-            let endpoint = registry.endpoint.take();
+            let mut registry = self.metrics.registry();
+            let endpoint = registry.endpoints.remove(&self.number);
             if let Some(endpoint) = &endpoint {
-                registry.endpoint_stats = endpoint.stats();
+                registry.endpoint_stats += endpoint.stats();
             }
             endpoint
         };
@@ -183,9 +192,12 @@ impl Drop for Watched<'_> {
 
 impl Registry {
     fn write_endpoint(&self, out: &mut String) -> std::fmt::Result {
-        let endpoint = self.endpoint.as_ref();
-        let stats = endpoint.map_or(self.endpoint_stats, Endpoint::stats);
-        let all = endpoint.map_or(0, Endpoint::open_connections);
+        let mut stats = self.endpoint_stats;
+        let mut all = 0;
+        for endpoint in self.endpoints.values() {
+            stats += endpoint.stats();
+            all += endpoint.open_connections();
+        }
         let EndpointStats {
             accepted,
             handshakes,

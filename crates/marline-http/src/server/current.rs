@@ -1,0 +1,35 @@
+//! What a running server can exchange.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use marline::TransportConfig;
+use tokio_rustls::TlsAcceptor;
+
+use super::{AccessLog, ServerLimits, Site};
+
+/// The part of a configuration that [`Handle::reload`](super::Handle::reload) replaces.
+pub(super) struct Current {
+    pub(super) site: Site,
+    pub(super) log: Option<AccessLog>,
+    pub(super) limits: ServerLimits,
+    pub(super) transport: Arc<TransportConfig>,
+    /// TLS over TCP.
+    pub(super) tls: Option<TlsAcceptor>,
+}
+
+/// A value that is replaced as a whole.
+pub(super) struct Replaceable<T>(RwLock<Arc<T>>);
+
+impl<T> Replaceable<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self(RwLock::new(Arc::new(value)))
+    }
+
+    pub(super) fn get(&self) -> Arc<T> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn replace(&self, value: T) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+    }
+}

@@ -1,0 +1,165 @@
+//! Replacing the configuration of a running server.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use marline::settings::rows;
+use marline::{Sha256, TransportConfig};
+
+use super::current::Current;
+use super::stop::Stop;
+use super::{Context, ServeError, ServerConfig, ServerLimits, Sessions, StateDirectory, tcp};
+use crate::transport;
+
+/// Stops a running server, or replaces its configuration. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) stop: Stop,
+    pub(super) hurry: Stop,
+    pub(super) context: Weak<Context>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Accepts no new connections, and lets requests in progress finish within [`ServerLimits::shutdown_grace`].
+    pub fn shut_down(&self) {
+        self.stop.stop();
+    }
+
+    /// Shuts down and closes connections at once, also after [`shut_down`](Self::shut_down).
+    pub fn hurry(&self) {
+        self.hurry.stop();
+        self.stop.stop();
+    }
+
+    /// Replaces certificate, site, access log, limits but for `max_connections`, and settings of QUIC. Open connections
+    /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
+    /// new connections. What concerns sockets, the endpoint's and the state directory's settings, `metrics` and
+    /// `runtime`, stay as they are.
+    ///
+    /// # Errors
+    /// The configuration cannot be used; nothing has changed.
+    pub fn reload(&self, config: ServerConfig) -> Result<(), ServeError> {
+        let Some(context) = self.context.upgrade() else {
+            return Ok(());
+        };
+        let tls = match context.current.get().tls {
+            Some(_) => Some(tcp::acceptor(
+                &config,
+                context.protocols,
+                context.state.as_deref(),
+            )?),
+            None => None,
+        };
+        let counting = context.metrics.observers(&config.quic.transport);
+        let mut settings = Vec::new();
+        for kept in &context.endpoints {
+            let sessions = kept.sessions(context.state.as_deref(), &config)?;
+            let runtime = &context.runtime;
+            settings.push(transport::server_config(
+                &config,
+                runtime,
+                counting.clone(),
+                sessions,
+            )?);
+        }
+        // A server that stops refuses new connections.
+        if self.stop.is_stopping() {
+            return Ok(());
+        }
+        for (kept, settings) in context.endpoints.iter().zip(settings) {
+            kept.endpoint.set_server_config(Some(settings));
+        }
+        context.metrics.show_log(config.access_log.as_ref());
+        context.current.replace(Current {
+            site: config.site,
+            log: config.access_log,
+            limits: config.limits,
+            transport: config.quic.transport,
+            tls,
+        });
+        Ok(())
+    }
+}
+
+/// An endpoint, and the sessions that its clients may resume.
+pub(super) struct QuicEndpoint {
+    pub(super) endpoint: marline::Endpoint,
+    sessions: KeptSessions,
+}
+
+/// The sessions of the endpoint at an address, if they are kept in a state directory.
+pub(super) struct KeptSessions {
+    address: SocketAddr,
+    open: Mutex<Option<OpenSessions>>,
+}
+
+struct OpenSessions {
+    settings: [u8; 32],
+    sessions: Arc<Sessions>,
+}
+
+impl QuicEndpoint {
+    pub(super) fn new(endpoint: marline::Endpoint, sessions: KeptSessions) -> Self {
+        Self { endpoint, sessions }
+    }
+
+    fn sessions(
+        &self,
+        state: Option<&StateDirectory>,
+        config: &ServerConfig,
+    ) -> Result<Option<Arc<Sessions>>, ServeError> {
+        self.sessions.of(state, config)
+    }
+}
+
+impl KeptSessions {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            open: Mutex::new(None),
+        }
+    }
+
+    /// The sessions for a configuration: those before, if clients may rely on what they remember.
+    pub(super) fn of(
+        &self,
+        state: Option<&StateDirectory>,
+        config: &ServerConfig,
+    ) -> Result<Option<Arc<Sessions>>, ServeError> {
+        let Some(state) = state else {
+            return Ok(None);
+        };
+        let settings = remembered_settings(config);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*open
+            && open.settings == settings
+        {
+            return Ok(Some(Arc::clone(&open.sessions)));
+        }
+        let sessions = state.sessions(self.address, &settings)?;
+        *open = Some(OpenSessions {
+            settings,
+            sessions: Arc::clone(&sessions),
+        });
+        Ok(Some(sessions))
+    }
+}
+
+/// A hash of everything that clients may remember for 0-RTT: transport parameters (RFC 9000, section 7.4.1) and settings
+/// of HTTP/3 (RFC 9114, section 7.2.4.2). Both follow from the configuration and from the version.
+fn remembered_settings(config: &ServerConfig) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(env!("CARGO_PKG_VERSION").as_bytes());
+    let transport = rows(TransportConfig::SETTINGS, "", &config.quic.transport);
+    let limits = rows(ServerLimits::SETTINGS, "", &config.limits);
+    for row in transport.iter().chain(&limits) {
+        hash.update(format!("\n{}={:?}", row.key, row.default).as_bytes());
+    }
+    hash.finish()
+}

@@ -1,0 +1,52 @@
+//! Errors of a state directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::server::IdentityError;
+
+/// Why a state directory cannot be used, with advice to the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The operating system reports an error.
+    #[error("cannot use {}: {cause}; make it readable and writable for this user, or name another directory", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error.
+        cause: io::Error,
+    },
+    /// Other users can read or replace a secret.
+    #[error("{} is open to other users; allow it to its owner only (chmod go= FILE), or remove it", path.display())]
+    Exposed {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// A file has other content than it should have.
+    #[error("{} is not a file of this version of marline ({reason}); remove it to start with a new one", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The certificate in the directory cannot be used, or none can be made.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+impl StateError {
+    pub(super) fn io(path: &Path, cause: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+
+    pub(super) fn malformed(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Malformed {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! TLS sessions that a client may resume once, in memory and in a file.
+//!
+//! rustls accepts 0-RTT only for sessions that the server remembers and forgets when they are resumed, so that early data
+//! cannot be replayed; sealed tickets do not do for that. The file is a journal, so that it is exact when the process
+//! is killed: a line for each session that is stored or taken.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::server::StoresServerSessions;
+
+use super::StateError;
+use super::files::{self, Existing};
+use crate::limits::{MAX_SESSION_BYTES, MAX_SESSIONS};
+
+/// The first word of the file.
+const FORMAT: &str = "marline-sessions-1";
+
+/// The sessions of one endpoint. The oldest is forgotten first.
+pub(crate) struct Sessions(Mutex<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    settings: String,
+    /// `None` after it could not be written: sessions are in memory only.
+    journal: Option<File>,
+    /// Lines of the journal.
+    lines: usize,
+    values: HashMap<Vec<u8>, Vec<u8>>,
+    /// Keys in the order in which they were stored, taken ones included.
+    order: VecDeque<Vec<u8>>,
+}
+
+impl Sessions {
+    /// Reads the sessions that the file at `path` has for these settings, and creates the file if there is none.
+    pub(super) fn open(path: &Path, settings: &[u8; 32]) -> Result<Self, StateError> {
+        let mut inner = Inner {
+            path: path.to_owned(),
+            settings: STANDARD.encode(settings),
+            journal: None,
+            lines: 0,
+            values: HashMap::new(),
+            order: VecDeque::new(),
+        };
+        if let Some(text) = files::read(path)? {
+            inner.replay(&text)?;
+        }
+        inner.rewrite()?;
+        Ok(Self(Mutex::new(inner)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn replay(&mut self, text: &str) -> Result<(), StateError> {
+        let mut lines = text.lines();
+        let head = lines.next().and_then(|head| head.split_once(' '));
+        let Some((FORMAT, settings)) = head else {
+            return Err(StateError::malformed(&self.path, "not a list of sessions"));
+        };
+        if settings != self.settings {
+            return Ok(());
+        }
+        for line in lines {
+            let words: Vec<_> = line.split(' ').collect();
+            let decode = |text| STANDARD.decode(text).ok();
+            match words[..] {
+                ["+", key, value] => match (decode(key), decode(value)) {
+                    (Some(key), Some(value)) => self.insert(key, value),
+                    _ => break,
+                },
+                ["-", key] => match decode(key) {
+                    Some(key) => drop(self.values.remove(&key)),
+                    None => break,
+                },
+                // The last line may be incomplete, after the machine has lost its power.
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        while self.order.len() >= MAX_SESSIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.values.remove(&oldest);
+        }
+        self.order.push_back(key.clone());
+        self.values.insert(key, value);
+    }
+
+    /// Writes a file without the sessions that were taken: they cannot be decrypted any more.
+    fn rewrite(&mut self) -> Result<(), StateError> {
+        let values = &self.values;
+        self.order.retain(|key| values.contains_key(key));
+        let mut text = format!("{FORMAT} {}\n", self.settings);
+        for key in &self.order {
+            text += &stored(key, &self.values[key]);
+        }
+        self.journal = None;
+        files::write(&self.path, text.as_bytes(), Existing::Replace)?;
+        let journal = OpenOptions::new().append(true).open(&self.path);
+        self.journal = Some(journal.map_err(|error| StateError::io(&self.path, error))?);
+        self.lines = self.order.len();
+        Ok(())
+    }
+
+    fn append(&mut self, line: &str) {
+        let Some(journal) = &mut self.journal else {
+            return;
+        };
+        self.lines += 1;
+        let is_written = match self.lines > 4 * MAX_SESSIONS {
+            true => self.rewrite().is_ok(),
+            false => journal.write_all(line.as_bytes()).is_ok(),
+        };
+        if !is_written {
+            // A session that is taken now could be resumed again after a restart.
+            self.journal = None;
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl StoresServerSessions for Sessions {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        if value.len() > MAX_SESSION_BYTES {
+            return false;
+        }
+        let line = stored(&key, &value);
+        let mut inner = self.lock();
+        inner.insert(key, value);
+        inner.append(&line);
+        true
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.lock().values.get(key).cloned()
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let mut inner = self.lock();
+        let value = inner.values.remove(key)?;
+        inner.append(&format!("- {}\n", STANDARD.encode(key)));
+        Some(value)
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+/// The line of a session that is stored.
+fn stored(key: &[u8], value: &[u8]) -> String {
+    format!("+ {} {}\n", STANDARD.encode(key), STANDARD.encode(value))
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sessions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: [u8; 32] = [1; 32];
+
+    fn key(number: usize) -> Vec<u8> {
+        number.to_be_bytes().to_vec()
+    }
+
+    #[test]
+    fn a_session_survives_a_restart_and_is_taken_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        let open = || Sessions::open(&path, &SETTINGS).unwrap();
+        let sessions = open();
+        assert!(sessions.put(key(1), b"one".to_vec()));
+        assert!(sessions.put(key(2), b"two".to_vec()));
+        assert_eq!(sessions.take(&key(1)).unwrap(), b"one");
+        // Nothing is written at the end: a process may be killed.
+        std::mem::forget(sessions);
+        let sessions = open();
+        assert_eq!(sessions.take(&key(1)), None);
+        assert_eq!(sessions.get(&key(2)).unwrap(), b"two");
+        assert_eq!(sessions.take(&key(2)).unwrap(), b"two");
+        assert_eq!(open().take(&key(2)), None);
+    }
+
+    #[test]
+    fn other_settings_start_without_sessions_and_another_file_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        Sessions::open(&path, &SETTINGS)
+            .unwrap()
+            .put(key(1), vec![1]);
+        let sessions = Sessions::open(&path, &[2; 32]).unwrap();
+        assert_eq!(sessions.get(&key(1)), None);
+        files::write(&path, b"something else", Existing::Replace).unwrap();
+        let error = Sessions::open(&path, &SETTINGS).unwrap_err().to_string();
+        assert!(error.contains(path.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn an_incomplete_last_line_is_ignored() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        Sessions::open(&path, &SETTINGS)
+            .unwrap()
+            .put(key(1), vec![1]);
+        let mut text = fs::read_to_string(&path).unwrap();
+        text += "+ AAAAAAAAAAI= AQ==\n+ AAAAAAAAA";
+        files::write(&path, text.as_bytes(), Existing::Replace).unwrap();
+        let sessions = Sessions::open(&path, &SETTINGS).unwrap();
+        assert!(sessions.get(&key(1)).is_some() && sessions.get(&key(2)).is_some());
+        assert_eq!(sessions.lock().values.len(), 2);
+    }
+
+    #[test]
+    fn memory_and_file_are_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        let sessions = Sessions::open(&path, &SETTINGS).unwrap();
+        assert!(!sessions.put(key(0), vec![0; MAX_SESSION_BYTES + 1]));
+        for number in 0..6 * MAX_SESSIONS {
+            assert!(sessions.put(key(number), vec![0; 100]));
+        }
+        assert_eq!(sessions.lock().values.len(), MAX_SESSIONS);
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= 4 * MAX_SESSIONS + 1, "{lines}");
+        let last = key(6 * MAX_SESSIONS - 1);
+        assert!(
+            Sessions::open(&path, &SETTINGS)
+                .unwrap()
+                .get(&last)
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! A server that is reloaded, restarted or stopped while clients are connected.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, StatusCode};
+use marline_http::client::{HttpVersion, parse_url};
+use marline_http::server::{
+    AccessLog, GeneratedObject, Identity, ServerConfig, StateDirectory, directory, generated,
+};
+use tempfile::TempDir;
+
+use crate::common::{TestServer, VERSIONS, client, directory_of, read};
+
+const UNIX: Duration = Duration::from_secs(1_800_000_000);
+
+fn identity() -> Identity {
+    Identity::self_signed(vec!["localhost".to_owned()]).unwrap()
+}
+
+#[tokio::test]
+async fn a_reload_exchanges_site_log_and_certificate_and_keeps_connections() {
+    let before = directory_of(&[("file", b"before")]);
+    let after = directory_of(&[("file", b"after")]);
+    let server = TestServer::files(before.path()).await;
+    let mut visitors = Vec::new();
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        assert_eq!(visitor.get("/file", &[]).await.1, b"before", "{version:?}");
+        visitors.push(visitor);
+    }
+
+    let log = after.path().join("log");
+    let identity = identity();
+    let site = directory(after.path(), false).unwrap();
+    let mut config = ServerConfig::new(server.address, identity.clone(), site);
+    config.access_log = Some(AccessLog::new(std::fs::File::create(&log).unwrap()));
+    server.handle.reload(config).unwrap();
+
+    for visitor in &visitors {
+        assert_eq!(visitor.get("/file", &[]).await.1, b"after");
+    }
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        assert_eq!(visitor.get("/file", &[]).await.1, b"after", "{version:?}");
+    }
+    drop(visitors);
+    assert_eq!(certificate_of(server.address).await, identity.chain()[0]);
+    let lines = std::fs::read_to_string(&log).unwrap().lines().count();
+    assert_eq!(lines, 2 * VERSIONS.len());
+}
+
+/// The certificate that a server presents over QUIC.
+async fn certificate_of(address: SocketAddr) -> rustls::pki_types::CertificateDer<'static> {
+    let client = client(HttpVersion::Http3);
+    let url = format!("https://{address}/");
+    let origin = parse_url(&url, HttpVersion::Http3).unwrap().origin;
+    let connection = client.connect(&origin).await.unwrap();
+    let chain = connection.quic().unwrap().peer_certificates().unwrap();
+    chain[0].clone()
+}
+
+#[tokio::test]
+async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
+    let root = directory_of(&[("file", b"content")]);
+    let kept = TempDir::new().unwrap();
+    // Held by nobody between the servers; chosen by the first one.
+    let mut address: SocketAddr = ([127, 0, 0, 1], 0).into();
+    let client = client(HttpVersion::Http3);
+    for (start, window, early) in [(0, 1 << 20, false), (1, 1 << 20, true), (2, 1 << 21, false)] {
+        let site = directory(root.path(), false).unwrap();
+        let server = TestServer::with(site, |config| {
+            config.listen = address;
+            let state = StateDirectory::open(kept.path(), UNIX).unwrap();
+            config.state = Some(Arc::new(state));
+            Arc::make_mut(&mut config.quic.transport).receive_window = window;
+        })
+        .await;
+        address = server.address;
+        let url = server.url(HttpVersion::Http3, "/file");
+        let target = parse_url(&url, HttpVersion::Http3).unwrap();
+        let connection = client.connect(&target.origin).await.unwrap();
+        let response = connection
+            .get(&target.origin, &target.uri, &Default::default())
+            .await
+            .unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(read(response.into_body()).await, b"content");
+        let quic = connection.quic().unwrap();
+        quic.confirmed().await.unwrap();
+        assert_eq!(quic.early_data_accepted(), early, "start {start}");
+        // The session ticket follows the handshake.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        quic.close(0, b"");
+        server.handle.hurry();
+        server.task.await.unwrap().unwrap();
+        // The endpoint's own task closes its socket.
+        while UdpSocket::bind(address).is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_does_not_wait_for_requests() {
+    let slow = GeneratedObject {
+        think: Duration::from_secs(3600),
+        ..GeneratedObject::of("late".into(), HeaderValue::from_static("text/plain"))
+    };
+    let site = generated(BTreeMap::from([("/slow".to_owned(), slow)]), None).unwrap();
+    let server = TestServer::site(site).await;
+    let mut waiting = Vec::new();
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        waiting.push(tokio::spawn(async move {
+            drop(visitor.try_send(http::Method::GET, "/slow", &[]).await);
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.handle.shut_down();
+    server.handle.hurry();
+    let stopped = tokio::time::timeout(Duration::from_secs(5), server.task);
+    stopped.await.expect("it does not wait").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_listens_on_several_addresses_with_one_port() {
+    let loopback = IpAddr::V6(Ipv6Addr::LOCALHOST);
+    let has_ipv6 = UdpSocket::bind(SocketAddr::new(loopback, 0)).is_ok();
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        // The second is of no host.
+        config.also_listen = vec![loopback, "192.0.2.1".parse().unwrap()];
+    })
+    .await;
+    assert_eq!(server.addresses.len(), 1 + usize::from(has_ipv6));
+    for address in &server.addresses {
+        assert_eq!(address.port(), server.address.port());
+        for version in VERSIONS {
+            let url = server.url(version, "/file");
+            let url = url.replace(&server.address.to_string(), &address.to_string());
+            let target = parse_url(&url, version).unwrap();
+            let client = client(version);
+            let connection = client.connect(&target.origin).await.unwrap();
+            let response = connection
+                .get(&target.origin, &target.uri, &Default::default())
+                .await
+                .unwrap();
+            assert_eq!(read(response.into_body()).await, b"content", "{url}");
+        }
+    }
+}
