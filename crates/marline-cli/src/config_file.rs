@@ -28,6 +28,7 @@ pub(crate) struct ConfigFile {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
     pub(crate) profile: Option<Profile>,
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
@@ -66,7 +67,7 @@ impl ConfigFile {
         &Field::new(
             "listen",
             ADDRESS,
-            "Where to listen, TCP and UDP alike; port 0 finds a free one",
+            "Where to listen, TCP and UDP alike; port 0 finds a free one. By default also [::1]:4433",
             |c: &mut Self| &mut c.listen,
         ),
         &Field::new(
@@ -80,6 +81,12 @@ impl ConfigFile {
             FILE,
             "The certificate's private key in PEM",
             |c: &mut Self| &mut c.key,
+        ),
+        &Field::new(
+            "state",
+            DIRECTORY,
+            "Where to keep keys, sessions and the self-signed certificate; without, in the user's state directory",
+            |c: &mut Self| &mut c.state,
         ),
         &Field::new(
             "profile",
@@ -167,7 +174,13 @@ impl ConfigFile {
         })?;
         let base = path.parent().unwrap_or(Path::new(""));
         let mut file = Self::parse(&name, &text, base).map_err(Failure::Usage)?;
-        let paths = [&mut file.dir, &mut file.cert, &mut file.key, &mut file.qlog];
+        let paths = [
+            &mut file.dir,
+            &mut file.cert,
+            &mut file.key,
+            &mut file.state,
+            &mut file.qlog,
+        ];
         for path in paths.into_iter().flatten() {
             *path = base.join(&path);
         }

@@ -35,6 +35,16 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Failed(message) => f.write_str(message),
+            Self::Reported => f.write_str("it failed, as printed above"),
+            Self::Status(code) => write!(f, "a program ended with status {code}"),
+        }
+    }
+}
+
 /// Prints a message on standard error.
 pub(crate) fn print_message(message: &str) {
     eprintln!("marline: {message}");

@@ -69,15 +69,8 @@ pub(crate) enum StoreLocation {
     },
 }
 
-/// The configuration of connections with history, and its store.
-#[derive(Debug)]
-pub(crate) struct WithHistory {
-    pub(crate) transport: TransportConfig,
-    pub(crate) store: Store,
-}
-
-/// An open store.
-#[derive(Debug)]
+/// An open store. Cheap to clone.
+#[derive(Clone, Debug)]
 pub(crate) enum Store {
     Memory(Arc<MemoryStore>),
     File(Arc<FileStore>, PathBuf),
@@ -85,19 +78,24 @@ pub(crate) enum Store {
 }
 
 impl History {
-    /// Opens the store, and makes the configuration of connections that use it, from `profile`.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub(crate) fn begin(&self, profile: Profile) -> Result<WithHistory, Failure> {
-        let store = self.open()?;
+    /// Makes the configuration of connections that use `store`, from `profile`.
+    pub(crate) fn with_store(&self, profile: Profile, store: &Store) -> TransportConfig {
         let mut transport = profile.with_history(self.policy, self.config.clone(), store.paths());
         transport.careful_resume.max_jump = self.max_jump;
         transport.careful_resume.tokens = self.tokens;
-        Ok(WithHistory { transport, store })
+        transport
     }
 
-    fn open(&self) -> Result<Store, Failure> {
+    /// Whether a store that was opened for `other` is the one of these settings.
+    pub(crate) fn has_store_of(&self, other: &Self) -> bool {
+        self.location == other.location && self.limits == other.limits
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) fn open(&self) -> Result<Store, Failure> {
         let runtime = TokioRuntime::current()
             .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
         let (now, unix_time) = (runtime.now(), runtime.unix_time());

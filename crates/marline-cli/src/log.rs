@@ -24,12 +24,19 @@ impl LogFlags {
     /// Starts the log, if it is wanted, and adds an observer to the connections of `quic`. Must be called
     /// only once.
     pub(crate) fn start(&self, quic: &mut QuicOptions) {
+        self.observe(quic);
         let Some(filter) = &self.log else { return };
         tracing_subscriber::registry()
             .with(tracing_subscriber::fmt::layer().with_writer(io::stderr))
             .with(filter.0.clone())
             .init();
-        quic.observers = Some(Observers(trace::observer()));
+    }
+
+    /// Adds the observer of a log that was started to the connections of `quic`.
+    pub(crate) fn observe(&self, quic: &mut QuicOptions) {
+        if self.log.is_some() {
+            quic.observers = Some(Observers(trace::observer()));
+        }
     }
 }
 

@@ -1,24 +1,30 @@
 //! `marline serve`.
 
+mod identity;
+mod signals;
+mod state;
+
 #[cfg(unix)]
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use marline::congestion::ControllerConfig;
+use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::limits;
 use marline_http::server::{
-    AccessLog, Identity, Server, ServerConfig, ServerLimits, directory, raise_open_file_limit,
+    AccessLog, Server, ServerConfig, ServerLimits, StateDirectory, directory, raise_open_file_limit,
 };
-use tokio::signal;
 
+use self::signals::Signals;
 use crate::config_file::{ConfigFile, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
-use crate::history::{History, Store, StoreLocation, WithHistory};
+use crate::history::{History, Store, StoreLocation};
 use crate::transport::{QuicVersion, TransportFlags};
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
@@ -28,8 +34,10 @@ use crate::transport::{QuicVersion, TransportFlags};
 /// Nothing outside the directory is served.
 ///
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress
-/// have 10 seconds to finish.
-#[derive(Debug, Args)]
+/// have 10 seconds to finish, unless there is a second signal. SIGHUP reads configuration, certificate and
+/// directory again, and opens the access log anew, while connections stay open; a configuration that is wrong
+/// is reported, and the one before stays.
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline serve public\n  \
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
@@ -67,12 +75,13 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR", required_unless_present = "config")]
     dir: Option<PathBuf>,
 
-    /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: 127.0.0.1:4433]
+    /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: port 4433 of localhost,
+    /// 127.0.0.1 and ::1]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// The certificate chain in PEM; without it, a self-signed certificate is made and the SHA-256 of its
-    /// public key printed
+    /// The certificate chain in PEM; without it, a self-signed certificate is made and kept, and how to trust it
+    /// printed
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
 
@@ -84,6 +93,11 @@ pub(crate) struct Arguments {
     /// [default: the client's version]
     #[arg(long, value_name = "VERSION", value_enum)]
     quic_version: Option<QuicVersion>,
+    /// Keep keys, sessions and the self-signed certificate in DIR, which is created if it does not exist, so that
+    /// clients of a restarted server are reset at once and resume their sessions [default: $STATE_DIRECTORY,
+    /// $XDG_STATE_HOME/marline or ~/.local/state/marline]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
 
     /// Read settings from a TOML file; flags take precedence
     #[arg(long, value_name = "FILE")]
@@ -118,15 +132,29 @@ pub(crate) struct Arguments {
     cleartext: bool,
 }
 
-pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     raise_open_file_limit();
-    let file = match &arguments.config {
-        Some(path) => ConfigFile::read(path)?,
-        None => ConfigFile::default(),
+    let signals = Signals::listen()?;
+    let first = Wanted::read(arguments.clone())?;
+    let kept = Kept {
+        state: state::open(first.arguments.state.as_deref())?,
+        history: first
+            .tables
+            .history
+            .as_ref()
+            .map(OpenHistory::open)
+            .transpose()?,
     };
-    let tables = arguments.fill_from(file);
-    let Setup { config, store } = config(&arguments, &tables)?;
-    let access_log = config.access_log.clone();
+    #[cfg_attr(
+        not(feature = "tracing"),
+        expect(unused_mut, reason = "the log is added")
+    )]
+    let mut config = first.config(&kept)?;
+    #[cfg(feature = "tracing")]
+    first.arguments.log.start(&mut config.quic);
+    config.state.clone_from(&kept.state);
+    let identity = config.identity.clone();
+    let access_log = Arc::new(Mutex::new(config.access_log.clone()));
     let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -134,12 +162,25 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if let Some(address) = server.metrics_addr() {
         eprintln!("metrics on http://{address}/metrics");
     }
-    eprintln!("listening on https://{}", server.local_addr());
-    tokio::spawn(async move {
-        interrupted().await;
-        handle.shut_down();
-    });
+    identity::print_trust(&identity, server.local_addr(), kept.state.as_deref());
+    for address in server.local_addrs() {
+        eprintln!("listening on https://{address}");
+    }
+    let store = kept.history.as_ref().map(|history| history.store.clone());
+    let current_log = Arc::clone(&access_log);
+    tokio::spawn(signals.follow(handle, move || {
+        let wanted = Wanted::read(arguments.clone())?;
+        let config = wanted.config(&kept)?;
+        let fixed = wanted.differences_that_need_a_restart(&first);
+        if !fixed.is_empty() {
+            let fixed = fixed.join(", ");
+            print_message(&format!("changed, but only a restart applies it: {fixed}"));
+        }
+        lock(&current_log).clone_from(&config.access_log);
+        Ok(config)
+    }));
     let served = server.run().await;
+    let access_log = lock(&access_log).take();
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);
     }
@@ -149,10 +190,31 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     served.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// A configuration, and the history store that its connections use.
-struct Setup<C> {
-    config: C,
-    store: Option<Store>,
+/// What the operator wants: the flags, and the configuration file.
+struct Wanted {
+    arguments: Arguments,
+    tables: Tables,
+}
+
+/// What outlives a change of the configuration.
+struct Kept {
+    state: Option<Arc<StateDirectory>>,
+    history: Option<OpenHistory>,
+}
+
+/// The history store, and the settings that it was opened with.
+struct OpenHistory {
+    history: History,
+    store: Store,
+}
+
+impl OpenHistory {
+    fn open(history: &History) -> Result<Self, Failure> {
+        Ok(Self {
+            history: history.clone(),
+            store: history.open()?,
+        })
+    }
 }
 
 /// The settings that are not flags.
@@ -164,6 +226,18 @@ struct Tables {
     history: Option<History>,
 }
 
+impl Tables {
+    /// The settings of the endpoint that are not secret.
+    fn endpoint_rows(&self) -> Vec<Row> {
+        let mut config = EndpointConfig::from_seed([0; 32]);
+        if let Some(written) = &self.endpoint {
+            // Checked when the file was read.
+            let _ = written.apply(EndpointConfig::SETTINGS, &mut config);
+        }
+        rows(EndpointConfig::SETTINGS, "", &config)
+    }
+}
+
 impl Arguments {
     /// Fills in flags that were not given from `file`, and returns the settings that are not flags.
     fn fill_from(&mut self, file: ConfigFile) -> Tables {
@@ -171,6 +245,7 @@ impl Arguments {
         self.listen = self.listen.or(file.listen);
         self.cert = self.cert.take().or(file.cert);
         self.key = self.key.take().or(file.key);
+        self.state = self.state.take().or(file.state);
         self.transport.profile = self.transport.profile.or(file.profile);
         self.transport.qlog = self.transport.qlog.take().or(file.qlog);
         #[cfg(feature = "tracing")]
@@ -195,34 +270,71 @@ impl Arguments {
     }
 }
 
-fn config(arguments: &Arguments, tables: &Tables) -> Result<Setup<ServerConfig>, Failure> {
-    let Some(dir) = &arguments.dir else {
-        let message = "no directory to serve; name it, or set `dir` in the configuration file";
-        return Err(Failure::Usage(message.to_owned()));
-    };
-    let site = directory(dir, arguments.follow_links).map_err(|error| {
-        let dir = dir.display();
-        Failure::Failed(format!(
-            "cannot serve {dir}: {error}; give a directory that can be read"
-        ))
-    })?;
-    let Setup {
-        config: transport,
-        store,
-    } = transport(arguments, tables)?;
-    let listen = arguments.listen.unwrap_or(LISTEN);
-    let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
-    config.qlog = arguments.transport.qlog_directory()?;
-    config.protocols.cleartext = arguments.cleartext;
-    config.metrics = arguments.metrics;
-    config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
-    config.limits = tables.limits.clone();
-    config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
-    config.quic.transport = transport.into();
-    config.quic.preferred_version = arguments.quic_version.map(Into::into);
-    #[cfg(feature = "tracing")]
-    arguments.log.start(&mut config.quic);
-    Ok(Setup { config, store })
+impl Wanted {
+    /// Reads the configuration file, which `arguments` may name and take precedence over.
+    fn read(mut arguments: Arguments) -> Result<Self, Failure> {
+        let file = match &arguments.config {
+            Some(path) => ConfigFile::read(path)?,
+            None => ConfigFile::default(),
+        };
+        let tables = arguments.fill_from(file);
+        Ok(Self { arguments, tables })
+    }
+
+    /// The configuration of a server. Directory, certificate and log are opened.
+    fn config(&self, kept: &Kept) -> Result<ServerConfig, Failure> {
+        let Self { arguments, tables } = self;
+        let Some(dir) = &arguments.dir else {
+            let message = "no directory to serve; name it, or set `dir` in the configuration file";
+            return Err(Failure::Usage(message.to_owned()));
+        };
+        let site = directory(dir, arguments.follow_links).map_err(|error| {
+            let dir = dir.display();
+            Failure::Failed(format!(
+                "cannot serve {dir}: {error}; give a directory that can be read"
+            ))
+        })?;
+        let transport = transport(arguments, tables, kept.history.as_ref())?;
+        let listen = arguments.listen.unwrap_or(LISTEN);
+        let identity = identity::identity(arguments, listen.ip(), kept.state.as_deref())?;
+        let mut config = ServerConfig::new(listen, identity, site);
+        if arguments.listen.is_none() {
+            config.also_listen = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        }
+        config.qlog = arguments.transport.qlog_directory()?;
+        config.protocols.cleartext = arguments.cleartext;
+        config.metrics = arguments.metrics;
+        config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
+        config.limits = tables.limits.clone();
+        config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
+        config.quic.transport = transport.into();
+        config.quic.preferred_version = arguments.quic_version.map(Into::into);
+        #[cfg(feature = "tracing")]
+        arguments.log.observe(&mut config.quic);
+        Ok(config)
+    }
+
+    /// The keys whose values differ from those that the server was started with, and which it cannot exchange.
+    fn differences_that_need_a_restart(&self, first: &Self) -> Vec<&'static str> {
+        let (now, then) = (&self.arguments, &first.arguments);
+        let (tables, before) = (&self.tables, &first.tables);
+        let differs = [
+            ("listen", now.listen != then.listen),
+            ("metrics", now.metrics != then.metrics),
+            ("state", now.state != then.state),
+            ("cleartext", now.cleartext != then.cleartext),
+            (
+                "http.max_connections",
+                tables.limits.max_connections != before.limits.max_connections,
+            ),
+            (
+                "[endpoint]",
+                tables.endpoint_rows() != before.endpoint_rows(),
+            ),
+        ];
+        let differing = differs.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(key, _)| key).collect()
+    }
 }
 
 /// An endpoint whose settings are `written` in a file.
@@ -236,14 +348,22 @@ fn endpoint(written: &WrittenTable) -> Result<EndpointConfig, Failure> {
     Ok(config)
 }
 
-/// The configuration of QUIC, and its history store.
-fn transport(arguments: &Arguments, tables: &Tables) -> Result<Setup<TransportConfig>, Failure> {
+/// The configuration of QUIC, with the history store that is open.
+fn transport(
+    arguments: &Arguments,
+    tables: &Tables,
+    open: Option<&OpenHistory>,
+) -> Result<TransportConfig, Failure> {
     let flags = &arguments.transport;
-    let (mut transport, store) = match &tables.history {
-        None => (flags.profile().config(), None),
-        Some(history) => {
-            let WithHistory { transport, store } = history.begin(flags.profile())?;
-            (transport, Some(store))
+    let mut transport = match (&tables.history, open) {
+        (None, _) => flags.profile().config(),
+        (Some(history), Some(open)) if history.has_store_of(&open.history) => {
+            history.with_store(flags.profile(), &open.store)
+        }
+        (Some(_), _) => {
+            let message =
+                "history: only a restart switches it on, or changes its place and its limits";
+            return Err(Failure::Usage(message.to_owned()));
         }
     };
     let written = &tables.transport;
@@ -252,10 +372,7 @@ fn transport(arguments: &Arguments, tables: &Tables) -> Result<Setup<TransportCo
         .map_err(Failure::Usage)?;
     flags.adjust(&mut transport)?;
     check_fairness(&transport, written)?;
-    Ok(Setup {
-        config: transport,
-        store,
-    })
+    Ok(transport)
 }
 
 /// Refuses a bundle that is `fair` with a controller that has no window to share. The bundle may be
@@ -275,38 +392,6 @@ fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result
     )))
 }
 
-fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure> {
-    let identity = match (&arguments.cert, &arguments.key) {
-        (Some(cert), Some(key)) => Identity::from_pem_files(cert, key),
-        (None, None) => {
-            let mut names = vec![
-                "localhost".to_owned(),
-                "127.0.0.1".to_owned(),
-                "::1".to_owned(),
-            ];
-            if !address.is_unspecified() && !address.is_loopback() {
-                names.push(address.to_string());
-            }
-            Identity::self_signed(names)
-        }
-        (Some(_), None) => {
-            let message = "--cert needs its private key; give it with --key FILE";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-        (None, Some(_)) => {
-            let message = "--key needs its certificate; give it with --cert FILE";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-    };
-    let identity = identity.map_err(|error| Failure::Failed(error.to_string()))?;
-    if let Some(pin) = identity.pin() {
-        print_message(&format!(
-            "self-signed certificate; for Chromium: --ignore-certificate-errors-spki-list={pin}"
-        ));
-    }
-    Ok(identity)
-}
-
 fn open_log(path: &Path) -> Result<AccessLog, Failure> {
     if path.as_os_str() == "-" {
         let output = standard_output()
@@ -320,6 +405,10 @@ fn open_log(path: &Path) -> Result<AccessLog, Failure> {
             "cannot write the access log {path}: {error}; choose another"
         ))
     })
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody
@@ -338,9 +427,11 @@ fn standard_output() -> io::Result<io::Stdout> {
 
 /// Waits for Ctrl-C or SIGTERM.
 pub(crate) async fn interrupted() {
-    let ctrl_c = signal::ctrl_c();
+    let ctrl_c = tokio::signal::ctrl_c();
     #[cfg(unix)]
-    if let Ok(mut terminate) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
+    if let Ok(mut terminate) =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+    {
         tokio::select! {
             _ = ctrl_c => {}
             _ = terminate.recv() => {}
@@ -348,4 +439,35 @@ pub(crate) async fn interrupted() {
         return;
     }
     let _ = ctrl_c.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn config(flags: &[&str]) -> ServerConfig {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = ["marline", "serve", directory.path().to_str().unwrap()];
+        let cli = Cli::try_parse_from([&arguments, flags].concat()).unwrap();
+        let Verb::Serve(arguments) = cli.verb else {
+            panic!("another verb");
+        };
+        let kept = Kept {
+            state: None,
+            history: None,
+        };
+        Wanted::read(arguments).unwrap().config(&kept).unwrap()
+    }
+
+    #[test]
+    fn without_an_address_it_listens_on_both_loopbacks() {
+        let default = config(&[]);
+        assert_eq!(default.listen, LISTEN);
+        assert_eq!(default.also_listen, [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+        let named = config(&["--listen", "127.0.0.1:4433"]);
+        assert!(named.also_listen.is_empty());
+    }
 }

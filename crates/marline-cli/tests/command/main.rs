@@ -18,6 +18,8 @@ use tempfile::TempDir;
 mod attack;
 mod get;
 mod history;
+#[cfg(unix)]
+mod lifecycle;
 #[cfg(feature = "tracing")]
 mod log;
 mod paths;
@@ -25,6 +27,9 @@ mod paths;
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
     command.args(arguments);
+    // Not the state of who runs the tests.
+    command.env_remove("STATE_DIRECTORY");
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -57,7 +62,11 @@ struct Server {
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
-        let mut command = marline(&["serve", "--listen", "127.0.0.1:0"]);
+        Self::start_at("127.0.0.1:0", arguments)
+    }
+
+    fn start_at(address: &str, arguments: &[&str]) -> Self {
+        let mut command = marline(&["serve", "--listen", address]);
         Self::spawn(command.args(arguments).stdout(Stdio::null()))
     }
 

@@ -1,0 +1,52 @@
+//! Where `serve` keeps what survives a restart.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marline::{Runtime, TokioRuntime};
+use marline_http::server::{StateDirectory, StateError};
+
+use crate::failure::{Failure, print_message};
+
+/// Opens the directory that was `given`, or the user's. Without one that can be created, the state is in memory.
+///
+/// It is on by default because those who need it learn of it after the first crash, and because the user's directory
+/// is as safe a place as the one that holds a certificate's key.
+///
+/// # Errors
+/// The directory that was given cannot be used, or a file in either is not what it should be.
+pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, Failure> {
+    let runtime = TokioRuntime::current()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    let unix_time = runtime.unix_time();
+    let Some(path) = given.map(Path::to_owned).or_else(default_directory) else {
+        print_message(
+            "there is no home directory for keys and sessions, so they end with this process; give --state DIR",
+        );
+        return Ok(None);
+    };
+    match StateDirectory::open(&path, unix_time) {
+        Ok(state) => Ok(Some(Arc::new(state))),
+        Err(error @ StateError::Io { .. }) if given.is_none() => {
+            print_message(&format!(
+                "keys and sessions end with this process: {error} with --state DIR"
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(Failure::Failed(error.to_string())),
+    }
+}
+
+/// What systemd gives a service, or the user's directory (XDG base directory specification 0.8).
+fn default_directory() -> Option<PathBuf> {
+    // Relative paths are to be ignored.
+    let named = |name: &str| -> Option<PathBuf> {
+        let value: OsString = env::var_os(name)?;
+        Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    named("STATE_DIRECTORY")
+        .or_else(|| Some(named("XDG_STATE_HOME")?.join("marline")))
+        .or_else(|| Some(named("HOME")?.join(".local/state/marline")))
+}

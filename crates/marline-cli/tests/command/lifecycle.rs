@@ -1,0 +1,152 @@
+//! A server that is killed and started again, and signals.
+
+use std::fs;
+use std::io::BufRead;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline_http::client::{Client, ClientConfig, HttpVersion, ParsedUrl, Trust, parse_url};
+use tempfile::TempDir;
+
+use crate::{Server, fails, run, site, text};
+
+impl Server {
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// The next line on standard error.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
+    }
+}
+
+fn client() -> Arc<Client> {
+    let config = ClientConfig {
+        trust: Trust::Insecure,
+        ..ClientConfig::default()
+    };
+    Arc::new(Client::new(config).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_a_killed_server_are_reset_at_once_and_resume_with_0_rtt() {
+    let root = site();
+    let state = TempDir::new().unwrap();
+    let arguments = [text(root.path()), "--state", text(state.path())];
+    let mut server = Server::start(&arguments);
+    let address = server.address.clone();
+    let ParsedUrl { origin, uri } = parse_url(&server.url("a.txt"), HttpVersion::Http3).unwrap();
+    let client = client();
+    let connection = client.connect(&origin).await.unwrap();
+    let headers = http::HeaderMap::new();
+    let fetch = || connection.get(&origin, &uri, &headers);
+    let mut response = fetch().await.unwrap().into_body();
+    while response.chunk().await.unwrap().is_some() {}
+    connection.quic().unwrap().confirmed().await.unwrap();
+    // The session ticket and the address token follow the handshake.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let restarted = Server::start_at(&address, &arguments);
+    assert_eq!(restarted.pin, server.pin, "the certificate is kept");
+    let lost = tokio::time::timeout(Duration::from_secs(5), fetch()).await;
+    assert!(lost.expect("it is reset at once").is_err());
+
+    let connection = client.connect(&origin).await.unwrap();
+    let response = connection.get(&origin, &uri, &Default::default()).await;
+    assert_eq!(response.unwrap().status(), 200);
+    let quic = connection.quic().unwrap();
+    quic.confirmed().await.unwrap();
+    assert!(quic.is_resumed() && quic.early_data_accepted());
+}
+
+#[test]
+fn a_state_that_cannot_be_used_is_named() {
+    let root = site();
+    let state = TempDir::new().unwrap();
+    let keys = state.path().join("keys");
+    fs::write(&keys, "something else").unwrap();
+    let arguments = ["serve", text(root.path()), "--state", text(state.path())];
+    fails(&arguments, 1, &[text(&keys), "open to other users"]);
+    let private = Command::new("chmod").args(["600", text(&keys)]).status();
+    assert!(private.unwrap().success());
+    fails(&arguments, 1, &[text(&keys), "remove it"]);
+    let file = root.path().join("a.txt");
+    fails(
+        &["serve", text(root.path()), "--state", text(&file)],
+        1,
+        &[text(&file)],
+    );
+}
+
+#[test]
+fn clients_can_trust_the_certificate_that_is_kept() {
+    let root = site();
+    let state = TempDir::new().unwrap();
+    let server = Server::start(&[text(root.path()), "--state", text(state.path())]);
+    let printed = server.printed.join("\n");
+    let port = server.address.rsplit(':').next().unwrap();
+    assert!(printed.contains(&format!("--origin-to-force-quic-on=localhost:{port} ")));
+    let certificate = state.path().join("certificate.pem");
+    assert!(printed.contains(text(&certificate)), "{printed}");
+    let output = run(&["get", &server.url("a.txt"), "--cacert", text(&certificate)]);
+    assert_eq!(output.stdout, b"first", "{output:?}");
+}
+
+/// `path` is a symbolic link to `target` now.
+fn link(path: &Path, target: &Path) {
+    let _ = fs::remove_file(path);
+    std::os::unix::fs::symlink(target, path).unwrap();
+}
+
+#[test]
+fn a_hangup_reads_everything_again_and_keeps_what_works() {
+    let (old, new) = (site(), site());
+    fs::write(new.path().join("a.txt"), "new").unwrap();
+    let place = TempDir::new().unwrap();
+    let current = place.path().join("current");
+    link(&current, old.path());
+    let (config, log) = (place.path().join("site.toml"), place.path().join("log"));
+    fs::write(&config, "dir = 'current'\naccess_log = 'log'\n").unwrap();
+    let mut server = Server::start(&["--config", text(&config)]);
+    let url = server.url("a.txt");
+    let get = || run(&["get", &url, "--insecure"]).stdout;
+    assert_eq!(get(), b"first");
+
+    link(&current, new.path());
+    let rotated = place.path().join("log.1");
+    fs::rename(&log, &rotated).unwrap();
+    server.signal("-HUP");
+    assert!(server.line().contains("read the configuration again"));
+    assert_eq!(get(), b"new");
+    assert_eq!(fs::read_to_string(&rotated).unwrap().lines().count(), 1);
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 1);
+
+    fs::write(&config, "dir = 'missing'\n").unwrap();
+    server.signal("-HUP");
+    let line = server.line();
+    assert!(
+        line.contains("cannot serve") && line.contains("stays as it was"),
+        "{line}"
+    );
+    assert_eq!(get(), b"new");
+
+    fs::write(&config, "dir = 'current'\nmetrics = '127.0.0.1:0'\n").unwrap();
+    server.signal("-HUP");
+    let line = server.line();
+    assert!(
+        line.contains("only a restart") && line.contains("metrics"),
+        "{line}"
+    );
+    assert!(server.line().contains("read the configuration again"));
+    let (status, rest) = server.terminate();
+    assert_eq!((status, rest.as_str()), (0, ""));
+}
