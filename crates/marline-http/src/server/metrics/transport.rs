@@ -21,6 +21,8 @@ pub(super) struct TransportMetrics(Mutex<Registry>);
 #[derive(Debug, Default)]
 struct Registry {
     endpoints: BTreeMap<u64, Endpoint>,
+    /// The number of the next one.
+    next_endpoint: u64,
     /// Those of endpoints that are gone.
     endpoint_stats: EndpointStats,
     live: BTreeMap<u64, WeakConnection>,
@@ -113,8 +115,8 @@ impl TransportMetrics {
     /// Reads the counters of `endpoint` until the result is dropped; it stays open until then.
     pub(super) fn watch(&self, endpoint: Endpoint) -> Watched<'_> {
         let mut registry = self.registry();
-        let number = registry.next;
-        registry.next += 1;
+        let number = registry.next_endpoint;
+        registry.next_endpoint += 1;
         registry.endpoints.insert(number, endpoint);
         Watched {
             metrics: self,
