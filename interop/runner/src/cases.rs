@@ -213,9 +213,8 @@ fn changed_to_v2(evidence: &Evidence) -> Result<Option<String>, String> {
         to_client.version_negotiation == 0,
         "a Version Negotiation packet was sent",
     )?;
-    let is_v2 = |traffic: &Traffic| {
-        traffic.handshake_v2 > 0 && traffic.handshake_v2 == traffic.handshake
-    };
+    let is_v2 =
+        |traffic: &Traffic| traffic.handshake_v2 > 0 && traffic.handshake_v2 == traffic.handshake;
     require(
         is_v2(to_server) && is_v2(to_client),
         "the handshake was not completed in version 2",
