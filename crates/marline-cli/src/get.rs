@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     insecure: bool,
 
     /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption [default: 3, or 2 where 3 does not
-    /// connect; only 3 with --bundle or --path]
+    /// connect; only 3 with --bundle, --path, --quic-version or a flag about the transport]
     #[arg(long = "http", value_name = "VERSION", value_enum)]
     version: Option<Version>,
 
@@ -162,6 +162,11 @@ impl From<Version> for HttpVersion {
 
 impl Arguments {
     /// The version of HTTP that is tried first.
+    /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
+    fn may_fall_back(&self) -> bool {
+        self.version.is_none() && self.quic_version.is_none() && !self.transport.any_is_given()
+    }
+
     fn version(&self) -> HttpVersion {
         self.version.map_or(HttpVersion::Http3, HttpVersion::from)
     }
@@ -299,7 +304,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     };
     let mut config = ClientConfig {
         version: arguments.version(),
-        fallback: arguments.version.is_none(),
+        fallback: arguments.may_fall_back(),
         trust,
         bundle: arguments.bundle,
         headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
@@ -409,4 +414,38 @@ fn print_json(report: &Report) -> Result<(), Failure> {
 
 fn explain(error: &ClientError) -> Failure {
     Failure::Failed(format!("{error}; {}", advice(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn what_is_asked_of_quic_allows_no_other_transport() {
+        let may_fall_back = |flags: &[&str]| {
+            let line = ["get", "https://localhost/"].iter().chain(flags);
+            Line::parse_from(line).arguments.may_fall_back()
+        };
+        assert!(may_fall_back(&[]));
+        assert!(may_fall_back(&["--insecure"]));
+        for flags in [
+            ["--http", "3"],
+            ["--quic-version", "v2"],
+            ["--profile", "today"],
+            ["--cc", "cubic"],
+            ["--scheduler", "rr"],
+            ["--set", "ecn=false"],
+            ["--qlog", "logs"],
+        ] {
+            assert!(!may_fall_back(&flags), "{flags:?}");
+        }
+    }
 }

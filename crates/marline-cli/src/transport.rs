@@ -65,6 +65,22 @@ impl TransportFlags {
         Ok(config)
     }
 
+    /// Whether one of these flags is given, which only QUIC can follow.
+    pub(crate) fn any_is_given(&self) -> bool {
+        let Self {
+            profile,
+            cc,
+            scheduler,
+            set,
+            qlog,
+        } = self;
+        profile.is_some()
+            || cc.is_some()
+            || scheduler.is_some()
+            || !set.is_empty()
+            || qlog.is_some()
+    }
+
     pub(crate) fn profile(&self) -> Profile {
         self.profile.unwrap_or_default()
     }
