@@ -153,9 +153,14 @@ impl Connection {
             };
             let (packet, tail) = rest.split_at_mut(header.len);
             rest = tail;
-            if *first.get_or_insert(header.dcid) == header.dcid {
-                self.handle_packet(now, arrival, &header, packet);
+            // Most datagrams are one packet, with nothing to compare.
+            if first.is_some_and(|first| first != header.dcid) {
+                continue;
             }
+            if !rest.is_empty() {
+                first = Some(header.dcid);
+            }
+            self.handle_packet(now, arrival, &header, packet);
         }
     }
 
