@@ -30,13 +30,17 @@ impl Connection {
         let path = &self.paths[at];
         // What the amplification limit blocks waits for the peer, not for a timer.
         let may_send = path.tuples.active.may_send_data();
+        let may_acknowledge = |_: &Instant| {
+            let carrier = &self.paths[self.paths.ack_carrier(at)];
+            carrier.tuples.active.may_send_data()
+        };
         let acks = self
             .spaces(at)
-            .filter_map(|(_, space)| space.received.deadline());
-        let carrier = &self.paths[self.paths.ack_carrier(at)];
-        let may_acknowledge = carrier.tuples.active.may_send_data();
+            .filter_map(|(_, space)| space.received.deadline())
+            .min();
         let sends = path.recovery.paced_until().filter(|_| may_send);
-        acks.filter(|_| may_acknowledge)
+        acks.filter(may_acknowledge)
+            .into_iter()
             .chain(sends)
             .chain(path.recovery.next_timeout())
             .chain(path.tuples.next_validation_timeout())

@@ -173,11 +173,12 @@ impl Connection {
 
     /// No datagram was written: records whether the application or the window is the limit.
     fn record_send_limit(&mut self, at: Slot, permit: Permit) {
-        let waiting = self.has_waiting(at);
-        let recovery = &mut self.paths[at].recovery;
         match permit {
-            Permit::All => recovery.on_app_limited(),
-            Permit::AcksOnly => recovery.on_congestion_limited(waiting),
+            Permit::All => self.paths[at].recovery.on_app_limited(),
+            Permit::AcksOnly => {
+                let waiting = self.has_waiting(at);
+                self.paths[at].recovery.on_congestion_limited(waiting);
+            }
         }
     }
 

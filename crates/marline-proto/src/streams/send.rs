@@ -302,9 +302,10 @@ impl SendPart {
 
     /// How many bytes of `part` are in flight exactly once; `None` if not even the end is.
     pub(super) fn bytes_in_flight_once(&self, part: StreamPart) -> Option<u64> {
-        self.in_flight_once(part.clone())?;
-        let pieces = self.buffer.in_flight_once(part.range);
-        Some(pieces.map(|piece| piece.end - piece.start).sum())
+        let pieces = self.buffer.in_flight_once(part.range.clone());
+        let bytes = pieces.map(|piece| piece.end - piece.start).sum();
+        let is_in_flight = self.is_sending() && (bytes > 0 || self.in_flight_once(part).is_some());
+        is_in_flight.then_some(bytes)
     }
 
     /// A copy of `part`, which was in flight once, is put in flight.
