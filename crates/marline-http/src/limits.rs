@@ -7,10 +7,10 @@ use std::time::Duration;
 pub const MAX_CONNECTIONS: usize = 10_000;
 
 /// Connections over TCP from one address: an office behind one address, whose browsers have some connections each.
-pub const MAX_CONNECTIONS_PER_ADDRESS: usize = 512;
+pub const MAX_TCP_CONNECTIONS_PER_ADDRESS: usize = 512;
 
 /// Connections over TCP from one network, /24 of IPv4 or /48 of IPv6.
-pub const MAX_CONNECTIONS_PER_PREFIX: usize = 2048;
+pub const MAX_TCP_CONNECTIONS_PER_PREFIX: usize = 2048;
 
 /// Time after which a connection without requests may be closed to make room for another: a client that has just connected
 /// sends its first request before.

@@ -3,7 +3,8 @@
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
-use marline_proto::coordination::history::{PathKey, Prefix};
+use marline_proto::Prefix;
+use marline_proto::coordination::history::PathKey;
 
 /// The first part of an encoded key: the version of the encoding.
 const VERSION: &str = "1";

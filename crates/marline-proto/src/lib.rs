@@ -34,6 +34,7 @@ mod level;
 mod limits;
 pub mod observe;
 mod paths;
+mod prefix;
 mod priority;
 pub mod recovery;
 mod rng;
@@ -65,6 +66,7 @@ pub use marline_wire::{
     ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError, Version,
 };
 pub use paths::{AbandonPathError, OpenPathError};
+pub use prefix::Prefix;
 pub use priority::{Dependency, InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_lack_of_descriptors_does_not_spin() {
         let mut attempts = 0;
         let started = tokio::time::Instant::now();
@@ -56,6 +56,6 @@ mod tests {
         })
         .await;
         assert_eq!(accepted.client.port(), 1);
-        assert!(attempts <= 4, "{attempts}");
+        assert_eq!(attempts, 4);
     }
 }

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use marline::Prefix;
 use tokio::sync::Notify;
 
-use super::prefix::Prefix;
 use super::progress::Progress;
 use super::shares::Shares;
 use crate::limits;
@@ -37,7 +37,7 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    address: IpAddr,
+    host: Prefix,
     progress: Arc<Progress>,
     evicted: Arc<Notify>,
 }
@@ -73,10 +73,10 @@ impl Admission {
     /// If its address or network has as many as it may have, the longest idle one of these is closed. A network may have as
     /// many as are left for others, so that none can use up all.
     pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
-        let address = address.to_canonical();
-        let prefix = Prefix::of(address);
+        let host = Prefix::of_host(address);
+        let prefix = Prefix::of_network(address);
         let mut state = self.state();
-        if state.has_too_many(prefix, Some(address)) && !state.evict(prefix, Some(address)) {
+        if state.has_too_many(prefix, Some(host)) && !state.evict(prefix, Some(host)) {
             return None;
         }
         if state.has_too_many(prefix, None) && !state.evict(prefix, None) {
@@ -89,7 +89,7 @@ impl Admission {
         let id = state.next;
         let evicted = Arc::new(Notify::new());
         let entry = Entry {
-            address,
+            host,
             progress: Arc::clone(progress),
             evicted: Arc::clone(&evicted),
         };
@@ -105,14 +105,13 @@ impl Admission {
 }
 
 impl State {
-    /// Whether one more connection would be too many, from `address` or else from its network.
-    fn has_too_many(&self, prefix: Prefix, address: Option<IpAddr>) -> bool {
+    /// Whether one more connection would be too many, from `host` or else from its network.
+    fn has_too_many(&self, prefix: Prefix, host: Option<Prefix>) -> bool {
         let open = self.open.get(&prefix);
-        match address {
-            Some(address) => {
+        match host {
+            Some(host) => {
                 let entries = open.into_iter().flat_map(BTreeMap::values);
-                let of_address = entries.filter(|entry| entry.address == address);
-                of_address.count() >= self.limits.per_address
+                entries.filter(|entry| entry.host == host).count() >= self.limits.per_address
             }
             None => {
                 open.map_or(0, BTreeMap::len) >= self.limits.per_prefix
@@ -121,14 +120,14 @@ impl State {
         }
     }
 
-    /// Closes the longest idle connection of `address`, or else of its network. Returns whether there was one.
-    fn evict(&mut self, prefix: Prefix, address: Option<IpAddr>) -> bool {
+    /// Closes the longest idle connection of `host`, or else of its network. Returns whether there was one.
+    fn evict(&mut self, prefix: Prefix, host: Option<Prefix>) -> bool {
         let Some(open) = self.open.get(&prefix) else {
             return false;
         };
         let longest = open
             .iter()
-            .filter(|(_, entry)| address.is_none_or(|address| entry.address == address))
+            .filter(|(_, entry)| host.is_none_or(|host| entry.host == host))
             .filter_map(|(&id, entry)| entry.evictable().map(|idle| (idle, id)))
             .max();
         let Some((_, id)) = longest else { return false };

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use marline::Prefix;
 
-use super::prefix::Prefix;
 use super::shares::Shares;
 
 /// The budget of a server for such bytes. Cheap to clone.
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn client(number: u8) -> Prefix {
-        Prefix::of([10, 0, number, 1].into())
+        Prefix::of_network([10, 0, number, 1].into())
     }
 
     fn take(buffers: &Buffers, client: Prefix, wanted: usize) -> Option<Grant> {

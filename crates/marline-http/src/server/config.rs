@@ -73,10 +73,10 @@ impl Default for Protocols {
 pub struct ServerLimits {
     /// Connections open at once, over all versions.
     pub max_connections: usize,
-    /// Connections over TCP from one address. If there are more, the longest idle one is closed, or the new one refused.
-    pub max_connections_per_address: usize,
+    /// Connections over TCP from one address, or of one IPv6 /64. If there are more, the longest idle one is closed, or the new one refused.
+    pub max_tcp_connections_per_address: usize,
     /// Connections over TCP from one network: /24 of IPv4, /48 of IPv6.
-    pub max_connections_per_prefix: usize,
+    pub max_tcp_connections_per_prefix: usize,
     /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more
     /// are answered with 503, first those of clients that hold the most.
     pub max_open_files: usize,
@@ -104,8 +104,8 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             max_connections: limits::MAX_CONNECTIONS,
-            max_connections_per_address: limits::MAX_CONNECTIONS_PER_ADDRESS,
-            max_connections_per_prefix: limits::MAX_CONNECTIONS_PER_PREFIX,
+            max_tcp_connections_per_address: limits::MAX_TCP_CONNECTIONS_PER_ADDRESS,
+            max_tcp_connections_per_prefix: limits::MAX_TCP_CONNECTIONS_PER_PREFIX,
             max_open_files: limits::MAX_OPEN_FILES,
             max_buffered_bytes: limits::MAX_BUFFERED_BYTES,
             max_concurrent_requests: limits::MAX_CONCURRENT_REQUESTS,
@@ -132,16 +132,16 @@ impl ServerLimits {
             |c: &mut Self| &mut c.max_connections,
         ),
         &Field::new(
-            "max_connections_per_address",
+            "max_tcp_connections_per_address",
             Domain::integer(1, 1_000_000),
-            "Connections over TCP from one address; more replace idle ones, or are refused",
-            |c: &mut Self| &mut c.max_connections_per_address,
+            "Connections over TCP from one address, or of one IPv6 /64; more replace idle ones, or are refused",
+            |c: &mut Self| &mut c.max_tcp_connections_per_address,
         ),
         &Field::new(
-            "max_connections_per_prefix",
+            "max_tcp_connections_per_prefix",
             Domain::integer(1, 1_000_000),
             "Connections over TCP from one network, /24 of IPv4 or /48 of IPv6; more replace idle ones, or are refused",
-            |c: &mut Self| &mut c.max_connections_per_prefix,
+            |c: &mut Self| &mut c.max_tcp_connections_per_prefix,
         ),
         &Field::new(
             "max_open_files",
@@ -242,8 +242,8 @@ mod tests {
     fn every_limit_has_a_key() {
         let ServerLimits {
             max_connections: _,
-            max_connections_per_address: _,
-            max_connections_per_prefix: _,
+            max_tcp_connections_per_address: _,
+            max_tcp_connections_per_prefix: _,
             max_open_files: _,
             max_buffered_bytes: _,
             max_concurrent_requests: _,

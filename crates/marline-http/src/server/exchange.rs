@@ -5,10 +5,10 @@ use std::time::UNIX_EPOCH;
 
 use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
+use marline::Prefix;
 use tower::ServiceExt;
 
 use super::Context;
-use super::prefix::Prefix;
 use super::record::{Record, Recorder};
 use super::resources::{Chunk, Origin};
 use crate::body::Body;
@@ -31,7 +31,7 @@ pub(super) async fn respond(
         version,
     );
     request.extensions_mut().insert(Origin {
-        client: Prefix::of(recorder.client.ip()),
+        client: Prefix::of_network(recorder.client.ip()),
         resources: Arc::clone(&context.resources),
         chunk: chunk.clone(),
     });

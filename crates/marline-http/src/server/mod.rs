@@ -20,7 +20,6 @@ mod h3;
 mod idle;
 mod metrics;
 mod metrics_page;
-mod prefix;
 mod progress;
 mod record;
 mod reload;
@@ -202,8 +201,8 @@ impl Server {
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             admission: Admission::new(ConnectionLimits {
                 total: open.connections,
-                per_address: limits.max_connections_per_address,
-                per_prefix: limits.max_connections_per_prefix,
+                per_address: limits.max_tcp_connections_per_address,
+                per_prefix: limits.max_tcp_connections_per_prefix,
             }),
             resources,
             stop: Stop::default(),

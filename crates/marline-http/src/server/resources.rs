@@ -4,10 +4,11 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use marline::Prefix;
+
 use super::buffers::Buffers;
 use super::files::OpenFiles;
 use super::metrics::head;
-use super::prefix::Prefix;
 use crate::limits;
 
 /// Budgets of a server.

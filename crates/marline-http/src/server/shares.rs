@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::prefix::Prefix;
+use marline::Prefix;
 
 /// Units of a resource, and how many each client holds.
 ///
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn client(number: u8) -> Prefix {
-        Prefix::of([10, 0, number, 1].into())
+        Prefix::of_network([10, 0, number, 1].into())
     }
 
     fn take_all(shares: &mut Shares, client: Prefix) -> u64 {

@@ -216,8 +216,8 @@ async fn a_client_that_reads_nothing_leaves_memory_for_others() {
 async fn connections_of_one_address_leave_room_for_others() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        config.limits.max_connections_per_address = 3;
-        config.limits.max_connections_per_prefix = 5;
+        config.limits.max_tcp_connections_per_address = 3;
+        config.limits.max_tcp_connections_per_prefix = 5;
     })
     .await;
     let mut open = Vec::new();

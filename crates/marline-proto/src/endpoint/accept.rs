@@ -6,7 +6,7 @@ use std::sync::Arc;
 use marline_wire::packet::ProtectedHeader;
 use marline_wire::{ConnectionId, Version};
 
-use super::clients::Progress;
+use super::clients::HandshakeProgress;
 use super::evict::Place;
 use super::stats::Refusal;
 use super::{Endpoint, Route};
@@ -106,8 +106,8 @@ impl Endpoint {
             self.evict(idle);
         }
         let progress = match proof.validated {
-            true => Progress::Validated,
-            false => Progress::Unvalidated,
+            true => HandshakeProgress::Validated,
+            false => HandshakeProgress::Unvalidated,
         };
         let remote = arrived.tuple.remote;
         let handle = self.insert(Some(header.dcid), local_cid, remote, Some(progress));

@@ -2,16 +2,17 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use super::ConnectionHandle;
 use super::stats::Refusal;
 use crate::config::ClientLimits;
 use crate::limits::IDLE_CANDIDATES;
+use crate::prefix::Prefix;
 
-/// How far a client has come.
+/// How far the handshake of a client has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum HandshakeProgress {
     /// Its handshake is in progress, and its address may be forged.
     Unvalidated,
     /// Its handshake is in progress from a validated address.
@@ -24,7 +25,7 @@ pub(super) enum Progress {
 #[derive(Debug)]
 pub(super) struct Client {
     ip: IpAddr,
-    progress: Progress,
+    progress: HandshakeProgress,
     /// Its place among the idle connections.
     idle: Option<u64>,
 }
@@ -57,8 +58,10 @@ enum Suitability {
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     // Clients choose their addresses within an IPv6 prefix: the hash function is keyed.
-    addresses: HashMap<IpAddr, Counts>,
-    prefixes: HashMap<IpAddr, Counts>,
+    /// By host.
+    hosts: HashMap<Prefix, Counts>,
+    /// By network.
+    networks: HashMap<Prefix, Counts>,
     /// Idle connections, the one that is idle longest first.
     idle: BTreeMap<u64, IdleClient>,
     /// The place of the next connection that becomes idle.
@@ -66,11 +69,11 @@ pub(super) struct Clients {
 }
 
 impl Counts {
-    fn of(&mut self, progress: Progress) -> &mut usize {
+    fn of(&mut self, progress: HandshakeProgress) -> &mut usize {
         match progress {
-            Progress::Unvalidated => &mut self.unvalidated,
-            Progress::Validated => &mut self.validated,
-            Progress::Connected => &mut self.connected,
+            HandshakeProgress::Unvalidated => &mut self.unvalidated,
+            HandshakeProgress::Validated => &mut self.validated,
+            HandshakeProgress::Connected => &mut self.connected,
         }
     }
 
@@ -101,7 +104,7 @@ impl Clients {
         is_validated: bool,
     ) -> Option<Refusal> {
         let with_unvalidated = !is_validated;
-        if let Some(counts) = self.addresses.get(&address(ip)) {
+        if let Some(counts) = self.hosts.get(&Prefix::of_host(ip)) {
             if counts.connections(with_unvalidated) >= limits.max_connections_per_address {
                 return Some(Refusal::ConnectionsOfAddress);
             }
@@ -109,7 +112,7 @@ impl Clients {
                 return Some(Refusal::HandshakesOfAddress);
             }
         }
-        let counts = self.prefixes.get(&prefix(ip))?;
+        let counts = self.networks.get(&Prefix::of_network(ip))?;
         if counts.connections(with_unvalidated) >= limits.max_connections_per_prefix {
             return Some(Refusal::ConnectionsOfPrefix);
         }
@@ -118,7 +121,7 @@ impl Clients {
     }
 
     /// Counts a new client.
-    pub(super) fn add(&mut self, ip: IpAddr, progress: Progress) -> Client {
+    pub(super) fn add(&mut self, ip: IpAddr, progress: HandshakeProgress) -> Client {
         self.adjust(ip, |counts| *counts.of(progress) += 1);
         Client {
             ip,
@@ -129,7 +132,7 @@ impl Clients {
 
     /// The handshake of a client is complete.
     pub(super) fn on_connected(&mut self, client: &mut Client) {
-        let before = std::mem::replace(&mut client.progress, Progress::Connected);
+        let before = std::mem::replace(&mut client.progress, HandshakeProgress::Connected);
         self.adjust(client.ip, |counts| {
             *counts.of(before) -= 1;
             counts.connected += 1;
@@ -169,9 +172,9 @@ impl Clients {
         let own = self.connections_of_prefix(ip).max(1);
         let mut best: Option<(Suitability, ConnectionHandle)> = None;
         for idle in self.idle.values().take(IDLE_CANDIDATES) {
-            let suitability = if address(idle.ip) == address(ip) {
+            let suitability = if Prefix::of_host(idle.ip) == Prefix::of_host(ip) {
                 Suitability::SameAddress
-            } else if prefix(idle.ip) == prefix(ip) {
+            } else if Prefix::of_network(idle.ip) == Prefix::of_network(ip) {
                 Suitability::SamePrefix
             } else {
                 match self.connections_of_prefix(idle.ip) {
@@ -187,23 +190,23 @@ impl Clients {
     }
 
     fn connections_of_prefix(&self, ip: IpAddr) -> usize {
-        let counts = self.prefixes.get(&prefix(ip));
+        let counts = self.networks.get(&Prefix::of_network(ip));
         counts.map_or(0, |counts| counts.connections(true))
     }
 
     /// Changes the counts of the address and of the prefix in the same way.
     fn adjust(&mut self, ip: IpAddr, change: impl Fn(&mut Counts)) {
-        adjust(&mut self.addresses, address(ip), &change);
-        adjust(&mut self.prefixes, prefix(ip), &change);
+        adjust(&mut self.hosts, Prefix::of_host(ip), &change);
+        adjust(&mut self.networks, Prefix::of_network(ip), &change);
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.prefixes.is_empty() && self.idle.is_empty()
+        self.hosts.is_empty() && self.networks.is_empty() && self.idle.is_empty()
     }
 }
 
-fn adjust(table: &mut HashMap<IpAddr, Counts>, key: IpAddr, change: impl Fn(&mut Counts)) {
+fn adjust(table: &mut HashMap<Prefix, Counts>, key: Prefix, change: impl Fn(&mut Counts)) {
     match table.entry(key) {
         Entry::Occupied(mut entry) => {
             change(entry.get_mut());
@@ -212,23 +215,6 @@ fn adjust(table: &mut HashMap<IpAddr, Counts>, key: IpAddr, change: impl Fn(&mut
             }
         }
         Entry::Vacant(entry) => change(entry.insert(Counts::default())),
-    }
-}
-
-/// What counts as one address: an IPv4 address or an IPv6 /64, the least that a host gets.
-fn address(ip: IpAddr) -> IpAddr {
-    network(ip, 32, 64)
-}
-
-/// An IPv4 /24 or an IPv6 /48: the least that is announced on the Internet.
-fn prefix(ip: IpAddr) -> IpAddr {
-    network(ip, 24, 48)
-}
-
-fn network(ip: IpAddr, bits_v4: u32, bits_v6: u32) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << (32 - bits_v4))).into(),
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << (128 - bits_v6))).into(),
     }
 }
 

@@ -35,7 +35,7 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundles::Bundles;
-use clients::{Client, Clients, Progress};
+use clients::{Client, Clients, HandshakeProgress};
 use earlier::Earlier;
 use evict::Evictions;
 use route::Routes;
@@ -215,7 +215,7 @@ impl Endpoint {
         original_destination: Option<ConnectionId>,
         id: ConnectionId,
         remote: SocketAddr,
-        client: Option<Progress>,
+        client: Option<HandshakeProgress>,
     ) -> ConnectionHandle {
         let client = client.map(|progress| self.clients.add(remote.ip(), progress));
         let handshaking = client.is_some();

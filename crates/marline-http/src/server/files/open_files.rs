@@ -5,7 +5,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::prefix::Prefix;
+use marline::Prefix;
+
 use super::super::shares::Shares;
 
 /// The open files of a server. Cheap to clone.
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
 
     fn client(number: u8) -> Prefix {
-        Prefix::of([10, 0, number, 1].into())
+        Prefix::of_network([10, 0, number, 1].into())
     }
 
     /// Some files that can be held.

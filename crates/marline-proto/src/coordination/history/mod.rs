@@ -40,7 +40,7 @@ pub use path_history::PathHistory;
 pub use policy::{HistoryParts, HistoryPolicy};
 pub use record::{InvalidRecord, PathRecord};
 pub use sample::{PathSample, SampleEvent};
-pub use scope::{PathKey, PathScope, Prefix};
+pub use scope::{PathKey, PathScope};
 pub use store::{PathStore, StoreLimits, StoreStatistics};
 pub use window::HistoryWindow;
 

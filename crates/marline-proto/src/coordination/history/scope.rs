@@ -1,52 +1,12 @@
 //! Which connections learn from each other.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+
+use crate::prefix::Prefix;
 
 /// The longest server name that is used, in bytes: that of the DNS (RFC 1035, section 2.3.4). A longer one
 /// is treated as absent.
 const MAX_SERVER_NAME: usize = 255;
-
-/// The leading bits of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Prefix {
-    address: IpAddr,
-    bits: u8,
-}
-
-impl Prefix {
-    /// The first `bits` bits of `address`, all of them if it has fewer. An IPv4-mapped IPv6 address is
-    /// treated as the IPv4 address.
-    pub fn new(address: IpAddr, bits: u8) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => {
-                let bits = bits.min(32);
-                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-                Self {
-                    address: Ipv4Addr::from_bits(address.to_bits() & mask).into(),
-                    bits,
-                }
-            }
-            IpAddr::V6(address) => {
-                let bits = bits.min(128);
-                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-                Self {
-                    address: Ipv6Addr::from_bits(address.to_bits() & mask).into(),
-                    bits,
-                }
-            }
-        }
-    }
-
-    /// The lowest address with this prefix.
-    pub fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    /// Its length in bits.
-    pub fn bits(&self) -> u8 {
-        self.bits
-    }
-}
 
 /// Which connections share a record, by the addresses of their peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use slab::Slab;
 
-use super::Prefix;
+use crate::prefix::Prefix;
 
 /// Prefix lengths of the networks that have a share each, the widest first: what a site is commonly
 /// assigned. Addresses share that of their network; a wider prefix has a share of its own.

@@ -13,21 +13,12 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[test]
-fn a_64_is_one_address_and_a_48_one_prefix() {
-    assert_eq!(address(ip("2001:db8:1:2:3::4")), ip("2001:db8:1:2::"));
-    assert_eq!(prefix(ip("2001:db8:1:2:3::4")), ip("2001:db8:1::"));
-    assert_eq!(address(ip("192.0.2.7")), ip("192.0.2.7"));
-    assert_eq!(address(ip("::ffff:192.0.2.7")), ip("192.0.2.7"));
-    assert_eq!(prefix(ip("::ffff:192.0.2.7")), ip("192.0.2.0"));
-}
-
-#[test]
 fn limits_hold_for_the_address_and_for_the_prefix() {
     let mut clients = Clients::default();
     let mut all = Vec::new();
     for text in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
         assert_eq!(clients.exceeded(&LIMITS, ip(text), true), None);
-        all.push(clients.add(ip(text), Progress::Validated));
+        all.push(clients.add(ip(text), HandshakeProgress::Validated));
     }
     let exceeded = |clients: &Clients, text| clients.exceeded(&LIMITS, ip(text), true);
     assert_eq!(
@@ -43,7 +34,7 @@ fn limits_hold_for_the_address_and_for_the_prefix() {
         clients.on_connected(client);
     }
     for text in ["192.0.2.1", "192.0.2.2"] {
-        let mut client = clients.add(ip(text), Progress::Validated);
+        let mut client = clients.add(ip(text), HandshakeProgress::Validated);
         clients.on_connected(&mut client);
         all.push(client);
     }
@@ -63,7 +54,7 @@ fn limits_hold_for_the_address_and_for_the_prefix() {
 fn handshakes_of_forged_addresses_do_not_count_against_validated_clients() {
     let mut clients = Clients::default();
     for _ in 0..2 {
-        clients.add(ip("192.0.2.1"), Progress::Unvalidated);
+        clients.add(ip("192.0.2.1"), HandshakeProgress::Unvalidated);
     }
     assert_eq!(
         clients.exceeded(&LIMITS, ip("192.0.2.1"), false),
@@ -78,7 +69,7 @@ fn the_connection_that_is_idle_longest_ends_for_a_client_of_its_network_or_of_a_
     let addresses = ["192.0.2.1", "192.0.2.2", "198.51.100.1"];
     let mut all: Vec<Client> = addresses
         .iter()
-        .map(|text| clients.add(ip(text), Progress::Connected))
+        .map(|text| clients.add(ip(text), HandshakeProgress::Connected))
         .collect();
     let victim = |clients: &Clients, text| clients.longest_idle_for(ip(text));
     assert_eq!(victim(&clients, "192.0.2.1"), None);

@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::*;
 
 fn key(scope: PathScope, address: &str, server_name: Option<&str>) -> PathKey {
@@ -58,25 +56,4 @@ fn server_names_are_compared_without_case() {
     assert_ne!(named(Some("a.example")), named(Some("b.example")));
     assert_ne!(named(Some("a.example")), named(None));
     assert_eq!(named(Some(&"a".repeat(256))), named(None));
-}
-
-proptest! {
-    #[test]
-    fn an_ipv6_prefix_keeps_exactly_its_leading_bits(bits: u8, address: u128, other: u128) {
-        let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
-        let of = |address: u128| Prefix::new(Ipv6Addr::from_bits(address).into(), bits);
-        let is_v4 = |address: u128| Ipv6Addr::from_bits(address).to_ipv4_mapped().is_some();
-        prop_assume!(!is_v4(address) && !is_v4(other));
-        prop_assert_eq!(of(address) == of(other), address & mask == other & mask);
-        prop_assert_eq!(of(address), of(address & mask | other & !mask));
-        prop_assert_eq!(of(address).bits(), bits.min(128));
-    }
-
-    #[test]
-    fn an_ipv4_prefix_keeps_exactly_its_leading_bits(bits: u8, address: u32, other: u32) {
-        let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
-        let of = |address: u32| Prefix::new(Ipv4Addr::from_bits(address).into(), bits);
-        prop_assert_eq!(of(address) == of(other), address & mask == other & mask);
-        prop_assert_eq!(of(address).address(), IpAddr::from(Ipv4Addr::from_bits(address & mask)));
-    }
 }

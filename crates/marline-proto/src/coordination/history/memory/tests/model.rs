@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::coordination::history::Prefix;
+use crate::prefix::Prefix;
 
 /// Records, the one that was updated least recently first.
 #[derive(Default)]
