@@ -1,5 +1,7 @@
 //! The logs of the qlog observer.
 
+mod schema;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,7 +55,7 @@ fn header() -> Header<'static> {
     }
 }
 
-/// Logs `events` one millisecond and one nanosecond apart; returns the records.
+/// Logs `events` one millisecond and one nanosecond apart; returns the records, which are valid.
 fn log(events: &[Event<'_>]) -> Vec<Json> {
     let sink = Shared::default();
     let mut writer = QlogWriter::new(sink.clone(), &header());
@@ -65,6 +67,8 @@ fn log(events: &[Event<'_>]) -> Vec<Json> {
     drop(writer);
     let bytes = sink.0.lock().expect("no writer panicked").clone();
     assert_eq!(bytes[0], 0x1e);
+    let faults = schema::faults(&bytes);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
     bytes[1..]
         .split(|&byte| byte == 0x1e)
         .map(|record| {
@@ -110,7 +114,9 @@ fn the_header_names_the_format_and_the_trace() {
                 "vantage_point": { "name": "marline", "type": "server" },
                 "event_schemas": [
                     "urn:ietf:params:qlog:events:quic-13",
+                    "https://github.com/marline/marline/112026/qlog/quic#extensions",
                     "https://github.com/marline/marline/112026/qlog/marline",
+                    "https://github.com/marline/marline/112026/qlog/recovery",
                 ],
             },
         })]
@@ -151,7 +157,7 @@ fn a_packet_is_logged_with_its_frames() {
                 "frames": [
                     {
                         "frame_type": "ack",
-                        "ack_delay": 1,
+                        "ack_delay": 1.0,
                         "acked_ranges": [[7, 9], [4]],
                         "ect1": 0, "ect0": 4, "ce": 1,
                     },
@@ -166,10 +172,10 @@ fn a_packet_is_logged_with_its_frames() {
                     { "frame_type": "padding", "raw": { "payload_length": 5 } },
                 ],
                 "raw": { "length": 1200 },
-                "datagram_id": 9,
-                "ecn": "ECT(0)",
                 "trigger": "pto_probe",
             },
+            "datagram_id": 9,
+            "ecn": "ECT(0)",
         })
     );
 }
@@ -221,7 +227,7 @@ fn multipath_frames_are_logged_with_their_path() {
             {
                 "frame_type": "path_ack",
                 "path_id": 3,
-                "ack_delay": 1,
+                "ack_delay": 1.0,
                 "acked_ranges": [[7, 9]],
             },
             { "frame_type": "path_abandon", "path_id": 3, "error": "path_unstable_or_poor" },
@@ -309,7 +315,7 @@ fn metrics_contain_what_changed_on_their_path() {
     assert_eq!(
         records[1]["data"],
         json!({
-            "min_rtt": 20, "latest_rtt": 20, "smoothed_rtt": 20, "rtt_variance": 10,
+            "min_rtt": 20.0, "latest_rtt": 20.0, "smoothed_rtt": 20.0, "rtt_variance": 10.0,
             "pto_count": 0, "congestion_window": 12_000, "bytes_in_flight": 1200,
             "packets_in_flight": 1, "pacing_rate": 8_000_000,
         })
@@ -345,7 +351,7 @@ fn path_ids_are_logged_if_multipath_is_negotiated() {
     });
     let mut initial = packet(&[]);
     initial.kind = PacketKind::Initial;
-    let path_id = |record: &Json| record["data"]["header"].get("path_id").cloned();
+    let path_id = |record: &Json| record.get("path_id").cloned();
     let one_end = [set(Initiator::Local, &several), lost];
     assert_eq!(path_id(log(&one_end).last().unwrap()), None);
     let both_ends = [
@@ -370,7 +376,7 @@ fn queued_bytes_are_logged_once_there_are_some() {
     let records = log(&[waits(0), waits(5000), waits(0)]);
     let shown: Vec<_> = records[1..]
         .iter()
-        .map(|record| record["data"].get("bytes_queued").cloned())
+        .map(|record| record.get("bytes_queued").cloned())
         .collect();
     assert_eq!(shown, [None, Some(json!(5000)), Some(json!(0))]);
 }
@@ -393,6 +399,43 @@ fn text_of_the_peer_is_escaped() {
             "trigger": "error",
         })
     );
+}
+
+#[test]
+fn errors_that_the_schema_has_no_name_for_are_logged_by_number() {
+    let records = log(&[Event::ConnectionClosed(ConnectionClosed {
+        initiator: Initiator::Local,
+        error: ClosedWith::Transport(ErrorCode::VERSION_NEGOTIATION_ERROR),
+        reason: "",
+        trigger: CloseTrigger::Error,
+    })]);
+    assert_eq!(records[1]["data"]["connection_error"], "unknown");
+    assert_eq!(records[1]["data"]["error_code"], 0x11);
+}
+
+#[test]
+fn numbers_above_the_limits_of_the_schema_are_logged_as_the_limit() {
+    let records = log(&[
+        Event::RecoveryParametersSet(RecoveryParametersSet {
+            path: PathId::INITIAL,
+            reordering_threshold: Some(1 << 20),
+            time_threshold: 2.0,
+            timer_granularity: Duration::from_micros(1500),
+            initial_rtt: Duration::from_millis(333),
+            max_datagram_size: 1200,
+            initial_congestion_window: 12_000,
+            minimum_congestion_window: 2400,
+            controller: "cubic",
+        }),
+        Event::MetricsUpdated(MetricsUpdated {
+            pto_count: 1 << 20,
+            ..MetricsUpdated::default()
+        }),
+    ]);
+    let parameters = &records[1]["data"];
+    assert_eq!(parameters["reordering_threshold"], 65_535);
+    assert_eq!(parameters["timer_granularity"], 2);
+    assert_eq!(records[2]["data"]["pto_count"], 65_535);
 }
 
 fn careful_resume(trigger: Option<CarefulResumeTrigger>) -> CarefulResumePhaseUpdated {

@@ -110,12 +110,13 @@ impl Json<'_> {
         self.u64(key, value as u64);
     }
 
+    /// A number with a fraction, so that readers do not take it for an integer; `null` if it is not finite.
     pub(super) fn f64(&mut self, key: &str, value: f64) {
         use std::io::Write;
         self.key(key);
         if value.is_finite() {
-            // Writing to a vector cannot fail.
-            let _ = write!(self.0, "{value}");
+            // Writing to a vector cannot fail. The format for debugging always has a fraction or an exponent.
+            let _ = write!(self.0, "{value:?}");
         } else {
             self.0.extend_from_slice(b"null");
         }
@@ -136,7 +137,7 @@ impl Json<'_> {
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// Milliseconds, exact to the nanosecond.
+    /// Milliseconds with a fraction, exact to the nanosecond.
     pub(super) fn ms(&mut self, key: &str, value: Duration) {
         self.key(key);
         self.nanos_as_ms(u64::try_from(value.as_nanos()).unwrap_or(u64::MAX));
@@ -151,13 +152,14 @@ impl Json<'_> {
     fn nanos_as_ms(&mut self, nanos: u64) {
         self.digits(nanos / 1_000_000);
         let mut fraction = nanos % 1_000_000;
-        if fraction != 0 {
-            self.0.push(b'.');
-            let mut unit = 100_000;
-            while fraction != 0 {
-                self.0.push(b'0' + (fraction / unit) as u8);
-                fraction %= unit;
-                unit /= 10;
+        self.0.push(b'.');
+        let mut unit = 100_000;
+        loop {
+            self.0.push(b'0' + (fraction / unit) as u8);
+            fraction %= unit;
+            unit /= 10;
+            if fraction == 0 {
+                break;
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use marline_wire::ConnectionId;
 use marline_wire::params::TransportParameters;
-use marline_wire::{ConnectionId, PathId};
 
 use super::{State, frames, names};
 use crate::observe::Event;
@@ -68,11 +68,6 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             }
             data.u64("ack_delay_exponent", ids.ack_delay_exponent);
             data.u64("max_ack_delay", ids.max_ack_delay);
-            data.opt_u64("min_ack_delay", ids.min_ack_delay);
-            data.opt_u64(
-                "initial_max_path_id",
-                ids.initial_max_path_id.map(Into::into),
-            );
             remembered_parameters(data, event.parameters);
         }
         Event::ParametersRestored(parameters) => remembered_parameters(data, parameters),
@@ -82,9 +77,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 &PacketHeader {
                     kind: event.kind,
                     number: event.number,
-                    path: Some(event.path),
                 },
-                state,
             );
             packet_body(
                 data,
@@ -93,8 +86,6 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 state.local_ack_delay_exponent,
             );
             raw(data, event.size);
-            data.u64("datagram_id", event.datagram.into());
-            ecn(data, event.ecn);
             if event.is_mtu_probe {
                 data.bool("is_mtu_probe_packet", true);
             }
@@ -106,9 +97,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 &PacketHeader {
                     kind: event.kind,
                     number: event.number,
-                    path: Some(event.path),
                 },
-                state,
             );
             packet_body(
                 data,
@@ -117,8 +106,6 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 state.remote_ack_delay_exponent,
             );
             raw(data, event.size);
-            data.u64("datagram_id", event.datagram.into());
-            ecn(data, event.ecn);
         }
         Event::PacketDropped(event) => {
             header(
@@ -126,9 +113,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 &PacketHeader {
                     kind: event.kind,
                     number: None,
-                    path: event.path,
                 },
-                state,
             );
             raw(data, event.size);
             data.str("trigger", names::drop_trigger(event.trigger));
@@ -147,11 +132,8 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 &PacketHeader {
                     kind: event.kind,
                     number: Some(event.number),
-                    path: Some(event.path),
                 },
-                state,
             );
-            raw(data, event.size);
             if event.is_mtu_probe {
                 data.bool("is_mtu_probe_packet", true);
             }
@@ -163,9 +145,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
                 &PacketHeader {
                     kind: event.kind,
                     number: Some(event.number),
-                    path: Some(event.path),
                 },
-                state,
             );
             data.u64("reordering", event.reordering);
             data.ms("elapsed", event.elapsed);
@@ -282,17 +262,12 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
 struct PacketHeader {
     kind: PacketKind,
     number: Option<u64>,
-    path: Option<PathId>,
 }
 
-/// Writes the header of a packet. Only 1-RTT packets of connections that may have several paths have a path
-/// ID, which their connection ID stands for.
-fn header(data: &mut Json<'_>, packet: &PacketHeader, state: &State) {
+fn header(data: &mut Json<'_>, packet: &PacketHeader) {
     data.object("header", |header| {
         header.str("packet_type", names::packet_type(packet.kind));
         header.opt_u64("packet_number", packet.number);
-        let has_path = packet.kind == PacketKind::OneRtt && state.is_multipath();
-        header.opt_u64("path_id", packet.path.filter(|_| has_path).map(u64::from));
     });
 }
 
@@ -309,12 +284,6 @@ fn packet_body(data: &mut Json<'_>, kind: PacketKind, payload: &[u8], exponent: 
 
 fn raw(data: &mut Json<'_>, size: usize) {
     data.object("raw", |raw| raw.len("length", size));
-}
-
-fn ecn(data: &mut Json<'_>, ecn: Ecn) {
-    if ecn != Ecn::NotEct {
-        data.str("ecn", names::ecn(ecn));
-    }
 }
 
 fn endpoint(
@@ -405,14 +374,21 @@ fn remembered_parameters(data: &mut Json<'_>, parameters: &TransportParameters) 
 }
 
 fn recovery_parameters(data: &mut Json<'_>, event: &RecoveryParametersSet) {
-    data.opt_u64("reordering_threshold", event.reordering_threshold);
+    let bounded = |value| u64::min(value, u16::MAX.into());
+    data.opt_u64(
+        "reordering_threshold",
+        event.reordering_threshold.map(bounded),
+    );
     data.f64("time_threshold", event.time_threshold);
-    data.ms("timer_granularity", event.timer_granularity);
+    let granularity = event.timer_granularity.as_nanos().div_ceil(1_000_000);
+    data.u64(
+        "timer_granularity",
+        bounded(u64::try_from(granularity).unwrap_or(u64::MAX)),
+    );
     data.ms("initial_rtt", event.initial_rtt);
     data.u64("max_datagram_size", event.max_datagram_size);
     data.u64("initial_congestion_window", event.initial_congestion_window);
     data.u64("minimum_congestion_window", event.minimum_congestion_window);
-    data.str("congestion_controller", event.controller);
 }
 
 /// Writes what changed since `last`.
@@ -427,12 +403,8 @@ fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdat
     }
     changed!(min_rtt, latest_rtt; v => |key, v| data.opt_ms(key, v));
     changed!(smoothed_rtt, rtt_variance; v => |key, v| data.ms(key, v));
-    changed!(pto_count; v => |key, v: u32| data.u64(key, v.into()));
+    changed!(pto_count; v => |key, v: u32| data.u64(key, v.min(u16::MAX.into()).into()));
     changed!(congestion_window, bytes_in_flight, packets_in_flight; v => |key, v| data.u64(key, v));
-    // None is what readers of logs without it take for granted.
-    if last.map_or(0, |last| last.bytes_queued) != now.bytes_queued {
-        data.u64("bytes_queued", now.bytes_queued);
-    }
     changed!(ssthresh; v => |key, v| data.opt_u64(key, v));
     // qlog counts bits, everything here counts bytes.
     changed!(pacing_rate; v => |key, v: Option<u64>| {

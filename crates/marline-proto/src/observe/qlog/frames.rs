@@ -97,7 +97,7 @@ fn write_frame(json: &mut Json<'_>, frame: &Frame<'_>, ack_delay_exponent: u64) 
         }
         Frame::PathAbandon(frame) => {
             json.u64("path_id", frame.path_id.into());
-            transport_error(json, "error", frame.error_code);
+            error(json, "error", frame.error_code, frame.error_code.name());
         }
         Frame::PathStatusBackup(PathStatusBackup { path_id, sequence })
         | Frame::PathStatusAvailable(PathStatusAvailable { path_id, sequence }) => {
@@ -196,9 +196,16 @@ fn application_error(json: &mut Json<'_>, code: u64) {
     json.u64("error_code", code);
 }
 
-/// Writes a transport error by name, or by number where it has none.
+/// Writes a transport error by its name in the schema, which has those of RFC 9000, or by its number.
 pub(super) fn transport_error(json: &mut Json<'_>, key: &str, code: ErrorCode) {
-    match (code.tls_alert(), code.name()) {
+    let name = code
+        .name()
+        .filter(|_| code.0 <= ErrorCode::NO_VIABLE_PATH.0);
+    error(json, key, code, name);
+}
+
+fn error(json: &mut Json<'_>, key: &str, code: ErrorCode, name: Option<&str>) {
+    match (code.tls_alert(), name) {
         (Some(alert), _) => json.str(key, &format!("crypto_error_0x1{alert:02x}")),
         (None, Some(name)) => json.str(key, &name.to_ascii_lowercase()),
         (None, None) => {

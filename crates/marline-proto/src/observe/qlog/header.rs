@@ -7,6 +7,14 @@ use marline_wire::{ConnectionId, Side};
 use crate::Instant;
 use crate::observe::json::Json;
 
+/// The schemas of events, frames and values. Ours are declared in `docs/reference/qlog.cddl`.
+const SCHEMAS: [&str; 4] = [
+    "urn:ietf:params:qlog:events:quic-13",
+    "https://github.com/marline/marline/112026/qlog/quic#extensions",
+    "https://github.com/marline/marline/112026/qlog/marline",
+    "https://github.com/marline/marline/112026/qlog/recovery",
+];
+
 /// Where a log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VantagePoint<'a> {
@@ -61,8 +69,9 @@ impl Header<'_> {
                     );
                 });
                 trace.array("event_schemas", |schemas| {
-                    schemas.string("urn:ietf:params:qlog:events:quic-13");
-                    schemas.string("https://github.com/marline/marline/112026/qlog/marline");
+                    for schema in SCHEMAS {
+                        schemas.string(schema);
+                    }
                 });
             });
         });

@@ -1,9 +1,12 @@
 //! Writes a connection's events as qlog: JSON text sequences (RFC 7464) of the schema of
 //! draft-ietf-quic-qlog-main-schema-14 with the events of draft-ietf-quic-qlog-quic-events-13.
 //!
+//! What we add is declared in `docs/reference/qlog.cddl`.
+//!
 //! Records are put together by hand in one buffer. The `tuple` of an event is the number of its
 //! path. Payload bytes, keys, tokens and reset tokens never reach the log.
 
+mod beside;
 mod data;
 mod frames;
 mod header;
@@ -99,6 +102,7 @@ impl<W: io::Write + Send> Observer for QlogWriter<W> {
                 names::path(record, "tuple", path);
             }
             record.object("data", |data| data::write(data, event, state));
+            beside::write(record, event, state);
         });
         self.buf.push(b'\n');
         self.state.remember(event);
