@@ -1,6 +1,7 @@
 //! Summaries and HTML reports of qlog files and measurements.
 //!
 //! - [`qlog`] reads qlog files event by event;
+//! - [`qvis`] converts them for a viewer of older versions;
 //! - [`summary`] computes statistics of connections;
 //! - [`timeline`] collects time series;
 //! - [`chart`] draws charts as SVG;
@@ -10,6 +11,7 @@
 pub mod chart;
 pub mod html;
 pub mod qlog;
+pub mod qvis;
 pub mod summary;
 pub mod timeline;
 pub mod units;
