@@ -23,6 +23,7 @@ mod lifecycle;
 #[cfg(feature = "tracing")]
 mod log;
 mod paths;
+mod qlog;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));

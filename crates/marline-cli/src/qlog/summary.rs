@@ -1,26 +1,13 @@
-//! `marline qlog`.
+//! `marline qlog summary`.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use marline_report::Summary;
-use marline_report::qlog::Error;
 use marline_report::summary::BundleHistory;
 
+use super::unreadable;
 use crate::failure::Failure;
-
-/// Read qlog files of QUIC connections
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    Summary(SummaryArguments),
-}
 
 /// Summarize a qlog file
 ///
@@ -34,7 +21,7 @@ enum Action {
     marline get --qlog logs https://example.org/file -o file\n  \
     marline qlog summary logs/*_client.sqlog\n  \
     marline qlog summary --json trace.qlog")]
-struct SummaryArguments {
+pub(super) struct Arguments {
     /// qlog files, of one JSON document or of JSON text sequences
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -44,12 +31,11 @@ struct SummaryArguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Action::Summary(arguments) = &arguments.action;
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summaries = arguments.files.iter().map(Summary::read);
     let summaries = summaries
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Failure::Failed(format!("{error}; {}", advice(&error))))?;
+        .map_err(|error| unreadable(&error))?;
     if arguments.json {
         let summaries: Vec<_> = summaries.iter().map(Summary::to_json).collect();
         outln!("{}", serde_json::Value::from(summaries));
@@ -62,18 +48,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// What to do about a file that cannot be summarized.
-fn advice(error: &Error) -> &'static str {
-    match error {
-        Error::Io { source, .. } => match source.kind() {
-            ErrorKind::NotFound => "check the path",
-            ErrorKind::IsADirectory => "name the files in it",
-            _ => "give a file that can be read",
-        },
-        Error::Record { .. } | Error::NoEvents { .. } => {
-            "give a qlog file, as `marline get --qlog DIR` writes it"
-        }
-    }
 }

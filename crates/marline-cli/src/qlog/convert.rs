@@ -1,0 +1,104 @@
+//! `marline qlog convert`.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use marline_report::qlog::{self, Events};
+use marline_report::qvis::{self, Document};
+
+use super::unreadable;
+use crate::failure::{Failure, print_message};
+
+/// What stands for standard input, and for standard output.
+const STANDARD_STREAM: &str = "-";
+
+/// Convert a qlog file for a viewer that cannot open it
+///
+/// qvis knows qlog in version 0.3 only, and opens neither the files of the current schema nor its events. What it has no
+/// diagram for stays in the file under its present name. It takes the packets of several paths for those of one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline qlog convert --for qvis logs/0a1b2c_client.sqlog client.qlog\n  \
+    marline qlog convert --for qvis - - < trace.sqlog > trace.qlog\n\n\
+    Then open https://qvis.quictools.info and load the file there.")]
+pub(super) struct Arguments {
+    /// The viewer
+    #[arg(long = "for", value_name = "VIEWER")]
+    viewer: Viewer,
+
+    /// A qlog file, in any version; `-` is standard input
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The file to write, which is replaced if it exists; its name must end in `.qlog` or `.json`, because qvis tells the form of
+    /// a file from that; `-` is standard output
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Viewer {
+    /// https://qvis.quictools.info
+    Qvis,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Viewer::Qvis = arguments.viewer;
+    let output = &arguments.output;
+    let extension = output.extension().and_then(|extension| extension.to_str());
+    if !is_standard(output) && !matches!(extension, Some("qlog" | "json")) {
+        let message = format!(
+            "{}: qvis tells the form of a file from its name; end it in `.qlog`",
+            output.display()
+        );
+        return Err(Failure::Usage(message));
+    }
+    let document = read(&arguments.input).map_err(|error| match error {
+        qvis::Error::Log(error) => unreadable(&error),
+        error @ qvis::Error::TooLong { .. } => Failure::Failed(format!(
+            "{error}; give the log of a shorter time, or see `marline qlog summary`"
+        )),
+    })?;
+    if let (skipped @ 1.., Some(error)) = (document.skipped(), document.first_error()) {
+        print_message(&format!("{skipped} malformed records skipped: {error}"));
+    }
+    write(&document, output)
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_STREAM
+}
+
+fn read(path: &Path) -> Result<Document, qvis::Error> {
+    if is_standard(path) {
+        let name = Path::new("standard input");
+        return Document::of(name, Events::new(BufReader::new(io::stdin()), name));
+    }
+    Document::of(path, qlog::read(path)?)
+}
+
+fn write(document: &Document, path: &Path) -> Result<(), Failure> {
+    let result = if is_standard(path) {
+        write_to(document, io::stdout().lock())
+    } else {
+        File::create(path).and_then(|file| write_to(document, file))
+    };
+    match result {
+        Err(error) if is_standard(path) && error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|error| {
+            let advice = match error.kind() {
+                ErrorKind::NotFound => "; make its directory first",
+                _ => "",
+            };
+            Failure::Failed(format!("cannot write {}: {error}{advice}", path.display()))
+        }),
+    }
+}
+
+fn write_to(document: &Document, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    document.write(&mut out)?;
+    out.flush()
+}

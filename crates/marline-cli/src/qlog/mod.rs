@@ -1,0 +1,46 @@
+//! `marline qlog`.
+
+mod convert;
+mod summary;
+
+use std::io::ErrorKind;
+
+use clap::{Args, Subcommand};
+use marline_report::qlog::Error;
+
+use crate::failure::Failure;
+
+/// Read qlog files of QUIC connections
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Summary(summary::Arguments),
+    Convert(convert::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.action {
+        Action::Summary(arguments) => summary::run(arguments),
+        Action::Convert(arguments) => convert::run(arguments),
+    }
+}
+
+/// The failure for a file that cannot be read, with what to do about it.
+fn unreadable(error: &Error) -> Failure {
+    let advice = match error {
+        Error::Io { source, .. } => match source.kind() {
+            ErrorKind::NotFound => "check the path",
+            ErrorKind::IsADirectory => "name the files in it",
+            _ => "give a file that can be read",
+        },
+        Error::Record { .. } | Error::NoEvents { .. } => {
+            "give a qlog file, as `marline get --qlog DIR` writes it"
+        }
+    };
+    Failure::Failed(format!("{error}; {advice}"))
+}
