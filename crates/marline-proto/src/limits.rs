@@ -24,6 +24,9 @@ pub(crate) const PATHS: u32 = 16;
 /// Connection IDs issued for a path that is not open: one to open it with, one to migrate to.
 pub(crate) const RESERVED_CIDS: usize = 2;
 
+/// 4-tuples before NAT rebindings whose packets still count for recovery: more rebindings within a round trip are rare.
+pub(crate) const FORMER_TUPLES: usize = 4;
+
 /// PATH_CHALLENGEs of one validation whose answer still counts, the latest ones.
 pub(crate) const PATH_CHALLENGES: usize = 4;
 

@@ -187,9 +187,9 @@ impl PathSet {
         self.bundles.is_some()
     }
 
-    /// Whether the main path leads to another host than that of the handshake.
+    /// Whether the main path is not that of the handshake, or leads to another host.
     pub(crate) fn has_moved(&self) -> bool {
-        self.moved
+        self.moved || self.list.main().id != PathId::INITIAL
     }
 
     /// Both ends want several paths, the peer so many that `theirs` is the last.

@@ -1,6 +1,7 @@
 //! The state of recovery, and what is asked of it. What changes it most is in [`super::ack`] and
 //! [`super::detect`].
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::budget::Budget;
@@ -14,6 +15,7 @@ use super::timers::{ArmedTimer, Expired, ProbeConditions, Timers};
 use super::{Context, pto};
 use crate::congestion::{Controller, Pacer};
 use crate::level::SpaceId;
+use crate::limits::FORMER_TUPLES;
 use crate::samples::SentSample;
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
@@ -73,9 +75,9 @@ pub(crate) struct Recovery {
     /// When the first round-trip sample came.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
-    /// The 4-tuple before this one, if it led to the same host: acknowledgments, losses and marks of its packets still
-    /// count.
-    former_tuple: Option<u32>,
+    /// The latest 4-tuples before this one that led to the same host: acknowledgments, losses and marks of their
+    /// packets still count.
+    former_tuples: VecDeque<u32>,
     /// Whether packets were lost or marked.
     had_congestion: bool,
     /// Bytes that `rate` counted before the path led where it leads now.
@@ -94,7 +96,7 @@ impl Recovery {
             loss_periods: [LossPeriod::default(); 3],
             first_sample_at: None,
             counters: RecoveryCounters::default(),
-            former_tuple: None,
+            former_tuples: VecDeque::new(),
             had_congestion: false,
             delivered_before: 0,
         }
@@ -363,13 +365,16 @@ impl Recovery {
     /// The path has another 4-tuple that leads to the same host: what packets on the `former` one show still
     /// counts (RFC 9000, section 9.4).
     pub(crate) fn on_rebinding(&mut self, former: u32) {
-        self.former_tuple = Some(former);
+        if self.former_tuples.len() == FORMER_TUPLES {
+            self.former_tuples.pop_front();
+        }
+        self.former_tuples.push_back(former);
     }
 
-    /// Whether `packet` was sent on the `active` 4-tuple, or on the one before a NAT rebinding, so that its
+    /// Whether `packet` was sent on the `active` 4-tuple, or on one before a NAT rebinding, so that its
     /// acknowledgment, loss or mark counts for the path as it is.
     pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
-        packet.tuple == active || Some(packet.tuple) == self.former_tuple
+        packet.tuple == active || self.former_tuples.contains(&packet.tuple)
     }
 
     /// A packet sent at `sent_at` was lost or marked.

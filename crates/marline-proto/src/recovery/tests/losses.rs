@@ -132,6 +132,23 @@ fn losses_on_the_tuple_before_a_rebinding_are_congestion_signals() {
 
 /// RFC 9000, section 9.4.
 #[test]
+fn losses_before_two_rebindings_within_a_round_trip_are_congestion_signals() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    for former in [0, 1] {
+        bench.recovery.on_rebinding(former);
+    }
+    bench.path.tuple = 2;
+    for _ in 0..3 {
+        bench.send_as(at(100), on_tuple(2));
+    }
+    bench.ack(at(150), 2..=4);
+    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.losses().len(), 1);
+}
+
+/// RFC 9000, section 9.4.
+#[test]
 fn losses_of_before_a_migration_to_another_host_are_no_congestion_signal() {
     let mut bench = Bench::with_rtt(50);
     bench.recovery.on_rebinding(0);

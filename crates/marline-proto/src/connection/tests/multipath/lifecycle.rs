@@ -45,6 +45,21 @@ fn a_path_can_be_opened_after_each_abandoned_one() {
 }
 
 #[test]
+fn what_is_learnt_from_another_main_path_does_not_count_for_that_of_the_handshake() {
+    let mut several = Several::two(Conditions::default());
+    let server = several.ends.server;
+    assert!(!several.pair.server(server).paths.has_moved());
+    let now = several.pair.now;
+    let abandoned = several
+        .client()
+        .abandon_path(now, PathId(0), ErrorCode::NO_ERROR);
+    assert_eq!(abandoned, Ok(()));
+    several.pair.drive(Duration::from_secs(2));
+    assert_eq!(several.pair.server(server).paths.main().id, ONE);
+    assert!(several.pair.server(server).paths.has_moved());
+}
+
+#[test]
 fn the_last_path_cannot_be_abandoned() {
     let mut several = Several::two(Conditions::default());
     let now = several.pair.now;
