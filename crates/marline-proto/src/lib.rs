@@ -54,7 +54,9 @@ pub use config::{
     AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EndpointConfig, MakeObserver,
     MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
 };
-pub use connection::{Connection, ConnectionError, EndpointEvent, EndpointFailure, Event};
+pub use connection::{
+    Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
+};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, hmac_sha256};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use marline_proto::{ConnectionError, ErrorCode};
+use marline_proto::{ConnectionError, ErrorCode, Unreachable};
 use thiserror::Error;
 
 /// Why no connection attempt was started.
@@ -142,6 +142,11 @@ fn connection_kind(error: &ConnectionError) -> io::ErrorKind {
     match error {
         ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => io::ErrorKind::TimedOut,
         ConnectionError::Reset => io::ErrorKind::ConnectionReset,
+        ConnectionError::Unreachable(what) => match what {
+            Unreachable::Port => io::ErrorKind::ConnectionRefused,
+            Unreachable::Host => io::ErrorKind::HostUnreachable,
+            Unreachable::Network => io::ErrorKind::NetworkUnreachable,
+        },
         ConnectionError::LocallyClosed
         | ConnectionError::Evicted
         | ConnectionError::EndpointFailed(_) => io::ErrorKind::NotConnected,

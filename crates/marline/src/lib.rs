@@ -91,7 +91,7 @@ pub use marline_proto::{
     EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
     PathId, Prefix, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side,
     StreamId, TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit,
-    TransportConfig, TransportError, Version, Versions, ack, congestion, coordination,
+    TransportConfig, TransportError, Unreachable, Version, Versions, ack, congestion, coordination,
     crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling,
     settings,
 };

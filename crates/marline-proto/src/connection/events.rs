@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
+use super::unreachable::Unreachable;
 use crate::coordination::bundle::{JoinBundle, Signal};
 use crate::scheduling::path::PathStatus;
 use crate::streams::StreamEvent;
@@ -96,6 +97,10 @@ pub enum ConnectionError {
     /// The handshake took too long.
     #[error("the handshake timed out")]
     HandshakeTimeout,
+    /// The network reported the peer's address as unreachable before anything of the peer arrived (RFC 9000,
+    /// section 14.2.1).
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(Unreachable),
     /// The peer sent a stateless reset.
     #[error("the peer reset the connection: it has no state for it any more")]
     Reset,

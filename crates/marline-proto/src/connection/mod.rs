@@ -12,7 +12,7 @@
 //! | paths and their addresses | `paths`, `migrate` |
 //! | connections to the same peer at the same time | `bundle` |
 //! | connections to the same peer before and after | `history`, `resume`, `capacity_tokens` |
-//! | closing | `close`, `lifecycle` |
+//! | closing | `close`, `lifecycle`, `unreachable` |
 //! | the application and the endpoint | `api`, `events` |
 //! | observers and statistics | `telemetry` |
 //! | packets that no honest peer sends, for tests | `craft` |
@@ -47,6 +47,7 @@ mod stream_planner;
 mod telemetry;
 mod timers;
 mod transmit;
+mod unreachable;
 mod version;
 
 #[cfg(test)]
@@ -59,6 +60,7 @@ use marline_wire::params::{BundleMembership, PreferredAddress, TransportParamete
 use marline_wire::{ConnectionId, Side, Version, varint};
 
 pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event};
+pub use unreachable::Unreachable;
 
 use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;

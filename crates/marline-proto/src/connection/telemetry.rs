@@ -267,7 +267,7 @@ impl Connection {
                 ClosedWith::Transport(ErrorCode::NO_ERROR),
                 CloseTrigger::IdleTimeout,
             ),
-            ConnectionError::EndpointFailed(_) => {
+            ConnectionError::EndpointFailed(_) | ConnectionError::Unreachable(_) => {
                 (Initiator::Local, ClosedWith::Nothing, CloseTrigger::Error)
             }
             ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => (

@@ -51,6 +51,7 @@ mod statelessreset;
 mod support;
 mod transfer;
 mod transferloss;
+mod unreachable;
 mod v2;
 mod versionnegotiation;
 mod windows;

@@ -363,7 +363,8 @@ impl Model {
             ConnectionError::Reset => self.closed || self.moved,
             ConnectionError::VersionMismatch
             | ConnectionError::Evicted
-            | ConnectionError::EndpointFailed(_) => false,
+            | ConnectionError::EndpointFailed(_)
+            | ConnectionError::Unreachable(_) => false,
         };
         assert!(explained, "no operation explains: {error}");
     }

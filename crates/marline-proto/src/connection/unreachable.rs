@@ -1,0 +1,60 @@
+//! What the network reports instead of the peer: ICMP messages.
+
+use std::net::SocketAddr;
+
+use marline_wire::packet;
+
+use super::Connection;
+use super::events::ConnectionError;
+use crate::time::Instant;
+
+/// What an ICMP message "destination unreachable" calls unreachable (RFC 792; RFC 4443, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreachable {
+    /// There is no route to the network.
+    #[error("there is no route to its network")]
+    Network,
+    /// The host does not answer in its network.
+    #[error("its network cannot reach the host")]
+    Host,
+    /// No program of the host uses the UDP port.
+    #[error("its UDP port is closed")]
+    Port,
+}
+
+impl Connection {
+    /// Ends the connection with [`ConnectionError::Unreachable`] if an ICMP message applies to it: one about a
+    /// datagram to `remote` whose payload begins with `quote`. Returns whether it did.
+    ///
+    /// "ICMP message validation MUST include matching IP addresses and UDP ports and, when possible, connection IDs
+    /// to an active QUIC session" (RFC 9000, section 14.2.1). Anyone can forge the former, so the destination
+    /// connection ID of the quote must be the random one of the client's first flight, and a connection that has
+    /// received anything ignores all of them, as does a server.
+    pub fn handle_unreachable(
+        &mut self,
+        now: Instant,
+        what: Unreachable,
+        remote: SocketAddr,
+        quote: &[u8],
+    ) -> bool {
+        let destination = packet::destination(quote, 0);
+        let applies = self.awaits_first_datagram()
+            && self.lifecycle.is_open()
+            && is_same_address(remote, self.progress.remote())
+            && destination == Some(&*self.progress.original_destination());
+        if applies {
+            self.end_silently(now, ConnectionError::Unreachable(what));
+        }
+        applies
+    }
+
+    /// Whether this is a client's connection that has received nothing yet, be it valid or not.
+    pub fn awaits_first_datagram(&self) -> bool {
+        self.side.is_client() && self.telemetry.counters.datagrams_received == 0
+    }
+}
+
+/// Whether these are one address, which dual-stack sockets write as IPv6.
+fn is_same_address(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+}
