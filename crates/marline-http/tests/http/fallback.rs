@@ -10,7 +10,7 @@ use crate::common::{TestServer, client_with, directory_of, discarded};
 /// Below the time limit of a handshake.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// A server of one file whose UDP port does not answer.
+/// A server of one file whose UDP port is closed.
 async fn without_quic(root: &std::path::Path) -> TestServer {
     let site = marline_http::server::directory(root, false).unwrap();
     TestServer::with(site, |config| config.protocols.http3 = false).await
@@ -61,8 +61,23 @@ async fn http3_is_used_where_http2_does_not_connect() {
 async fn without_fallback_http3_insists() {
     let root = directory_of(&[("file", b"content")]);
     let server = without_quic(root.path()).await;
+    let _silent = std::net::UdpSocket::bind(server.address).unwrap();
     let fetched = tokio::time::timeout(Duration::from_secs(1), fetch(&server, false, 1)).await;
     assert!(fetched.is_err(), "it waits for an answer: {fetched:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_udp_port_is_an_error_that_says_so() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = without_quic(root.path()).await;
+    let report = tokio::time::timeout(LIMIT, fetch(&server, false, 1)).await;
+    let error = report.unwrap().objects[0]
+        .error
+        .as_ref()
+        .unwrap()
+        .to_string();
+    assert!(error.ends_with("its UDP port is closed"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

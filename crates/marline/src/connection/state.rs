@@ -38,6 +38,8 @@ pub(crate) struct ConnectionState {
     pub(crate) is_pinned: bool,
     /// Whether the connection is in the driver's queue.
     pub(crate) queued: bool,
+    /// Whether the driver has it among those that may be unreachable.
+    pub(crate) is_unanswered: bool,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
     /// The endpoint has removed the connection: its handle may name another one.
@@ -98,6 +100,7 @@ impl SharedConnection {
                 bound: socket.local,
                 is_pinned: false,
                 queued: false,
+                is_unanswered: false,
                 connected: false,
                 confirmed: false,
                 drained: false,

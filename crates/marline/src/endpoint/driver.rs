@@ -19,14 +19,18 @@ use super::incoming::{ReceiveBuffers, ReceivedDatagram};
 use super::outgoing::OutgoingBatch;
 use super::state::SharedEndpoint;
 use super::timers::Timers;
+use super::unanswered::Unanswered;
 use crate::connection::{ConnectionRef, ConnectionState, SharedConnection};
-use crate::runtime::{BoundSocket, Timer, UdpSocket};
+use crate::runtime::{BoundSocket, Timer, UdpSocket, UnreachableReport};
 
 /// Rounds of receiving and sending before the task yields to others of the thread.
 const ROUNDS: usize = 16;
 
 /// Batches sent before the socket is read again, because acknowledgments change the windows.
 const BATCHES: usize = 8;
+
+/// Reports of unreachable destinations taken before the socket is read again.
+const REPORTS: usize = 64;
 
 /// Drives an endpoint until it has no handles and no connections left.
 pub(super) struct Driver {
@@ -41,6 +45,7 @@ pub(super) struct Driver {
     reply: Vec<u8>,
     /// Connections to process.
     queue: VecDeque<Arc<SharedConnection>>,
+    unanswered: Unanswered,
     timers: Timers,
     timer: Box<dyn Timer>,
     /// What `timer` is set to.
@@ -68,6 +73,7 @@ impl Driver {
             outgoing: OutgoingBatch::default(),
             reply: Vec::new(),
             queue: VecDeque::new(),
+            unanswered: Unanswered::default(),
             timers: Timers::default(),
             timer,
             timer_deadline: None,
@@ -87,6 +93,28 @@ impl Driver {
                 local: self.local,
             });
             self.local = state.local;
+            self.unanswered.watch(&*self.socket);
+        }
+    }
+
+    /// Ends connections to destinations that the network calls unreachable; false if there was none.
+    fn end_unreachable(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut progress = false;
+        for _ in 0..REPORTS {
+            let Poll::Ready(report) = self.unanswered.poll(cx, &*self.socket) else {
+                break;
+            };
+            progress = true;
+            self.end_one(&report);
+        }
+        progress
+    }
+
+    /// Ends the connection that `report` is about, if there is one.
+    fn end_one(&mut self, report: &UnreachableReport) {
+        let now = self.shared.runtime.now();
+        if let Some(connection) = self.unanswered.end(now, report) {
+            enqueue(&mut self.queue, connection, &mut connection.lock());
         }
     }
 
@@ -191,6 +219,9 @@ impl Driver {
             if self.outgoing.poll_flush(cx, &self.socket).is_pending() {
                 return progress;
             }
+            if let Some(report) = self.outgoing.take_unroutable() {
+                self.end_one(&report);
+            }
             let Some(connection) = self.queue.pop_front() else {
                 self.report_all_sent();
                 return progress;
@@ -237,6 +268,8 @@ impl Driver {
                 enqueue(&mut self.queue, connection, &mut state);
             }
         }
+        self.unanswered
+            .update(connection, &mut state, &*self.socket);
         let drained = state.drained;
         let is_pinned = state.is_pinned || state.proto.is_multipath();
         drop(state);
@@ -345,9 +378,10 @@ impl Driver {
                 Ok(received) => received,
                 Err(error) => return Poll::Ready(Err(error)),
             };
+            let ended = self.end_unreachable(cx);
             let expired = self.expire();
             let sent = self.transmit(cx);
-            if received || expired || sent {
+            if received || ended || expired || sent {
                 continue;
             }
             if self.is_done() {

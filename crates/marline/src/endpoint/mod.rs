@@ -5,6 +5,7 @@ mod incoming;
 mod outgoing;
 mod state;
 mod timers;
+mod unanswered;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use marline_proto::Transmit;
+use marline_proto::{Transmit, Unreachable};
 
-use crate::runtime::UdpSocket;
+use crate::runtime::{QUOTE, UdpSocket, UnreachableReport};
 
 /// The most bytes that one UDP send takes: a 16-bit length less the IPv4 and UDP headers.
 const MAX_SEND: usize = 65_507;
@@ -23,6 +23,8 @@ pub(super) struct OutgoingBatch {
     /// Whether the batch may leave only from its own source address.
     is_pinned: bool,
     sent: usize,
+    /// The last datagram that this host has no route for.
+    unroutable: Option<UnreachableReport>,
 }
 
 impl OutgoingBatch {
@@ -73,12 +75,26 @@ impl OutgoingBatch {
                         Poll::Pending => return Poll::Pending,
                     }
                 }
-                Ok(()) | Err(_) => {}
+                Err(error) => {
+                    if let Some(what) = unroutable(&error) {
+                        self.unroutable = Some(UnreachableReport {
+                            what,
+                            remote: transmit.tuple.remote,
+                            quote: part[..part.len().min(QUOTE)].to_vec(),
+                        });
+                    }
+                }
+                Ok(()) => {}
             }
             self.sent += part.len();
         }
         self.batch = None;
         Poll::Ready(())
+    }
+
+    /// Takes the report about a datagram for whose destination this host has no route.
+    pub(super) fn take_unroutable(&mut self) -> Option<UnreachableReport> {
+        self.unroutable.take()
     }
 
     fn try_send(&self, socket: &dyn UdpSocket, transmit: &Transmit, part: &[u8]) -> io::Result<()> {
@@ -92,6 +108,14 @@ impl OutgoingBatch {
             }
             sent => sent,
         }
+    }
+}
+
+fn unroutable(error: &io::Error) -> Option<Unreachable> {
+    match error.kind() {
+        io::ErrorKind::NetworkUnreachable => Some(Unreachable::Network),
+        io::ErrorKind::HostUnreachable => Some(Unreachable::Host),
+        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use marline_proto::{EcnCodepoint, Instant, Transmit};
+use marline_proto::{EcnCodepoint, Instant, Transmit, Unreachable};
 
 pub use self::tokio::TokioRuntime;
 
@@ -130,6 +130,17 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Whether [`poll_unreachable`](Self::poll_unreachable) is to report unreachable destinations; it does not at first.
+    fn report_unreachable(&self, enabled: bool) {
+        let _ = enabled;
+    }
+
+    /// The next destination that an ICMP message calls unreachable. Always pending where the system reports none.
+    fn poll_unreachable(&self, cx: &mut Context<'_>) -> Poll<UnreachableReport> {
+        let _ = cx;
+        Poll::Pending
+    }
+
     /// Most datagrams that one [`try_send`](Self::try_send) may carry. May fall to 1 when the
     /// network card turns out not to support segmentation.
     fn max_gso_segments(&self) -> usize {
@@ -146,6 +157,22 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         false
     }
 }
+
+/// What calls the destination of a datagram unreachable: an ICMP message, whose sender is not authenticated, or this
+/// host, which has no route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreachableReport {
+    /// What is unreachable.
+    pub what: Unreachable,
+    /// Where the datagram was sent to.
+    pub remote: SocketAddr,
+    /// The beginning of its payload, as far as it is quoted.
+    pub quote: Vec<u8>,
+}
+
+/// Bytes of a datagram that a report quotes at most: a long header whose connection IDs have 20 bytes, the most that
+/// QUIC version 1 allows, fits in (RFC 9000, section 17.2).
+pub(crate) const QUOTE: usize = 64;
 
 /// A socket and the address it is bound to.
 #[derive(Clone)]

@@ -16,3 +16,5 @@ mod migration;
 mod paths;
 mod setup;
 mod streams;
+#[cfg(target_os = "linux")]
+mod unreachable;

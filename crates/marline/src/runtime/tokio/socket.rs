@@ -1,5 +1,10 @@
 //! UDP through tokio's reactor and quinn-udp's GSO, GRO, ECN and packet info.
 
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    path = "socket/no_error_queue.rs"
+)]
+mod error_queue;
 mod interfaces;
 
 use std::io::{self, IoSliceMut};
@@ -10,14 +15,19 @@ use marline_proto::{EcnCodepoint, Transmit};
 use quinn_udp::UdpSocketState;
 use tokio::io::Interest;
 
+use self::error_queue::ErrorQueue;
 use self::interfaces::InterfaceSockets;
-use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket};
+use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket, UnreachableReport};
 
 /// Requested size of socket buffers, in bytes: about 30 ms at 1 Gbit/s. The system may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 /// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
 const SHORT_RECV_MEANS_EMPTY: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+/// Errors of earlier datagrams that a system call may return before its own result. Each call takes one of them; more
+/// in a row are an error of the socket.
+const MAX_PENDING_ERRORS: usize = 16;
 
 /// The endpoint's socket, and additional ones that are bound to interfaces.
 #[derive(Debug)]
@@ -40,6 +50,7 @@ impl TokioSocket {
 struct SystemSocket {
     io: tokio::net::UdpSocket,
     state: UdpSocketState,
+    errors: ErrorQueue,
 }
 
 impl SystemSocket {
@@ -55,6 +66,7 @@ impl SystemSocket {
         Ok(Self {
             io: tokio::net::UdpSocket::from_std(socket)?,
             state,
+            errors: ErrorQueue::default(),
         })
     }
 }
@@ -75,7 +87,7 @@ impl UdpSocket for TokioSocket {
     fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.interfaces.poll_full(cx) {
             Some(ready) => ready,
-            None => self.main.io.poll_send_ready(cx),
+            None => self.main.poll_send_ready(cx),
         }
     }
 
@@ -101,6 +113,19 @@ impl UdpSocket for TokioSocket {
             return Err(io::ErrorKind::Unsupported.into());
         }
         self.interfaces.add(interface)
+    }
+
+    fn report_unreachable(&self, enabled: bool) {
+        // Where it is not possible, timers end what is unreachable.
+        self.main.errors.enable(&self.main.io, enabled).ok();
+        self.interfaces.report_unreachable(enabled);
+    }
+
+    fn poll_unreachable(&self, cx: &mut Context<'_>) -> Poll<UnreachableReport> {
+        match self.main.errors.poll(cx) {
+            Poll::Pending => self.interfaces.poll_unreachable(cx),
+            ready => ready,
+        }
     }
 
     fn max_gso_segments(&self) -> usize {
@@ -133,9 +158,24 @@ impl SystemSocket {
             segment_size: transmit.segment_size,
             src_ip: source,
         };
-        self.io.try_io(Interest::WRITABLE, || {
-            self.state.try_send((&self.io).into(), &outgoing)
-        })
+        let send = || {
+            self.io.try_io(Interest::WRITABLE, || {
+                self.state.try_send((&self.io).into(), &outgoing)
+            })
+        };
+        let mut sent = send();
+        for _ in 0..MAX_PENDING_ERRORS {
+            match &sent {
+                Err(error) if self.errors.is_pending(error) => sent = send(),
+                _ => break,
+            }
+        }
+        sent
+    }
+
+    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.io.poll_send_ready(cx))?;
+        self.errors.poll_writable(cx, &self.io)
     }
 
     fn poll_recv(
@@ -146,6 +186,7 @@ impl SystemSocket {
     ) -> Poll<io::Result<usize>> {
         let mut raw = [quinn_udp::RecvMeta::default(); quinn_udp::BATCH_SIZE];
         let batch = buffers.len().min(meta.len()).min(raw.len());
+        let mut pending = 0;
         loop {
             ready!(self.io.poll_recv_ready(cx))?;
             let mut filled = 0;
@@ -168,6 +209,9 @@ impl SystemSocket {
             }
             match result {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if pending < MAX_PENDING_ERRORS && self.errors.is_pending(&error) => {
+                    pending += 1;
+                }
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(()) => return Poll::Ready(Ok(0)),
             }

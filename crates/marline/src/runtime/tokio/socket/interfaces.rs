@@ -2,12 +2,12 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use super::SystemSocket;
-use crate::runtime::{InterfaceAddress, RecvMeta};
+use crate::runtime::{InterfaceAddress, RecvMeta, UnreachableReport};
 
 /// The most sockets; the oldest is dropped for another. Interfaces that were removed and added again replace
 /// their own.
@@ -25,12 +25,21 @@ pub(super) struct InterfaceSockets {
     full: AtomicUsize,
     /// The socket that is polled first, in turn, so that none is starved.
     turn: AtomicUsize,
+    /// Whether the sockets report unreachable destinations.
+    reports_unreachable: AtomicBool,
 }
 
 #[derive(Debug)]
 struct InterfaceSocket {
     interface: InterfaceAddress,
     socket: SystemSocket,
+}
+
+impl InterfaceSocket {
+    fn report_unreachable(&self, enabled: bool) {
+        // Where it is not possible, timers end what is unreachable.
+        self.socket.errors.enable(&self.socket.io, enabled).ok();
+    }
 }
 
 impl InterfaceSockets {
@@ -48,6 +57,9 @@ impl InterfaceSockets {
             interface: interface.clone(),
             socket: SystemSocket::new(bind(interface)?)?,
         });
+        if self.reports_unreachable.load(Relaxed) {
+            bound.report_unreachable(true);
+        }
         let is_replaced = |other: &Arc<InterfaceSocket>| {
             let known = &other.interface;
             known.address == interface.address
@@ -97,7 +109,26 @@ impl InterfaceSockets {
     pub(super) fn poll_full(&self, cx: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
         let at = self.full.load(Relaxed).checked_sub(1)?;
         let bound = self.socket(at)?;
-        Some(bound.socket.io.poll_send_ready(cx))
+        Some(bound.socket.poll_send_ready(cx))
+    }
+
+    /// Enables or disables reports of unreachable destinations.
+    pub(super) fn report_unreachable(&self, enabled: bool) {
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        self.reports_unreachable.store(enabled, Relaxed);
+        for bound in &*sockets {
+            bound.report_unreachable(enabled);
+        }
+    }
+
+    /// The next report of any of the sockets.
+    pub(super) fn poll_unreachable(&self, cx: &mut Context<'_>) -> Poll<UnreachableReport> {
+        if self.count.load(Relaxed) == 0 {
+            return Poll::Pending;
+        }
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        let mut polled = sockets.iter().map(|bound| bound.socket.errors.poll(cx));
+        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     }
 
     /// Receives datagrams from one of the sockets. Errors are ignored: they concern one interface and not the
