@@ -78,14 +78,16 @@ impl Fallback {
             HeadStart::Won(connection) => Ok(connection),
             // TCP has the same certificate.
             HeadStart::Failed(error @ ClientError::Certificate { .. }) => Err(error),
-            HeadStart::Failed(error) => tcp.await.map_err(|_| error),
+            HeadStart::Failed(error) => tcp.await.map_err(|other| weightier(error, other)),
             HeadStart::Over => match select(quic, tcp).await {
                 Either::Left((Err(error), _)) | Either::Right((Err(error), _))
                     if matches!(error, ClientError::Certificate { .. }) =>
                 {
                     Err(error)
                 }
-                Either::Left((Err(error), tcp)) => tcp.await.map_err(|_| error),
+                Either::Left((Err(error), tcp)) => {
+                    tcp.await.map_err(|other| weightier(error, other))
+                }
                 Either::Right((Err(_), quic)) => quic.await,
                 Either::Left((connection, _)) | Either::Right((connection, _)) => connection,
             },
@@ -98,5 +100,13 @@ impl Fallback {
 
     fn choices(&self) -> std::sync::MutexGuard<'_, HashMap<Origin, Choice>> {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error to report if both failed: QUIC's, unless only TCP has come as far as to see the certificate.
+fn weightier(quic: ClientError, tcp: ClientError) -> ClientError {
+    match tcp {
+        ClientError::Certificate { .. } => tcp,
+        _ => quic,
     }
 }

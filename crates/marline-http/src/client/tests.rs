@@ -43,5 +43,5 @@ async fn an_unreachable_address_of_a_host_is_left_for_the_next_at_once() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(connection.report().remote, addresses[1]);
+    assert_eq!(connection.report().paths[0].remote, addresses[1]);
 }
