@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages() {
-    wanted="chromium openssl cmake g++ make python3-venv iproute2 procps iperf3"
+    wanted="chromium openssl libssl-dev cmake g++ make python3-venv iproute2 procps iperf3"
     # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
     command -v valkey-server >/dev/null || wanted="$wanted redis-server"
     missing=""

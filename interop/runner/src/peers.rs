@@ -25,6 +25,10 @@ pub(crate) struct Peer {
 pub(crate) enum Kind {
     /// Every case, in both roles.
     Stack,
+    /// Every case, as a server only.
+    Server,
+    /// Every case, as a client only.
+    Client,
     /// A client only, for the cases it has.
     Browser,
     /// End-user programs, as subject only, for cases that need no switch.
@@ -53,8 +57,10 @@ enum Version {
     Module(&'static str),
     /// A line of `peers/aioquic/requirements.txt`.
     Requirement(&'static str),
-    /// The output of a program.
+    /// The output of a program that is installed.
     Asked(&'static str),
+    /// The output of the peer's own program.
+    Reported,
     /// Not reported.
     Own,
 }
@@ -116,6 +122,33 @@ pub(crate) const PEERS: &[Peer] = &[
         lacks_v2: Some("quic-go has version 2, and never changes the version of a connection"),
     },
     Peer {
+        name: "s2n-quic",
+        title: "s2n-quic with h3",
+        program: &["../target/debug/peer-s2n-quic"],
+        version: Version::Crate("s2n-quic"),
+        kind: Kind::Stack,
+        multipath: false,
+        lacks_v2: Some("s2n-quic has no version 2"),
+    },
+    Peer {
+        name: "nginx",
+        title: "nginx",
+        program: &["../target/debug/peer-nginx", "../target/nginx/nginx"],
+        version: Version::Crate("nginx-src"),
+        kind: Kind::Server,
+        multipath: false,
+        lacks_v2: Some("nginx has no version 2"),
+    },
+    Peer {
+        name: "curl",
+        title: "curl with ngtcp2",
+        program: &[".venv/bin/python", "peers/curl/peer.py"],
+        version: Version::Reported,
+        kind: Kind::Client,
+        multipath: false,
+        lacks_v2: Some("libcurl uses ngtcp2 with version 1 only"),
+    },
+    Peer {
         name: "chromium",
         title: "Chromium",
         program: &[".venv/bin/python", "chromium/page_load.py"],
@@ -146,22 +179,34 @@ impl Peer {
         match self.kind {
             Kind::Command if serves => "`marline serve`",
             Kind::Command => "`marline get`",
-            Kind::Stack | Kind::Browser => self.title,
+            Kind::Stack | Kind::Server | Kind::Client | Kind::Browser => self.title,
+        }
+    }
+
+    /// Whether it has the role given by `serves`.
+    pub(crate) fn plays(&self, serves: bool) -> bool {
+        match self.kind {
+            Kind::Stack | Kind::Command => true,
+            Kind::Server => serves,
+            Kind::Client | Kind::Browser => !serves,
         }
     }
 
     /// Why it does not take part in `case` in the role given by `serves`, if so.
     pub(crate) fn stays_out(&self, case: &str, serves: bool) -> Option<&'static str> {
         match self.kind {
-            Kind::Browser if serves => Some("a browser is no server"),
+            Kind::Server if !serves => Some("it is a server only"),
+            Kind::Client | Kind::Browser if serves => Some("it is a client only"),
             Kind::Browser if !BROWSER_CASES.contains(&case) => {
                 Some("a browser has no switch for it")
             }
             Kind::Command if !COMMAND_CASES.contains(&case) => Some("no flag for it"),
-            Kind::Stack if !self.multipath && needs_multipath(case, serves) => {
+            Kind::Stack | Kind::Server | Kind::Client
+                if !self.multipath && needs_multipath(case, serves) =>
+            {
                 Some("its connections have one path")
             }
-            Kind::Stack if case == "v2" => self.lacks_v2,
+            Kind::Stack | Kind::Server | Kind::Client if case == "v2" => self.lacks_v2,
             _ => None,
         }
     }
@@ -201,7 +246,9 @@ impl Peer {
                 let rest = lock
                     .split(&format!("name = \"{name}\"\nversion = \""))
                     .nth(1)?;
-                Some(rest.split('"').next()?.to_owned())
+                let version = rest.split('"').next()?;
+                // A crate of another program's source has that program's version as its build metadata.
+                Some(version.rsplit('+').next()?.to_owned())
             }
             Version::Module(name) => {
                 let modules = fs::read_to_string(interop.join("peers/quic-go/go.mod")).ok()?;
@@ -217,6 +264,11 @@ impl Peer {
             Version::Asked(program) => {
                 let output = Command::new(program).arg("--version").output().ok()?;
                 let text = String::from_utf8(output.stdout).ok()?;
+                Some(text.split_whitespace().nth(1)?.to_owned())
+            }
+            Version::Reported => {
+                let output = self.command(interop, None).ok()?.arg("--version").output();
+                let text = String::from_utf8(output.ok()?.stdout).ok()?;
                 Some(text.split_whitespace().nth(1)?.to_owned())
             }
             Version::Own => None,

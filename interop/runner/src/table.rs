@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::Case;
 use crate::cell::{Outcome, Role, Verdict};
-use crate::peers::{Kind, Peer};
+use crate::peers::Peer;
 
 /// Footnotes, each reason once.
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn table(
     let title = subject.title_as(role == Role::Server);
     let _ = writeln!(text, "\n## {title} as {}\n", role.name());
     let _ = write!(text, "| case | what it checks |");
-    let plays = |peer: &&&Peer| peer.kind != Kind::Browser || role == Role::Server;
+    let plays = |peer: &&&Peer| peer.plays(role == Role::Client);
     let peers: Vec<_> = section.peers.iter().filter(plays).collect();
     for peer in &peers {
         let _ = write!(text, " {} |", peer.label(interop));
