@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, Uri};
+use marline::Instant;
 use tokio::sync::Mutex;
 
 use super::{Client, ClientError, Connection, Download, Origin};
@@ -10,6 +11,8 @@ use super::{Client, ClientError, Connection, Download, Origin};
 /// The response to a request, and its connection.
 pub(crate) struct Answer {
     pub(crate) connection: Arc<Connection>,
+    /// When the connection was open for the request.
+    pub(crate) connected: Instant,
     pub(crate) response: Response<Download>,
 }
 
@@ -75,6 +78,7 @@ impl Lane {
                 connection,
                 is_reused,
             } = self.connection(client).await?;
+            let connected = client.runtime().now();
             match connection.get(&self.origin, uri, headers).await {
                 Err(error) if error.is_retriable() && is_reused && !retried => {
                     retried = true;
@@ -90,6 +94,7 @@ impl Lane {
                 response => {
                     return Ok(Answer {
                         connection,
+                        connected,
                         response: response?,
                     });
                 }

@@ -46,6 +46,8 @@ pub struct ObjectReport {
     pub sha256: Option<String>,
     /// When it was requested.
     pub start_s: f64,
+    /// When its connection was open: before that, the request waited for the handshake.
+    pub connected_s: Option<f64>,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
     /// When it was complete, or failed.

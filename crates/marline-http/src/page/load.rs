@@ -218,6 +218,10 @@ impl Request {
         self.client.runtime().seconds_since(self.start)
     }
 
+    fn seconds_at(&self, moment: Instant) -> f64 {
+        moment.saturating_since(self.start).as_secs_f64()
+    }
+
     async fn receive(
         &self,
         requests: Vec<PlannedRequest>,
@@ -239,8 +243,8 @@ impl Request {
         let outcome = split.run(requests, None).await;
         report.bytes = split.stored();
         if let Some(first) = split.first() {
-            let at = first.at.saturating_since(self.start).as_secs_f64();
-            report.first_byte_s = Some(at);
+            report.connected_s = Some(self.seconds_at(first.connected));
+            report.first_byte_s = Some(self.seconds_at(first.at));
             report.connection = Some(first.connection);
         }
         match outcome? {
@@ -249,6 +253,7 @@ impl Request {
                 Ok(())
             }
             Outcome::Other(answer) => {
+                report.connected_s = Some(self.seconds_at(answer.connected));
                 report.connection = Some(answer.connection.id);
                 self.read(answer.response, report).await
             }
@@ -264,8 +269,10 @@ impl Request {
         let answer = self.lanes[lane].get(&self.client, &self.uri, &self.headers);
         let Answer {
             connection,
+            connected,
             response,
         } = answer.await?;
+        report.connected_s.get_or_insert(self.seconds_at(connected));
         report.first_byte_s.get_or_insert(self.now_s());
         report.connection = Some(connection.id);
         self.read(response, report).await

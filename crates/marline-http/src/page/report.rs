@@ -27,6 +27,8 @@ pub struct PageObjectReport {
     pub discovered_s: Option<f64>,
     /// When it was requested.
     pub start_s: Option<f64>,
+    /// When its connection was open: before that, the request waited for the handshake.
+    pub connected_s: Option<f64>,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
     /// When all of it had arrived, or it failed.

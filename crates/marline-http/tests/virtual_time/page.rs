@@ -209,6 +209,28 @@ fn open_connections_save_the_handshake() {
 }
 
 #[test]
+fn objects_say_when_their_connection_was_open() {
+    for options in [
+        LoadOptions::default(),
+        LoadOptions {
+            connections: 2,
+            split_critical: NonZeroU64::new(1000),
+            ..LoadOptions::default()
+        },
+    ] {
+        let report = load_page(options);
+        for object in &report.objects {
+            let [requested, connected, first_byte] =
+                [object.start_s, object.connected_s, object.first_byte_s].map(Option::unwrap);
+            assert!(requested <= connected && connected < first_byte, "{object:?}");
+        }
+        let html = named(&report, "html");
+        let handshake = html.connected_s.unwrap() - html.start_s.unwrap();
+        assert!((0.039..0.045).contains(&handshake), "one round trip: {handshake}");
+    }
+}
+
+#[test]
 fn urgent_objects_overtake_others() {
     let by_urgency = load_page(LoadOptions::default());
     let in_turn = load_page(LoadOptions {

@@ -71,6 +71,7 @@ pub(super) async fn fetch(
                 name: path.clone(),
                 discovered_s: 0.0,
                 requested_s: object.start_s,
+                connected_s: object.connected_s,
                 first_byte_s: object.first_byte_s,
                 finished_s: Some(object.end_s),
             })

@@ -108,6 +108,7 @@ fn objects_of(page: &Page, loaded: &PageReport) -> Vec<WatchedObject> {
                 name: path.clone(),
                 discovered_s,
                 requested_s: object.start_s.unwrap_or(discovered_s),
+                connected_s: object.connected_s,
                 first_byte_s: object.first_byte_s,
                 finished_s: object.end_s,
             })

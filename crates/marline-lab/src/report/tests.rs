@@ -371,13 +371,14 @@ fn page_objects_are_shown_as_a_waterfall() {
             name: "<style>.css".to_owned(),
             discovered_s: 0.1,
             requested_s: 0.12,
+            connected_s: Some(0.2),
             first_byte_s: Some(0.3),
             finished_s: None,
         }];
         Ok(outcome)
     };
     let html = ResultsDirectory::of(PLAIN, page).html();
-    for text in ["slow, object by object", "&lt;style&gt;.css", "loaded"] {
+    for text in ["slow, object by object", "&lt;style&gt;.css", "connecting", "loaded"] {
         assert!(html.contains(text), "{text}");
     }
 }

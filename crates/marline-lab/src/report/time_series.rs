@@ -88,6 +88,7 @@ fn waterfall(title: &str, run: &Record, watched: &Watched) -> Waterfall {
             name: object.name.clone(),
             discovered_s: object.discovered_s,
             requested_s: object.requested_s,
+            connected_s: object.connected_s,
             first_byte_s: object.first_byte_s,
             finished_s: object.finished_s,
         });

@@ -116,6 +116,9 @@ pub struct WatchedObject {
     pub discovered_s: f64,
     /// When it was requested.
     pub requested_s: f64,
+    /// When its connection was open: before that, the request waited for the handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected_s: Option<f64>,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
     /// When all of it had arrived.

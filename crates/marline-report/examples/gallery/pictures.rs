@@ -253,6 +253,7 @@ pub(super) fn waterfall(noise: &mut Noise) -> Waterfall {
             name: name.to_owned(),
             discovered_s,
             requested_s,
+            connected_s: (at < 3).then_some(requested_s + 0.04),
             first_byte_s: Some(first_byte_s),
             finished_s: (name != "beacon").then_some(finished_s),
         });

@@ -27,6 +27,8 @@ pub struct Fetch {
     pub discovered_s: f64,
     /// When it was requested.
     pub requested_s: f64,
+    /// When its connection was open, if that is known: until then, the request waits for the handshake.
+    pub connected_s: Option<f64>,
     /// When its first byte arrived, if any.
     pub first_byte_s: Option<f64>,
     /// When its last byte arrived, if it did.
@@ -36,13 +38,23 @@ pub struct Fetch {
 impl Fetch {
     fn times(&self) -> impl Iterator<Item = f64> {
         let always = [self.discovered_s, self.requested_s];
-        let later = [self.first_byte_s, self.finished_s];
+        let later = [self.connected_s, self.first_byte_s, self.finished_s];
         always.into_iter().chain(later.into_iter().flatten())
+    }
+
+    /// When its request could be sent.
+    fn sent_s(&self) -> f64 {
+        self.connected_s
+            .map_or(self.requested_s, |at| at.max(self.requested_s))
+    }
+
+    fn waits_for_connection(&self) -> bool {
+        self.sent_s() > self.requested_s
     }
 }
 
-/// A waterfall chart with a row per object: a line from discovery to request, hatched while the client
-/// waits, solid while it receives.
+/// A waterfall chart with a row per object: a line from discovery to request, an outline while the client
+/// connects, hatched while it waits for the response, solid while it receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waterfall {
     title: String,
@@ -107,7 +119,10 @@ impl Waterfall {
         legend.entry("discovered, not yet requested", |html| {
             html.push_str("<path class=\"queued\" d=\"M1 6H29\"/>");
         });
-        legend.fill("waiting", "waiting");
+        if self.shown().iter().any(Fetch::waits_for_connection) {
+            legend.fill("connecting", "connecting");
+        }
+        legend.fill("waiting for the response", "waiting");
         legend.fill("receiving", "receiving");
         if self.shown().iter().any(|fetch| fetch.finished_s.is_none()) {
             legend.entry("not finished", |html| {
@@ -168,6 +183,7 @@ impl Waterfall {
 fn row(fetch: &Fetch, middle: f64, frame: &Frame, x: &Scale, html: &mut String) {
     let at = |time| frame.x(x, time);
     let known = fetch.times().fold(0.0, f64::max);
+    let sent = fetch.sent_s();
     let first_byte = fetch.first_byte_s.or(fetch.finished_s).unwrap_or(known);
     let finished = fetch.finished_s.unwrap_or(known);
     let end = fetch
@@ -184,9 +200,13 @@ fn row(fetch: &Fetch, middle: f64, frame: &Frame, x: &Scale, html: &mut String) 
             );
         }
     };
+    let connected = match fetch.waits_for_connection() {
+        true => format!(", connected {}", units::seconds(sent)),
+        false => String::new(),
+    };
     let _ = write!(
         html,
-        "<g><title>{}: discovered {}, requested {}, first byte {}, last byte {}</title>\
+        "<g><title>{}: discovered {}, requested {}{connected}, first byte {}, last byte {}</title>\
          <text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
          <path class=\"queued\" d=\"M{:.1} {middle:.1}H{:.1}\"/>",
         escape(&fetch.name),
@@ -202,7 +222,8 @@ fn row(fetch: &Fetch, middle: f64, frame: &Frame, x: &Scale, html: &mut String) 
         at(fetch.discovered_s),
         at(fetch.requested_s),
     );
-    bar("waiting", fetch.requested_s, first_byte, html);
+    bar("connecting", fetch.requested_s, sent, html);
+    bar("waiting", sent, first_byte, html);
     bar("receiving", first_byte, finished, html);
     let after = at(finished) + 5.0;
     if fetch.finished_s.is_none() {

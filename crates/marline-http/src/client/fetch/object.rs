@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use http::header::{IF_RANGE, LOCATION, RANGE};
 use http::{HeaderMap, Response, StatusCode};
+use marline::Instant;
 
 use super::{Job, Queue};
 use crate::client::lane::Answer;
@@ -114,10 +115,16 @@ impl Queue {
         let answer = self.lanes[lane].get(&self.client, &job.uri, headers).await;
         let Answer {
             connection,
+            connected,
             response,
         } = answer?;
+        object.connected_s.get_or_insert(self.seconds_at(connected));
         self.record_response(object, &connection, response.status());
         Ok(response)
+    }
+
+    fn seconds_at(&self, moment: Instant) -> f64 {
+        moment.saturating_since(self.start).as_secs_f64()
     }
 
     /// Records that a response has started.
@@ -205,8 +212,10 @@ impl Queue {
         self.progress.expected.fetch_add(size, Relaxed);
         let outcome = split.run(requests, started).await;
         if let Some(first) = split.first() {
-            let at = first.at.saturating_since(self.start).as_secs_f64();
-            object.first_byte_s.get_or_insert(at);
+            object
+                .connected_s
+                .get_or_insert(self.seconds_at(first.connected));
+            object.first_byte_s.get_or_insert(self.seconds_at(first.at));
             object.connection.get_or_insert(first.connection);
             object.status.get_or_insert(first.status.as_u16());
         }

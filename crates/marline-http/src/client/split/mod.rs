@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use http::header::{IF_RANGE, RANGE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use marline::Instant;
 use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard};
 
@@ -26,7 +26,7 @@ use super::lane::{Answer, Lane};
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};
 use super::save::Validator;
-use super::{Client, ClientError, Connection, Download};
+use super::{Client, ClientError, Download};
 use crate::tasks::TaskSet;
 
 /// How an object is split into ranges.
@@ -88,6 +88,8 @@ pub(crate) enum Outcome {
 /// The first response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct First {
+    /// When the connection was open for the request.
+    pub(crate) connected: Instant,
     pub(crate) at: Instant,
     pub(crate) connection: u64,
     pub(crate) status: StatusCode,
@@ -297,6 +299,7 @@ impl Split {
         let answer = here.get(client, uri, &headers).await;
         let Answer {
             connection,
+            connected,
             response,
         } = answer.map_err(Stop::LaneFailed)?;
         let now = client.runtime().now();
@@ -304,22 +307,26 @@ impl Split {
         self.assignments().coordinated =
             client.config().bundle && connection.peer_coordinates_bundles();
         let _ = self.first.set(First {
+            connected,
             at: now,
             connection: connection.id,
             status: response.status(),
         });
-        let download = self.check(&range, connection, response)?;
+        let download = self.check(
+            &range,
+            Answer {
+                connection,
+                connected,
+                response,
+            },
+        )?;
         self.store(download, assignment, range.end, Some(permit))
             .await
     }
 
     /// Checks that a response is the requested range of the same representation, and returns its content.
-    fn check(
-        &self,
-        range: &Range<u64>,
-        connection: Arc<Connection>,
-        response: Response<Download>,
-    ) -> Result<Download, Stop> {
+    fn check(&self, range: &Range<u64>, answer: Answer) -> Result<Download, Stop> {
+        let response = &answer.response;
         let status = response.status();
         let expected = ContentRange {
             first: range.start,
@@ -338,18 +345,12 @@ impl Split {
                     return Err(Stop::Ended(Outcome::Whole));
                 }
                 assignments.validator = validator;
-                Ok(response.into_body())
+                Ok(answer.response.into_body())
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, _) | (StatusCode::OK, Some(_)) => {
                 Err(Stop::Ended(Outcome::Whole))
             }
-            (_, None) => {
-                let answer = Answer {
-                    connection,
-                    response,
-                };
-                Err(Stop::Ended(Outcome::Other(Box::new(answer))))
-            }
+            (_, None) => Err(Stop::Ended(Outcome::Other(Box::new(answer)))),
             (status, Some(_)) => {
                 let error = mismatch(&format!("{status} for {expected:?}"));
                 Err(Stop::LaneFailed(error))

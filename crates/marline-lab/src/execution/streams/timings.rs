@@ -72,6 +72,7 @@ pub(super) fn watched(
         },
         discovered_s: seconds(timing.requested),
         requested_s: seconds(timing.requested),
+        connected_s: None,
         first_byte_s: None,
         finished_s: Some(seconds(timing.ended)),
     });

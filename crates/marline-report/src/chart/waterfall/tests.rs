@@ -8,6 +8,7 @@ fn fetch(name: &str, discovered_s: f64) -> Fetch {
         name: name.to_owned(),
         discovered_s,
         requested_s: discovered_s + 0.1,
+        connected_s: None,
         first_byte_s: Some(discovered_s + 0.2),
         finished_s: Some(discovered_s + 0.5),
     }
@@ -34,6 +35,28 @@ fn a_row_shows_queued_waiting_and_receiving() {
     ] {
         assert!(html.contains(part), "{part} is not in {html}");
     }
+}
+
+#[test]
+fn connecting_is_drawn_apart_from_waiting() {
+    let connecting = Fetch {
+        connected_s: Some(0.15),
+        ..fetch("first", 0.0)
+    };
+    let on_open = Fetch {
+        connected_s: Some(0.4),
+        ..fetch("second", 0.5)
+    };
+    let html = Waterfall::new("page")
+        .fetch(connecting)
+        .fetch(on_open)
+        .to_html();
+    assert_sound(&html);
+    // The other one is in the legend; the second object came to an open connection.
+    assert_eq!(html.matches("class=\"connecting\"").count(), 2);
+    assert_eq!(html.matches("class=\"waiting\"").count(), 3);
+    assert!(html.contains("first: discovered 0 s, requested 100 ms, connected 150 ms, first byte"));
+    assert!(html.contains("second: discovered 500 ms, requested 600 ms, first byte"));
 }
 
 #[test]
