@@ -43,16 +43,13 @@ impl ReportData {
         })
     }
 
-    /// The main metric: the first one of the scenario.
+    /// The metric of most interest.
     pub(super) fn main_metric(&self) -> &str {
-        self.results
-            .metrics
-            .first()
-            .map_or("completion_s", String::as_str)
+        self.plan.main_metric()
     }
 
     /// Indices and names of the variants, in the order of the scenario.
-    pub(super) fn variants(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(super) fn variants(&self) -> impl DoubleEndedIterator<Item = (usize, &str)> {
         self.plan.variants.iter().map(String::as_str).enumerate()
     }
 

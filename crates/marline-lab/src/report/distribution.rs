@@ -9,15 +9,16 @@ use crate::stats::Statistic;
 use super::data::ReportData;
 use super::ideal;
 use super::names::{Quantity, Range, range};
+use super::outliers::Reach;
 
 /// Distributions of fewer runs are not drawn.
 const FEWEST_RUNS: usize = 5;
 /// Distributions that are shown at once; the others are folded.
 const SHOWN: usize = 4;
-/// The ratio of the largest to the smallest value from which axes are logarithmic: of medians of points, and
-/// of runs.
+/// The ratio of the largest to the smallest median of points from which the axis of boxes is logarithmic.
 const WIDE_MEDIANS: f64 = 8.0;
-const WIDE_RUNS: f64 = 30.0;
+/// How far an axis reaches beyond the last value that it shows.
+const MARGIN: f64 = 1.02;
 
 pub(super) fn add(page: Report, data: &ReportData) -> Report {
     let metric = data.main_metric();
@@ -104,14 +105,14 @@ fn over_points(data: &ReportData, metric: &str) -> Chart {
     let quantity = Quantity::of(metric);
     let title = format!("Median {} over {} points", quantity.name, data.points.len());
     let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
-    let chart = Chart::new(title, axis(data, metric), share);
-    data.variants().fold(chart, |chart, (variant, name)| {
+    let series = data.variants().map(|(variant, name)| {
         let medians = data.points.iter().filter_map(|(point, _)| {
             let summary = data.cell(point, variant)?.metrics.get(metric)?;
             Some(quantity.base(summary.median))
         });
-        chart.ecdf(name, medians.collect())
-    })
+        (name, medians.collect())
+    });
+    from_zero(title, &quantity, share, series.collect(), "points")
 }
 
 /// The distribution of the runs, with a chart for each point.
@@ -152,20 +153,34 @@ fn distribution(data: &ReportData, metric: &str, point: usize) -> Option<Chart> 
     if !samples.iter().any(|(_, samples)| varies(samples)) {
         return None;
     }
-    let all = || samples.iter().flat_map(|(_, samples)| samples).copied();
-    let Range { low, high } = range(all());
-    let axis = match low > 0.0 && high > WIDE_RUNS * low {
-        true => quantity.axis().logarithmic(),
-        false => quantity.axis_around(all()),
-    };
     let title = data.points.at(&quantity.title(), point);
     let share = Axis::new("share of runs", Unit::Share).spanning(0.0, 1.0);
-    let chart = Chart::new(title, axis, share);
-    Some(
-        samples
-            .into_iter()
-            .fold(chart, |chart, (name, samples)| chart.ecdf(name, samples)),
-    )
+    Some(from_zero(title, &quantity, share, samples, "runs"))
+}
+
+/// Distributions over an axis that begins at zero, so that lengths on it are times, and that extremes do not flatten.
+fn from_zero(
+    title: String,
+    quantity: &Quantity,
+    share: Axis,
+    series: Vec<(&str, Vec<f64>)>,
+    of: &str,
+) -> Chart {
+    let reach = Reach::of(series.iter().flat_map(|(_, samples)| samples).copied());
+    let (axis, note) = match reach.beyond {
+        0 => (quantity.axis(), String::new()),
+        beyond => (
+            quantity.axis().spanning(0.0, reach.top * MARGIN),
+            format!(
+                "{beyond} of the {of} are beyond the axis, up to {}.",
+                quantity.unit.text(reach.largest)
+            ),
+        ),
+    };
+    let chart = Chart::new(title, axis, share).note(note);
+    series
+        .into_iter()
+        .fold(chart, |chart, (name, samples)| chart.ecdf(name, samples))
 }
 
 /// Boxes of the other metrics.

@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `data` | the input: results and runs |
 //! | `names` | names and units of metrics and parameters |
-//! | `overview` | what ran, and for how long |
+//! | `answer` | which variant is better, how much, and how sure that is |
+//! | `overview` | what the experiment shows, and what qualifies it |
 //! | `claims` | verdicts on the claims |
 //! | `published` | published values compared with measured ones |
 //! | `improvements` | charts of published and measured improvements |
@@ -16,20 +17,27 @@
 //! | `comparisons` | comparisons of variants |
 //! | `correlations` | correlations of metrics |
 //! | `factors` | heat maps over two parameters |
-//! | `time_series` | single runs over time |
+//! | `time_series` | typical runs over time |
+//! | `panels` | the time series of such a run |
+//! | `outliers` | where axes end |
 //! | `appendix` | failed and invalid runs, settings, all statistics |
+//! | `counters` | what ran, and for how long |
 
+mod answer;
 mod appendix;
 mod claims;
 mod comparisons;
 mod correlations;
+mod counters;
 mod data;
 mod distribution;
 mod factors;
 mod ideal;
 mod improvements;
 mod names;
+mod outliers;
 mod overview;
+mod panels;
 mod points;
 mod published;
 mod time_series;
@@ -64,6 +72,7 @@ pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
 
 fn draw(data: &ReportData) -> Report {
     let sections = [
+        answer::add,
         overview::add,
         claims::add,
         published::add,
@@ -73,6 +82,7 @@ fn draw(data: &ReportData) -> Report {
         factors::add,
         time_series::add,
         appendix::add,
+        counters::add,
     ];
     let page = Report::new(data.results.title.as_str());
     let page = sections.into_iter().fold(page, |page, add| add(page, data));

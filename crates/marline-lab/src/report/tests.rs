@@ -1,3 +1,6 @@
+mod answer;
+mod close_ups;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -194,7 +197,8 @@ fn a_report_has_measured_and_published_values() {
             "Comparisons",
             "Correlations",
             "Single runs over time",
-            "Statistics and settings"
+            "Statistics and settings",
+            "Counters"
         ]
     );
     for text in [
@@ -228,7 +232,7 @@ fn a_report_has_measured_and_published_values() {
         "r = \u{2212}0.9",
         "(published \u{2212}0.85)",
         "figure\u{a0}2",
-        "<figcaption>slow, 2.4\u{a0}MB</figcaption>",
+        "<figcaption>slow, 2.4\u{a0}MB: repeat ",
         "link from server",
         // Folded parts.
         "<summary>Other metrics</summary>",
@@ -252,7 +256,8 @@ fn a_report_of_a_single_run_has_no_statistics_sections() {
         [
             "Completion time",
             "Single runs over time",
-            "Statistics and settings"
+            "Statistics and settings",
+            "Counters"
         ]
     );
     assert!(!html.contains("</svg>published"));
@@ -274,8 +279,8 @@ fn failed_runs_are_reported() {
         "Failed and invalid runs",
         "not done after 300 s",
         "too late &lt;by&gt; 3 ms",
-        "<dt>failed runs</dt><dd>2</dd>",
-        "<dt>invalid runs</dt><dd>2</dd>",
+        "<p>2 of 32 runs failed, and do not count.</p>",
+        "<p>2 of 32 runs are invalid, and do not count.</p>",
     ] {
         assert!(html.contains(text), "{text}");
     }
@@ -321,7 +326,9 @@ fn a_report_without_results_is_an_error() {
 fn each_connection_has_its_own_series() {
     let two = |job: &Job| {
         let mut outcome = fake(job)?;
-        let watched = outcome.series.get_or_insert_default();
+        let Some(watched) = &mut outcome.series else {
+            return Ok(outcome);
+        };
         for what in ["window_bytes", "in_flight_bytes", "rtt_s"] {
             let points = watched.series.remove(what).unwrap_or_default();
             for number in 0..2 {
@@ -366,7 +373,9 @@ fn page_objects_are_shown_as_a_waterfall() {
     let page = |job: &Job| {
         let mut outcome = fake(job)?;
         outcome.metrics.insert("page_load_s".to_owned(), 0.9);
-        let watched = outcome.series.get_or_insert_default();
+        let Some(watched) = &mut outcome.series else {
+            return Ok(outcome);
+        };
         watched.objects = vec![WatchedObject {
             name: "<style>.css".to_owned(),
             discovered_s: 0.1,
@@ -378,7 +387,12 @@ fn page_objects_are_shown_as_a_waterfall() {
         Ok(outcome)
     };
     let html = ResultsDirectory::of(PLAIN, page).html();
-    for text in ["slow, object by object", "&lt;style&gt;.css", "connecting", "loaded"] {
+    for text in [
+        "slow, object by object",
+        "&lt;style&gt;.css",
+        "connecting",
+        "loaded",
+    ] {
         assert!(html.contains(text), "{text}");
     }
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::close_up::{self, FIRST_REPEATS};
 use super::files::{RESULTS, TABLE, write, write_json};
 use super::journal::{Continued, Journal};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
@@ -32,7 +33,9 @@ pub struct Options<'a> {
     pub qlog: bool,
     /// Whether runs write captures, into `pcap/` of `out`.
     pub pcap: bool,
-    /// Whether the first repeat of each cell collects time series for charts.
+    /// Whether reports get close-ups: time series of the typical run of each cell, the one whose first metric is nearest
+    /// to the median. In virtual time it is run again for that, when all have ended; in real time, and with a shard, the
+    /// first repeats collect time series.
     pub watch: bool,
     /// Set to true to stop.
     pub stop: Option<&'a AtomicBool>,
@@ -135,11 +138,13 @@ pub fn run(
     progress(state);
     let logs = directory(options, options.qlog, "qlog");
     let captures = directory(options, options.pcap, "pcap");
+    let real_time = experiment.uses(BackendKind::Emu);
+    let repeatable = !real_time && options.shard.is_none();
     let job = |run| {
         let (logs, captures) = (logs.as_deref(), captures.as_deref());
-        plan.job(experiment, run, logs, captures, options.watch)
+        let watch = options.watch && !repeatable && plan.position(run).repeat < FIRST_REPEATS;
+        plan.job(experiment, run, logs, captures, watch)
     };
-    let real_time = experiment.uses(BackendKind::Emu);
     run_all(
         &pending,
         options,
@@ -179,6 +184,18 @@ pub fn run(
     let results = if records.len() == plan.runs() {
         records.sort_by_key(|record| record.run);
         let mut results = summarize(&plan, &records);
+        if options.watch && repeatable {
+            let missing = close_up::missing(&plan, &records, &results);
+            let again = |run| plan.job(experiment, run, None, None, true);
+            run_all(
+                &missing,
+                options,
+                real_time,
+                backend,
+                &again,
+                &mut |run, result| watched(&mut journal, &mut records[run], result),
+            )?;
+        }
         results.wall_s = now().duration_since(start).as_secs_f64();
         results.resumed = resumed;
         if let Some(directory) = &options.out {
@@ -194,6 +211,21 @@ pub fn run(
         resumed,
         failed,
     })
+}
+
+/// Adds the time series of a run that was repeated to its record.
+fn watched(
+    journal: &mut Journal,
+    record: &mut Record,
+    result: Result<Outcome, RunError>,
+) -> Result<(), RunFailure> {
+    let outcome = result.unwrap_or_default();
+    // Another outcome would be of another run.
+    if outcome.metrics != record.metrics {
+        return Ok(());
+    }
+    record.series = outcome.series;
+    journal.append(record)
 }
 
 fn directory(options: &Options<'_>, wanted: bool, name: &str) -> Option<PathBuf> {

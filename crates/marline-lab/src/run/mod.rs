@@ -4,6 +4,7 @@
 //! which an interrupted experiment continues), `runs.csv` (the same as a table) and `results.json` (the
 //! summary of all runs).
 
+pub(crate) mod close_up;
 mod compare;
 mod differences;
 mod digest;
@@ -30,6 +31,7 @@ pub use must::MustResult;
 pub use plan::Plan;
 pub use record::Record;
 pub use results::{CellResult, ComparisonResult, CorrelationResult, PublishedResult, Results};
+pub(crate) use summarize::compare_cells;
 pub use summarize::summarize;
 
 #[cfg(test)]

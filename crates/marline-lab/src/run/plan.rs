@@ -130,6 +130,11 @@ impl Plan {
         }
     }
 
+    /// The main metric: the first one of the scenario.
+    pub(crate) fn main_metric(&self) -> &str {
+        self.metrics.first().map_or("completion_s", String::as_str)
+    }
+
     /// How many runs there are.
     pub fn runs(&self) -> usize {
         self.points.len() * self.repeats as usize * self.variants.len()
@@ -180,7 +185,7 @@ impl Plan {
             settings: Arc::clone(&cell.settings),
             qlog: logs.map(|directory| directory.join(&name)),
             pcap: captures.map(|directory| directory.join(&name)),
-            watch: watch && position.repeat == 0,
+            watch,
         }
     }
 }

@@ -63,7 +63,8 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         } = pairs[index];
         let comparison = &plan.comparisons[comparison];
         let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
-        let mut result = compare_cells(comparison, a, b, plan.resamples, seed.nth(point as u64));
+        let seed = seed.nth(point as u64);
+        let mut result = compare_seeded(comparison, a, b, plan.resamples, seed);
         result.parameters.clone_from(&plan.points[point]);
         result.published_percent = comparison.published.get(point).copied().flatten();
         result
@@ -195,8 +196,19 @@ fn count<'a>(reasons: impl Iterator<Item = &'a String>) -> BTreeMap<String, usiz
     counts
 }
 
-/// Compares `a` with `b` in the repeats in which both count.
-fn compare_cells(
+/// Compares `a` with `b`, runs of `plan`, in the repeats in which both count. Parameters and published values are left out.
+pub(crate) fn compare_cells(
+    comparison: &Comparison,
+    a: &[&Record],
+    b: &[&Record],
+    plan: &Plan,
+) -> ComparisonResult {
+    let names = format!("{} {}", comparison.a, comparison.b);
+    let seed = Seed::new(plan.seed).of(&names);
+    compare_seeded(comparison, a, b, plan.resamples, seed)
+}
+
+fn compare_seeded(
     comparison: &Comparison,
     a: &[&Record],
     b: &[&Record],

@@ -146,7 +146,7 @@ fn results_do_not_depend_on_threads() {
 fn jobs_are_in_a_fixed_order() {
     let plan = Plan::new(&experiment(), false);
     let jobs: Vec<_> = (0..plan.runs())
-        .map(|index| plan.job(&experiment(), index, None, None, true))
+        .map(|index| plan.job(&experiment(), index, None, None, false))
         .collect();
     let name = |job: &Job| {
         format!(
@@ -170,7 +170,6 @@ fn jobs_are_in_a_fixed_order() {
     assert_eq!(jobs[2].seed, jobs[3].seed);
     assert_ne!(jobs[0].seed, jobs[2].seed);
     assert_ne!(jobs[0].seed, jobs[16].seed);
-    assert!(jobs[0].watch && !jobs[2].watch);
     assert!(Plan::new(&experiment(), true).runs() == 12);
     let logged = plan.job(
         &experiment(),
@@ -181,6 +180,56 @@ fn jobs_are_in_a_fixed_order() {
     );
     assert_eq!(logged.qlog.unwrap(), Path::new("q/fast-0-0"));
     assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0"));
+}
+
+/// The runs of a directory that have time series.
+fn watched(directory: &Path) -> Vec<Record> {
+    let mut records = read(directory).unwrap().records;
+    records.retain(|record| record.series.is_some());
+    records
+}
+
+#[test]
+fn the_runs_nearest_to_the_median_have_time_series() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        watch: true,
+        ..options(Some(directory.path()))
+    };
+    let results = complete(&options);
+    assert_eq!(results, complete(&self::options(None)), "digests are equal");
+    let all = read(directory.path()).unwrap().records;
+    assert_eq!(all.len(), 48);
+    let watched = watched(directory.path());
+    assert_eq!(watched.len(), 6, "one for each cell");
+    for record in watched {
+        let cell = all
+            .iter()
+            .filter(|run| (run.point, &run.variant) == (record.point, &record.variant));
+        let times: Vec<_> = cell.map(|run| run.metrics["completion_s"]).collect();
+        let median = crate::stats::quantile(&crate::stats::sorted(&times), 0.5);
+        let distance = (record.metrics["completion_s"] - median).abs();
+        assert!(times.iter().all(|time| (time - median).abs() >= distance));
+    }
+    // Starting again repeats nothing.
+    let none = |_: &Job| -> Result<Outcome, RunError> { panic!("a run is repeated") };
+    run(&experiment(), &none, &options, &mut |_| {}).unwrap();
+}
+
+#[test]
+fn the_first_repeats_of_a_shard_have_time_series() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        watch: true,
+        shard: Shard::new(1, 2),
+        ..options(Some(directory.path()))
+    };
+    run(&experiment(), &fake, &options, &mut |_| {}).unwrap();
+    let repeats: Vec<_> = watched(directory.path())
+        .iter()
+        .map(|record| record.repeat)
+        .collect();
+    assert!(!repeats.is_empty() && repeats.iter().all(|repeat| *repeat < 3));
 }
 
 #[test]

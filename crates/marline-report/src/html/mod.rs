@@ -51,7 +51,13 @@ impl Report {
         }
     }
 
-    /// Adds an introductory line; belongs directly below the title.
+    /// Adds the answer of the page in one sentence; belongs directly below the title.
+    #[must_use]
+    pub fn answer(self, text: &str) -> Self {
+        self.element("p class=\"answer\"", "p", text)
+    }
+
+    /// Adds an introductory line; belongs below the title, or the answer.
     #[must_use]
     pub fn lead(self, text: &str) -> Self {
         self.element("p class=\"lead\"", "p", text)
