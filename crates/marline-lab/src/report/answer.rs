@@ -171,15 +171,19 @@ impl Contest {
         let words = Words::of(&first.metric);
         let intervals: Vec<_> = gains.iter().filter_map(|gain| gain.result.ci95).collect();
         let total = gains.len();
-        let at = |gain: Gain<'_>| {
+        let at = |gain: Gain<'_>, name: &str| {
             let point = data.points.name_of(&gain.result.parameters);
             let interval = match gain.result.ci95 {
-                Some(interval) => format!("95\u{a0}% interval {}; ", words.span(interval)),
+                Some(interval) => format!("{name}{}; ", words.span(interval)),
                 None => String::new(),
             };
             format!("{} ({interval}{point})", words.change(gain.percent))
         };
-        let range = format!("from {} to {}", at(low), at(high));
+        let range = format!(
+            "from {} to {}",
+            at(low, "95\u{a0}% interval "),
+            at(high, "")
+        );
         if intervals.is_empty() {
             let better = gains.iter().filter(|gain| gain.percent > 0.0).count();
             return format!(
@@ -217,6 +221,12 @@ fn chance(result: &ComparisonResult) -> String {
     }
 }
 
+/// The size of a percentage, with as many digits as one says: 82, 3.3, 0.3.
+fn rounded(percent: f64) -> String {
+    let decimals = if percent.abs() < 9.95 { 10.0 } else { 1.0 };
+    units::number((percent.abs() * decimals).round() / decimals)
+}
+
 /// The words for an improvement and for its opposite.
 struct Words {
     better: &'static str,
@@ -247,7 +257,7 @@ impl Words {
 
     /// `20 % smaller`.
     fn change(&self, percent: f64) -> String {
-        let size = units::number(percent.abs());
+        let size = rounded(percent);
         format!("{size}\u{a0}% {}", self.word(percent))
     }
 
@@ -258,7 +268,7 @@ impl Words {
 
     /// `12 to 25 %`, or with words where both ends have different ones.
     fn span(&self, [low, high]: [f64; 2]) -> String {
-        let number = |percent: f64| units::number(percent.abs());
+        let number = |percent: f64| rounded(percent);
         if number(low) == number(high) && (low < 0.0) == (high < 0.0) {
             return format!("{}\u{a0}%", number(low));
         }

@@ -14,7 +14,7 @@ const MIN_QUEUE_SHARE: f64 = 0.03;
 
 /// Runs share an axis if the largest of their values is at most this many times the smallest: otherwise the lines of one of
 /// them would be flat.
-const MAX_RATIO: f64 = 4.0;
+const MAX_RATIO: f64 = 3.0;
 /// How far axes reach beyond the last value.
 const MARGIN: f64 = 1.02;
 
@@ -159,7 +159,7 @@ impl Panels {
     }
 
     /// Where the axes end that all of `runs` share, and the largest queue.
-    pub(super) fn shared_ends<'p>(runs: impl Iterator<Item = &'p Self> + Clone) -> SharedEnds {
+    pub(super) fn shared_ends(runs: &[&Self]) -> SharedEnds {
         let common = |ends: &mut dyn Iterator<Item = f64>| {
             let ends = ends.filter(|end| *end > 0.0);
             let (low, high, count) = ends.fold((f64::INFINITY, 0.0_f64, 0), |known, end| {
@@ -171,13 +171,13 @@ impl Panels {
             }
         };
         let values = KINDS.iter().map(|(kind, ..)| {
-            let mut ends = runs.clone().map(|panels| panels.reach(kind).top);
+            let mut ends = runs.iter().map(|panels| panels.reach(kind).top);
             (*kind, common(&mut ends))
         });
-        let queues = runs.clone().map(|panels| panels.reach("queue_bytes").top);
+        let queues = runs.iter().map(|panels| panels.reach("queue_bytes").top);
         SharedEnds {
             values: values.collect(),
-            time: common(&mut runs.clone().map(Self::end)),
+            time: common(&mut runs.iter().map(|panels| panels.end())),
             largest_queue: queues.fold(0.0, f64::max),
         }
     }
@@ -185,7 +185,7 @@ impl Panels {
     pub(super) fn draw(&self, title: &str, shared: &SharedEnds) -> Stack {
         let (end, own) = match shared.time {
             AxisEnd::Shared(end) => (end, ""),
-            AxisEnd::Own => (self.end(), ", an axis of its own"),
+            AxisEnd::Own => (self.end(), ", own axis"),
         };
         let time = || Axis::new(format!("time{own}"), Unit::Seconds).spanning(0.0, MARGIN * end);
         let is_alone = self.is_alone();
@@ -198,7 +198,7 @@ impl Panels {
             let reach = self.reach(kind);
             let (top, own) = match shared.values.get(kind) {
                 Some(AxisEnd::Shared(top)) => (*top, ""),
-                _ => (reach.top, ", an axis of its own"),
+                _ => (reach.top, ", own axis"),
             };
             let beyond = match reach.largest > MARGIN * top {
                 true => format!(

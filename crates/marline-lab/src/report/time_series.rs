@@ -22,7 +22,8 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
             .iter()
             .filter_map(|cell| CloseUp::of(data, *cell))
             .collect();
-        let shared = Panels::shared_ends(close_ups.iter().map(|close_up| &close_up.panels));
+        let panels: Vec<_> = close_ups.iter().map(|close_up| &close_up.panels).collect();
+        let shared = Panels::shared_ends(&panels);
         runs.extend(close_ups.into_iter().map(|close_up| Run {
             stack: close_up.panels.draw(&close_up.title(""), &shared),
             waterfall: close_up.waterfall(),
@@ -46,8 +47,8 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
         ),
     };
     let page = page.section("Single runs over time").text(&format!(
-        "{which}At one point, the variants share an axis unless it would flatten the lines of one of them; an axis of its \
-         own is marked. Vertical lines mark losses and actions of a bundle's engine; queues that stay almost empty are \
+        "{which}At one point, the variants share an axis unless it would flatten the lines of one of them; an axis of \
+         its own is marked. Vertical lines mark losses and actions of a bundle's engine; queues that stay almost empty are \
          left out."
     ));
     let page = all(page, shown);

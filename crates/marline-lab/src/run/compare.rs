@@ -166,6 +166,7 @@ impl fmt::Display for Changes {
             return self.musts(f);
         }
         self.settings(f)?;
+        self.answer(f)?;
         let head = ["cell", "metric", "before", "after", "change", ""].map(str::to_owned);
         let mut rows = vec![head];
         rows.extend(self.changes.iter().map(|change| {
@@ -207,6 +208,27 @@ impl fmt::Display for Changes {
 }
 
 impl Changes {
+    /// How many medians changed, and which of them the most.
+    fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let apart = || self.changes.iter().filter(|change| change.apart);
+        let size = |change: &Change| change.change_percent.map_or(0.0, f64::abs);
+        let (count, total) = (apart().count(), self.changes.len());
+        match apart().max_by(|a, b| size(a).total_cmp(&size(b))) {
+            None => writeln!(
+                f,
+                "none of {total} medians changed by more than its 95 % confidence interval"
+            ),
+            Some(most) => writeln!(
+                f,
+                "{count} of {total} medians changed by more than their 95 % confidence intervals, the most {} of {}: {}",
+                most.metric,
+                name(&most.variant, &most.parameters),
+                most.change_percent
+                    .map_or_else(|| "from 0".to_owned(), |percent| format!("{percent:+.1} %"))
+            ),
+        }
+    }
+
     /// A line for each setting that differs.
     fn settings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for difference in &self.settings {

@@ -605,6 +605,11 @@ fn significant_changes_are_marked() {
         text.contains("fast link.loss=0%") && text.contains("  2.0000 [2.0000, 2.0000]  +"),
         "{text}"
     );
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with("2 of 8 medians changed by more than their 95 % confidence intervals, the most completion_s of fast "),
+        "{text}"
+    );
     assert!(text.contains("only in the first"));
     assert!(
         serde_json::to_string(&changes)

@@ -165,7 +165,7 @@ impl Report {
     #[must_use]
     pub fn footer(mut self, seed: u64, digest: &str, command: &str) -> Self {
         self.footer = format!(
-            "<footer><dl><dt>seed</dt><dd>{seed}</dd><dt>digest</dt><dd>{}</dd>\
+            "<footer><dl><dt>seed</dt><dd>{seed}</dd><dt>digest of all metrics</dt><dd>{}</dd>\
              <dt>repeat this run</dt><dd><code>{}</code></dd></dl></footer>\n",
             escape(digest),
             escape(command)

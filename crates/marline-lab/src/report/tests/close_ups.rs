@@ -68,7 +68,7 @@ fn sized(job: &Job, factor: f64) -> Result<Outcome, RunError> {
 
 #[test]
 fn variants_share_an_axis_unless_one_would_be_flat() {
-    let own = "<b>Round-trip time, an axis of its own</b>";
+    let own = "<b>Round-trip time, own axis</b>";
     let twice = |job: &Job| sized(job, 2.0);
     assert!(!ResultsDirectory::of(PLAIN, twice).html().contains(own));
     let ten_times = |job: &Job| sized(job, 10.0);
