@@ -23,7 +23,7 @@ const EXPERIMENT: &str = include_str!("demo.toml");
 #[command(after_help = "Examples:\n  \
     marline demo\n  \
     marline demo public --out public-over-lte\n\n\
-    An experiment of your own: see `marline lab run --help`.")]
+    An experiment of your own: see `marline lab run --help`, which also explains the table and the digest.")]
 pub(crate) struct Arguments {
     /// The directory whose files are fetched [default: docs if it exists, else the current directory]
     #[arg(value_name = "DIR")]

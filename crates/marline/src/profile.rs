@@ -64,7 +64,7 @@ impl Profile {
         match self {
             Self::Plain => "QUIC as the RFCs define it: CUBIC, HyStart++, adaptive loss detection",
             Self::Published => {
-                "The baseline of published measurements: 32 packets at first, hybrid slow start"
+                "gQUIC as the papers measured it that experiments repeat: 32 packets at first, hybrid slow start"
             }
             Self::Today => "The baseline of today's RFCs: 10 packets at first, HyStart++, CUBIC",
             Self::Bundle => {

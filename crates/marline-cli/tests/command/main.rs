@@ -148,6 +148,29 @@ fn a_reader_may_close_standard_output_early() {
 }
 
 #[test]
+fn help_explains_what_published_and_digest_are() {
+    let help = |arguments: &[&str]| {
+        let output = marline(arguments).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let run = help(&["lab", "run", "--help"]);
+    assert!(
+        run.contains("`published` is the value that the paper gives"),
+        "{run}"
+    );
+    for arguments in [&["lab", "run", "--help"], &["lab", "compare", "--help"]] {
+        let text = help(arguments);
+        assert!(text.contains("a hash of all metrics of all runs"), "{text}");
+    }
+    let serve = help(&["serve", "--help"]);
+    assert!(
+        serve.contains("published: gQUIC as the papers measured it"),
+        "{serve}"
+    );
+}
+
+#[test]
 fn files_are_transferred_over_every_http_version() {
     let root = site();
     let out = TempDir::new().unwrap();

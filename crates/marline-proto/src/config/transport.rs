@@ -326,7 +326,7 @@ impl TransportConfig {
         },
         &Table {
             key: "bundle",
-            about: "How what this end sends is coordinated with the other connections of a bundle",
+            about: "How what this end sends is coordinated with the other connections of a bundle; published: as the paper on mQUIC has it",
             settings: BundleConfig::SETTINGS,
             bases: BundleConfig::BASES,
             get: |c: &Self| c.bundle.as_deref(),
