@@ -4,22 +4,35 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # The build of the tests, which have built them.
-"${CARGO:-cargo}" build --quiet --workspace --all-features --examples
+"${CARGO:-cargo}" build --quiet --workspace --all-features --examples --bins
 examples=target/debug/examples
 
 $examples/custom_controller | grep 'passes all conformance checks of controllers' >/dev/null
 
 mkdir -p target
-$examples/echo_server 127.0.0.1:0 >target/echo.out &
-server=$!
-trap 'kill $server 2>/dev/null || true' EXIT
-tries=0
-until grep -q listening target/echo.out 2>/dev/null; do
-    tries=$((tries + 1))
-    [ "$tries" -le 100 ] || { echo 'echo_server does not listen after 20 s' >&2; exit 1; }
-    sleep 0.2
-done
-address=$(sed -n 's/^listening on //p' target/echo.out)
+servers=
+trap '[ -z "$servers" ] || kill $servers 2>/dev/null || true' EXIT
+
+# start NAME: starts a server that prints where it listens, and sets `address`.
+start() {
+    rm -f "target/$1.out"
+    "$examples/$1" 127.0.0.1:0 >"target/$1.out" &
+    servers="$servers $!"
+    tries=0
+    until grep -q listening "target/$1.out" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -le 100 ] || { echo "$1 does not listen after 20 s" >&2; exit 1; }
+        sleep 0.2
+    done
+    address=$(sed -n 's/^listening on //p' "target/$1.out")
+}
+
+start echo_server
 $examples/echo_client "$address" 'hello over a bad link' | grep '^hello over a bad link$' >/dev/null
 
-echo 'examples: 3 passed, 0 failed'
+start axum
+for http in 3 2; do
+    target/debug/marline get "$address/hello/you" --insecure --http $http | grep '^hello you$' >/dev/null
+done
+
+echo 'examples: 4 passed, 0 failed'

@@ -222,11 +222,17 @@ fn objects_say_when_their_connection_was_open() {
         for object in &report.objects {
             let [requested, connected, first_byte] =
                 [object.start_s, object.connected_s, object.first_byte_s].map(Option::unwrap);
-            assert!(requested <= connected && connected < first_byte, "{object:?}");
+            assert!(
+                requested <= connected && connected < first_byte,
+                "{object:?}"
+            );
         }
         let html = named(&report, "html");
         let handshake = html.connected_s.unwrap() - html.start_s.unwrap();
-        assert!((0.039..0.045).contains(&handshake), "one round trip: {handshake}");
+        assert!(
+            (0.039..0.045).contains(&handshake),
+            "one round trip: {handshake}"
+        );
     }
 }
 
