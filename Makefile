@@ -1,6 +1,7 @@
 # What a newcomer types. Everything that is needed and not there is installed by `make deps`.
 #
 #   make demo         a web page on a phone, over LTE, with a report
+#   make demo-picture the top of this report as docs/demo.png
 #   make test         everything that must hold, against other stacks too, with a summary (CI runs this)
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
@@ -10,7 +11,7 @@
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors
-# examples ring msrv minimal-versions peers interop.
+# examples readme ring msrv minimal-versions peers interop.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -21,8 +22,8 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
+.PHONY: help demo demo-picture dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples readme ring msrv minimal-versions peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -33,6 +34,9 @@ deps:
 demo:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@target/release/marline demo --out target/demo
+
+demo-picture: demo
+	@sh tools/demo-picture.sh
 
 dist:
 	@$(CARGO) build --profile dist -p marline-cli
@@ -46,7 +50,7 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors examples ring msrv minimal-versions peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors examples readme ring msrv minimal-versions peers interop
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
@@ -86,6 +90,9 @@ vectors:
 
 examples:
 	@sh tools/run-examples.sh
+
+readme:
+	@$(PYTHON) tools/readme.py
 
 ring:
 	@sh tools/ring.sh
