@@ -47,6 +47,7 @@ impl Connection {
             || at == self.paths.best()
                 && (self.datagrams.is_due()
                     || self.streams.has_control_frames()
+                    || self.streams.has_ends()
                     || self.announcements.is_due()
                     || self.paths.has_frames()
                     || self.handshake.has_crypto(SpaceId::Data))

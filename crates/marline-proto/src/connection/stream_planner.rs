@@ -86,9 +86,25 @@ impl Connection {
         segment
     }
 
+    /// Writes the ends of streams whose data has all been sent before. The best path carries them, ahead of the data of
+    /// other streams: nobody waits for the few bytes that they take.
+    fn fill_ends(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
+        let room = |buf: &Vec<u8>| packet.limit.saturating_sub(buf.len());
+        while let Some(end) = self.streams.take_end(room(buf)) {
+            if let Some(written) = self.streams.write_segment(&end, true, buf) {
+                let path = &mut self.paths[packet.path];
+                path.counters.count_stream(0, false);
+                path.space.sent.push_token(Token::Segment(written));
+            }
+        }
+    }
+
     /// Fills the rest of the packet with STREAM frames.
     pub(super) fn fill_streams(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
         let at = packet.path;
+        if at == self.paths.best() {
+            self.fill_ends(packet, buf);
+        }
         // A datagram that may still be padded must not end with a frame without a length.
         let may_end_packet = self.handshake_spaces.is_empty() && !packet.wants_full;
         loop {

@@ -48,6 +48,7 @@ mod reordering;
 mod resumption;
 mod retry;
 mod statelessreset;
+mod stream_ends;
 mod support;
 mod transfer;
 mod transferloss;

@@ -115,6 +115,10 @@ impl Streams {
             WriteError::Stopped(code) => FinishError::Stopped(code),
             WriteError::Blocked | WriteError::Closed => FinishError::Closed,
         })?;
+        if send.is_all_taken() {
+            self.ready.on_finished(id, stream);
+        }
+        self.note_states(id);
         self.check_ready(id);
         Ok(())
     }

@@ -82,6 +82,8 @@ pub(super) struct SendPart {
     state: SendState,
     buffer: SendBuffer,
     fin: Fin,
+    /// The end of the last segment that was taken, while that waits in the queue of a path.
+    queued_to: Option<u64>,
     /// Bytes of the stream that the peer permits.
     max_data: u64,
     /// The code of the peer's STOP_SENDING.
@@ -104,6 +106,7 @@ impl SendPart {
             state: SendState::Ready,
             buffer: SendBuffer::new(),
             fin: Fin::Unknown,
+            queued_to: None,
             max_data,
             stopped: None,
             priority: Priority::default(),
@@ -168,7 +171,7 @@ impl SendPart {
         self.buffer.write(data);
     }
 
-    /// No more will be written.
+    /// No more will be written. If the last segment still waits in the queue of a path, the end joins it.
     ///
     /// # Errors
     ///
@@ -176,7 +179,47 @@ impl SendPart {
     pub(super) fn finish(&mut self) -> Result<(), WriteError> {
         self.credit()?;
         self.fin = Fin::Due;
+        let end = self.buffer.offset_end();
+        if self.queued_to == Some(end) {
+            let last_byte = end.saturating_sub(1)..end;
+            let is_copied = self.buffer.in_flight_once(last_byte).next().is_none();
+            self.fin = match is_copied {
+                true => Fin::InFlightTwice,
+                false => Fin::InFlight,
+            };
+            self.state = SendState::DataSent;
+        }
         Ok(())
+    }
+
+    /// Whether every byte that there will ever be was taken at least once.
+    pub(super) fn is_all_taken(&self) -> bool {
+        !self.is_sending() || self.fin != Fin::Unknown && !self.has_unsent()
+    }
+
+    /// Whether the end is to be sent without data.
+    pub(super) fn is_end_due(&self) -> bool {
+        self.is_sending() && self.fin == Fin::Due && !self.has_unsent() && !self.buffer.has_lost()
+    }
+
+    /// The end, without data.
+    pub(super) fn end(&self) -> StreamPart {
+        let end = self.buffer.offset_end();
+        let range = end..end;
+        StreamPart { range, fin: true }
+    }
+
+    /// The end is put in flight, with data or without.
+    pub(super) fn put_end_in_flight(&mut self) {
+        if self.fin == Fin::Due {
+            self.fin = Fin::InFlight;
+        }
+        self.state = SendState::DataSent;
+    }
+
+    /// Whether the stream is known to end at `offset`, and the peer has not acknowledged that.
+    fn ends_at(&self, offset: u64) -> bool {
+        !matches!(self.fin, Fin::Unknown | Fin::Acked) && offset == self.buffer.offset_end()
     }
 
     /// Ends sending with a reset. Returns whether RESET_STREAM becomes due.
@@ -223,10 +266,7 @@ impl SendPart {
     /// `connection_credit` new bytes.
     pub(super) fn is_ready(&self, connection_credit: u64) -> bool {
         let within_limits = connection_credit > 0 && self.buffer.offset_unsent() < self.max_data;
-        self.is_sending()
-            && (self.buffer.has_lost()
-                || (self.has_unsent() && within_limits)
-                || (self.fin == Fin::Due && !self.has_unsent()))
+        self.is_sending() && (self.buffer.has_lost() || (self.has_unsent() && within_limits))
     }
 
     /// The stream's limit, if that alone keeps the application from sending.
@@ -252,24 +292,18 @@ impl SendPart {
             let stream_credit = self.max_data.saturating_sub(self.buffer.offset_unsent());
             let credit = stream_credit.min(connection_credit);
             let max = max.min(usize::try_from(credit).unwrap_or(usize::MAX));
-            match self.buffer.take_unsent(max) {
-                Some(range) => (range.clone(), range.end - range.start),
-                None if self.fin == Fin::Due && !self.has_unsent() => {
-                    let end = self.buffer.offset_end();
-                    (end..end, 0)
-                }
-                None => return None,
-            }
+            let range = self.buffer.take_unsent(max)?;
+            (range.clone(), range.end - range.start)
         };
         let fin = self.fin != Fin::Unknown && range.end == self.buffer.offset_end();
-        if fin && self.fin == Fin::Due {
-            self.fin = Fin::InFlight;
-        }
         if self.state == SendState::Ready {
             self.state = SendState::Send;
         }
-        if self.state == SendState::Send && fin {
-            self.state = SendState::DataSent;
+        if fin {
+            self.put_end_in_flight();
+        }
+        if range.end == self.buffer.offset_unsent() {
+            self.queued_to = Some(range.end);
         }
         Some(Taken {
             part: StreamPart { range, fin },
@@ -277,9 +311,36 @@ impl SendPart {
         })
     }
 
-    /// The part of `range` that is still held; its front may have been acknowledged.
-    pub(super) fn held_part(&self, range: Range<u64>) -> Option<Range<u64>> {
-        self.is_sending().then(|| self.buffer.held(range))
+    /// `part`, which was taken, is put into a packet: what of it is still held, as its front may have been acknowledged;
+    /// with the end of the stream if that became known in the meantime.
+    pub(super) fn put_in_packet(&mut self, part: StreamPart) -> Option<StreamPart> {
+        let end = part.range.end;
+        self.leave_queue(end);
+        if !self.is_sending() {
+            return None;
+        }
+        let range = self.buffer.held(part.range);
+        let fin = part.fin || self.ends_at(end);
+        if range.is_empty() && !fin {
+            return None;
+        }
+        if fin {
+            self.put_end_in_flight();
+        }
+        Some(StreamPart { range, fin })
+    }
+
+    fn leave_queue(&mut self, end: u64) {
+        if self.queued_to == Some(end) {
+            self.queued_to = None;
+        }
+    }
+
+    /// `part`, which was taken, is not put into a packet: it is due again.
+    pub(super) fn on_returned(&mut self, part: StreamPart) {
+        self.leave_queue(part.range.end);
+        let fin = part.fin || self.ends_at(part.range.end);
+        self.on_lost(StreamPart { fin, ..part });
     }
 
     /// Appends the bytes of `range` to `buf`.
@@ -354,6 +415,7 @@ impl SendPart {
     pub(super) fn on_zero_rtt_rejected(&mut self) {
         self.max_data = 0;
         self.blocked_at = None;
+        self.queued_to = None;
         match &mut self.state {
             SendState::ResetSent { final_size, .. } => {
                 *final_size = 0;

@@ -1,6 +1,7 @@
 mod closing;
 mod control;
 mod copies;
+mod ends;
 mod exchange;
 mod flow_control;
 mod hostile;

@@ -1,7 +1,7 @@
 //! Sending: segments of streams, control frames, and their acknowledgment or loss.
 
 use super::control::ControlFrame;
-use super::send::{SendPart, SendState, Taken};
+use super::send::{SendPart, SendState, StreamPart, Taken};
 use super::{Segment, StreamEvent, StreamToken, Streams};
 use crate::priority::Priority;
 use crate::scheduling::path::StreamView;
@@ -49,10 +49,11 @@ impl Streams {
         None
     }
 
-    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data.
+    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data that leave at once.
     #[cfg(test)]
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
-        self.take(id, |_| Some(max_payload))
+        let segment = self.take(id, |_| Some(max_payload))?;
+        self.write_segment(&segment, true, &mut Vec::new())
     }
 
     /// Takes the next piece of a stream, lost bytes before new ones, for a frame of up to `room` bytes
@@ -88,10 +89,42 @@ impl Streams {
         Some(segment)
     }
 
-    /// Whether everything that the stream will ever carry has been sent at least once.
+    /// Whether every byte that the stream will ever carry has been sent at least once.
     pub(crate) fn is_all_sent(&self, id: StreamId) -> bool {
         let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
-        send.is_none_or(|send| !matches!(send.state(), SendState::Ready | SendState::Send))
+        send.is_none_or(SendPart::is_all_taken)
+    }
+
+    /// Whether the ends of streams are to be sent whose data has all been sent before.
+    pub(crate) fn has_ends(&self) -> bool {
+        self.ready.first_end().is_some()
+    }
+
+    /// Takes the end of a stream whose data has all been sent before, if its frame takes at most `room` bytes.
+    ///
+    /// It is no turn of the stream: it waits neither for its scheduler nor in the queue of a path.
+    pub(crate) fn take_end(&mut self, room: usize) -> Option<Segment> {
+        while let Some(id) = self.ready.first_end() {
+            let permitted = self.ids.is_permitted(id);
+            let Some(stream) = self.table.get_mut(&id) else {
+                self.ready.pop_end(None);
+                continue;
+            };
+            let send = stream.send.as_mut().filter(|_| permitted);
+            let Some(send) = send.filter(|send| send.is_end_due()) else {
+                self.ready.pop_end(Some(stream));
+                continue;
+            };
+            let end = Segment::new(id, &send.end());
+            if end.frame_size(true) > room {
+                return None;
+            }
+            send.put_end_in_flight();
+            self.ready.pop_end(Some(stream));
+            self.note_states(id);
+            return Some(end);
+        }
+        None
     }
 
     /// The state of a stream, for the path scheduler.
@@ -116,34 +149,33 @@ impl Streams {
     /// Appends the STREAM frame of `segment`; returns the part of the segment that is in it.
     ///
     /// If a copy was acknowledged after the segment was taken, or the stream was reset, bytes at its front may
-    /// be missing, or nothing is appended (`None`). Without `explicit_length` the frame must be the last of its
-    /// packet.
+    /// be missing, or nothing is appended (`None`). If the stream was finished after the segment was taken, the frame
+    /// carries the end. Without `explicit_length` the frame must be the last of its packet.
     pub(crate) fn write_segment(
-        &self,
+        &mut self,
         segment: &Segment,
         explicit_length: bool,
         buf: &mut Vec<u8>,
     ) -> Option<Segment> {
-        let send = self.table.get(&segment.id)?.send.as_ref()?;
-        let range = send.held_part(segment.range())?;
-        if range.is_empty() && !segment.fin {
-            return None;
-        }
-        let len = (range.end - range.start) as usize;
-        let (id, offset, fin) = (segment.id, range.start, segment.fin);
+        let id = segment.id;
+        let send = self.table.get_mut(&id)?.send.as_mut()?;
+        let before = send.state();
+        let part = send.put_in_packet(segment.part())?;
+        let written = Segment::new(id, &part);
+        let Segment {
+            offset, len, fin, ..
+        } = written;
         frame::Stream::encode_header(id, offset, len, fin, explicit_length, buf);
-        send.read_into(range, buf);
-        Some(Segment {
-            id,
-            offset,
-            len,
-            fin,
-        })
+        send.read_into(part.range, buf);
+        if send.state() != before {
+            self.note_states(id);
+        }
+        Some(written)
     }
 
     /// A segment that was taken was not sent because its path was abandoned: it is due again.
     pub(crate) fn return_segment(&mut self, segment: &Segment) {
-        self.on_segment_lost(segment);
+        self.on_due_again(segment, SendPart::on_returned);
     }
 
     /// The segment was acknowledged.
@@ -174,9 +206,13 @@ impl Streams {
 
     /// The segment was lost: the part of it that is not acknowledged is due again.
     pub(crate) fn on_segment_lost(&mut self, segment: &Segment) {
+        self.on_due_again(segment, SendPart::on_lost);
+    }
+
+    fn on_due_again(&mut self, segment: &Segment, on_due: impl FnOnce(&mut SendPart, StreamPart)) {
         let stream = self.table.get_mut(&segment.id);
         if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
-            send.on_lost(segment.part());
+            on_due(send, segment.part());
             self.check_ready(segment.id);
         }
     }

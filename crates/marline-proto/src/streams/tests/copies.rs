@@ -25,7 +25,7 @@ fn sent(data: &[u8], fin: bool) -> Sent {
 }
 
 /// The bytes of a segment, as its frame carries them.
-fn written(client: &Streams, segment: &Segment) -> Option<frame::Frame<'static>> {
+fn written(client: &mut Streams, segment: &Segment) -> Option<frame::Frame<'static>> {
     let mut buf = Vec::new();
     client.write_segment(segment, true, &mut buf)?;
     let mut frames = frame::Frames::new(buf.leak());
@@ -42,7 +42,7 @@ fn segment_in_flight_is_copied_once_with_its_end() {
     assert_eq!(client.in_flight_once(&segment), Some(segment));
     assert_eq!(client.take_copy(&segment), Some(segment));
     let expected = frame::Frame::Stream(data(id, 0, b"abcdef", true));
-    assert_eq!(written(&client, &segment), Some(expected));
+    assert_eq!(written(&mut client, &segment), Some(expected));
     assert_eq!(client.in_flight_once(&segment), None);
     assert_eq!(client.take_copy(&segment), None);
 }
@@ -81,15 +81,15 @@ fn both_copies_must_be_lost_before_bytes_and_end_are_due_again() {
 fn end_alone_is_copied_and_lost_like_bytes() {
     let Sent { mut client, id, .. } = sent(b"abc", false);
     client.finish(id).expect("open");
-    let end = client.take_segment(id, 100).expect("the end is due");
+    let end = client.take_end(100).expect("the end is due");
     let expected = frame::Frame::Stream(data(id, 3, b"", true));
-    assert_eq!(written(&client, &end), Some(expected));
+    assert_eq!(written(&mut client, &end), Some(expected));
     assert_eq!(client.take_copy(&end), Some(end));
     assert_eq!(client.take_copy(&end), None);
     client.on_segment_lost(&end);
-    assert_eq!(client.take_segment(id, 100), None);
+    assert_eq!(client.take_end(100), None);
     client.on_segment_lost(&end);
-    assert_eq!(client.take_segment(id, 100), Some(end));
+    assert_eq!(client.take_end(100), Some(end));
 }
 
 /// The end travels with the last piece only.

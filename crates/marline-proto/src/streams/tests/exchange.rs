@@ -34,7 +34,8 @@ enum Op {
     Stop(usize),
     Read(usize, usize),
     Send(usize, usize),
-    QueueOnDyingPath(usize),
+    Queue(usize),
+    AbandonQueue,
     Copy(usize),
     Deliver(usize, bool),
     Lose(usize, bool),
@@ -51,7 +52,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick.clone().prop_map(Op::Stop),
         8 => (pick.clone(), 1usize..900).prop_map(|(i, n)| Op::Read(i, n)),
         12 => (pick, 30usize..700).prop_map(|(i, n)| Op::Send(n, i)),
-        1 => (1usize..700).prop_map(Op::QueueOnDyingPath),
+        3 => (30usize..400).prop_map(Op::Queue),
+        1 => Just(Op::AbandonQueue),
         3 => any::<usize>().prop_map(Op::Copy),
         10 => (any::<usize>(), prop::bool::weighted(0.1)).prop_map(|(i, d)| Op::Deliver(i, d)),
         4 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(i, s)| Op::Lose(i, s)),
@@ -116,7 +118,8 @@ impl World {
             Op::Copy(index) => {
                 self.ends[side].copy(index);
             }
-            Op::QueueOnDyingPath(max) => self.ends[side].queue_on_abandoned_path(max),
+            Op::Queue(room) => self.ends[side].queue(room),
+            Op::AbandonQueue => self.ends[side].abandon_queue(),
             Op::Deliver(index, again) => {
                 let [from, to] = self.both(side);
                 from.deliver(index, again, to);

@@ -17,6 +17,8 @@ pub(super) struct End {
     pub(super) streams: Streams,
     pub(super) ready: BTreeSet<StreamId>,
     pub(super) in_flight: Vec<Packet>,
+    /// Segments that wait for their packets.
+    queue: Vec<Segment>,
 }
 
 impl End {
@@ -25,11 +27,12 @@ impl End {
             streams: streams(side),
             ready: BTreeSet::new(),
             in_flight: Vec::new(),
+            queue: Vec::new(),
         }
     }
 
-    /// Builds a packet of at most `size` bytes: control frames, then pieces of ready streams,
-    /// beginning with the `pick`-th. Returns whether there was anything to send.
+    /// Builds a packet of at most `size` bytes: control frames, ends, what waits for its packet if that fits, and pieces
+    /// of ready streams, beginning with the `pick`-th. Returns whether there was anything to send.
     pub(super) fn send(&mut self, size: usize, pick: usize) -> bool {
         let mut packet = Packet {
             bytes: Vec::new(),
@@ -44,6 +47,20 @@ impl End {
             !due || size < 40 || !packet.bytes.is_empty(),
             "nothing was due"
         );
+        while let Some(end) = self.streams.take_end(size - packet.bytes.len()) {
+            let written = self.streams.write_segment(&end, true, &mut packet.bytes);
+            assert_eq!(written, Some(end));
+            packet.segments.push(end);
+        }
+        while let Some(next) = self.queue.first().copied() {
+            if next.frame_size(true) > size.saturating_sub(packet.bytes.len()) {
+                break;
+            }
+            self.queue.remove(0);
+            let bytes = &mut packet.bytes;
+            let written = self.streams.write_segment(&next, true, bytes);
+            packet.segments.extend(written);
+        }
         loop {
             self.refresh();
             let room = size.saturating_sub(packet.bytes.len() + 10);
@@ -84,8 +101,9 @@ impl End {
             assert_eq!(self.streams.take_copy(&copy), None, "it is copied once");
             let bytes = &mut packet.bytes;
             let written = self.streams.write_segment(&copy, true, bytes);
-            assert_eq!(written, Some(copy));
-            packet.segments.push(copy);
+            let written = written.expect("it is in flight");
+            assert_eq!(written.range(), copy.range());
+            packet.segments.push(written);
         }
         let any = !packet.bytes.is_empty();
         if any {
@@ -94,20 +112,26 @@ impl End {
         any
     }
 
-    /// Takes segments of every ready stream for a path that is abandoned before it sends them.
-    pub(super) fn queue_on_abandoned_path(&mut self, max: usize) {
-        let mut queue = Vec::new();
+    /// Takes a segment of every ready stream for later packets; its frame takes `room` bytes or less.
+    pub(super) fn queue(&mut self, room: usize) {
         self.refresh();
-        while let Some(&id) = self.ready.first() {
+        for id in self.ready.clone() {
+            if !self.ready.contains(&id) {
+                continue;
+            }
             let before = self.streams.pending_bytes(id);
-            let segment = self.streams.take_segment(id, max);
+            let segment = self.streams.take_frame(id, room);
             let segment = segment.expect("a ready stream has a segment");
             assert_eq!(self.streams.pending_bytes(id) + segment.len as u64, before);
-            queue.push(segment);
+            self.queue.push(segment);
             self.refresh();
         }
-        for segment in &queue {
-            self.streams.return_segment(segment);
+    }
+
+    /// The path on which segments wait is abandoned.
+    pub(super) fn abandon_queue(&mut self) {
+        for segment in self.queue.drain(..) {
+            self.streams.return_segment(&segment);
         }
     }
 
@@ -117,7 +141,7 @@ impl End {
             let changed = if ready.is_some() {
                 self.ready.insert(id)
             } else {
-                self.ready.remove(&id)
+                self.ready.remove(&id) || self.streams.is_all_sent(id)
             };
             assert!(changed, "{id:?} was already {ready:?}");
         }
