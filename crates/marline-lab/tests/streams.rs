@@ -125,3 +125,63 @@ streams = [
     let completion = metrics["completion_s"];
     assert!((0.65..0.75).contains(&completion), "{completion}");
 }
+
+/// The streams that had ended when the small one did, in each of several repeats.
+#[test]
+fn shuffled_streams_are_requested_in_another_order_in_each_repeat() {
+    let text = BESIDE_LARGE.replace("warm = true", "warm = true\nshuffled = true");
+    let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap();
+    let fifo = &experiment.cells[0];
+    let times = (0..8).map(|seed| {
+        let job = Job {
+            experiment: "test".into(),
+            variant: fifo.variant.clone(),
+            parameters: fifo.parameters.clone(),
+            repeat: 0,
+            seed,
+            settings: fifo.settings.clone(),
+            qlog: None,
+            pcap: None,
+            watch: false,
+        };
+        let metrics = Simulator.run(&job).unwrap().metrics;
+        (metrics["stream_5_s"] / 0.11) as u32
+    });
+    let places: std::collections::BTreeSet<u32> = times.collect();
+    assert!(places.len() > 2, "{places:?}");
+}
+
+#[test]
+fn the_last_byte_of_a_stream_arrives_no_later_than_its_end() {
+    for (variant, metrics) in run(BESIDE_LARGE) {
+        for id in 1..=5 {
+            let last_byte = metrics[&format!("stream_{id}_last_byte_s")];
+            let end = metrics[&format!("stream_{id}_s")];
+            assert!(
+                0.0 < last_byte && last_byte <= end,
+                "{variant}: {metrics:?}"
+            );
+        }
+        assert!(metrics["last_byte_s"] <= metrics["completion_s"]);
+        assert!(metrics["streams_large_last_byte_mean_s"] > 0.0);
+        let latest = metrics["streams_last_byte_max_s"];
+        assert!((metrics["last_byte_s"] - latest).abs() < 1e-9, "{variant}");
+    }
+}
+
+#[test]
+fn streams_share_a_connection_though_each_has_little_credit() {
+    let metrics = run(r#"
+title = "Little credit"
+link = "rate=1gbps, rtt=100ms"
+initial_window = 1000
+stream_receive_window = "16kB"
+max_stream_receive_window = "16kB"
+[workload]
+warm = true
+streams = [{ id = 1, size = "60kB" }, { id = 2, size = "60kB" }, { id = 3, size = "60kB" }]
+"#);
+    let metrics = metrics.values().next().unwrap();
+    let one = metrics["stream_1_s"];
+    assert!(metrics["completion_s"] < 1.2 * one, "{metrics:?}");
+}

@@ -85,6 +85,9 @@ impl Ends {
     }
 }
 
+/// What is sent.
+pub(super) static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
 /// Sends `size` bytes, ends `stream`, and waits until all are acknowledged.
 pub(super) async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
     fill(&mut stream, size).await?;
@@ -94,7 +97,6 @@ pub(super) async fn write(mut stream: SendStream, size: u64) -> Result<(), RunEr
 
 /// Sends `size` bytes.
 pub(super) async fn fill(stream: &mut SendStream, size: u64) -> Result<(), RunError> {
-    static ZEROS: [u8; CHUNK] = [0; CHUNK];
     let mut left = size;
     while left > 0 {
         let len = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));

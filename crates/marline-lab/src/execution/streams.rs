@@ -9,10 +9,13 @@ use std::sync::Arc;
 use marline::{
     Bytes, Connection, Endpoint, Instant, Priority, RecvStream, Runtime, SendStream, StreamId,
 };
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
 use tokio::sync::mpsc;
 
 use self::timings::{StreamTiming, add_metrics, watched};
-use super::ends::{CHUNK, Ends, drain_with, fill, write};
+use super::ends::{CHUNK, Ends, ZEROS, drain_with, write};
 use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses, Reception};
@@ -26,9 +29,19 @@ pub(super) async fn fetch(
     testbed: &Testbed,
     probe: &Probe,
 ) -> Result<Outcome, RunError> {
-    let Workload::Streams { streams, warm } = &job.settings.workload else {
+    let Workload::Streams {
+        streams,
+        shuffled,
+        warm,
+    } = &job.settings.workload
+    else {
         return Err(failed("the workload is not streams"));
     };
+    let mut streams = streams.clone();
+    if *shuffled {
+        streams.shuffle(&mut Pcg64Mcg::seed_from_u64(job.seed));
+    }
+    let streams = &streams;
     let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let server = Ends::server(job, testbed, Some(probe.observers(job.watch)))?;
     let memory = Memory::default();
@@ -36,7 +49,7 @@ pub(super) async fn fetch(
     let accepting = server.endpoint.clone();
     let mut server_task = StreamServer {
         runtime: Arc::clone(&server.runtime),
-        streams: streams.clone(),
+        streams: streams.to_vec(),
         established: BTreeMap::new(),
     };
     server.runtime.spawn(Box::pin(async move {
@@ -70,7 +83,7 @@ pub(super) async fn fetch(
         handshakes: u32::from(!warm),
     };
     let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
-    add_metrics(streams, &timings, &mut outcome.metrics);
+    add_metrics(streams, &timings, start, &mut outcome.metrics);
     paths::add_metrics(testbed, &connection, Direction::Down, &mut outcome.metrics);
     let reception = Reception {
         pauses: &pauses,
@@ -102,6 +115,8 @@ struct StreamClient<'a> {
 struct Ended {
     /// Its index.
     index: usize,
+    /// When its last data arrived, if it had any.
+    last_byte: Option<Instant>,
     at: Instant,
     result: Result<(), RunError>,
 }
@@ -149,8 +164,10 @@ impl<'a> StreamClient<'a> {
                     () = sleep(&**self.runtime, wait) => continue,
                 },
             };
-            let Ended { index, at, result } = ended.ok_or_else(|| failed("abandoned"))?;
-            result?;
+            let ended = ended.ok_or_else(|| failed("abandoned"))?;
+            let Ended { index, at, .. } = ended;
+            ended.result?;
+            self.timings[index].last_byte = ended.last_byte.unwrap_or(at);
             self.end(index, at);
             left -= 1;
         }
@@ -170,10 +187,21 @@ impl<'a> StreamClient<'a> {
         let clock = Arc::clone(self.runtime);
         let pauses = self.pauses.clone();
         self.runtime.spawn(Box::pin(async move {
-            let result = drain_with(answer, || pauses.end(clock.now())).await;
+            let mut last_byte = None;
+            let on_data = || {
+                let now = clock.now();
+                last_byte = Some(now);
+                pauses.end(now);
+            };
+            let result = drain_with(answer, on_data).await;
+            let ended = Ended {
+                index,
+                last_byte,
+                at: clock.now(),
+                result,
+            };
             // Fails if another stream has failed.
-            let at = clock.now();
-            let _ = sender.send(Ended { index, at, result });
+            let _ = sender.send(ended);
         }));
         Ok(())
     }
@@ -228,8 +256,9 @@ impl StreamServer {
         });
         self.established.insert(stream.id, answer.id());
         let size = stream.size;
-        let first = size.min(CHUNK as u64);
-        fill(&mut answer, first).await?;
+        // As much as the client's credit for the stream allows: the next request does not wait for more of it.
+        let first = usize::try_from(size).unwrap_or(CHUNK).min(CHUNK);
+        let first = answer.write(&ZEROS[..first]).await.map_err(failed)? as u64;
         self.runtime.spawn(Box::pin(async move {
             let _ = write(answer, size - first).await;
         }));

@@ -8,7 +8,7 @@ use crate::stats::{Interval, Statistic};
 
 /// Names of metrics and parameters where their keys are not enough. The unit follows from the suffix of the
 /// key.
-const KNOWN: [(&str, &str); 40] = [
+const KNOWN: [(&str, &str); 43] = [
     (
         "background_after_mbps",
         "goodput of background flows, after the visit",
@@ -64,6 +64,7 @@ const KNOWN: [(&str, &str); 40] = [
         "fairness among connections (Jain)",
     ),
     ("largest_window_bytes", "largest window"),
+    ("last_byte_s", "time of the last byte"),
     ("latency_s", "transfer latency"),
     ("link.rtt", "round-trip time"),
     ("loss_ratio", "packet loss"),
@@ -80,6 +81,14 @@ const KNOWN: [(&str, &str); 40] = [
     (
         "smallest_connection_goodput_mbps",
         "goodput of the slowest connection",
+    ),
+    (
+        "streams_last_byte_max_s",
+        "longest time until the last byte of a stream",
+    ),
+    (
+        "streams_last_byte_mean_s",
+        "mean time until the last byte of streams",
     ),
     ("streams_max_s", "longest time of a stream"),
     ("streams_mean_s", "mean time of streams"),

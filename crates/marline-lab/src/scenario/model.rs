@@ -228,6 +228,9 @@ pub enum Workload {
     Streams {
         /// The streams.
         streams: Vec<StreamDef>,
+        /// Whether they are requested in a random order, another in each repeat; otherwise in theirs.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        shuffled: bool,
         /// Whether the connection is open before the clock starts.
         warm: bool,
     },

@@ -9,10 +9,11 @@ use crate::scenario::{StreamDef, WatchedObject};
 /// With more streams than these, no stream has a metric of its own.
 const NAMED: usize = 64;
 
-/// When a stream was requested, and when its last byte arrived.
+/// When a stream was requested, when its last byte arrived, and when its end was known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamTiming {
     pub(super) requested: Instant,
+    pub(super) last_byte: Instant,
     pub(super) ended: Instant,
 }
 
@@ -20,29 +21,50 @@ impl StreamTiming {
     pub(super) const fn new(at: Instant) -> Self {
         Self {
             requested: at,
+            last_byte: at,
             ended: at,
         }
     }
 
-    fn seconds(&self) -> f64 {
-        self.ended.saturating_since(self.requested).as_secs_f64()
+    /// Until `at`, in seconds.
+    fn seconds(&self, at: Instant) -> f64 {
+        at.saturating_since(self.requested).as_secs_f64()
     }
 }
 
-/// How long each stream took, and the mean and the longest of all and of each group.
+/// How long each stream took, and the mean and the longest of all and of each group; the same until the last byte of
+/// each, and when the last byte of all arrived, from `start`.
 pub(super) fn add_metrics(
     streams: &[StreamDef],
     timings: &[StreamTiming],
+    start: Instant,
+    metrics: &mut BTreeMap<String, f64>,
+) {
+    let last = timings.iter().map(|timing| timing.last_byte).max();
+    let last_s = last.map_or(0.0, |at| at.saturating_since(start).as_secs_f64());
+    metrics.insert("last_byte_s".to_owned(), last_s);
+    add_times(streams, timings, "", |timing| timing.ended, metrics);
+    let last_byte = |timing: &StreamTiming| timing.last_byte;
+    add_times(streams, timings, "_last_byte", last_byte, metrics);
+}
+
+/// How long each stream took `until` a moment; `what` is the part of the metrics' names that says which.
+fn add_times(
+    streams: &[StreamDef],
+    timings: &[StreamTiming],
+    what: &str,
+    until: impl Fn(&StreamTiming) -> Instant,
     metrics: &mut BTreeMap<String, f64>,
 ) {
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (stream, timing) in streams.iter().zip(timings) {
+        let seconds = timing.seconds(until(timing));
         if streams.len() <= NAMED {
-            metrics.insert(format!("stream_{}_s", stream.id), timing.seconds());
+            metrics.insert(format!("stream_{}{what}_s", stream.id), seconds);
         }
-        groups.entry("").or_default().push(timing.seconds());
+        groups.entry("").or_default().push(seconds);
         if let Some(group) = &stream.group {
-            groups.entry(group).or_default().push(timing.seconds());
+            groups.entry(group).or_default().push(seconds);
         }
     }
     for (group, seconds) in groups {
@@ -52,8 +74,8 @@ pub(super) fn add_metrics(
         };
         let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
         let longest = seconds.iter().copied().fold(0.0, f64::max);
-        metrics.insert(format!("{name}_mean_s"), mean);
-        metrics.insert(format!("{name}_max_s"), longest);
+        metrics.insert(format!("{name}{what}_mean_s"), mean);
+        metrics.insert(format!("{name}{what}_max_s"), longest);
     }
 }
 

@@ -61,6 +61,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
         }),
         "streams" => Ok(Workload::Streams {
             streams: read_streams(node)?,
+            shuffled: reader.optional("shuffled", Node::switch)?.unwrap_or(false),
             warm: warm(reader)?,
         }),
         "page" => Ok(Workload::Page {
