@@ -1,0 +1,187 @@
+//! What pages show of the results of an experiment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use marline_lab::run::Results;
+use marline_lab::scenario::Value;
+use marline_lab::stats::Statistic;
+use serde::{Deserialize, Serialize};
+
+/// A parameter with more values than these places points in a space, and selects none.
+const MOST_VALUES: usize = 20;
+
+/// What pages show of an experiment.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) variants: BTreeSet<String>,
+    pub(crate) metrics: BTreeSet<(String, Statistic)>,
+}
+
+/// The part of an experiment's results that pages show.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Excerpt {
+    pub(crate) experiment: String,
+    pub(crate) backend: String,
+    pub(crate) seed: u64,
+    pub(crate) repeats: u32,
+    /// Over the metrics of all runs.
+    pub(crate) digest: String,
+    pub(crate) claims: Vec<Verdict>,
+    /// The parameters of each point by which tables select.
+    pub(crate) points: Vec<BTreeMap<String, Value>>,
+    /// At each point: by variant, and by metric and statistic, as `completion_s median`.
+    pub(crate) values: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>>,
+}
+
+/// The verdict on a claim.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Verdict {
+    pub(crate) text: String,
+    pub(crate) holds: Option<bool>,
+    /// Comparisons that meet it.
+    pub(crate) met: usize,
+    /// Comparisons that have to meet it.
+    pub(crate) needed: usize,
+    /// All.
+    pub(crate) of: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) explanation: Option<String>,
+}
+
+fn key(metric: &str, statistic: Statistic) -> String {
+    format!("{metric} {statistic}")
+}
+
+impl Excerpt {
+    /// The part of `results` that is `wanted`.
+    pub(crate) fn of(results: &Results, wanted: &Wanted) -> Self {
+        let mut points: Vec<&BTreeMap<String, Value>> = Vec::new();
+        for cell in &results.cells {
+            if points.last() != Some(&&cell.parameters) {
+                points.push(&cell.parameters);
+            }
+        }
+        let mut distinct: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (name, value) in points.iter().copied().flatten() {
+            distinct.entry(name).or_default().insert(value.to_string());
+        }
+        let selects = |name: &str| distinct[name].len() <= MOST_VALUES;
+        let mut values: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>> = BTreeMap::new();
+        for variant in &wanted.variants {
+            for (metric, statistic) in &wanted.metrics {
+                let at = points.iter().map(|point| {
+                    let mut cells = results.cells.iter();
+                    let cell = cells
+                        .find(|cell| cell.variant == *variant && cell.parameters == **point)?;
+                    let value = statistic.of(cell.metrics.get(metric)?)?;
+                    // What is lost is less than any table shows.
+                    format!("{value:.5e}").parse().ok()
+                });
+                let metrics = values.entry(variant.clone()).or_default();
+                metrics.insert(key(metric, *statistic), at.collect());
+            }
+        }
+        let claims = results.must.iter().map(|must| Verdict {
+            text: must.text.clone(),
+            holds: must.holds,
+            met: must.met,
+            needed: must.needed,
+            of: must.of,
+            explanation: must.explanation.clone(),
+        });
+        let claims = claims.collect();
+        let points = points.into_iter().map(|point| {
+            let chosen = point.iter().filter(|(name, _)| selects(name));
+            chosen.map(|(k, v)| (k.clone(), v.clone())).collect()
+        });
+        Self {
+            experiment: results.experiment.clone(),
+            backend: results.backend.clone(),
+            seed: results.seed,
+            repeats: results.repeats,
+            digest: results.digest.clone(),
+            claims,
+            points: points.collect(),
+            values,
+        }
+    }
+
+    pub(crate) fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path);
+        let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Writes a line for each claim, point and list of values, so that changes can be read.
+    pub(crate) fn write(&self, path: &Path) {
+        let mut text = format!(
+            "{{\n\"experiment\": {},\n\"backend\": {},\n\"seed\": {},\n\"repeats\": {},\n\"digest\": {},\n",
+            json(&self.experiment),
+            json(&self.backend),
+            self.seed,
+            self.repeats,
+            json(&self.digest)
+        );
+        let lines = |list: Vec<String>| list.join(",\n");
+        let claims = self.claims.iter().map(json).collect();
+        let points = self.points.iter().map(json).collect();
+        write!(text, "\"claims\": [\n{}\n],\n", lines(claims)).unwrap();
+        write!(text, "\"points\": [\n{}\n],\n", lines(points)).unwrap();
+        let variants = self.values.iter().map(|(variant, metrics)| {
+            let metrics = metrics
+                .iter()
+                .map(|(metric, at)| format!("{}: {}", json(metric), json(at)));
+            format!("{}: {{\n{}\n}}", json(variant), lines(metrics.collect()))
+        });
+        let variants = lines(variants.collect());
+        write!(text, "\"values\": {{\n{variants}\n}}\n}}\n").unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The points whose parameters are as `condition` says.
+    pub(crate) fn select(&self, condition: &BTreeMap<String, Value>) -> Vec<usize> {
+        let is_met = |point: &BTreeMap<String, Value>| {
+            let mut keys = condition.iter();
+            keys.all(|(name, value)| match value {
+                Value::Array(any) => point.get(name).is_some_and(|is| any.contains(is)),
+                value => point.get(name) == Some(value),
+            })
+        };
+        let all = 0..self.points.len();
+        let found: Vec<_> = all.filter(|index| is_met(&self.points[*index])).collect();
+        assert!(
+            !found.is_empty(),
+            "{}: no point {condition:?}",
+            self.experiment
+        );
+        found
+    }
+
+    /// A value at a point.
+    pub(crate) fn value(
+        &self,
+        variant: &str,
+        metric: &str,
+        statistic: Statistic,
+        point: usize,
+    ) -> f64 {
+        let name = key(metric, statistic);
+        let of_variant = self.values.get(variant);
+        let at = of_variant.and_then(|metrics| metrics.get(&name));
+        let value = at.and_then(|at| at.get(point).copied().flatten());
+        value.unwrap_or_else(|| {
+            let id = &self.experiment;
+            panic!(
+                "{id} has no {name} of {variant} at {:?}",
+                self.points[point]
+            )
+        })
+    }
+}
+
+fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap()
+}

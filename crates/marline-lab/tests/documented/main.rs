@@ -1,0 +1,179 @@
+//! Numbers in `docs/*.md` are those of runs.
+//!
+//! A page writes what a table shows in a comment, and the table follows it:
+//!
+//! ```text
+//! <!-- table
+//! results = "multipath/small"
+//! rows = ["rr", "hbes"]
+//! [[column]]
+//! name = "mean, 160 ms"
+//! metric = "streams_mean_s"
+//! unit = "ms"
+//! where = { "paths.2.rtt" = "160ms" }
+//! -->
+//! | | mean, 160 ms |
+//! ...
+//! <!-- end -->
+//! ```
+//!
+//! A row is a variant. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
+//! value at the points that `where` selects; or what `of` says, over the medians at these points. `<!-- claims` with
+//! `results` alone is followed by the verdicts on all claims.
+//!
+//! The numbers come from `docs/results/ID.json`, which hold what the pages show and no more.
+//!
+//! ```sh
+//! marline lab run multipath/small
+//! REGENERATE=1 cargo test -p marline-lab --all-features --test documented
+//! ```
+//!
+//! The second takes over all results that are in `lab-results` (or the directory in `LAB_RESULTS`), and writes the tables.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod excerpt;
+mod page;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use marline_lab::run::Results;
+use marline_lab::scenario::Experiment;
+
+use excerpt::{Excerpt, Wanted};
+use page::{Block, Page};
+
+const REGENERATE: &str = "REGENERATE=1 cargo test -p marline-lab --all-features --test documented";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages that show results.
+fn pages() -> Vec<Page> {
+    let mut paths: Vec<_> = std::fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    paths.sort();
+    let pages = paths.into_iter().map(Page::read);
+    pages.filter(Page::shows_results).collect()
+}
+
+/// What the pages show of each experiment.
+fn wanted(pages: &[Page]) -> BTreeMap<String, Wanted> {
+    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    for block in pages.iter().flat_map(Page::blocks) {
+        let wanted = wanted.entry(block.results().to_owned()).or_default();
+        if let Block::Table(table) = block {
+            table.add_to(wanted);
+        }
+    }
+    wanted
+}
+
+fn excerpt_path(id: &str) -> PathBuf {
+    root().join("docs/results").join(format!("{id}.json"))
+}
+
+fn experiment(id: &str) -> Experiment {
+    let path = root().join("experiments").join(format!("{id}.toml"));
+    Experiment::load(&path, id, &[]).unwrap()
+}
+
+/// With `REGENERATE`, takes over results and writes the tables, once and before any test looks.
+fn prepare() {
+    static DONE: OnceLock<()> = OnceLock::new();
+    DONE.get_or_init(|| {
+        if std::env::var_os("REGENERATE").is_none() {
+            return;
+        }
+        let pages = pages();
+        let wanted = wanted(&pages);
+        take_over(&wanted);
+        let excerpts = excerpts(&wanted);
+        for page in &pages {
+            std::fs::write(page.path(), page.with_tables(&excerpts)).unwrap();
+        }
+    });
+}
+
+/// Takes over the results of the runs that are there.
+fn take_over(wanted: &BTreeMap<String, Wanted>) {
+    let results = std::env::var_os("LAB_RESULTS").map(PathBuf::from);
+    let results = results.unwrap_or_else(|| root().join("lab-results"));
+    for (id, wanted) in wanted {
+        let directory = results.join(id);
+        if directory.join("results.json").exists() {
+            let excerpt = Excerpt::of(&Results::read(&directory).unwrap(), wanted);
+            excerpt.write(&excerpt_path(id));
+        }
+    }
+}
+
+fn excerpts(wanted: &BTreeMap<String, Wanted>) -> BTreeMap<String, Excerpt> {
+    let each = wanted.keys();
+    each.map(|id| (id.clone(), Excerpt::read(&excerpt_path(id))))
+        .collect()
+}
+
+#[test]
+fn tables_show_the_results_of_runs() {
+    prepare();
+    let pages = pages();
+    assert!(!pages.is_empty());
+    let excerpts = excerpts(&wanted(&pages));
+    for page in &pages {
+        assert!(
+            page.text() == page.with_tables(&excerpts),
+            "{} is stale; run: {REGENERATE}",
+            page.path().display()
+        );
+    }
+}
+
+#[test]
+fn cited_results_are_full_runs_of_the_experiments_as_they_are() {
+    prepare();
+    for (id, wanted) in wanted(&pages()) {
+        let experiment = experiment(&id);
+        let excerpt = Excerpt::read(&excerpt_path(&id));
+        assert_eq!(excerpt.experiment, id);
+        assert_eq!(excerpt.repeats, experiment.repeats, "repeats of {id}");
+        assert_eq!(excerpt.seed, experiment.seed, "the seed of {id}");
+        assert_eq!(
+            excerpt.points.len(),
+            experiment.points.len(),
+            "points of {id}"
+        );
+        let claims: BTreeSet<_> = excerpt.claims.iter().map(|claim| &claim.text).collect();
+        let texts: BTreeSet<_> = experiment.musts.iter().map(|must| &must.text).collect();
+        assert_eq!(claims, texts, "claims of {id}");
+        for variant in &wanted.variants {
+            let known = experiment.variants.iter().any(|known| **known == **variant);
+            assert!(known, "{id} has no variant {variant}");
+        }
+    }
+}
+
+#[test]
+fn no_results_are_kept_that_no_page_shows() {
+    prepare();
+    let wanted = wanted(&pages());
+    let mut directories = vec![root().join("docs/results")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            let is_wanted = wanted.keys().any(|id| excerpt_path(id) == path);
+            assert!(is_wanted, "no page shows {}", path.display());
+        }
+    }
+}

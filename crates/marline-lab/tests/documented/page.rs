@@ -1,0 +1,123 @@
+//! Pages of the documentation, and the tables in them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::excerpt::Excerpt;
+use super::table::{Table, verdicts};
+
+const TABLE: &str = "<!-- table\n";
+const CLAIMS: &str = "<!-- claims\n";
+const END_OF_COMMENT: &str = "-->\n";
+const END: &str = "<!-- end -->";
+
+/// What a page says that it shows.
+#[derive(Debug)]
+pub(crate) enum Block {
+    Table(Table),
+    Claims(Claims),
+}
+
+/// The verdicts on all claims of an experiment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claims {
+    results: String,
+}
+
+impl Block {
+    /// The ID of the experiment.
+    pub(crate) fn results(&self) -> &str {
+        match self {
+            Self::Table(table) => &table.results,
+            Self::Claims(claims) => &claims.results,
+        }
+    }
+
+    fn text(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
+        let excerpt = &excerpts[self.results()];
+        match self {
+            Self::Table(table) => table.text(excerpt),
+            Self::Claims(_) => verdicts(excerpt),
+        }
+    }
+}
+
+/// A piece of a page.
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Shown(Block),
+}
+
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Page {
+    path: PathBuf,
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+impl Page {
+    pub(crate) fn read(path: PathBuf) -> Self {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        while let Some((at, mark)) = first(rest) {
+            let written = at + mark.len();
+            let place = || format!("{} after {:?}", path.display(), &rest[written..][..40]);
+            let length = rest[written..].find(END_OF_COMMENT);
+            let begin = written + length.unwrap_or_else(|| panic!("{}: no -->", place()));
+            let toml = &rest[written..begin];
+            let block = match mark {
+                TABLE => toml::from_str(toml).map(Block::Table),
+                _ => toml::from_str(toml).map(Block::Claims),
+            };
+            let block = block.unwrap_or_else(|error| panic!("{}: {error}", place()));
+            let begin = begin + END_OF_COMMENT.len();
+            let length = rest[begin..].find(END);
+            let end = begin + length.unwrap_or_else(|| panic!("{}: no {END}", place()));
+            pieces.push(Piece::Text(rest[..begin].to_owned()));
+            pieces.push(Piece::Shown(block));
+            rest = &rest[end..];
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Self { path, text, pieces }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn shows_results(&self) -> bool {
+        self.blocks().next().is_some()
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Shown(block) => Some(block),
+            Piece::Text(_) => None,
+        })
+    }
+
+    /// The page with its tables as the results are.
+    pub(crate) fn with_tables(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Shown(block) => block.text(excerpts),
+        });
+        pieces.collect()
+    }
+}
+
+/// The first mark of a table or of verdicts.
+fn first(text: &str) -> Option<(usize, &'static str)> {
+    let found = [TABLE, CLAIMS].map(|mark| text.find(mark).map(|at| (at, mark)));
+    found.into_iter().flatten().min()
+}

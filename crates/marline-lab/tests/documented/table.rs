@@ -1,0 +1,227 @@
+//! Tables of results.
+
+use std::collections::BTreeMap;
+
+use marline_lab::scenario::Value;
+use marline_lab::stats::Statistic;
+use serde::Deserialize;
+
+use super::excerpt::{Excerpt, Wanted};
+
+/// A table: a row for each variant.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    /// The ID of the experiment.
+    pub(crate) results: String,
+    rows: Vec<String>,
+    #[serde(rename = "column")]
+    columns: Vec<Column>,
+    /// Where every column looks.
+    #[serde(default, rename = "where")]
+    place: BTreeMap<String, Value>,
+}
+
+/// A column of a table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Column {
+    name: String,
+    metric: String,
+    #[serde(default = "median")]
+    statistic: Statistic,
+    #[serde(default)]
+    unit: Unit,
+    #[serde(default, rename = "where")]
+    place: BTreeMap<String, Value>,
+    /// What it shows instead of the values.
+    #[serde(default)]
+    of: Option<Of>,
+}
+
+const fn median() -> Statistic {
+    Statistic::Median
+}
+
+/// Units, in which a value is shown with three digits.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+enum Unit {
+    /// As it is measured.
+    #[default]
+    #[serde(rename = "")]
+    Plain,
+    #[serde(rename = "s")]
+    Seconds,
+    /// Of seconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Of bytes.
+    #[serde(rename = "kB")]
+    Kilobytes,
+}
+
+/// What is shown of the values at several points, which are those of a metric of which less is better.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Of {
+    /// At how many percent of the points it is better than this variant.
+    BetterThan(String),
+    /// The median over the points of its ratio to this variant.
+    RatioTo(String),
+    /// At how many points the better of these variants takes less than this part of its time.
+    SlowerThan { best: Vec<String>, times: f64 },
+    /// The smallest part of its time that the better of these variants takes.
+    Worst { best: Vec<String> },
+    /// The ratio of the statistic to the median.
+    Spread,
+}
+
+impl Table {
+    /// Adds what it shows.
+    pub(crate) fn add_to(&self, wanted: &mut Wanted) {
+        wanted.variants.extend(self.rows.iter().cloned());
+        for column in &self.columns {
+            let mut metrics = vec![column.statistic];
+            match &column.of {
+                None => {}
+                Some(Of::BetterThan(other) | Of::RatioTo(other)) => {
+                    wanted.variants.insert(other.clone());
+                }
+                Some(Of::SlowerThan { best, .. } | Of::Worst { best }) => {
+                    wanted.variants.extend(best.iter().cloned());
+                }
+                Some(Of::Spread) => metrics.push(Statistic::Median),
+            }
+            for statistic in metrics {
+                wanted.metrics.insert((column.metric.clone(), statistic));
+            }
+        }
+    }
+
+    /// The table in Markdown.
+    pub(crate) fn text(&self, excerpt: &Excerpt) -> String {
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        let mut text = line(std::iter::once("").chain(names));
+        text += &line(std::iter::repeat_n("---", self.columns.len() + 1));
+        for row in &self.rows {
+            let label = format!("`{row}`");
+            let cells = self.columns.iter().map(|column| {
+                let mut place = self.place.clone();
+                place.extend(column.place.clone());
+                column.text(excerpt, row, &excerpt.select(&place))
+            });
+            let cells: Vec<_> = std::iter::once(label).chain(cells).collect();
+            text += &line(cells.iter().map(String::as_str));
+        }
+        text
+    }
+}
+
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cells: Vec<_> = cells.collect();
+    format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |")
+}
+
+impl Column {
+    fn text(&self, excerpt: &Excerpt, row: &str, points: &[usize]) -> String {
+        let value = |variant: &str, point: usize| {
+            excerpt.value(variant, &self.metric, self.statistic, point)
+        };
+        let best = |best: &[String], point: usize| {
+            let values = best.iter().map(|variant| value(variant, point));
+            values.fold(f64::INFINITY, f64::min)
+        };
+        let over = |what: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let mut values: Vec<_> = points.iter().map(|&point| what(point)).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        match &self.of {
+            None => {
+                let values = over(&|point| value(row, point));
+                let [low, high] = [values[0], values[values.len() - 1]].map(|v| self.unit.text(v));
+                match low == high {
+                    true => format!("{low}{}", self.unit.name()),
+                    false => format!("{low} to {high}{}", self.unit.name()),
+                }
+            }
+            Some(Of::BetterThan(other)) if other == row => String::new(),
+            Some(Of::BetterThan(other)) => {
+                let is_better = |point: &&usize| value(row, **point) < value(other, **point);
+                let better = points.iter().filter(is_better).count();
+                format!("{:.0} %", 100.0 * better as f64 / points.len() as f64)
+            }
+            Some(Of::RatioTo(other)) => {
+                let ratios = over(&|point| value(row, point) / value(other, point));
+                let middle = ratios.len() / 2;
+                let median = match ratios.len() % 2 {
+                    0 => f64::midpoint(ratios[middle - 1], ratios[middle]),
+                    _ => ratios[middle],
+                };
+                format!("{median:.2}")
+            }
+            Some(Of::SlowerThan { best: of, times }) => {
+                let is_slower = |point: &&usize| best(of, **point) < times * value(row, **point);
+                let slower = points.iter().filter(is_slower).count();
+                format!("{slower} of {}", points.len())
+            }
+            Some(Of::Worst { best: of }) => {
+                let ratios = over(&|point| best(of, point) / value(row, point));
+                format!("{:.2}", ratios[0])
+            }
+            Some(Of::Spread) => {
+                let median = |point| excerpt.value(row, &self.metric, Statistic::Median, point);
+                let ratios = over(&|point| value(row, point) / median(point));
+                let [low, high] = [ratios[0], ratios[ratios.len() - 1]].map(|r| format!("{r:.1}"));
+                match low == high {
+                    true => low,
+                    false => format!("{low} to {high}"),
+                }
+            }
+        }
+    }
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Seconds => " s",
+            Self::Milliseconds => " ms",
+            Self::Kilobytes => " kB",
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        let value = match self {
+            Self::Plain | Self::Seconds => value,
+            Self::Milliseconds => value * 1e3,
+            Self::Kilobytes => value * 1e-3,
+        };
+        match self {
+            Self::Milliseconds | Self::Kilobytes => format!("{value:.0}"),
+            _ if value.abs() >= 100.0 => format!("{value:.0}"),
+            _ if value.abs() >= 10.0 => format!("{value:.1}"),
+            _ => format!("{value:.2}"),
+        }
+    }
+}
+
+/// The verdicts on all claims of an experiment, in Markdown.
+pub(crate) fn verdicts(excerpt: &Excerpt) -> String {
+    let mut text = line(["claim", "", "comparisons"].into_iter());
+    text += &line(["---"; 3].into_iter());
+    for claim in &excerpt.claims {
+        let verdict = match claim.holds {
+            Some(true) => "holds",
+            Some(false) => "**does not hold**",
+            None => "not known",
+        };
+        let met = match claim.needed == claim.of {
+            true => format!("{} of {}", claim.met, claim.of),
+            false => format!("{} of {}, {} needed", claim.met, claim.of, claim.needed),
+        };
+        text += &line([claim.text.as_str(), verdict, &met].into_iter());
+    }
+    text
+}
