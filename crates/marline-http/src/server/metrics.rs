@@ -21,6 +21,7 @@ use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
 use self::transport::{TransportMetrics, Watched};
 use super::access_log::AccessLog;
+use super::exposition::head;
 use super::resources::Resources;
 use crate::transport::both;
 
@@ -282,11 +283,6 @@ impl Drop for OpenConnection {
         let counters = &self.metrics.versions[index(self.version)];
         counters.closed.fetch_add(1, Relaxed);
     }
-}
-
-/// Writes the lines that precede the values of a metric.
-pub(super) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
-    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
 #[cfg(test)]

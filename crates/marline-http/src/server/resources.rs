@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use marline::Prefix;
 
 use super::buffers::Buffers;
-use super::files::OpenFiles;
-use super::metrics::head;
+use super::exposition::head;
+use super::open_files::OpenFiles;
 use crate::limits;
 
 /// Budgets of a server.

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use super::admission::{Admission, ConnectionLimits};
 use super::buffers::Buffers;
 use super::current::{Current, Replaceable};
-use super::files::OpenFiles;
+use super::open_files::OpenFiles;
 use super::record::Recorder;
 use super::resources::Resources;
 use super::stop::Stop;

@@ -1,6 +1,7 @@
 //! The experiments and published tables of the repository, which the library contains.
 
-use super::published::TABLES;
+/// The directory of published values.
+pub(super) const TABLES: &str = "published";
 
 /// A file of the directory `experiments`.
 pub(super) struct File {

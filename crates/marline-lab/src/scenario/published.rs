@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 use super::Value;
 use super::cells::{cell, same};
 use super::choose::Point;
-use super::embedded;
+use super::embedded::{self, TABLES};
 use super::error::Problem;
 use super::read::Lookup;
-
-/// The directory of published values.
-pub(super) const TABLES: &str = "published";
 
 /// A table of published values: CSV with named columns, and `#` before comments.
 #[derive(Debug)]

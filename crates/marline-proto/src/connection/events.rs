@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
-use super::unreachable::Unreachable;
 use crate::coordination::bundle::{JoinBundle, Signal};
 use crate::scheduling::path::PathStatus;
 use crate::streams::StreamEvent;
@@ -53,6 +52,20 @@ pub enum Event {
     PathsAvailable,
     /// The connection is over; the last event.
     Closed(ConnectionError),
+}
+
+/// What an ICMP message "destination unreachable" calls unreachable (RFC 792; RFC 4443, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreachable {
+    /// There is no route to the network.
+    #[error("there is no route to its network")]
+    Network,
+    /// The host does not answer in its network.
+    #[error("its network cannot reach the host")]
+    Host,
+    /// No program of the host uses the UDP port.
+    #[error("its UDP port is closed")]
+    Port,
 }
 
 /// Why a connection has ended.

@@ -59,8 +59,7 @@ use std::time::Duration;
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
 use marline_wire::{ConnectionId, Side, Version, varint};
 
-pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event};
-pub use unreachable::Unreachable;
+pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable};
 
 use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;

@@ -5,22 +5,8 @@ use std::net::SocketAddr;
 use marline_wire::packet;
 
 use super::Connection;
-use super::events::ConnectionError;
+use super::events::{ConnectionError, Unreachable};
 use crate::time::Instant;
-
-/// What an ICMP message "destination unreachable" calls unreachable (RFC 792; RFC 4443, section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreachable {
-    /// There is no route to the network.
-    #[error("there is no route to its network")]
-    Network,
-    /// The host does not answer in its network.
-    #[error("its network cannot reach the host")]
-    Host,
-    /// No program of the host uses the UDP port.
-    #[error("its UDP port is closed")]
-    Port,
-}
 
 impl Connection {
     /// Ends the connection with [`ConnectionError::Unreachable`] if an ICMP message applies to it: one about a

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::open_files::HeldFile;
+use super::super::open_files::HeldFile;
 use crate::body::BoxError;
 use crate::limits;
 use crate::server::buffers::{Grant, Taker};

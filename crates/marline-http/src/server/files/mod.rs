@@ -6,7 +6,6 @@
 
 mod body;
 mod open_file;
-mod open_files;
 mod ranges;
 mod root;
 
@@ -24,11 +23,11 @@ use tower_http::services::ServeDir;
 
 use self::body::FileBody;
 use self::open_file::{Chosen, Place};
-pub(super) use self::open_files::OpenFiles;
 use self::ranges::content_length;
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use super::Site;
+use super::open_files::is_exhaustion;
 use super::resources::Origin;
 use crate::body::Body;
 use crate::limits;
@@ -121,7 +120,7 @@ fn failed(error: &io::Error) -> Response<Body> {
         io::ErrorKind::NotFound
         | io::ErrorKind::PermissionDenied
         | io::ErrorKind::NotADirectory => not_found(),
-        _ if open_files::is_exhaustion(error) => {
+        _ if is_exhaustion(error) => {
             let mut response = without_content(StatusCode::SERVICE_UNAVAILABLE);
             let seconds = limits::RETRY_AFTER.as_secs();
             response.headers_mut().insert(RETRY_AFTER, seconds.into());

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower_http::services::fs;
 
-use super::open_files::HeldFile;
+use super::super::open_files::HeldFile;
 
 /// The file of a response: `ServeDir` chooses it, and does not read it.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
+use super::super::open_files::HeldFile;
 use super::open_file::{Chosen, OpenFile};
-use super::open_files::HeldFile;
 use crate::limits;
 use crate::server::resources::Origin;
 

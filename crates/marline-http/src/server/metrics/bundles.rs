@@ -10,7 +10,7 @@ use marline::observe::events::{BundleAction, BundleTrigger, BundleUpdated};
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver};
 
-use super::head;
+use super::super::exposition::head;
 
 const TRIGGERS: [&str; 5] = ["joined", "loss", "slow_start_exit", "round", "moved"];
 const ACTIONS: [&str; 8] = [

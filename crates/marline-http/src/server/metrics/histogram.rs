@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::head;
+use super::super::exposition::head;
 
 /// Counts of values up to each of `N` bounds.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use marline::observe::events::{
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver};
 
-use super::head;
+use super::super::exposition::head;
 
 /// Upper bounds of the buckets of initial windows from history, in bytes.
 const BUCKETS: [u64; 8] = [

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marline::{Connection, ConnectionEvent, ErrorCode, PathId, PathStats, WeakConnection};
 
-use super::head;
+use super::super::exposition::head;
 use super::histogram::Histogram;
 
 /// Paths with lower IDs have metrics of their own; the others are counted together.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use super::head;
+use super::super::exposition::head;
 
 /// Clock ticks in a second in the files of Linux' /proc: a constant of its interface on all architectures in use.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marline::{Connection, ConnectionStats, Endpoint, EndpointStats, WeakConnection};
 
-use super::head;
+use super::super::exposition::head;
 use super::histogram::Histogram;
 
 /// Upper bounds of the buckets of times, in seconds.

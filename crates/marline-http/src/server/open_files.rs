@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marline::Prefix;
 
-use super::super::shares::Shares;
+use super::shares::Shares;
 
 /// The open files of a server. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(in crate::server) struct OpenFiles(Arc<Mutex<State>>);
+pub(super) struct OpenFiles(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -55,11 +55,11 @@ impl Identity {
 /// The client holds as many open files as it may, or the system allows no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many files are open")]
-pub(in crate::server) struct TooManyFiles;
+pub(super) struct TooManyFiles;
 
 impl OpenFiles {
     /// Allows `limit` open files.
-    pub(in crate::server) fn new(limit: u64) -> Self {
+    pub(super) fn new(limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
             shares: Shares::new(limit),
             files: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl OpenFiles {
     }
 
     /// Files that are open.
-    pub(in crate::server) fn open(&self) -> u64 {
+    pub(super) fn open(&self) -> u64 {
         self.state().shares.used()
     }
 

@@ -1,0 +1,8 @@
+//! The text format of metrics, which Prometheus reads.
+
+use std::fmt::{self, Write};
+
+/// Writes the lines that precede the values of a metric.
+pub(super) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
