@@ -174,3 +174,25 @@ proptest! {
         let _ = crate::Report::new("t").timeline(&timeline).render();
     }
 }
+
+#[test]
+fn times_that_do_not_add_up_to_a_number_are_malformed() {
+    let log = r#"{"trace":{"common_fields":{"time_format":"relative_to_previous_event"}}}
+{"time":1e308,"name":"quic:a"}
+{"time":1e12,"name":"quic:b"}
+{"time":1e15,"name":"quic:c"}
+{"time":1,"name":"quic:d"}"#;
+    let read = events(log);
+    let [first, second, third, fourth] = &read[..] else {
+        panic!("{read:?}");
+    };
+    for (refused, record) in [(first, 2), (third, 4)] {
+        let error = refused.as_ref().unwrap_err();
+        assert!(
+            error.contains(&format!("record {record}: its `time` is too large")),
+            "{error}"
+        );
+    }
+    assert_eq!(second.as_ref().unwrap().time_s, 1e9);
+    assert_eq!(fourth.as_ref().unwrap().time_s, 1e9 + 0.001);
+}

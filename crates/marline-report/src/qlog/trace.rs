@@ -53,6 +53,10 @@ pub(super) fn events_of(mut document: Value) -> Vec<Result<Event, String>> {
     events
 }
 
+/// The largest distance from the reference time, in seconds: 30,000 years. Sums and differences of times stay exact to
+/// fractions of a millisecond.
+const MAX_TIME: f64 = 1e12;
+
 /// The reference of times.
 #[derive(Clone, Copy, Debug, Default)]
 enum Clock {
@@ -170,11 +174,15 @@ impl Trace {
             (_, Some(format)) => clock(format),
             (_, None) => self.clock,
         };
-        self.last_s = match clock {
+        let time = match clock {
             Clock::SinceReference => time,
             Clock::SincePrevious => self.last_s + time,
         };
-        Ok(self.last_s)
+        if time.abs() > MAX_TIME {
+            return Err("its `time` is too large".to_owned());
+        }
+        self.last_s = time;
+        Ok(time)
     }
 }
 
