@@ -43,6 +43,8 @@ mod file;
 mod key;
 mod shared;
 mod statistics;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod value;
 mod work;
 

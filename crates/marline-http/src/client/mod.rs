@@ -17,6 +17,8 @@ mod response;
 mod save;
 mod split;
 mod target;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trusted;
 
 use std::io;

@@ -102,7 +102,6 @@ impl Listener {
             };
             let connection = ClientConnection {
                 context: Arc::clone(&context),
-                tls,
                 client,
                 id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
                 progress,
@@ -110,7 +109,7 @@ impl Listener {
             };
             connections.spawn(async move {
                 tokio::select! {
-                    () = connection.serve(stream) => {}
+                    () = connection.serve(stream, tls) => {}
                     () = admitted.evicted() => {}
                 }
                 drop(slot);
@@ -122,17 +121,16 @@ impl Listener {
 }
 
 /// One connection of a client.
-struct ClientConnection {
-    context: Arc<Context>,
-    tls: TlsAcceptor,
-    client: SocketAddr,
-    id: u64,
-    progress: Arc<Progress>,
-    watcher: hyper_util::server::graceful::Watcher,
+pub(super) struct ClientConnection {
+    pub(super) context: Arc<Context>,
+    pub(super) client: SocketAddr,
+    pub(super) id: u64,
+    pub(super) progress: Arc<Progress>,
+    pub(super) watcher: hyper_util::server::graceful::Watcher,
 }
 
 impl ClientConnection {
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream, tls: TlsAcceptor) {
         // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
         let wait = self.context.current.get().limits.handshake_timeout;
@@ -140,7 +138,7 @@ impl ClientConnection {
             return;
         };
         if first == TLS_HANDSHAKE {
-            let handshake = timeout(wait, self.tls.accept(stream)).await;
+            let handshake = timeout(wait, tls.accept(stream)).await;
             let Ok(Ok(stream)) = handshake else {
                 self.context.metrics.handshake_failed();
                 return;
@@ -159,7 +157,8 @@ impl ClientConnection {
         }
     }
 
-    async fn serve_http<S>(self, stream: S, version: Version)
+    /// Serves `version` over a stream whose handshake, if it needs one, is complete.
+    pub(super) async fn serve_http<S>(self, stream: S, version: Version)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -1,66 +1,44 @@
-//! The HTTP/3 server without sockets, for tests that act as the peer.
+//! The server without sockets, for tests that act as the peer.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
+use http::Version;
+use hyper_util::server::graceful::GracefulShutdown;
 use marline_h3::Config;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
 use super::admission::{Admission, ConnectionLimits};
 use super::buffers::Buffers;
 use super::current::{Current, Replaceable};
 use super::open_files::OpenFiles;
+use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::Resources;
 use super::stop::Stop;
+use super::tcp::ClientConnection;
 use super::{Context, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::runtime::RuntimeHandle;
 
-/// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it ends, or
+/// The address of every client.
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Serves one connection of HTTP/3 as [`Server::run`](super::Server::run) does after the handshake, until it ends, or
 /// until `stopping` is true and the requests in progress have ended. If its sender is dropped, `stopping`
 /// counts as true.
 ///
 /// # Panics
 /// No tokio runtime is running.
 pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::Receiver<bool>) {
-    let runtime = RuntimeHandle::new(None).expect("a tokio runtime is running");
-    let stop = Stop::default();
-    let context = Arc::new(Context {
-        runtime: runtime.clone(),
-        metrics: Arc::default(),
-        alt_svc: None,
-        slots: Arc::new(Semaphore::new(1)),
-        admission: Admission::new(ConnectionLimits {
-            total: 1,
-            per_address: 1,
-            per_prefix: 1,
-        }),
-        resources: Arc::new(Resources {
-            files: OpenFiles::new(100),
-            buffers: Buffers::new(1 << 20),
-        }),
-        stop: stop.clone(),
-        failed: OnceLock::new(),
-        hurry: Stop::default(),
-        protocols: Protocols::default(),
-        state: None,
-        endpoints: Vec::new(),
-        tcp_connections: AtomicU64::new(0),
-        current: Replaceable::new(Current {
-            site,
-            log: None,
-            limits: ServerLimits::default(),
-            transport: Arc::default(),
-            tls: None,
-        }),
-    });
+    let context = context(site);
     let recorder = Arc::new(Recorder {
-        runtime,
+        runtime: context.runtime.clone(),
         metrics: Arc::clone(&context.metrics),
-        client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        client: CLIENT,
         connection: String::new(),
         progress: None,
         quic: None,
@@ -75,8 +53,73 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
     ));
     tokio::select! {
         biased;
-        _ = stopping.wait_for(|stopping| *stopping) => stop.stop(),
+        _ = stopping.wait_for(|stopping| *stopping) => context.stop.stop(),
         () = &mut serving => return,
     }
     serving.await;
+}
+
+/// Serves one connection of HTTP/2 or HTTP/1.1 as [`Server::run`](super::Server::run) does after the handshake of TLS,
+/// until it ends, or until `stopping` is true and the requests in progress have ended. If its sender is dropped,
+/// `stopping` counts as true.
+///
+/// # Panics
+/// No tokio runtime is running.
+pub async fn serve_stream<S>(
+    stream: S,
+    version: Version,
+    site: Site,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let context = context(site);
+    let graceful = GracefulShutdown::new();
+    let connection = ClientConnection {
+        client: CLIENT,
+        id: 1,
+        progress: Arc::new(Progress::new(&context.runtime)),
+        watcher: graceful.watcher(),
+        context,
+    };
+    let mut serving = pin!(connection.serve_http(stream, version));
+    tokio::select! {
+        biased;
+        _ = stopping.wait_for(|stopping| *stopping) => {}
+        () = &mut serving => return,
+    }
+    tokio::join!(graceful.shutdown(), serving);
+}
+
+/// The state of a server of one connection.
+fn context(site: Site) -> Arc<Context> {
+    Arc::new(Context {
+        runtime: RuntimeHandle::new(None).expect("a tokio runtime is running"),
+        metrics: Arc::default(),
+        alt_svc: None,
+        slots: Arc::new(Semaphore::new(1)),
+        admission: Admission::new(ConnectionLimits {
+            total: 1,
+            per_address: 1,
+            per_prefix: 1,
+        }),
+        resources: Arc::new(Resources {
+            files: OpenFiles::new(100),
+            buffers: Buffers::new(1 << 20),
+        }),
+        stop: Stop::default(),
+        failed: OnceLock::new(),
+        hurry: Stop::default(),
+        protocols: Protocols::default(),
+        state: None,
+        endpoints: Vec::new(),
+        tcp_connections: AtomicU64::new(0),
+        current: Replaceable::new(Current {
+            site,
+            log: None,
+            limits: ServerLimits::default(),
+            transport: Arc::default(),
+            tls: None,
+        }),
+    })
 }

@@ -21,7 +21,14 @@ use crate::limits;
 pub(in crate::client) struct TcpClient {
     tls: Option<TlsConnector>,
     version: HttpVersion,
+    /// Opens streams that stand in for those of TLS.
+    #[cfg(feature = "testing")]
+    dial: Option<Dial>,
 }
+
+/// Opens a stream to a server.
+#[cfg(feature = "testing")]
+pub(in crate::client) type Dial = Box<dyn Fn() -> tokio::io::DuplexStream + Send + Sync>;
 
 impl TcpClient {
     pub(in crate::client) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
@@ -34,7 +41,19 @@ impl TcpClient {
         Ok(Self {
             tls,
             version: config.version,
+            #[cfg(feature = "testing")]
+            dial: None,
         })
+    }
+
+    /// A client whose connections are those that `dial` opens.
+    #[cfg(feature = "testing")]
+    pub(in crate::client) fn over(version: HttpVersion, dial: Dial) -> Self {
+        Self {
+            tls: None,
+            version,
+            dial: Some(dial),
+        }
     }
 
     pub(in crate::client) async fn connect(
@@ -43,6 +62,15 @@ impl TcpClient {
         origin: &Origin,
         remote: SocketAddr,
     ) -> Result<Connection, ClientError> {
+        #[cfg(feature = "testing")]
+        if let Some(dial) = &self.dial {
+            let opened = Opened {
+                sender: self.speak(origin, dial()).await?,
+                local: remote,
+                remote,
+            };
+            return Ok(Connection::new(id, self.version, opened));
+        }
         let unreachable = |cause: BoxError| ClientError::Connect {
             host: origin.host.clone(),
             address: remote,

@@ -1,0 +1,21 @@
+//! The client without sockets, for tests that act as the server.
+
+use tokio::io::DuplexStream;
+
+use super::connection::TcpClient;
+use super::{Client, ClientConfig, ClientError, Transport};
+
+/// A client of HTTP/2 or HTTP/1.1 whose connections are the streams that `dial` opens, without TLS.
+///
+/// # Errors
+/// As [`Client::new`].
+pub fn client(
+    config: ClientConfig,
+    dial: impl Fn() -> DuplexStream + Send + Sync + 'static,
+) -> Result<Client, ClientError> {
+    let transport = Transport::Tcp(TcpClient::over(config.version, Box::new(dial)));
+    Ok(Client {
+        transport,
+        ..Client::new(config)?
+    })
+}
