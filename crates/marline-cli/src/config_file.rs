@@ -195,7 +195,7 @@ impl ConfigFile {
     }
 
     /// Reads `text`, of a file called `name`; history is kept relative to `base`.
-    fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
+    pub(crate) fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
         let transport = written.only(TransportConfig::SETTINGS);
         transport.refuse_initial_window()?;

@@ -1,0 +1,66 @@
+//! The `marline` command, with one file for each verb. It is a library for its fuzz target only: programs use the crate
+//! `marline`.
+
+#[macro_use]
+mod output;
+
+mod cli;
+mod completions;
+mod config_file;
+#[cfg(target_os = "linux")]
+mod demo;
+mod failure;
+mod get;
+mod history;
+#[cfg(target_os = "linux")]
+mod lab;
+#[cfg(feature = "tracing")]
+mod log;
+mod man;
+mod progress;
+mod qlog;
+mod reference;
+mod serve;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod transport;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Verb};
+use crate::failure::Failure;
+
+/// Runs the command with the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    let done = match cli.verb {
+        Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
+        Verb::Get(arguments) => in_runtime(get::run(arguments)),
+        #[cfg(target_os = "linux")]
+        Verb::Demo(arguments) => demo::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Verb::Lab(arguments) => lab::run(arguments),
+        Verb::Qlog(arguments) => qlog::run(&arguments),
+        Verb::Reference(arguments) => reference::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Verb::Man(arguments) => man::run(&arguments, Cli::command()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs `work` and drops it at the end, which removes partial files.
+fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    runtime.block_on(work)
+}

@@ -1,0 +1,44 @@
+//! What the fuzz target of configuration files checks.
+
+use std::path::Path;
+
+use marline::TransportConfig;
+
+use crate::config_file::ConfigFile;
+
+/// Checks the text of a configuration file. One that is refused is refused in one line, with a line of the file; one that is
+/// accepted has the same meaning when its settings are applied twice.
+///
+/// # Panics
+///
+/// If one of these does not hold.
+pub fn check_config_file(text: &str) {
+    const NAME: &str = "site.toml";
+    match ConfigFile::parse(NAME, text, Path::new("")) {
+        Ok(file) => {
+            let [once, twice] = [1, 2].map(|times| {
+                let mut transport = TransportConfig::default();
+                for _ in 0..times {
+                    let applied = file
+                        .transport
+                        .apply(TransportConfig::SETTINGS, &mut transport);
+                    applied.expect("it was checked when it was read");
+                }
+                format!("{transport:?}")
+            });
+            assert_eq!(once, twice);
+        }
+        Err(problem) => {
+            let place = problem
+                .strip_prefix(NAME)
+                .and_then(|rest| rest.strip_prefix(':'));
+            let line = place.and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
+            let lines = text.split('\n').count();
+            assert!(
+                line.is_some_and(|line| (1..=lines).contains(&line)),
+                "{problem}"
+            );
+            assert!(!problem.contains('\n'), "{problem}");
+        }
+    }
+}
