@@ -3,6 +3,7 @@
 use super::Connection;
 use super::packet::DatagramContext;
 use crate::level::SpaceId;
+use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::paths::Slot;
 use crate::time::Instant;
 
@@ -15,6 +16,23 @@ pub(super) struct Crafting {
     pub(super) pad_to: u16,
 }
 
+/// State that a connection holds because of its peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    /// Received stream bytes that the application has not read.
+    pub(crate) unread: usize,
+    /// Written stream bytes that are not acknowledged.
+    pub(crate) unacked: u64,
+    /// Sent packets that are remembered, in all spaces.
+    pub(crate) sent_packets: usize,
+    /// Ranges of received packet numbers, in all spaces.
+    pub(crate) received_ranges: usize,
+    /// Packets that wait for keys.
+    pub(crate) deferred: usize,
+    /// Open streams.
+    pub(crate) streams: usize,
+}
+
 impl Connection {
     /// A datagram of one 1-RTT packet that carries `frames`, with the next packet number of the `nth` path,
     /// modulo their number. The connection remembers it as sent. `None` if it has no keys for it.
@@ -22,6 +40,27 @@ impl Connection {
         let count = self.paths.slots().count().max(1);
         let at = self.paths.slots().nth(nth % count)?;
         self.craft_packet(now, at, SpaceId::Data, frames, Crafting::default())
+    }
+
+    /// As [`Self::craft_frames`], in a packet of `space` on the first path, in 0-RTT where that is the client's only key for
+    /// data. Initial packets are padded.
+    pub(crate) fn craft_in(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        frames: &[u8],
+    ) -> Option<Vec<u8>> {
+        let pad_to = match space {
+            SpaceId::Initial => MIN_DATAGRAM_SIZE,
+            SpaceId::Handshake | SpaceId::Data => 0,
+        };
+        self.craft_packet(
+            now,
+            Slot::FIRST,
+            space,
+            frames,
+            Crafting { flip: 0, pad_to },
+        )
     }
 
     /// A datagram of one packet of a path.
@@ -50,5 +89,18 @@ impl Connection {
         packet.ack_eliciting = true;
         self.finish_packet(now, packet, &datagram, &mut buf);
         Some(buf)
+    }
+
+    /// The state that the connection holds because of its peer.
+    pub(crate) fn held(&self) -> Held {
+        let every = || self.paths.slots().flat_map(|at| self.spaces(at));
+        Held {
+            unread: self.streams.buffered(),
+            unacked: self.streams.stats().bytes_held,
+            sent_packets: every().map(|(_, space)| space.sent.len()).sum(),
+            received_ranges: every().map(|(_, space)| space.received.len()).sum(),
+            deferred: self.undecryptable.len(),
+            streams: self.streams.stats().open,
+        }
     }
 }

@@ -59,6 +59,8 @@ use std::time::Duration;
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
 use marline_wire::{ConnectionId, Side, Version, varint};
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use craft::Held;
 pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable};
 
 use crate::ack::{MIN_ACK_DELAY, PeerRequest};

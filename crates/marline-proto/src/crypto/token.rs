@@ -139,7 +139,7 @@ impl TokenKey {
         read(&opened, version, client, dcid, now)
     }
 
-    fn seal(&self, rng: &mut SecureRng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    pub(crate) fn seal(&self, rng: &mut SecureRng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut random = [0; TOKEN_RANDOM_LEN];
         rng.fill(&mut random);
         let mut plain = Vec::with_capacity(MAX_LEN);

@@ -37,7 +37,7 @@ impl Received {
     }
 
     /// Number of stored ranges.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }

@@ -185,7 +185,7 @@ impl<T> Sent<T> {
     }
 
     /// Number of stored packets, settled or not.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -351,7 +351,7 @@ impl Streams {
     }
 
     /// Received bytes in memory, on all streams.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn buffered(&self) -> usize {
         let parts = self
             .table

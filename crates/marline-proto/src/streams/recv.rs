@@ -117,7 +117,7 @@ impl RecvPart {
     }
 
     /// Bytes in memory.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn buffered(&self) -> usize {
         self.assembler.buffered()
     }

@@ -1,10 +1,20 @@
 //! What the fuzz targets check, callable from tests: each function panics if its input breaks a rule.
 
+mod connection;
+mod coordination;
+mod script;
+mod tokens;
+
 use std::time::Duration;
 
 use marline_wire::frame::{Ack, PathAck};
 use marline_wire::packet::{self, Packet, expand, truncate};
 use marline_wire::{Frame, Frames, Side, TransportParameters, varint};
+
+pub use connection::check_connection;
+pub use coordination::{check_bundle, check_careful_resume};
+pub use script::{Script, Step};
+pub use tokens::{check_address_token, check_record};
 
 use super::{Direction, Pair};
 

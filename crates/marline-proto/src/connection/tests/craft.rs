@@ -11,23 +11,6 @@ use marline_wire::{PathId, varint};
 /// A packet number that is encoded in four bytes and that no test reaches otherwise.
 const FAR_NUMBER: u64 = 1 << 25;
 
-/// State that a connection holds because of its peer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    /// Received stream bytes that the application has not read.
-    pub(super) unread: usize,
-    /// Written stream bytes that are not acknowledged.
-    pub(super) unacked: u64,
-    /// Sent packets that are remembered, in all spaces.
-    pub(super) sent_packets: usize,
-    /// Ranges of received packet numbers, in all spaces.
-    pub(super) received_ranges: usize,
-    /// Packets that wait for keys.
-    pub(super) deferred: usize,
-    /// Open streams.
-    pub(super) streams: usize,
-}
-
 impl Connection {
     /// A datagram of one packet that carries `frames`, with the next packet number. The connection
     /// remembers it as sent.
@@ -106,19 +89,6 @@ impl Connection {
     /// Whether the connection has keys for a space.
     pub(super) fn can_seal(&self, space: SpaceId) -> bool {
         self.sealing_level(space).is_some()
-    }
-
-    /// The state that the connection holds because of its peer.
-    pub(super) fn held(&self) -> Held {
-        let every = || self.paths.slots().flat_map(|at| self.spaces(at));
-        Held {
-            unread: self.streams.buffered(),
-            unacked: self.streams.stats().bytes_held,
-            sent_packets: every().map(|(_, space)| space.sent.len()).sum(),
-            received_ranges: every().map(|(_, space)| space.received.len()).sum(),
-            deferred: self.undecryptable.len(),
-            streams: self.streams.stats().open,
-        }
     }
 }
 

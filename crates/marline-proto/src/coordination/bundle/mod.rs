@@ -24,6 +24,8 @@ mod join;
 mod local;
 mod loss_based;
 mod member;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod owner;
 mod rate_based;
 mod split;
 

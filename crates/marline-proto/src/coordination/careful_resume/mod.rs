@@ -16,6 +16,8 @@ mod capacity;
 mod config;
 mod driver;
 mod phases;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod sender;
 mod step;
 
 pub use capacity::Capacity;

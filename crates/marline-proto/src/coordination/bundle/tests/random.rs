@@ -7,27 +7,6 @@ use proptest::prelude::*;
 use super::owner::*;
 use super::*;
 
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Join(u64, Option<u64>),
-    Admit(u64),
-    Rounds,
-    Wait(u64),
-    To(usize, What),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Leave,
-    Lose,
-    Collapse,
-    Delay,
-    Round,
-    Active(bool),
-    Rtt(u64),
-    Rate(u64),
-}
-
 fn what() -> impl Strategy<Value = What> {
     prop_oneof![
         1 => Just(What::Leave),
@@ -89,42 +68,6 @@ prop_compose! {
     }
 }
 
-fn run(owner: &mut Owner, op: Op) {
-    let keys: Vec<u32> = owner.members.keys().copied().collect();
-    let nth_member = |n: usize| keys.get(n % keys.len().max(1)).copied();
-    match op {
-        Op::Join(datagram, announced) => {
-            let is_full = keys.len() == MAX_MEMBERS;
-            assert_eq!(owner.join_with(datagram, announced).is_none(), is_full);
-        }
-        Op::Admit(datagram) => {
-            let is_full = keys.len() == MAX_MEMBERS;
-            assert_eq!(owner.admit(datagram).is_none(), is_full);
-        }
-        Op::Rounds => drop(owner.rounds()),
-        Op::Wait(ms) => owner.wait(Duration::from_millis(ms)),
-        Op::To(n, what) => {
-            if let Some(key) = nth_member(n) {
-                happen(owner, key, what);
-            }
-        }
-    }
-    assert_eq!(owner.bundle.len(), owner.members.len());
-}
-
-fn happen(owner: &mut Owner, key: u32, what: What) {
-    match what {
-        What::Leave => owner.leave(key),
-        What::Lose => drop(owner.lose(key)),
-        What::Collapse => assert!(owner.lose_as(key, true).is_empty()),
-        What::Delay => drop(owner.delay(key)),
-        What::Round => drop(owner.round(key)),
-        What::Active(is) => owner.member(key).active = is,
-        What::Rtt(ms) => owner.member(key).rtt = Duration::from_millis(ms),
-        What::Rate(rate) => owner.member(key).rate = Some(rate),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
@@ -134,7 +77,7 @@ proptest! {
     ) {
         let mut owner = Owner::with(config, 3, 30);
         for op in ops {
-            run(&mut owner, op);
+            owner.take(op);
         }
     }
 
@@ -145,7 +88,7 @@ proptest! {
     ) {
         let mut owner = Owner::with(config, 3, 30);
         for op in ops {
-            run(&mut owner, op);
+            owner.take(op);
             owner.members.values_mut().for_each(|member| member.rate_based = true);
         }
     }

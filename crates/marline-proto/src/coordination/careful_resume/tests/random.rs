@@ -7,21 +7,6 @@ use proptest::prelude::*;
 use super::sender::*;
 use super::*;
 
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Send(u64),
-    Fill,
-    Limit,
-    Ack(usize),
-    Lose,
-    Collapse,
-    Mark,
-    Move,
-    Abandon,
-    Wait(u64),
-    Rtt(u64),
-}
-
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (1..40_u64).prop_map(Op::Send),
@@ -36,24 +21,6 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (0..150_u64).prop_map(Op::Wait),
         1 => (1..1000_u64).prop_map(Op::Rtt),
     ]
-}
-
-impl Sender {
-    fn take(&mut self, op: Op) {
-        match op {
-            Op::Send(packets) => self.send(packets),
-            Op::Fill => self.fill(),
-            Op::Limit => self.limit(),
-            Op::Ack(packets) => self.ack(packets),
-            Op::Lose => self.lose(false),
-            Op::Collapse => self.lose(true),
-            Op::Mark => self.mark(),
-            Op::Move => self.move_away(),
-            Op::Abandon => self.abandon(),
-            Op::Wait(millis) => self.wait(millis),
-            Op::Rtt(millis) => self.rtt = Duration::from_millis(millis),
-        }
-    }
 }
 
 proptest! {
@@ -80,20 +47,6 @@ proptest! {
         for op in ops {
             sender.take(op);
         }
-        // With more data waiting, Careful Resume ends.
-        for _ in 0..20 {
-            if sender.resume.is_over() {
-                break;
-            }
-            sender.wait(1001);
-            sender.window = sender.window.max(2 * DATAGRAM);
-            sender.send(1);
-            sender.fill();
-            sender.limit();
-            sender.wait(1001);
-            sender.ack(usize::MAX);
-        }
-        prop_assert!(sender.resume.is_over());
-        prop_assert!(sender.transitions.len() <= 4);
+        sender.finish();
     }
 }

@@ -10,20 +10,20 @@ use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFacto
 use crate::samples::{AckSample, LossSample, RttView};
 use crate::time::Instant;
 
-pub(super) const MTU: u64 = 1200;
-pub(super) const RTT: Duration = Duration::from_millis(40);
+pub(crate) const MTU: u64 = 1200;
+pub(crate) const RTT: Duration = Duration::from_millis(40);
 
 /// Time between two events of any kind.
-pub(super) const TICK: Duration = Duration::from_millis(1);
+pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-pub(super) struct Member {
-    pub(super) controller: Box<dyn Controller>,
-    pub(super) datagram: u64,
-    pub(super) rate: Option<u64>,
-    pub(super) rate_based: bool,
-    pub(super) rtt: Duration,
-    pub(super) active: bool,
-    pub(super) share: f64,
+pub(crate) struct Member {
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) datagram: u64,
+    pub(crate) rate: Option<u64>,
+    pub(crate) rate_based: bool,
+    pub(crate) rtt: Duration,
+    pub(crate) active: bool,
+    pub(crate) share: f64,
     collapsed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Member {
         }
     }
 
-    pub(super) fn view(&self) -> MemberView {
+    pub(crate) fn view(&self) -> MemberView {
         MemberView {
             window: self.controller.window(),
             datagram: self.datagram,
@@ -79,19 +79,50 @@ impl Member {
     }
 }
 
-pub(super) struct Owner {
-    pub(super) now: Instant,
-    pub(super) config: BundleConfig,
-    pub(super) bundle: Bundle<u32>,
-    pub(super) members: BTreeMap<u32, Member>,
+pub(crate) struct Owner {
+    pub(crate) now: Instant,
+    pub(crate) config: BundleConfig,
+    pub(crate) bundle: Bundle<u32>,
+    pub(crate) members: BTreeMap<u32, Member>,
     next: u32,
 }
 
+/// An event. A member is named by its position among the members, modulo their number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// A connection joins: size of its datagrams, and the number of members that its client announced.
+    Join(u64, Option<u64>),
+    /// A connection is added to others that send: size of its datagrams.
+    Admit(u64),
+    /// Every member's window is acknowledged.
+    Rounds,
+    /// Milliseconds pass.
+    Wait(u64),
+    To(usize, What),
+}
+
+/// An event of one member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Leave,
+    Lose,
+    Collapse,
+    Delay,
+    Round,
+    Active(bool),
+    /// Its round-trip time, in milliseconds.
+    Rtt(u64),
+    /// Its rate, in bytes per second.
+    Rate(u64),
+    /// Its window, in full datagrams.
+    Window(u64),
+}
+
 /// The directives that answer a signal.
-pub(super) type Directives = Vec<MemberDirective<u32>>;
+pub(crate) type Directives = Vec<MemberDirective<u32>>;
 
 impl Owner {
-    pub(super) fn new(config: BundleConfig) -> Self {
+    pub(crate) fn new(config: BundleConfig) -> Self {
         Self {
             now: Instant::from_nanos(1_000_000_000),
             bundle: Bundle::new(7, Arc::new(config.clone())),
@@ -102,7 +133,7 @@ impl Owner {
     }
 
     /// An owner whose bundle has `count` members with windows of `packets` in slow start.
-    pub(super) fn with(config: BundleConfig, count: usize, packets: u64) -> Self {
+    pub(crate) fn with(config: BundleConfig, count: usize, packets: u64) -> Self {
         let mut owner = Self::new(config);
         for _ in 0..count {
             let key = owner.join().expect("the bundle is not full");
@@ -111,39 +142,64 @@ impl Owner {
         owner
     }
 
-    pub(super) fn set(&mut self, key: u32, packets: u64) {
+    /// Lets an event happen, and checks the rules that hold after each.
+    pub(crate) fn take(&mut self, op: Op) {
+        let keys: Vec<u32> = self.members.keys().copied().collect();
+        let is_full = keys.len() == MAX_MEMBERS;
+        match op {
+            Op::Join(datagram, announced) => {
+                assert_eq!(self.join_with(datagram, announced).is_none(), is_full);
+            }
+            Op::Admit(datagram) => assert_eq!(self.admit(datagram).is_none(), is_full),
+            Op::Rounds => drop(self.rounds()),
+            Op::Wait(ms) => self.wait(Duration::from_millis(ms)),
+            Op::To(n, what) => {
+                if let Some(&key) = keys.get(n % keys.len().max(1)) {
+                    self.happen(key, what);
+                }
+            }
+        }
+        assert_eq!(self.bundle.len(), self.members.len());
+    }
+
+    fn happen(&mut self, key: u32, what: What) {
+        match what {
+            What::Leave => self.leave(key),
+            What::Lose => drop(self.lose(key)),
+            What::Collapse => assert!(self.lose_as(key, true).is_empty()),
+            What::Delay => drop(self.delay(key)),
+            What::Round => drop(self.round(key)),
+            What::Active(is) => self.member(key).active = is,
+            What::Rtt(ms) => self.member(key).rtt = Duration::from_millis(ms),
+            What::Rate(rate) => self.member(key).rate = Some(rate),
+            What::Window(packets) => self.set(key, packets),
+        }
+    }
+
+    pub(crate) fn set(&mut self, key: u32, packets: u64) {
         let member = self.member(key);
         let window = packets * member.datagram;
         member.controller.set_window(window);
     }
 
-    pub(super) fn member(&mut self, key: u32) -> &mut Member {
+    pub(crate) fn member(&mut self, key: u32) -> &mut Member {
         self.members.get_mut(&key).expect("it is a member")
     }
 
-    pub(super) fn windows(&self) -> Vec<u64> {
+    pub(crate) fn windows(&self) -> Vec<u64> {
         let windows = self.members.values().map(|m| m.controller.window());
         windows.collect()
     }
 
-    /// Windows in full datagrams, rounded to tenths.
-    pub(super) fn packets(&self) -> Vec<f64> {
-        let tenths = |m: &Member| (m.controller.window() * 10 + m.datagram / 2) / m.datagram;
-        self.members
-            .values()
-            .map(|m| tenths(m) as f64 / 10.0)
-            .collect()
-    }
-
-    pub(super) fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         self.windows().iter().sum()
     }
 
-    pub(super) fn join(&mut self) -> Option<u32> {
+    pub(crate) fn join(&mut self) -> Option<u32> {
         self.join_with(MTU, None)
     }
 
-    pub(super) fn join_with(&mut self, datagram: u64, announced: Option<u64>) -> Option<u32> {
+    pub(crate) fn join_with(&mut self, datagram: u64, announced: Option<u64>) -> Option<u32> {
         let mut member = Member::new(datagram);
         let key = self.next;
         let newcomer = Newcomer {
@@ -164,7 +220,7 @@ impl Owner {
     }
 
     /// Adds a member to the others, with the initial window that it would have on its own.
-    pub(super) fn admit(&mut self, datagram: u64) -> Option<Directives> {
+    pub(crate) fn admit(&mut self, datagram: u64) -> Option<Directives> {
         let key = self.next;
         let before: u64 = self.sum();
         let is_full = self.members.len() == MAX_MEMBERS;
@@ -196,23 +252,23 @@ impl Owner {
         Some(directives)
     }
 
-    pub(super) fn leave(&mut self, key: u32) {
+    pub(crate) fn leave(&mut self, key: u32) {
         self.members.remove(&key);
         self.bundle.leave(key);
     }
 
     /// A member loses a packet of its present flight.
-    pub(super) fn lose(&mut self, key: u32) -> Directives {
+    pub(crate) fn lose(&mut self, key: u32) -> Directives {
         self.lose_as(key, false)
     }
 
-    pub(super) fn lose_as(&mut self, key: u32, persistent: bool) -> Directives {
+    pub(crate) fn lose_as(&mut self, key: u32, persistent: bool) -> Directives {
         let signal = self.react(key, persistent);
         self.signal(key, signal)
     }
 
     /// A member's own reaction to a loss, and what it would report.
-    pub(super) fn react(&mut self, key: u32, persistent: bool) -> Signal {
+    pub(crate) fn react(&mut self, key: u32, persistent: bool) -> Signal {
         self.now += TICK;
         let now = self.now;
         let member = self.member(key);
@@ -239,7 +295,7 @@ impl Owner {
     }
 
     /// The round-trip time of a member rises.
-    pub(super) fn delay(&mut self, key: u32) -> Directives {
+    pub(crate) fn delay(&mut self, key: u32) -> Directives {
         self.now += TICK;
         let member = self.member(key);
         member.controller.exit_slow_start();
@@ -254,7 +310,7 @@ impl Owner {
     }
 
     /// A member's window is acknowledged.
-    pub(super) fn round(&mut self, key: u32) -> Directives {
+    pub(crate) fn round(&mut self, key: u32) -> Directives {
         self.now += TICK;
         let now = self.now;
         let member = self.member(key);
@@ -284,18 +340,18 @@ impl Owner {
     }
 
     /// Every member's window is acknowledged.
-    pub(super) fn rounds(&mut self) -> Directives {
+    pub(crate) fn rounds(&mut self) -> Directives {
         let keys: Vec<_> = self.members.keys().copied().collect();
         let directives = keys.into_iter().map(|key| self.round(key));
         directives.flatten().collect()
     }
 
-    pub(super) fn wait(&mut self, time: Duration) {
+    pub(crate) fn wait(&mut self, time: Duration) {
         self.now += time;
     }
 
     /// Sends a signal to the engine, applies its directives, and checks the invariants.
-    pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Directives {
+    pub(crate) fn signal(&mut self, key: u32, signal: Signal) -> Directives {
         let members = &self.members;
         let views: BTreeMap<u32, MemberView> =
             members.iter().map(|(&key, m)| (key, m.view())).collect();

@@ -7,46 +7,51 @@ use super::*;
 use crate::Instant;
 use crate::samples::{AckSample, LossSample, RttView, SentSample};
 
-pub(super) const DATAGRAM: u64 = 1000;
-pub(super) const RTT: Duration = Duration::from_millis(100);
-pub(super) const INITIAL: u64 = 10 * DATAGRAM;
+pub(crate) const DATAGRAM: u64 = 1000;
+pub(crate) const RTT: Duration = Duration::from_millis(100);
+pub(crate) const INITIAL: u64 = 10 * DATAGRAM;
 
-/// The remembered capacity of appendix B: 300 packets, with the present round-trip time.
-pub(super) const SAVED: Capacity = Capacity {
-    window: 300 * DATAGRAM,
-    rtt: RTT,
-    at: Instant::EPOCH,
-};
-
-pub(super) const fn transition(
-    old: ResumePhase,
-    new: ResumePhase,
-    trigger: Option<ResumeTrigger>,
-) -> ResumeTransition {
-    ResumeTransition { old, new, trigger }
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// Sends this many packets.
+    Send(u64),
+    Fill,
+    Limit,
+    /// The oldest packets are acknowledged, this many.
+    Ack(usize),
+    Lose,
+    Collapse,
+    Mark,
+    Move,
+    Abandon,
+    /// Milliseconds pass.
+    Wait(u64),
+    /// The round-trip time, in milliseconds.
+    Rtt(u64),
 }
 
 /// Sends full datagrams that arrive in order; grows its window as slow start does.
-pub(super) struct Sender {
-    pub(super) resume: CarefulResume,
-    pub(super) now: Instant,
-    pub(super) rtt: Duration,
-    pub(super) window: u64,
-    pub(super) ssthresh: Option<u64>,
-    pub(super) in_slow_start: bool,
-    pub(super) forgotten: bool,
-    pub(super) transitions: Vec<ResumeTransition>,
+pub(crate) struct Sender {
+    pub(crate) resume: CarefulResume,
+    pub(crate) now: Instant,
+    pub(crate) rtt: Duration,
+    pub(crate) window: u64,
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) in_slow_start: bool,
+    pub(crate) forgotten: bool,
+    pub(crate) transitions: Vec<ResumeTransition>,
     min_rtt: Duration,
-    next: u64,
+    pub(super) next: u64,
     in_flight: VecDeque<u64>,
     /// An ACK-only packet, which is acknowledged together with the next others.
-    ack_only: Option<u64>,
+    pub(super) ack_only: Option<u64>,
     saved: Capacity,
     jumps: usize,
 }
 
 impl Sender {
-    pub(super) fn new(saved: Capacity, config: CarefulResumeConfig) -> Self {
+    pub(crate) fn new(saved: Capacity, config: CarefulResumeConfig) -> Self {
         Self {
             resume: CarefulResume::new(saved, config, INITIAL),
             now: Instant::EPOCH + Duration::from_secs(1),
@@ -66,7 +71,7 @@ impl Sender {
     }
 
     /// A sender whose initial window is acknowledged; 29 packets are in flight and fill the window.
-    pub(super) fn confirmed(saved: Capacity, config: CarefulResumeConfig) -> Self {
+    pub(crate) fn confirmed(saved: Capacity, config: CarefulResumeConfig) -> Self {
         let mut sender = Self::new(saved, config);
         sender.send(10);
         sender.ack(10);
@@ -77,31 +82,50 @@ impl Sender {
         sender
     }
 
-    /// A sender that has jumped from 29 packets to 150.
-    pub(super) fn jumped() -> Self {
-        let mut sender = Self::confirmed(SAVED, CarefulResumeConfig::default());
-        sender.limit();
-        assert_eq!(sender.resume.phase(), ResumePhase::Unvalidated);
-        sender
+    /// Lets an event happen, and checks the rules that hold after each.
+    pub(crate) fn take(&mut self, op: Op) {
+        match op {
+            Op::Send(packets) => self.send(packets),
+            Op::Fill => self.fill(),
+            Op::Limit => self.limit(),
+            Op::Ack(packets) => self.ack(packets),
+            Op::Lose => self.lose(false),
+            Op::Collapse => self.lose(true),
+            Op::Mark => self.mark(),
+            Op::Move => self.move_away(),
+            Op::Abandon => self.abandon(),
+            Op::Wait(millis) => self.wait(millis),
+            Op::Rtt(millis) => self.rtt = Duration::from_millis(millis),
+        }
     }
 
-    /// A sender that has sent all 121 packets that its jump allows.
-    pub(super) fn validating() -> Self {
-        let mut sender = Self::jumped();
-        sender.send(121);
-        assert_eq!(sender.resume.phase(), ResumePhase::Validating);
-        sender
+    /// Lets more data wait, with which Careful Resume ends.
+    pub(crate) fn finish(&mut self) {
+        for _ in 0..20 {
+            if self.resume.is_over() {
+                break;
+            }
+            self.wait(1001);
+            self.window = self.window.max(2 * DATAGRAM);
+            self.send(1);
+            self.fill();
+            self.limit();
+            self.wait(1001);
+            self.ack(usize::MAX);
+        }
+        assert!(self.resume.is_over());
+        assert!(self.transitions.len() <= 4);
     }
 
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight.len() as u64 * DATAGRAM
     }
 
-    pub(super) fn wait(&mut self, millis: u64) {
+    pub(crate) fn wait(&mut self, millis: u64) {
         self.now += Duration::from_millis(millis);
     }
 
-    pub(super) fn send(&mut self, packets: u64) {
+    pub(crate) fn send(&mut self, packets: u64) {
         for _ in 0..packets {
             self.in_flight.push_back(self.next);
             let sent = SentSample {
@@ -116,21 +140,15 @@ impl Sender {
         }
     }
 
-    /// Sends an ACK-only packet.
-    pub(super) fn send_ack_only(&mut self) {
-        self.ack_only = Some(self.next);
-        self.next += 1;
-    }
-
     /// Sends as many packets as the window allows.
-    pub(super) fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         while self.in_flight() + DATAGRAM <= self.window {
             self.send(1);
         }
     }
 
     /// An ACK frame acknowledges the oldest packets.
-    pub(super) fn ack(&mut self, packets: usize) {
+    pub(crate) fn ack(&mut self, packets: usize) {
         let packets = packets.min(self.in_flight.len());
         let prior_in_flight = self.in_flight();
         let Some(largest_acked) = self.in_flight.drain(..packets).next_back() else {
@@ -164,7 +182,7 @@ impl Sender {
     }
 
     /// The oldest packet is lost.
-    pub(super) fn lose(&mut self, persistent: bool) {
+    pub(crate) fn lose(&mut self, persistent: bool) {
         let Some(largest_lost) = self.in_flight.pop_front() else {
             return;
         };
@@ -185,7 +203,7 @@ impl Sender {
         self.apply(step);
     }
 
-    pub(super) fn mark(&mut self) {
+    pub(crate) fn mark(&mut self) {
         self.window /= 2;
         self.in_slow_start = false;
         let step = self.resume.on_ce();
@@ -193,7 +211,7 @@ impl Sender {
     }
 
     /// Data waits because the window is full.
-    pub(super) fn limit(&mut self) {
+    pub(crate) fn limit(&mut self) {
         let limited = WindowLimited {
             bytes_in_flight: self.in_flight(),
             window: self.window,
@@ -203,21 +221,14 @@ impl Sender {
         self.apply(step);
     }
 
-    pub(super) fn move_away(&mut self) {
+    pub(crate) fn move_away(&mut self) {
         let step = self.resume.on_path_changed();
         self.apply(step);
     }
 
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         let step = self.resume.abandon();
         self.apply(step);
-    }
-
-    /// The latest transition, which led to the present phase.
-    pub(super) fn latest(&self) -> ResumeTransition {
-        let latest = self.transitions.last().expect("something happened");
-        assert_eq!(latest.new, self.resume.phase());
-        *latest
     }
 
     fn apply(&mut self, step: ResumeStep) {
