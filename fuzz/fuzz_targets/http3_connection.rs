@@ -11,6 +11,7 @@ use marline_h3::{
     Config, Connection, Dir, LocalStream, Priority, Side, StreamEvent, StreamId, Transmit, frame,
     limits,
 };
+use marline_proto::testing::fuzz::{Script, Step};
 
 /// More events than a short input can cause.
 const MOST_EVENTS: usize = 1 << 16;
@@ -69,13 +70,18 @@ impl World {
         world
     }
 
-    /// Executes steps: a byte for the action, one for the stream, one for a length, and as many bytes.
-    fn play(&mut self, mut script: &[u8]) {
-        while let [action, stream, length, rest @ ..] = script
-            && !self.is_closed
-        {
-            let (bytes, rest) = rest.split_at(rest.len().min((*length).into()));
-            script = rest;
+    /// Executes the steps of an input: each is for one stream.
+    fn play(&mut self, script: &[u8]) {
+        for step in Script::new(script) {
+            let Step {
+                action,
+                number: stream,
+                len,
+                bytes,
+            } = step;
+            if self.is_closed {
+                return;
+            }
             let index = u64::from(stream >> 1 & 0x0f);
             let request = StreamId::new(Side::Client, Dir::Bi, index);
             let id = match stream & 1 {
@@ -93,10 +99,10 @@ impl World {
                     None => self.give(id, &[], false),
                 },
                 6 => self.give(id, &[], true),
-                7 => self.reset(id, u64::from(*length)),
+                7 => self.reset(id, u64::from(len)),
                 8 => self.message(request, bytes),
                 9 => self.exchange(),
-                10 => match length & 3 {
+                10 => match len & 3 {
                     0 => self.attacked.go_away(),
                     1 => self.forget(id),
                     2 => self.attacked.stop_receiving(request),

@@ -5,7 +5,10 @@
 //! random numbers of TLS differ each time, so that only the names of those made by hand are compared with the committed
 //! ones.
 
+mod files;
+mod http;
 mod http3;
+mod scripts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +19,8 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use marline_proto::observe::{Event, Observer};
 use marline_proto::testing::fuzz::{
-    FuzzedDatagram, check_endpoint, check_frames, check_header, check_packet_number,
+    FuzzedDatagram, check_address_token, check_bundle, check_careful_resume, check_connection,
+    check_endpoint, check_frames, check_header, check_packet_number, check_record,
     check_transport_parameters,
 };
 use marline_proto::testing::{Direction, Pair, PairConfig, check_reassembly};
@@ -207,6 +211,16 @@ fn seeds() -> Seeds {
     reassembly(&mut seeds);
     http3::requests(&mut seeds);
     http3::connections(&mut seeds);
+    http::tcp_requests(&mut seeds);
+    http::responses(&mut seeds);
+    http::ranges(&mut seeds);
+    scripts::connections(&mut seeds);
+    scripts::engines(&mut seeds);
+    scripts::tokens(&mut seeds);
+    scripts::history(&mut seeds);
+    files::qlogs(&mut seeds);
+    files::server_configs(&mut seeds);
+    files::scenarios(&mut seeds);
     seeds
 }
 
@@ -517,8 +531,14 @@ fn every_seed_passes_its_target() {
                 assert_eq!(pieces.len(), 3, "the seed has lost pieces");
                 check_reassembly(&pieces);
             }
-            // Their code is in fuzz/fuzz_targets; `make fuzz` begins with these seeds.
-            "paths" | "http3_request" | "http3_connection" => {}
+            "connection" => check_connection(&bytes),
+            "bundle" => check_bundle(&bytes),
+            "careful_resume" => check_careful_resume(&bytes),
+            "address_token" => check_address_token(&bytes),
+            "history" => check_record(&bytes[4..]),
+            // Their code is in fuzz/fuzz_targets or other crates; `make fuzz` begins with these seeds.
+            "paths" | "http3_request" | "http3_connection" | "tcp_request" | "http_client"
+            | "range_request" | "qlog" | "server_config" | "scenario" => {}
             other => panic!("no target: {other}"),
         }
     }

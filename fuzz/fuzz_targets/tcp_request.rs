@@ -1,0 +1,153 @@
+//! Arbitrary bytes of a client of HTTP/1.1 and HTTP/2, cut anywhere, for the server over a stream in memory, in virtual time.
+//! Checks for panics and termination, that content is complete, and that the server's answers over HTTP/1.1, as far as they
+//! go, do not depend on how the bytes are cut.
+#![no_main]
+
+mod http2;
+mod web;
+
+use std::time::Duration;
+
+use http::Version;
+use libfuzzer_sys::fuzz_target;
+use marline_http::server::testing;
+use marline_proto::testing::fuzz::{Script, Step};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, duplex, split};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// Size in bytes of the buffer of each direction.
+const BUFFER: usize = 1 << 16;
+
+/// The start of a connection of HTTP/2: the preface and empty SETTINGS.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+
+/// Field sections of `https://a/`, encoded with HPACK's static table.
+const GET: &[u8] = &[0x82, 0x87, 0x84, 0x41, 0x01, b'a'];
+const POST: &[u8] = &[0x83, 0x87, 0x84, 0x41, 0x01, b'a'];
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&first, script)) = input.split_first() else {
+        return;
+    };
+    if first & 1 == 0 {
+        let bytes: Vec<u8> = Script::new(script).flat_map(over_http1).collect();
+        let whole = exchange(vec![bytes.clone()]);
+        let each = bytes.chunks(1).map(<[u8]>::to_vec).collect();
+        let each = exchange(each);
+        let (whole, each) = (answered(&whole), answered(&each));
+        // A connection whose content was not read ends sooner if the rest of it has not arrived yet.
+        assert!(whole.starts_with(&each) || each.starts_with(&whole));
+    } else {
+        web::runtime().block_on(play(script));
+    }
+});
+
+/// The bytes of a step over HTTP/1.1: a request with the bytes as content or as further fields, or the bytes alone.
+fn over_http1(step: Step<'_>) -> Vec<u8> {
+    let Step { action, bytes, .. } = step;
+    let len = bytes.len();
+    let (head, tail): (String, &[u8]) = match action % 6 {
+        0 => ("GET / HTTP/1.1\r\nHost: a\r\n".into(), b"\r\n\r\n"),
+        1 => (
+            format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {len}\r\n\r\n"),
+            b"",
+        ),
+        2 => (
+            format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{len:x}\r\n"),
+            b"\r\n0\r\n\r\n",
+        ),
+        3 => (format!("{len:x}\r\n"), b"\r\n"),
+        _ => (String::new(), b""),
+    };
+    [head.as_bytes(), bytes, tail].concat()
+}
+
+/// What the server answers to these pieces over HTTP/1.1, each of which it reads alone.
+fn exchange(pieces: Vec<Vec<u8>>) -> Vec<u8> {
+    web::runtime().block_on(async {
+        let (ours, theirs) = duplex(BUFFER);
+        let (_stop, stopping) = watch::channel(false);
+        let server = testing::serve_stream(theirs, Version::HTTP_11, web::site(), stopping);
+        let client = async {
+            let (mut read, mut write) = split(ours);
+            let writing = async {
+                for piece in pieces {
+                    // The server may have closed the connection.
+                    let _ = write.write_all(&piece).await;
+                    tokio::task::yield_now().await;
+                }
+                // A client that closes its direction is taken to be gone: first everything is answered.
+                sleep(Duration::from_secs(1)).await;
+                let _ = write.shutdown().await;
+            };
+            tokio::join!(writing, collect(&mut read)).1
+        };
+        let both = async { tokio::join!(server, client) };
+        timeout(web::END, both).await.expect("the server ends").1
+    })
+}
+
+async fn collect(read: &mut ReadHalf<DuplexStream>) -> Vec<u8> {
+    let mut answers = Vec::new();
+    // An error is the end.
+    let _ = read.read_to_end(&mut answers).await;
+    answers
+}
+
+/// The lines of the answers to valid requests, without the fields that show the time of day. Whether bytes that are no request
+/// are answered before the connection ends depends on how many of them have arrived.
+fn answered(answers: &[u8]) -> Vec<&[u8]> {
+    const MALFORMED: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
+    let mut places = answers.windows(MALFORMED.len());
+    let end = places.position(|bytes| bytes == MALFORMED);
+    let lines = answers[..end.unwrap_or(answers.len())].split(|byte| *byte == b'\n');
+    let is_kept = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"date: ");
+    lines.filter(is_kept).collect()
+}
+
+/// Executes the steps of an input over HTTP/2.
+async fn play(script: &[u8]) {
+    let (ours, theirs) = duplex(BUFFER);
+    let (stop, stopping) = watch::channel(false);
+    let server = testing::serve_stream(theirs, Version::HTTP_2, web::site(), stopping);
+    let (mut read, mut write) = split(ours);
+    let client = async {
+        let _ = write.write_all(PREFACE).await;
+        for step in Script::new(script) {
+            let _ = write.write_all(&over_http2(step)).await;
+            if step.action & 0x80 != 0 {
+                let seconds = if step.action & 0x40 != 0 { 20 } else { 0 };
+                sleep(Duration::from_secs(seconds) + Duration::from_millis(1)).await;
+            }
+        }
+        let _ = stop.send_replace(true);
+        let _ = write.shutdown().await;
+    };
+    let all = async { tokio::join!(server, client, collect(&mut read)) };
+    timeout(web::END, all).await.expect("the server ends");
+}
+
+/// The bytes of a step over HTTP/2: a frame whose stream and flags the number gives, or the bytes alone.
+fn over_http2(step: Step<'_>) -> Vec<u8> {
+    let Step {
+        action,
+        number,
+        bytes,
+        ..
+    } = step;
+    let stream = u32::from(number & 7) * 2 + 1;
+    let ends = number >> 7;
+    match action % 10 {
+        0 => http2::frame(1, 4 | 1, stream, GET),
+        1 => http2::frame(1, 4 | ends, stream, &[POST, bytes].concat()),
+        2 => http2::frame(0, ends, stream, bytes),
+        3 => http2::frame(3, 0, stream, &[0, 0, 0, 8]),
+        4 => http2::frame(4, 0, 0, bytes),
+        5 => http2::frame(6, 0, 0, bytes),
+        6 => http2::frame(8, 0, if ends == 0 { 0 } else { stream }, bytes),
+        7 => http2::frame(9, 4, stream, bytes),
+        8 => http2::frame(number, step.len, stream, bytes),
+        _ => bytes.to_vec(),
+    }
+}
