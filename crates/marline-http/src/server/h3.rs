@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 
-use self::pace::{Incomplete, Pace};
+use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refusal, refuse, respond};
@@ -177,6 +177,7 @@ pub(super) async fn serve<C: Carrier>(
 ) {
     let mut stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
+    let responses = Arc::new(Responses::default());
     let Begun {
         session,
         mut driver,
@@ -195,6 +196,7 @@ pub(super) async fn serve<C: Carrier>(
                     let exchange = Exchange {
                         context: Arc::clone(context),
                         recorder: Arc::clone(recorder),
+                        responses: Arc::clone(&responses),
                         early: early(),
                     };
                     exchanges.spawn(exchange.run(request));
@@ -211,6 +213,7 @@ pub(super) async fn serve<C: Carrier>(
 struct Exchange {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
+    responses: Arc<Responses>,
     early: bool,
 }
 
@@ -273,7 +276,7 @@ impl Exchange {
             );
         let expected = content_length(&parts.headers);
         let header = Response::from_parts(parts, ());
-        let begun = Pace::new(&self.context)
+        let begun = Pace::new(&self.context, &self.responses)
             .must(sender.send_response(&header))
             .await;
         if begun.is_err() {
@@ -285,14 +288,15 @@ impl Exchange {
         };
         match sent {
             Ok(()) => self.finish(sender).await,
-            Err(Incomplete) => sender.reset(ErrorCode::INTERNAL_ERROR),
+            Err(Incomplete::Slow) => sender.reset(ErrorCode::REQUEST_CANCELLED),
+            Err(Incomplete::Broken) => sender.reset(ErrorCode::INTERNAL_ERROR),
         }
     }
 
     /// Waits until the client has received everything. A client that receives nothing more for too long must not keep
     /// what is buffered for it.
     async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) {
-        let mut pace = Pace::new(&self.context);
+        let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             let before = sender.unacknowledged();
             match pace.step(sender.finish()).await {
@@ -315,7 +319,7 @@ impl Exchange {
         chunk: &Chunk,
     ) -> Result<(), Incomplete> {
         let mut sent = 0;
-        let mut pace = Pace::new(&self.context);
+        let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             // Where nothing is known to follow, there may be nothing that a window is needed for.
             if expected.is_some_and(|expected| sent < expected) {
@@ -324,12 +328,12 @@ impl Exchange {
             let Some(frame) = pace.pause(body.frame()).await else {
                 break;
             };
-            match frame.map_err(|_| Incomplete)?.into_data() {
+            match frame.map_err(|_| Incomplete::Broken)?.into_data() {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) => {
                     sent += data.len() as u64;
                     if expected.is_some_and(|expected| sent > expected) {
-                        return Err(Incomplete);
+                        return Err(Incomplete::Broken);
                     }
                     pace.must(sender.begin_data(data.len())).await?;
                     send_part(sender, data, &mut pace).await?;
@@ -343,7 +347,7 @@ impl Exchange {
             }
         }
         match expected {
-            Some(expected) if sent != expected => Err(Incomplete),
+            Some(expected) if sent != expected => Err(Incomplete::Broken),
             _ => Ok(()),
         }
     }

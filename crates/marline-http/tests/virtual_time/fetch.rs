@@ -9,7 +9,7 @@ use marline::Runtime;
 use marline_http::client::{ClientError, Destination, FetchOptions, Ranges, Report, Target};
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
-use crate::setup::{PORT, Serving, client, object, run, serve};
+use crate::setup::{PORT, Serving, client, object, run, serve, serve_as};
 
 const PATHS: [&str; 6] = ["/0", "/1", "/999", "/40000", "/300000", "/1000003"];
 const THINK: Duration = Duration::from_millis(30);
@@ -129,4 +129,32 @@ fn tcp_and_name_lookups_without_tokio_are_errors() {
             Some(ClientError::Resolve { .. })
         ));
     });
+}
+
+#[test]
+fn a_response_may_wait_for_others_of_its_connection_longer_than_the_idle_timeout() {
+    // Each takes 5 s.
+    const SIZE: u64 = 12_000_000;
+    let urls = ["/first", "/second"];
+    let objects = urls.map(|url| (url.to_owned(), object(SIZE, Duration::ZERO)));
+    let report = run(async |network| {
+        let Serving { address, handle } = serve_as(
+            &network.servers[0],
+            generated(objects.into(), Some(Arc::new(network.servers[0].clone()))).unwrap(),
+            |config| config.limits.idle_timeout = Duration::from_secs(1),
+        )
+        .await;
+        let client = client(&network.client, [("example.test", address)]);
+        let targets = urls.map(|url| Target {
+            url: format!("https://example.test{url}"),
+            destination: Destination::Nowhere,
+            size: None,
+        });
+        let options = FetchOptions::default();
+        let report = client.fetch(targets.into(), options, &Arc::default()).await;
+        Arc::into_inner(client).unwrap().close().await;
+        handle.shut_down();
+        report
+    });
+    assert!(report.is_complete(), "{report:?}");
 }

@@ -91,6 +91,15 @@ pub(crate) async fn serve_site(host: &Host, site: Site) -> Serving {
 
 /// Starts a server of `site` with these options of QUIC.
 pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Serving {
+    serve_as(host, site, |config| config.quic = quic).await
+}
+
+/// Starts a server of `site` with these settings.
+pub(crate) async fn serve_as(
+    host: &Host,
+    site: Site,
+    set: impl FnOnce(&mut ServerConfig),
+) -> Serving {
     let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
     config.protocols = Protocols {
@@ -98,8 +107,9 @@ pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Se
         http2: false,
         ..Protocols::default()
     };
-    config.quic = quic;
+    config.quic = quic();
     config.runtime = Some(Arc::new(host.clone()));
+    set(&mut config);
     let server = Server::bind(config).await.unwrap();
     let handle = server.handle();
     host.run(async { server.run().await.unwrap() });

@@ -1,5 +1,7 @@
 //! How fast a client must receive a response.
 
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use marline::Instant;
@@ -9,43 +11,75 @@ use crate::http3::RequestError;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
-/// A response was not sent completely.
-pub(super) struct Incomplete;
+/// Why a response was not sent completely.
+pub(super) enum Incomplete {
+    /// The client took too little in time.
+    Slow,
+    /// The content failed, or the stream has ended.
+    Broken,
+}
+
+/// What the responses of a connection move together. They are sent in the order of their priorities, so that one may have
+/// to wait for as long as the others take.
+#[derive(Debug, Default)]
+pub(super) struct Responses {
+    open: AtomicU64,
+    moved: AtomicU64,
+}
 
 /// The time in which the next bytes of a response have to move: [`limits::MIN_PROGRESS_BYTES`] in each idle timeout, so
-/// that single bytes keep no response alive.
+/// that single bytes keep no response alive. A response that waits is given more time if the connection has moved so much
+/// for each of its responses.
 pub(super) struct Pace<'a> {
     runtime: &'a RuntimeHandle,
+    responses: &'a Responses,
     limit: Duration,
     deadline: Instant,
     moved: u64,
+    /// What the connection had moved when the deadline was set.
+    moved_before: u64,
 }
 
 impl<'a> Pace<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
+    pub(super) fn new(context: &'a Context, responses: &'a Responses) -> Self {
         let limit = context.current.get().limits.idle_timeout;
+        responses.open.fetch_add(1, Relaxed);
         Self {
             runtime: &context.runtime,
+            responses,
             limit,
             deadline: context.runtime.now() + limit,
             moved: 0,
+            moved_before: responses.moved.load(Relaxed),
         }
     }
 
     /// Waits for a step that depends on the client; `None` if it takes too long.
-    pub(super) async fn step<T>(&self, step: impl Future<Output = T>) -> Option<T> {
-        let left = self.deadline.saturating_since(self.runtime.now());
-        self.runtime.timeout(left, step).await.ok()
+    pub(super) async fn step<T>(&mut self, step: impl Future<Output = T>) -> Option<T> {
+        let mut step = pin!(step);
+        loop {
+            let left = self.deadline.saturating_since(self.runtime.now());
+            if let Ok(output) = self.runtime.timeout(left, step.as_mut()).await {
+                return Some(output);
+            }
+            let moved = self.responses.moved.load(Relaxed) - self.moved_before;
+            let open = self.responses.open.load(Relaxed);
+            if moved < limits::MIN_PROGRESS_BYTES.saturating_mul(open) {
+                return None;
+            }
+            self.restart();
+        }
     }
 
     /// The same for a step without which the response is incomplete.
     pub(super) async fn must<T>(
-        &self,
+        &mut self,
         step: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, Incomplete> {
         match self.step(step).await {
             Some(Ok(output)) => Ok(output),
-            _ => Err(Incomplete),
+            Some(Err(_)) => Err(Incomplete::Broken),
+            None => Err(Incomplete::Slow),
         }
     }
 
@@ -59,15 +93,27 @@ impl<'a> Pace<'a> {
 
     /// `bytes` have moved.
     pub(super) fn moved(&mut self, bytes: u64) {
+        self.responses.moved.fetch_add(bytes, Relaxed);
         self.moved += bytes;
         if self.moved >= limits::MIN_PROGRESS_BYTES {
-            self.moved = 0;
-            self.deadline = self.runtime.now() + self.limit;
+            self.restart();
         }
+    }
+
+    fn restart(&mut self) {
+        self.moved = 0;
+        self.moved_before = self.responses.moved.load(Relaxed);
+        self.deadline = self.runtime.now() + self.limit;
     }
 
     /// Whether too few bytes have moved in time.
     pub(super) fn is_over(&self) -> bool {
         self.runtime.now() >= self.deadline
+    }
+}
+
+impl Drop for Pace<'_> {
+    fn drop(&mut self) {
+        self.responses.open.fetch_sub(1, Relaxed);
     }
 }
