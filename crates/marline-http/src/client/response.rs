@@ -65,6 +65,16 @@ impl Download {
         self.expected
     }
 
+    /// The content must have `bytes` bytes, as another header field says.
+    pub(super) fn expect(&mut self, bytes: u64) -> Result<(), ClientError> {
+        match self.expected.replace(bytes) {
+            Some(announced) if announced != bytes => Err(ClientError::WrongRange(format!(
+                "its content has {announced} bytes, its range {bytes}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Bytes that have arrived.
     pub fn received(&self) -> u64 {
         self.received

@@ -17,5 +17,6 @@ mod pages;
 mod paths;
 mod priorities;
 mod quic;
+mod resuming;
 mod transfers;
 mod uploads;

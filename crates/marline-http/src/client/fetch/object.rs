@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::header::{IF_RANGE, LOCATION, RANGE};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use marline::Instant;
 
 use super::{Job, Queue};
@@ -101,8 +101,8 @@ impl Queue {
             response = self.get(lane, job, plain, object).await?;
             return self.receive(response, None, sink, object).await;
         }
-        let offset = resumed_from.map(|point| point.offset);
-        self.receive(response, offset, sink, object).await
+        self.receive(response, resumed_from.as_ref(), sink, object)
+            .await
     }
 
     async fn get(
@@ -143,8 +143,13 @@ impl Queue {
     /// The size in bytes above which an object is split into ranges, if it may be.
     fn split_threshold(&self, sink: &Sink) -> Option<u64> {
         let threshold = self.options.split?.get();
-        let ranged = self.client.config().headers.contains_key(RANGE);
-        (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(threshold)
+        let may_split = self.lanes.len() > 1 && sink.takes_pieces() && !self.asks_for_ranges();
+        may_split.then_some(threshold)
+    }
+
+    /// Whether the user requests ranges with a header field.
+    fn asks_for_ranges(&self) -> bool {
+        self.client.config().headers.contains_key(RANGE)
     }
 
     /// Requests the first bytes of an object, to learn its size.
@@ -230,11 +235,11 @@ impl Queue {
         outcome
     }
 
-    /// Copies the response into the sink.
+    /// Copies the response into the sink: the object, or what is missing from where it was resumed.
     async fn receive(
         &self,
         response: Response<Download>,
-        resumed_from: Option<u64>,
+        resumed_from: Option<&ResumePoint>,
         mut sink: Sink,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
@@ -243,8 +248,11 @@ impl Queue {
             // An error page must not replace the content; a part to be resumed is kept.
             sink.discard_content();
             object.error = Some(explain_status(parts.status, &parts.headers));
-        } else if parts.status == StatusCode::PARTIAL_CONTENT && resumed_from.is_some() {
-            check_range(&parts.headers, resumed_from.unwrap_or(0))?;
+        } else if let (StatusCode::PARTIAL_CONTENT, Some(point)) = (parts.status, resumed_from) {
+            download.expect(length_of_rest(&parts.headers, point)?)?;
+        } else if parts.status == StatusCode::PARTIAL_CONTENT && !self.asks_for_ranges() {
+            let text = "it is a part of the object, which was requested whole";
+            return Err(ClientError::WrongRange(text.to_owned()));
         } else {
             sink.start_over(Validator::of(&parts.headers))?;
         }
@@ -277,13 +285,25 @@ fn request_rest(headers: &mut HeaderMap, from: &ResumePoint) {
     headers.insert(IF_RANGE, from.validator.clone());
 }
 
-/// Checks that the response continues at `offset`.
-fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
-    match ContentRange::of(headers) {
-        Some(range) if range.first == offset => Ok(()),
-        range => Err(ClientError::WrongRange(format!(
-            "{range:?}, not from {offset}"
-        ))),
+/// How many bytes the response must have, which is to continue at `point` and to go to the end of the same
+/// representation (RFC 9110, sections 14.4 and 15.3.7).
+fn length_of_rest(headers: &HeaderMap, point: &ResumePoint) -> Result<u64, ClientError> {
+    let wrong = |what: String| Err(ClientError::WrongRange(what));
+    let offset = point.offset;
+    let Some(range) = ContentRange::of(headers).filter(|range| range.first == offset) else {
+        return wrong(format!("it does not continue at {offset}"));
+    };
+    let end = range.last + 1;
+    if range.size != Some(end) {
+        return wrong(format!("it ends at {end}, before the end of the object"));
+    }
+    // A date and an entity tag cannot be compared.
+    let is_tag = |value: &HeaderValue| value.as_bytes().starts_with(b"\"");
+    match Validator::of(headers).0 {
+        Some(other) if other != point.validator && is_tag(&other) == is_tag(&point.validator) => {
+            wrong("it is of another version of the object".to_owned())
+        }
+        _ => Ok(end - offset),
     }
 }
 
