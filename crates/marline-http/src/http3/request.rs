@@ -183,6 +183,14 @@ impl<C: Carrier> Sender<C> {
         }
     }
 
+    /// Waits until the peer does not read it any more, or the connection has ended.
+    pub(crate) async fn abandoned(&mut self) {
+        let stopped = poll_fn(|cx| self.stream.poll_stopped(cx)).await;
+        if matches!(stopped, Ok(None)) {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Abandons the message.
     pub(crate) fn reset(&mut self, code: ErrorCode) {
         self.is_ended = true;

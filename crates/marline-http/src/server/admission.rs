@@ -71,7 +71,8 @@ impl Admission {
     /// Accepts a connection from `address`; `None` if too many are open, and none of them is idle.
     ///
     /// If its address or network has as many as it may have, the longest idle one of these is closed. A network may have as
-    /// many as are left for others, so that none can use up all.
+    /// many as are left for others, so that none can use up all. If several together have, a network without connections
+    /// gets the place of the longest idle one of the network that has the most.
     pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
         let host = Prefix::of_host(address);
         let prefix = Prefix::of_network(address);
@@ -79,7 +80,10 @@ impl Admission {
         if state.has_too_many(prefix, Some(host)) && !state.evict(prefix, Some(host)) {
             return None;
         }
-        if state.has_too_many(prefix, None) && !state.evict(prefix, None) {
+        if state.has_too_many(prefix, None)
+            && !state.evict(prefix, None)
+            && !state.evict_for_new_network(prefix)
+        {
             return None;
         }
         if !state.shares.take(prefix, 1) {
@@ -135,6 +139,22 @@ impl State {
             entry.evicted.notify_one();
         }
         true
+    }
+
+    /// Closes the longest idle connection of the network that has the most, if `newcomer` has none. Returns whether there
+    /// was one.
+    fn evict_for_new_network(&mut self, newcomer: Prefix) -> bool {
+        if self.open.contains_key(&newcomer) {
+            return false;
+        }
+        let heaviest = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.len() > 1)
+            .filter(|(_, open)| open.values().any(|entry| entry.evictable().is_some()))
+            .max_by_key(|(_, open)| open.len());
+        let heaviest = heaviest.map(|(&prefix, _)| prefix);
+        heaviest.is_some_and(|prefix| self.evict(prefix, None))
     }
 
     fn remove(&mut self, prefix: Prefix, id: u64) -> Option<Entry> {
@@ -273,6 +293,33 @@ mod tests {
             assert_eq!(greedy.len(), 4);
             let other = clients.connect([10, 0, 1, 1]);
             assert!(other.is_some());
+        });
+    }
+
+    #[test]
+    fn several_networks_cannot_use_up_all() {
+        let limits = ConnectionLimits {
+            total: 8,
+            per_address: 100,
+            per_prefix: 100,
+        };
+        run(limits, async |clients| {
+            let mut greedy = Vec::new();
+            for network in 1..=4 {
+                while let Some(connection) = clients.connect([10, 0, network, 1]) {
+                    greedy.push(connection);
+                }
+            }
+            assert_eq!(greedy.len(), 8);
+            assert!(clients.connect([10, 0, 9, 1]).is_none(), "none is idle");
+            clients.wait(limits::UNUSED_BEFORE_EVICTION).await;
+            let _others: Vec<_> = (10..13)
+                .map(|network| clients.connect([10, 0, network, 1]).unwrap())
+                .collect();
+            let evicted = greedy
+                .iter()
+                .filter(|open| open.evicted().now_or_never().is_some());
+            assert_eq!(evicted.count(), 3);
         });
     }
 }

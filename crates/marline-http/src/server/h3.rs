@@ -325,7 +325,13 @@ impl Exchange {
             if expected.is_some_and(|expected| sent < expected) {
                 chunk.fit(pace.must(sender.writable()).await?);
             }
-            let Some(frame) = pace.pause(body.frame()).await else {
+            // The content may have to wait for what its own connection holds.
+            let frame = tokio::select! {
+                biased;
+                frame = pace.pause(body.frame()) => frame,
+                () = sender.abandoned() => return Err(Incomplete::Broken),
+            };
+            let Some(frame) = frame else {
                 break;
             };
             match frame.map_err(|_| Incomplete::Broken)?.into_data() {

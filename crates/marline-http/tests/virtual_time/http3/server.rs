@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use marline::{Connection, ConnectionError, Runtime, TransportConfig};
 use marline_h3::ErrorCode;
 use marline_h3::frame::FrameType;
-use marline_http::Body;
 use marline_http::server::{Handle, Site};
+use marline_http::{Body, BoxError};
 use marline_sim::Host;
 use tower::util::BoxCloneSyncService;
 
@@ -387,4 +392,57 @@ fn a_response_that_moves_by_single_bytes_is_given_up() {
 #[test]
 fn a_slow_response_goes_on() {
     assert_eq!(read_slowly(4096, 200), None);
+}
+
+/// Content that never comes.
+struct Waiting(Arc<AtomicUsize>);
+
+impl http_body::Body for Waiting {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, BoxError>>> {
+        Poll::Pending
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+#[test]
+fn responses_whose_content_waits_end_with_their_stream_and_connection() {
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&waiting);
+    let site = Site::new(tower::service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, Relaxed);
+        let body = Body::new(Waiting(Arc::clone(&count)));
+        std::future::ready(Ok::<_, Infallible>(Response::new(body)))
+    }));
+    run(async |network| {
+        let Serving { address, .. } = serve_site(&network.servers[0], site).await;
+        let client = client(&network.client, []);
+        let connection = connect(&client, address).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let (mut send, recv) = connection.open_bi().await.unwrap();
+            send.write_all(&request("GET", "/", &[])).await.unwrap();
+            send.finish().unwrap();
+            streams.push(recv);
+        }
+        let pause = || network.client.sleep(Duration::from_secs(1));
+        pause().await;
+        assert_eq!(waiting.load(Relaxed), 3);
+        streams.remove(0).stop(0).unwrap();
+        pause().await;
+        assert_eq!(waiting.load(Relaxed), 2);
+        connection.close(0, b"");
+        pause().await;
+        assert_eq!(waiting.load(Relaxed), 0);
+    });
 }
