@@ -79,6 +79,9 @@ pub struct TransportConfig {
     pub careful_resume: CarefulResumeConfig,
     /// What is left of the window after a loss; `None` is the controller's own.
     pub backoff: Option<f64>,
+    /// How many connections a window-based controller backs off and grows like: see
+    /// [`ControllerConfig::emulated_flows`](crate::congestion::ControllerConfig::emulated_flows).
+    pub emulated_flows: u32,
     /// Makes what decides that packets are lost.
     pub loss_detector: Make<dyn LossDetector>,
     /// Makes what decides when to acknowledge.
@@ -152,6 +155,12 @@ impl TransportConfig {
             Domain::PART.or("own"),
             "The part of the window that remains after a loss; own is the controller's value",
             |c: &mut Self| &mut c.backoff,
+        ),
+        &Field::new(
+            "emulated_flows",
+            Domain::integer(1, 16),
+            "Connections like which newreno and cubic back off and grow together",
+            |c: &mut Self| &mut c.emulated_flows,
         ),
         &Choice {
             key: "loss_detection",
@@ -368,6 +377,7 @@ impl Default for TransportConfig {
             history: None,
             careful_resume: CarefulResumeConfig::default(),
             backoff: None,
+            emulated_flows: 1,
             loss_detector: Arc::new(|| Box::new(Adaptive::default())),
             ack_policy: Arc::new(|| Box::new(ack::AsAsked::default())),
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),

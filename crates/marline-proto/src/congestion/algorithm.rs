@@ -20,6 +20,10 @@ pub struct ControllerConfig {
     /// What is left of the window after a loss, above 0 and below 1; `None` is the algorithm's own
     /// (NewReno 0.5, CUBIC 0.7). BBR does not use it.
     pub backoff: Option<f64>,
+    /// How many connections (N, at least 1) a window-based controller backs off and grows like in congestion
+    /// avoidance, as the controllers of gQUIC do: it keeps (N - 1 + b) / N of the window, where b is what
+    /// one connection keeps. BBR and OLIA do not use it.
+    pub emulated_flows: u32,
     /// Any number, different for each path: where BBR begins its cycle of probing.
     pub seed: u64,
 }
@@ -32,6 +36,7 @@ impl ControllerConfig {
             max_datagram_size,
             slow_start_exit: Box::new(HybridSlowStart::default()),
             backoff: None,
+            emulated_flows: 1,
             seed: 0,
         }
     }

@@ -21,6 +21,9 @@ const C: f64 = 0.4;
 const MAX_GROWTH: f64 = 1.5;
 
 /// A window that grows as a cubic function of the time since the last congestion event.
+///
+/// Emulating N connections it backs off like N of which one lost a packet, and its Reno-friendly region grows like N; the
+/// curve is the same.
 pub type Cubic = LossBasedController<Curve>;
 
 /// The state of growth; sizes in bytes.
@@ -83,6 +86,12 @@ impl Epoch {
     }
 }
 
+/// Growth in datagrams a round trip with which `flows` connections that keep `backoff` of their window get as much as
+/// as many of Reno (alpha; RFC 9438, section 4.3, and for several connections the controllers of gQUIC).
+fn reno_friendly_growth(flows: f64, backoff: f64) -> f64 {
+    3.0 * flows * flows * (1.0 - backoff) / (1.0 + backoff)
+}
+
 impl Curve {
     fn begin(&mut self, sample: &GrowthSample) -> Epoch {
         let window = sample.window as f64;
@@ -100,6 +109,8 @@ impl Growth for Curve {
 
     /// RFC 9438, section 4.6.
     const BACKOFF: f64 = 0.7;
+
+    const EMULATES: bool = true;
 
     fn on_congestion(&mut self, window: u64, backoff: f64) {
         let window = window as f64;
@@ -125,11 +136,11 @@ impl Growth for Curve {
             },
             _ => self.begin(sample),
         };
-        // Section 4.3: once Reno is where the window was, it grows by one datagram a round.
+        // Section 4.3: once Reno is where the window was, each connection grows by one datagram a round.
         let alpha = if epoch.reno < self.prior {
-            3.0 * (1.0 - sample.backoff) / (1.0 + sample.backoff)
+            reno_friendly_growth(sample.flows, sample.backoff)
         } else {
-            1.0
+            sample.flows
         };
         epoch.reno += alpha * sample.unit * acked / window;
         let elapsed = (sample.now - epoch.start).as_secs_f64();

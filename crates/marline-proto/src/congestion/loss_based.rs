@@ -22,6 +22,9 @@ pub trait Growth: Copy + Default + Debug + Send {
     /// The part of the window that a congestion event leaves, unless it is configured.
     const BACKOFF: f64;
 
+    /// Whether it can grow like several connections, whose number is [`GrowthSample::flows`].
+    const EMULATES: bool = false;
+
     /// There was congestion at a window of `window` bytes, of which the part `backoff` is left.
     fn on_congestion(&mut self, window: u64, backoff: f64);
 
@@ -66,6 +69,8 @@ pub struct GrowthSample {
     pub rtt: Duration,
     /// The part of the window that a congestion event leaves.
     pub backoff: f64,
+    /// How many connections the window grows like.
+    pub flows: f64,
 }
 
 /// A controller whose window grows until packets are lost or marked (RFC 9002, section 7).
@@ -76,6 +81,7 @@ pub struct LossBasedController<G> {
     ssthresh: u64,
     max_datagram_size: u64,
     backoff: f64,
+    flows: f64,
     share: f64,
     /// When the latest reduction happened: losses of packets sent until then cause no further one.
     recovery_start: Option<Instant>,
@@ -99,11 +105,18 @@ struct Before<G> {
 impl<G: Growth> LossBasedController<G> {
     /// A controller for a new path.
     pub fn new(config: ControllerConfig) -> Self {
+        let flows = match G::EMULATES {
+            true => f64::from(config.emulated_flows.max(1)),
+            false => 1.0,
+        };
+        let backoff = config.backoff.unwrap_or(G::BACKOFF);
         let mut controller = Self {
             bytes: 0,
             ssthresh: u64::MAX,
             max_datagram_size: config.max_datagram_size,
-            backoff: config.backoff.unwrap_or(G::BACKOFF),
+            // One of the connections backs off.
+            backoff: (flows - 1.0 + backoff) / flows,
+            flows,
             share: 1.0,
             recovery_start: None,
             recovering: false,
@@ -219,6 +232,7 @@ impl<G: Growth> Controller for LossBasedController<G> {
                 share: self.share,
                 rtt: ack.rtt.smoothed,
                 backoff: self.backoff,
+                flows: self.flows,
             });
             self.put(next);
             // A window that shrinks stays in congestion avoidance.

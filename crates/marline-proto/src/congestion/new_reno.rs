@@ -14,9 +14,11 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 );
 
 /// Adds one datagram per round trip, and halves the window on a congestion event.
+///
+/// Emulating N connections it adds N datagrams, and keeps (N - 0.5) / N of the window.
 pub type NewReno = LossBasedController<Additive>;
 
-/// Growth by one datagram for each window that is acknowledged.
+/// Growth by one datagram for each window that is acknowledged, or by one for each connection that is emulated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Additive {
     /// Bytes acknowledged that have not grown the window yet.
@@ -31,6 +33,8 @@ impl Growth for Additive {
     /// RFC 9002, section 7.3.2.
     const BACKOFF: f64 = 0.5;
 
+    const EMULATES: bool = true;
+
     fn on_congestion(&mut self, _window: u64, _backoff: f64) {
         *self = Self::default();
     }
@@ -41,7 +45,7 @@ impl Growth for Additive {
             return sample.window;
         }
         self.acked -= sample.window;
-        let growth = sample.unit + self.fraction;
+        let growth = sample.flows * sample.unit + self.fraction;
         self.fraction = growth.fract();
         sample.window.saturating_add(growth as u64)
     }

@@ -10,6 +10,20 @@ fn every_controller_conforms() {
 }
 
 #[test]
+fn every_controller_conforms_with_emulated_flows() {
+    for emulated_flows in [2, 4] {
+        CONTROLLERS.check_each(|factory| {
+            conformance(|config| {
+                factory.build(ControllerConfig {
+                    emulated_flows,
+                    ..config
+                })
+            });
+        });
+    }
+}
+
+#[test]
 fn algorithms_have_names_and_kinds() {
     for algorithm in Algorithm::ALL {
         let controller = algorithm.build(ControllerConfig::new(1200));

@@ -304,6 +304,7 @@ fn recovery_config(
         max_datagram_size: start.datagram_size.into(),
         slow_start_exit: (config.slow_start_exit)(),
         backoff: config.backoff,
+        emulated_flows: config.emulated_flows,
         seed: start.seed,
     };
     RecoveryConfig {

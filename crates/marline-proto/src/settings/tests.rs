@@ -181,6 +181,7 @@ fn every_field_of_a_configuration_has_a_key() {
         history => "initial_window",
         careful_resume,
         backoff,
+        emulated_flows,
         loss_detector => "loss_detection",
         ack_policy => "ack",
         stream_scheduler,

@@ -243,6 +243,35 @@ fn grown(acked: u64, now: Instant) -> GrowthSample {
         share: 1.0,
         rtt: RTT * 10,
         backoff: 0.7,
+        flows: 1.0,
+    }
+}
+
+/// alpha = 3 N^2 (1 - beta) / (1 + beta), with beta = (N - 1 + 0.7) / N.
+#[test]
+fn emulated_flows_grow_like_as_many_of_reno() {
+    for (flows, backoff, alpha) in [
+        (1.0, 0.7, 0.529_411_764_705_882),
+        (2.0, 0.85, 0.972_972_972_972_973),
+        (3.0, 0.9, 1.421_052_631_578_947),
+    ] {
+        let growth = reno_friendly_growth(flows, backoff);
+        assert!((growth - alpha).abs() < 1e-12, "{growth}");
+        for (prior, alpha) in [(100_001.0, alpha), (100_000.0, flows)] {
+            let mut curve = Curve {
+                plateau: Some(100_000.0),
+                prior,
+                ..Curve::default()
+            };
+            let sample = GrowthSample {
+                flows,
+                backoff,
+                ..grown(100 * MTU, at(Duration::ZERO))
+            };
+            curve.grow(&sample);
+            let reno = curve.epoch.expect("it began").reno;
+            assert!((reno - 100_000.0 - alpha * 1_000.0).abs() < 1e-6, "{reno}");
+        }
     }
 }
 

@@ -146,6 +146,32 @@ both! {
     losses_at_the_moment_of_the_reduction_cause_no_further_one
 }
 
+/// (N - 1 + b) / N, where b is the part that one connection keeps.
+#[test]
+fn emulated_flows_keep_what_all_but_one_have_and_a_part_of_the_last() {
+    fn left<G: Growth>(emulated_flows: u32, backoff: Option<f64>) -> u64 {
+        let mut path = Path::<G>::new(1000, NoExit);
+        path.controller = LossBasedController::new(ControllerConfig {
+            initial_window: 1000 * MTU,
+            emulated_flows,
+            backoff,
+            ..ControllerConfig::new(MTU)
+        });
+        path.lose_flight();
+        path.window() / MTU
+    }
+    for (flows, reno, cubic, of_seven_tenths) in [
+        (1, 500, 700, 700),
+        (2, 750, 850, 850),
+        (4, 875, 925, 925),
+        (16, 968, 981, 981),
+    ] {
+        assert_eq!(left::<Additive>(flows, None), reno);
+        assert_eq!(left::<Curve>(flows, None), cubic);
+        assert_eq!(left::<Additive>(flows, Some(0.7)), of_seven_tenths);
+    }
+}
+
 /// RFC 9002, section 7.3.2: one reduction for each flight.
 fn losses_at_the_moment_of_the_reduction_cause_no_further_one<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);

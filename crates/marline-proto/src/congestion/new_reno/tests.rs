@@ -139,6 +139,19 @@ fn grown(acked: u64) -> GrowthSample {
         share: 1.0,
         rtt: RTT,
         backoff: 0.5,
+        flows: 1.0,
+    }
+}
+
+#[test]
+fn emulated_flows_add_a_datagram_each_in_a_round_trip() {
+    for flows in [2, 4] {
+        let mut growth = Additive::default();
+        let sample = GrowthSample {
+            flows: flows as f64,
+            ..grown(10 * MTU)
+        };
+        assert_eq!(growth.grow(&sample), (10 + flows) * MTU);
     }
 }
 
