@@ -82,6 +82,8 @@ pub struct TransportConfig {
     /// How many connections a window-based controller backs off and grows like: see
     /// [`ControllerConfig::emulated_flows`](crate::congestion::ControllerConfig::emulated_flows).
     pub emulated_flows: u32,
+    /// Growth of the window in a round trip of slow start, above 1 and at most 2.
+    pub slow_start_growth: f64,
     /// Makes what decides that packets are lost.
     pub loss_detector: Make<dyn LossDetector>,
     /// Makes what decides when to acknowledge.
@@ -161,6 +163,12 @@ impl TransportConfig {
             Domain::integer(1, 16),
             "Connections like which newreno and cubic back off and grow together",
             |c: &mut Self| &mut c.emulated_flows,
+        ),
+        &Field::new(
+            "slow_start_growth",
+            Domain::number(1.1, 2.0),
+            "Growth of the window in a round trip of slow start",
+            |c: &mut Self| &mut c.slow_start_growth,
         ),
         &Choice {
             key: "loss_detection",
@@ -378,6 +386,7 @@ impl Default for TransportConfig {
             careful_resume: CarefulResumeConfig::default(),
             backoff: None,
             emulated_flows: 1,
+            slow_start_growth: 2.0,
             loss_detector: Arc::new(|| Box::new(Adaptive::default())),
             ack_policy: Arc::new(|| Box::new(ack::AsAsked::default())),
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),

@@ -24,6 +24,9 @@ pub struct ControllerConfig {
     /// avoidance, as the controllers of gQUIC do: it keeps (N - 1 + b) / N of the window, where b is what
     /// one connection keeps. BBR and OLIA do not use it.
     pub emulated_flows: u32,
+    /// Growth of the window in a round trip of slow start, above 1 and at most 2: 2 adds all that is acknowledged
+    /// (RFC 9002, section 7.3.1). BBR does not use it.
+    pub slow_start_growth: f64,
     /// Any number, different for each path: where BBR begins its cycle of probing.
     pub seed: u64,
 }
@@ -37,6 +40,7 @@ impl ControllerConfig {
             slow_start_exit: Box::new(HybridSlowStart::default()),
             backoff: None,
             emulated_flows: 1,
+            slow_start_growth: 2.0,
             seed: 0,
         }
     }

@@ -122,7 +122,7 @@ impl<G: Growth> LossBasedController<G> {
             recovering: false,
             resumes: false,
             app_limited: false,
-            slow_start: SlowStart::new(config.slow_start_exit),
+            slow_start: SlowStart::new(config.slow_start_exit, config.slow_start_growth),
             growth: G::default(),
             before: None,
         };

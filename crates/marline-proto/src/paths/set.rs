@@ -305,6 +305,7 @@ fn recovery_config(
         slow_start_exit: (config.slow_start_exit)(),
         backoff: config.backoff,
         emulated_flows: config.emulated_flows,
+        slow_start_growth: config.slow_start_growth,
         seed: start.seed,
     };
     RecoveryConfig {

@@ -182,6 +182,7 @@ fn every_field_of_a_configuration_has_a_key() {
         careful_resume,
         backoff,
         emulated_flows,
+        slow_start_growth,
         loss_detector => "loss_detection",
         ack_policy => "ack",
         stream_scheduler,

@@ -8,14 +8,21 @@ use crate::samples::AckSample;
 #[derive(Debug)]
 pub(in crate::congestion) struct SlowStart {
     exit: Box<dyn SlowStartExit>,
+    /// What an acknowledged byte adds to the window, from 0 to 1.
+    gain: f64,
+    /// Growth too small for a byte.
+    fraction: f64,
     /// A packet sent from then on ends the round.
     round_start: Option<Instant>,
 }
 
 impl SlowStart {
-    pub(in crate::congestion) fn new(exit: Box<dyn SlowStartExit>) -> Self {
+    /// The window grows by the factor `growth` in a round trip, at most 2.
+    pub(in crate::congestion) fn new(exit: Box<dyn SlowStartExit>, growth: f64) -> Self {
         Self {
             exit,
+            gain: (growth - 1.0).clamp(0.0, 1.0),
+            fraction: 0.0,
             round_start: None,
         }
     }
@@ -42,10 +49,16 @@ impl SlowStart {
             max_datagram_size,
         });
         match decision {
-            SlowStartDecision::Stay => Some(ack.bytes),
-            SlowStartDecision::Slow(divisor) => Some(ack.bytes / divisor.max(1)),
+            SlowStartDecision::Stay => Some(self.growth(ack.bytes)),
+            SlowStartDecision::Slow(divisor) => Some(self.growth(ack.bytes / divisor.max(1))),
             SlowStartDecision::Exit => None,
         }
+    }
+
+    fn growth(&mut self, acked: u64) -> u64 {
+        let growth = acked as f64 * self.gain + self.fraction;
+        self.fraction = growth.fract();
+        growth as u64
     }
 
     pub(in crate::congestion) fn reset(&mut self) {

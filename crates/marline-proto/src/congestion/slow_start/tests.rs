@@ -158,12 +158,11 @@ impl SlowStartExit for Always {
     }
 }
 
-#[test]
-fn window_grows_by_the_part_of_what_is_acknowledged_that_was_decided() {
-    let ack = AckSample {
-        bytes: 10_000,
+fn acknowledged(bytes: u64) -> AckSample {
+    AckSample {
+        bytes,
         bytes_in_flight: 0,
-        prior_in_flight: 10_000,
+        prior_in_flight: bytes,
         largest_acked: 0,
         largest_sent: 0,
         largest_acked_sent_at: Instant::EPOCH,
@@ -176,14 +175,32 @@ fn window_grows_by_the_part_of_what_is_acknowledged_that_was_decided() {
         rtt_updated: true,
         rate: None,
         app_limited: false,
-    };
+    }
+}
+
+#[test]
+fn window_grows_by_the_part_of_what_is_acknowledged_that_was_decided() {
+    let ack = acknowledged(10_000);
     for (decision, growth) in [
         (SlowStartDecision::Stay, Some(10_000)),
         (SlowStartDecision::Slow(4), Some(2_500)),
         (SlowStartDecision::Exit, None),
     ] {
-        let mut slow_start = SlowStart::new(Box::new(Always(decision)));
+        let mut slow_start = SlowStart::new(Box::new(Always(decision)), 2.0);
         let grown = slow_start.on_ack(Instant::EPOCH, &ack, 20_000, MTU);
         assert_eq!(grown, growth);
     }
+}
+
+#[test]
+fn window_grows_by_the_configured_factor_in_a_round_trip() {
+    for (growth, added) in [(2.0, 10_001), (1.5, 5_000), (1.1, 1_000)] {
+        let mut slow_start = SlowStart::new(Box::new(NoExit), growth);
+        let grown = slow_start.on_ack(Instant::EPOCH, &acknowledged(10_001), 20_000, MTU);
+        assert_eq!(grown, Some(added));
+    }
+    let mut slow_start = SlowStart::new(Box::new(NoExit), 1.5);
+    let one = acknowledged(1);
+    let bytes = (0..4).filter_map(|_| slow_start.on_ack(Instant::EPOCH, &one, 20_000, MTU));
+    assert_eq!(bytes.sum::<u64>(), 2, "halves of bytes add up");
 }
