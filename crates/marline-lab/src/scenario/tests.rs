@@ -507,7 +507,7 @@ fn mistakes_are_explained() {
         ),
         (
             "bundle = 3",
-            "bundle: this must be true, false, \"default\", \"published\" or a table, not 3",
+            "bundle: this must be true, false, \"default\", \"published\", \"published-every-event\" or a table, not 3",
         ),
         (
             "[server.bundle]\nsync_stat = true",

@@ -442,7 +442,7 @@ fn errors_name_the_key_and_the_allowed_values() {
         (
             "bundle",
             "1",
-            "true, false, \"default\", \"published\" or a table, not 1",
+            "true, false, \"default\", \"published\", \"published-every-event\" or a table, not 1",
         ),
         ("pacing", "yes", "this must be true or false, not \"yes\""),
     ] {

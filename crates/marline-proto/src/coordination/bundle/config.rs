@@ -56,11 +56,12 @@ impl Named for BundleScope {
 /// Which fluctuation events count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coalesce {
-    /// None: each counts, as in the paper.
+    /// None: each counts.
     Never,
     /// Those of one member within its smoothed round-trip time.
     Member,
-    /// Those of all members within the largest smoothed round-trip time.
+    /// Those of all members within the largest smoothed round-trip time: one update of the growth in a round, as in
+    /// section IV-A.
     Bundle,
 }
 
@@ -150,6 +151,10 @@ impl BundleConfig {
         Base {
             name: "published",
             make: Self::published,
+        },
+        Base {
+            name: "published-every-event",
+            make: Self::published_every_event,
         },
     ];
 
@@ -259,7 +264,8 @@ impl BundleConfig {
         ),
     ];
 
-    /// The engine as published, with the growth of the affected member that reproduces its figure 7.
+    /// The engine as published: growth is updated once in a round (section IV-A), with the growth of the affected member
+    /// that reproduces figure 7.
     pub fn published() -> Self {
         Self {
             split_initial_window: true,
@@ -273,12 +279,21 @@ impl BundleConfig {
             rate_imbalance: 2.0,
             backoff_on_delay: true,
             scope: BundleScope::All,
-            coalesce: Coalesce::Never,
+            coalesce: Coalesce::Bundle,
             corroborated_by: None,
             floor_packets: 2,
             fair: false,
             connections: 3,
             match_addresses: false,
+        }
+    }
+
+    /// [`published`](Self::published), except that each event updates the growth, also several of one round, as the list
+    /// of steps in section IV-B can be read.
+    pub fn published_every_event() -> Self {
+        Self {
+            coalesce: Coalesce::Never,
+            ..Self::published()
         }
     }
 }
@@ -290,7 +305,6 @@ impl Default for BundleConfig {
             slow_start_growth: None,
             backoff_on_delay: false,
             scope: BundleScope::Active,
-            coalesce: Coalesce::Bundle,
             corroborated_by: Some(2),
             ..Self::published()
         }

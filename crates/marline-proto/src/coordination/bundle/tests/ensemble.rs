@@ -87,9 +87,10 @@ fn a_loss_synchronizes_windows_as_in_the_example_of_the_paper() {
 }
 
 #[test]
-fn three_members_leave_slow_start_with_the_eighth_event() {
+fn three_members_leave_slow_start_with_the_eighth_round_that_has_an_event() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 1000);
     for event in 1..=8 {
+        owner.wait(RTT);
         let directives = owner.lose(event % 3);
         let expected = match event {
             8 => DecisionAction::Exited,
@@ -112,11 +113,36 @@ fn three_members_leave_slow_start_with_the_eighth_event() {
     );
 }
 
+/// Section IV-A: growth is updated per round.
+#[test]
+fn events_of_one_round_count_once_as_published() {
+    let mut owner = Owner::with(BundleConfig::published(), 3, 100);
+    assert_eq!(counted(&owner.lose(0)), 1);
+    for key in [1, 2] {
+        let directives = owner.lose(key);
+        assert_eq!(actions(&directives), [DecisionAction::Coalesced; 3]);
+        assert_eq!(counted(&directives), 1);
+    }
+    owner.wait(RTT);
+    assert_eq!(counted(&owner.lose(0)), 2);
+}
+
+#[test]
+fn each_event_of_a_round_counts_in_the_variant_of_every_event() {
+    let mut owner = Owner::with(BundleConfig::published_every_event(), 3, 100);
+    for event in 1..=7 {
+        let directives = owner.lose(event % 3);
+        assert_eq!(actions(&directives), [DecisionAction::Synchronized; 3]);
+        assert_eq!(counted(&directives), event.into());
+    }
+    assert_eq!(actions(&owner.lose(0)), [DecisionAction::Exited; 3]);
+}
+
 #[test]
 fn a_lone_active_member_does_not_end_slow_start_for_all() {
     let config = BundleConfig {
         scope: BundleScope::Active,
-        ..BundleConfig::published()
+        ..BundleConfig::published_every_event()
     };
     let mut owner = Owner::with(config, 3, 1000);
     owner.member(1).active = false;
@@ -174,7 +200,7 @@ fn without_state_no_member_is_made_to_leave_slow_start() {
     let config = BundleConfig {
         sync_state: false,
         corroborated_by: Some(1),
-        ..BundleConfig::published()
+        ..BundleConfig::published_every_event()
     };
     let mut owner = Owner::with(config, 3, 30);
     let searching = |owner: &Owner| {
