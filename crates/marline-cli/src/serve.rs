@@ -162,7 +162,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(address) = server.metrics_addr() {
         eprintln!("metrics on http://{address}/metrics");
     }
-    identity::print_trust(&identity, server.local_addr(), kept.state.as_deref());
+    identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
     for address in server.local_addrs() {
         eprintln!("listening on https://{address}");
     }

@@ -1,6 +1,6 @@
 //! The certificate of `serve`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use marline_http::server::{Identity, StateDirectory};
 
@@ -45,28 +45,71 @@ pub(super) fn identity(
     }
 }
 
-/// Prints how clients come to trust a self-signed certificate of a server at `address`.
+/// Prints how clients come to trust a self-signed certificate of a server at `addresses`.
 pub(super) fn print_trust(
     identity: &Identity,
-    address: SocketAddr,
+    addresses: &[SocketAddr],
     state: Option<&StateDirectory>,
 ) {
     let Some(pin) = identity.pin() else { return };
-    let host = match address.ip() {
-        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    };
-    let port = address.port();
-    print_message(&format!(
-        "self-signed certificate; for Chromium: --origin-to-force-quic-on={host}:{port} \
-         --ignore-certificate-errors-spki-list={pin}"
-    ));
+    if let Some(origin) = origin(addresses) {
+        print_message(&format!(
+            "self-signed certificate; for Chromium: --origin-to-force-quic-on={origin} \
+             --ignore-certificate-errors-spki-list={pin}"
+        ));
+    }
     if let Some(state) = state {
         let path = state.certificate_path();
         let path = path.display();
         print_message(&format!(
             "for other clients: marline get --cacert {path}, curl --cacert {path}"
         ));
+    }
+}
+
+/// Host and port under which a client on this machine reaches a server at `addresses`: `localhost`, which a client may resolve
+/// to either loopback, if the server listens on both, else the first address.
+fn origin(addresses: &[SocketAddr]) -> Option<String> {
+    let first = addresses.first()?;
+    let port = first.port();
+    let listens = |loopback: IpAddr| {
+        addresses.iter().any(|one| {
+            let ip = one.ip();
+            // Whether [::] takes IPv4 as well depends on the system.
+            let takes = ip == loopback
+                || (ip.is_unspecified() && ip.is_ipv4() == loopback.is_ipv4());
+            takes && one.port() == port
+        })
+    };
+    let (v4, v6) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+    if listens(v4.into()) && listens(v6.into()) {
+        return Some(format!("localhost:{port}"));
+    }
+    let host = match first.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => v4.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => v6.into(),
+        ip => ip,
+    };
+    Some(SocketAddr::new(host, port).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localhost_is_the_origin_only_if_the_server_listens_on_both_loopbacks() {
+        for (addresses, expected) in [
+            (&["127.0.0.1:4433", "[::1]:4433"][..], "localhost:4433"),
+            (&["127.0.0.1:4433"], "127.0.0.1:4433"),
+            (&["[::1]:4433"], "[::1]:4433"),
+            (&["127.0.0.1:4433", "[::1]:4434"], "127.0.0.1:4433"),
+            (&["0.0.0.0:4433"], "127.0.0.1:4433"),
+            (&["192.0.2.1:443"], "192.0.2.1:443"),
+            (&["[2001:db8::1]:443"], "[2001:db8::1]:443"),
+        ] {
+            let addresses: Vec<_> = addresses.iter().map(|one| one.parse().unwrap()).collect();
+            assert_eq!(origin(&addresses).unwrap(), expected);
+        }
     }
 }

@@ -94,7 +94,7 @@ fn clients_can_trust_the_certificate_that_is_kept() {
     let server = Server::start(&[text(root.path()), "--state", text(state.path())]);
     let printed = server.printed.join("\n");
     let port = server.address.rsplit(':').next().unwrap();
-    assert!(printed.contains(&format!("--origin-to-force-quic-on=localhost:{port} ")));
+    assert!(printed.contains(&format!("--origin-to-force-quic-on=127.0.0.1:{port} ")));
     let certificate = state.path().join("certificate.pem");
     assert!(printed.contains(text(&certificate)), "{printed}");
     let output = run(&["get", &server.url("a.txt"), "--cacert", text(&certificate)]);
