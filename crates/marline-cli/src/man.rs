@@ -10,21 +10,38 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline man get | man -l -\n  \
+    marline man lab run | man -l -\n  \
     marline man > /usr/local/share/man/man1/marline.1")]
 pub(crate) struct Arguments {
-    /// A verb; without it, the page of marline
-    verb: Option<String>,
+    /// A verb, with the verb inside it if there is one, as `lab run` or `lab-run`; without it, the page of marline
+    #[arg(value_name = "VERB")]
+    verbs: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
     root.build();
-    let command = match &arguments.verb {
-        None => root,
-        Some(verb) => root.find_subcommand(verb).cloned().ok_or_else(|| {
-            Failure::Usage(format!("there is no verb `{verb}`; see `marline --help`"))
-        })?,
+    let verbs = arguments.verbs.join("-");
+    let command = match verbs.as_str() {
+        "" => root,
+        verbs => find(&root, &format!("marline-{verbs}"))
+            .cloned()
+            .ok_or_else(|| {
+                let verbs = arguments.verbs.join(" ");
+                Failure::Usage(format!("there is no verb `{verbs}`; see `marline --help`"))
+            })?,
     };
     clap_mangen::Man::new(command)
+        .source(concat!("marline ", env!("CARGO_PKG_VERSION")))
         .render(&mut io::stdout())
         .map_err(|error| Failure::Failed(format!("cannot print the page: {error}")))
+}
+
+/// The command inside `command` whose page has this name.
+fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
+    command.get_subcommands().find_map(|inner| {
+        if inner.get_display_name() == Some(name) {
+            return Some(inner);
+        }
+        find(inner, name)
+    })
 }
