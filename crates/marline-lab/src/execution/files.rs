@@ -13,6 +13,7 @@ use marline_http::server::GeneratedObject;
 use super::http::{NAME, client, fetch_options, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
+use crate::run::is_results;
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 
 /// Limits on the number and the total size of files.
@@ -97,7 +98,7 @@ fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunEr
     }
 }
 
-/// Files by the path they are served at.
+/// Files by the path they are served at, without hidden ones and the results of experiments.
 fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
     let mut files = BTreeMap::new();
     let mut bytes = 0;
@@ -114,6 +115,10 @@ fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
             }
             let kind = entry.file_type().map_err(cannot)?;
             if kind.is_dir() {
+                // Results of runs like this one would change it.
+                if is_results(&entry.path()) {
+                    continue;
+                }
                 directories.push((entry.path(), format!("{prefix}{}/", escape(&name))));
             } else if kind.is_file() {
                 bytes += entry.metadata().map_err(cannot)?.len();
@@ -130,7 +135,9 @@ fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
     }
     if files.is_empty() {
         let root = root.display();
-        return Err(RunError::Unsupported(format!("{root} holds no files")));
+        return Err(RunError::Unsupported(format!(
+            "{root} holds no files; name another directory"
+        )));
     }
     Ok(files)
 }
@@ -146,4 +153,31 @@ fn escape(name: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_experiments_are_not_among_the_files() {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["results", "site"] {
+            fs::create_dir(root.path().join(directory)).unwrap();
+        }
+        for file in [
+            "a.txt",
+            "results/plan.json",
+            "results/runs.jsonl",
+            "results/report.html",
+            "site/plan.json",
+        ] {
+            fs::write(root.path().join(file), file).unwrap();
+        }
+        let files = read(root.path()).unwrap();
+        assert_eq!(
+            files.keys().collect::<Vec<_>>(),
+            ["/a.txt", "/site/plan.json"]
+        );
+    }
 }

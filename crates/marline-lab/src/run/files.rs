@@ -10,6 +10,13 @@ pub(super) const RUNS: &str = "runs.jsonl";
 pub(super) const TABLE: &str = "runs.csv";
 pub(super) const RESULTS: &str = "results.json";
 
+/// Whether `directory` holds the runs of an experiment.
+pub(crate) fn is_results(directory: &Path) -> bool {
+    [PLAN, RUNS]
+        .iter()
+        .all(|name| directory.join(name).is_file())
+}
+
 /// Replaces the file `name` in `directory`.
 pub(crate) fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), RunFailure> {
     let path = directory.join(name);

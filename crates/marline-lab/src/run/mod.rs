@@ -24,7 +24,7 @@ pub use compare::{Change, Changes, MustChange, compare};
 pub use differences::SettingDifference;
 pub use execute::{Finished, Options, Progress, Shard, run};
 pub use failure::RunFailure;
-pub(crate) use files::write;
+pub(crate) use files::{is_results, write};
 pub use journal::{StoredRuns, read};
 pub use merge::{merge, rebuild};
 pub use must::MustResult;

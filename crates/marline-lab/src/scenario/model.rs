@@ -218,7 +218,7 @@ pub enum Workload {
     },
     /// The client fetches the files of a directory, all at once, and compares them with the originals.
     Files {
-        /// The directory with its subdirectories, without hidden files.
+        /// The directory with its subdirectories, without hidden files and the results of experiments.
         directory: String,
         /// Whether the connections are open before the clock starts.
         warm: bool,
