@@ -14,6 +14,9 @@ use crate::lab::{progress::Bar, report, stop_switch, table};
 /// `experiments/demo/page.toml`, so that the crate's package contains it.
 const EXPERIMENT: &str = include_str!("demo.toml");
 
+const OUT: &str = "marline-demo";
+const SEED: u64 = 1;
+
 /// Load a web page over an emulated LTE cell, in a few seconds
 ///
 /// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
@@ -30,11 +33,11 @@ pub(crate) struct Arguments {
     directory: Option<PathBuf>,
 
     /// The directory for results
-    #[arg(long, value_name = "DIR", default_value = "marline-demo")]
+    #[arg(long, value_name = "DIR", default_value = OUT)]
     out: PathBuf,
 
     /// The seed of all randomness: equal seeds give equal results
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
 
     /// Run each cell only a few times
@@ -42,9 +45,41 @@ pub(crate) struct Arguments {
     quick: bool,
 }
 
+impl Arguments {
+    /// The command line of these arguments, for a shell.
+    fn command(&self) -> String {
+        let mut command = "marline demo".to_owned();
+        if let Some(directory) = &self.directory {
+            command.push_str(&format!(" {}", quoted(directory)));
+        }
+        if self.out != Path::new(OUT) {
+            command.push_str(&format!(" --out {}", quoted(&self.out)));
+        }
+        if self.seed != SEED {
+            command.push_str(&format!(" --seed {}", self.seed));
+        }
+        if self.quick {
+            command.push_str(" --quick");
+        }
+        command
+    }
+}
+
+/// `path` as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if path.chars().all(is_plain) {
+        path.into_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut experiment = experiment(arguments.directory.as_deref())?;
+    let mut experiment = experiment(arguments.directory.as_deref(), &arguments.out)?;
     experiment.seed = arguments.seed;
+    experiment.command = Some(arguments.command());
     let stop = stop_switch()?;
     let options = Options {
         quick: arguments.quick,
@@ -73,8 +108,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiment with the files of `directory`.
-fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
+/// The experiment with the files of `directory`, which the results in `out` must not be.
+fn experiment(directory: Option<&Path>, out: &Path) -> Result<Experiment, Failure> {
     let directory = directory.unwrap_or_else(|| {
         let docs = Path::new("docs");
         if docs.is_dir() { docs } else { Path::new(".") }
@@ -85,6 +120,14 @@ fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
             "there is no directory {directory}; name one with files to fetch"
         )));
     }
+    if std::fs::canonicalize(out)
+        .is_ok_and(|out| std::fs::canonicalize(directory).is_ok_and(|dir| dir == out))
+    {
+        return Err(Failure::Usage(format!(
+            "the results in {} would be among the fetched files; choose another --out",
+            out.display()
+        )));
+    }
     // A JSON string is a valid TOML string.
     let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
     let text = EXPERIMENT.replace("\"docs\"", &quoted);
@@ -92,4 +135,40 @@ fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
     let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
     experiment.id = "demo/page".to_owned();
     Ok(experiment)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn the_command_that_repeats_the_demo_is_the_one_that_was_given() {
+        for line in [
+            "marline demo",
+            "marline demo --quick",
+            "marline demo public --out public-over-lte --seed 7 --quick",
+        ] {
+            let words = line.split(' ').skip(1);
+            assert_eq!(Line::parse_from(words).arguments.command(), line);
+        }
+        let spaced = Line::parse_from(["demo", "it's mine"]).arguments;
+        assert_eq!(spaced.command(), "marline demo 'it'\\''s mine'");
+    }
+
+    #[test]
+    fn results_are_not_written_into_the_fetched_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let error = experiment(Some(path), &path.join(".")).unwrap_err();
+        assert!(error.to_string().contains("--out"), "{error}");
+        experiment(Some(path), &path.join("out")).unwrap();
+    }
 }

@@ -91,6 +91,9 @@ impl ReportData {
 
     /// The command that repeats all runs.
     pub(super) fn command(&self) -> String {
+        if let Some(command) = &self.plan.command {
+            return command.clone();
+        }
         let Results {
             experiment,
             backend,

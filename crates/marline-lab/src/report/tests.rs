@@ -416,6 +416,22 @@ fn the_command_to_repeat_runs_has_all_settings() {
     assert!(html.contains("<dt>time on the links</dt>"));
 }
 
+#[test]
+fn runs_of_another_command_are_repeated_by_that_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut experiment = Experiment::parse(PLAIN, "train.toml", &[]).unwrap();
+    experiment.command = Some("marline demo --quick".to_owned());
+    let options = Options {
+        jobs: 1,
+        out: Some(directory.path().to_owned()),
+        ..Options::default()
+    };
+    run(&experiment, &fake, &options, &mut |_| {}).unwrap();
+    let html = page(directory.path()).unwrap().render();
+    assert!(html.contains("<code>marline demo --quick</code>"));
+    assert!(!html.contains("marline lab run"));
+}
+
 const MUSTS: &str = r#"
 [[must]]
 text = "fast beats slow wherever the paper reports it."

@@ -53,6 +53,9 @@ pub struct Plan {
     pub musts: Vec<Must>,
     /// Overrides of the scenario's settings, as `KEY=VALUE`.
     pub sets: Vec<String>,
+    /// The command that repeats all runs, if it is not `marline lab run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The scenario as it was read, and each variant's settings at the first point, defaults
     /// included.
     pub settings: Value,
@@ -124,6 +127,7 @@ impl Plan {
             correlations: experiment.correlations.clone(),
             musts: experiment.musts.clone(),
             sets: experiment.sets.clone(),
+            command: experiment.command.clone(),
             settings: json!({ "scenario": experiment.document, "variants": variants }),
             settings_hash: digest.hex(),
             program: program(),

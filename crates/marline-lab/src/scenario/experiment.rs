@@ -59,6 +59,8 @@ pub struct Experiment {
     pub document: Value,
     /// The overrides, as `KEY=VALUE`.
     pub sets: Vec<String>,
+    /// The command that repeats all runs, for reports, if it is not `marline lab run`.
+    pub command: Option<String>,
 }
 
 /// A variant at a point.
@@ -363,5 +365,6 @@ fn assemble(
         musts,
         document: document.value(),
         sets: Vec::new(),
+        command: None,
     })
 }
