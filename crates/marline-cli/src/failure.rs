@@ -1,9 +1,13 @@
 //! Failures of a verb, printed as one line on standard error, with advice.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::net::IpAddr;
 use std::process::ExitCode;
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use marline_http::client::ClientError;
+use marline_http::client::{CertificateProblem, ClientError};
 
 /// Why a verb failed.
 #[derive(Debug)]
@@ -50,8 +54,8 @@ pub(crate) fn print_message(message: &str) {
     eprintln!("marline: {message}");
 }
 
-/// Prints the help or the version, or an error of usage in one line.
-pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
+/// Prints the help or the version, or an error of usage of `root` in one line.
+pub(crate) fn of_arguments(error: &clap::Error, root: &Command) -> ExitCode {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
@@ -60,14 +64,15 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let called = called(root, std::env::args_os().skip(1));
     if matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        return Failure::Usage("a verb is missing; see `marline --help`".to_owned()).report();
+        return Failure::Usage(format!("a verb is missing; see `{called} --help`")).report();
     }
-    if let Some(message) = unknown_flag(error) {
-        return Failure::Usage(format!("{message}; see `marline VERB --help`")).report();
+    if let Some(message) = unknown_flag(error, &called) {
+        return Failure::Usage(format!("{message}; see `{called} --help`")).report();
     }
     let text = error.to_string();
     let mut words = Vec::new();
@@ -90,15 +95,30 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
             message.push(')');
         }
     }
-    Failure::Usage(format!(
-        "{message}; see `marline --help` and `marline VERB --help`"
-    ))
-    .report()
+    Failure::Usage(format!("{message}; see `{called} --help`")).report()
 }
+
+/// The command that `arguments` name, as `marline lab run`: before its verb, it has no flag with a value.
+fn called(root: &Command, arguments: impl Iterator<Item = OsString>) -> String {
+    let mut name = root.get_name().to_owned();
+    let mut command = root;
+    for argument in arguments {
+        let Some(verb) = command.find_subcommand(&argument) else {
+            break;
+        };
+        name = format!("{name} {}", verb.get_name());
+        command = verb;
+    }
+    name
+}
+
+/// What stands here for short flags of curl and wget.
+const SHORT_FLAGS: [(&str, &str); 3] =
+    [("-k", "--insecure"), ("-H", "--header"), ("-O", "-o FILE")];
 
 /// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
 /// switches the verification of certificates off.
-fn unknown_flag(error: &clap::Error) -> Option<String> {
+fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -112,15 +132,20 @@ fn unknown_flag(error: &clap::Error) -> Option<String> {
             "there is no {flag}; name an interface with --path IFACE"
         ));
     }
+    if called == "marline get"
+        && let Some((_, known)) = SHORT_FLAGS.iter().find(|(short, _)| *short == flag)
+    {
+        return Some(format!("there is no {flag}; write {known}"));
+    }
     let suggested = text(ContextKind::SuggestedArg)?;
     (suggested == "--insecure").then(|| format!("there is no {flag}"))
 }
 
 /// Advice for the user about an error.
-pub(crate) fn advice(error: &ClientError) -> &'static str {
-    match error {
-        ClientError::Certificate { .. } => {
-            "give the certificate to trust with --cacert FILE, or for a test use --insecure"
+pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
+    let text = match error {
+        ClientError::Certificate { host, problem, .. } => {
+            return certificate_advice(host, *problem);
         }
         ClientError::Header { .. } => "change it in --header",
         ClientError::Resolve { .. } => "check the host's name and this machine's network",
@@ -145,5 +170,27 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
         },
         ClientError::Trust { .. } => "give a PEM file with --cacert FILE",
         _ => "see `marline get --help`",
+    };
+    text.into()
+}
+
+fn certificate_advice(host: &str, problem: CertificateProblem) -> Cow<'static, str> {
+    match problem {
+        CertificateProblem::NotTrusted => {
+            "give that of the server or of its signer with --cacert FILE, or for a test use --insecure"
+                .into()
+        }
+        CertificateProblem::NoName => {
+            let kind = match host.parse::<IpAddr>() {
+                Ok(_) => "IP",
+                Err(_) => "DNS",
+            };
+            format!(
+                "`openssl req -x509 ... -addext subjectAltName={kind}:{host}` makes one with a name; \
+                 for a test use --insecure"
+            )
+            .into()
+        }
+        _ => "the server needs another one; for a test use --insecure".into(),
     }
 }

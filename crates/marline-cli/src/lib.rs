@@ -36,7 +36,7 @@ use crate::failure::Failure;
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return failure::of_arguments(&error),
+        Err(error) => return failure::of_arguments(&error, &Cli::command()),
     };
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(serve::run(arguments)),

@@ -76,8 +76,8 @@ fn origin(addresses: &[SocketAddr]) -> Option<String> {
         addresses.iter().any(|one| {
             let ip = one.ip();
             // Whether [::] takes IPv4 as well depends on the system.
-            let takes = ip == loopback
-                || (ip.is_unspecified() && ip.is_ipv4() == loopback.is_ipv4());
+            let takes =
+                ip == loopback || (ip.is_unspecified() && ip.is_ipv4() == loopback.is_ipv4());
             takes && one.port() == port
         })
     };

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 #[cfg(target_os = "linux")]
 mod attack;
 mod get;
+mod hints;
 mod history;
 #[cfg(unix)]
 mod lifecycle;
@@ -438,7 +439,7 @@ fn wrong_usage_is_one_line_and_exit_status_2() {
         fails(arguments, 2, words);
     }
     fails(&[], 2, &["marline --help"]);
-    fails(&["qlog"], 2, &["marline --help"]);
+    fails(&["qlog"], 2, &["marline qlog --help"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 
+use super::CertificateProblem;
 use crate::body::BoxError;
 
 /// Why an object was not fetched.
@@ -67,10 +68,12 @@ pub enum ClientError {
         limit: Duration,
     },
     /// The server's certificate is not trusted, has expired, or is another host's.
-    #[error("the certificate of {host} is not valid: {cause}")]
+    #[error("the certificate of {host} {}", problem.explain(host, &**cause))]
     Certificate {
         /// The host as the URL has it.
         host: String,
+        /// What is wrong with it.
+        problem: CertificateProblem,
         /// The error of TLS.
         cause: BoxError,
     },

@@ -12,7 +12,7 @@ use super::paths::PathLog;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::target::Origin;
-use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::http3::{self, Begun};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
@@ -189,6 +189,7 @@ fn explain(origin: &Origin, address: SocketAddr, error: marline::ConnectionError
     match transport::classify(&error) {
         transport::HandshakeFailure::Certificate => ClientError::Certificate {
             host,
+            problem: CertificateProblem::of(&error.to_string()),
             cause: error.into(),
         },
         transport::HandshakeFailure::Protocol => ClientError::WrongProtocol {

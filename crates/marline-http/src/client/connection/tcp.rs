@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::target::Origin;
-use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::limits;
 
 /// Opens TCP connections.
@@ -146,6 +146,7 @@ impl TcpClient {
         match inner {
             Some(Error::InvalidCertificate(_)) => ClientError::Certificate {
                 host,
+                problem: CertificateProblem::of(&error.to_string()),
                 cause: error.into(),
             },
             Some(

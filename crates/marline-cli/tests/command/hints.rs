@@ -1,0 +1,171 @@
+//! What errors and help advise.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::{Server, fails, run, site, text};
+
+#[test]
+fn errors_of_usage_name_the_help_of_the_verb() {
+    for (arguments, help) in [
+        (
+            &["get", "https://h/", "--frobnicate"][..],
+            "see `marline get --help`",
+        ),
+        (
+            &["lab", "run", "--frobnicate"],
+            "see `marline lab run --help`",
+        ),
+        (&["qlog"], "see `marline qlog --help`"),
+        (&["frobnicate"], "see `marline --help`"),
+    ] {
+        fails(arguments, 2, &[help]);
+    }
+}
+
+#[test]
+fn short_flags_of_curl_and_wget_are_answered_with_those_of_get() {
+    for (flag, words) in [
+        ("-k", "write --insecure"),
+        ("-H", "write --header"),
+        ("-O", "write -o FILE"),
+    ] {
+        fails(&["get", "https://h/", flag], 2, &[flag, words]);
+    }
+}
+
+#[test]
+fn flags_of_get_that_need_another_are_refused_without_it() {
+    let get = ["get", "https://h/a"];
+    let split = ["--split", "1000", "-o", "/tmp/a"];
+    fails(&[&get[..], &split].concat(), 2, &["--connections"]);
+    fails(&[&get[..], &["--resume"]].concat(), 2, &["-o FILE"]);
+    fails(
+        &[&get[..], &["--resume", "-o", "-"]].concat(),
+        2,
+        &["-o FILE"],
+    );
+    fails(&["get", "http://h/a"], 2, &["https://", "--http 1.1c"]);
+}
+
+#[test]
+fn an_address_without_a_host_is_refused_with_an_example() {
+    let expected = "must be an address with a port, as \"127.0.0.1:4433\"";
+    fails(
+        &["serve", ".", "--listen", "4433"],
+        2,
+        &["--listen", expected],
+    );
+    fails(
+        &["serve", ".", "--metrics", "9090"],
+        2,
+        &["--metrics", expected],
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_name_like_that_of_an_experiment_suggests_it() {
+    fails(
+        &["lab", "run", "bundle/plan"],
+        2,
+        &["did you mean bundle/plain?"],
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_last_paragraph_of_the_help_of_lab_run_fills_its_lines() {
+    let help = String::from_utf8(run(&["lab", "run", "--help"]).stdout).unwrap();
+    let (_, last) = help.trim_end().rsplit_once("\n\n").unwrap();
+    assert!(last.starts_with("The table has a row"), "{last}");
+    let lines: Vec<_> = last.lines().collect();
+    for line in &lines[..lines.len() - 1] {
+        assert!((80..=100).contains(&line.chars().count()), "{line}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn manual_pages_of_nested_verbs_are_printed() {
+    for verbs in [&["lab-run"][..], &["lab", "run"]] {
+        let page = run(&[&["man"], verbs].concat());
+        let page = String::from_utf8(page.stdout).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let header = format!(".TH marline-lab-run 1  \"marline {version}\"");
+        assert!(page.contains(&header), "{page}");
+        assert!(page.contains("shard"), "{page}");
+    }
+    fails(&["man", "lab", "frobnicate"], 2, &["lab frobnicate"]);
+}
+
+/// A certificate for these names with its key, in a directory.
+fn certificate(names: &[&str], authority: bool) -> TempDir {
+    let files = TempDir::new().unwrap();
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).unwrap();
+    if authority {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    }
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    fs::write(files.path().join("cert.pem"), certificate.pem()).unwrap();
+    fs::write(files.path().join("key.pem"), key.serialize_pem()).unwrap();
+    files
+}
+
+fn serve(root: &TempDir, files: &TempDir) -> Server {
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| files.path().join(name));
+    Server::start(&[
+        text(root.path()),
+        "--cert",
+        text(&cert),
+        "--key",
+        text(&key),
+    ])
+}
+
+#[test]
+fn a_trusted_certificate_without_a_name_is_refused_with_how_to_make_one() {
+    let root = site();
+    for authority in [true, false] {
+        let files = certificate(&[], authority);
+        let server = serve(&root, &files);
+        let cert = files.path().join("cert.pem");
+        for (host, name) in [
+            ("localhost", "DNS:localhost"),
+            ("127.0.0.1", "IP:127.0.0.1"),
+        ] {
+            let url = server.url("a.txt").replace("127.0.0.1", host);
+            for version in ["3", "2"] {
+                fails(
+                    &["get", &url, "--cacert", text(&cert), "--http", version],
+                    1,
+                    &[
+                        &format!("no name for {host}"),
+                        &format!("-addext subjectAltName={name}"),
+                    ],
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_certificate_is_called_not_trusted() {
+    let root = site();
+    let other = certificate(&["127.0.0.1"], true);
+    let cert = other.path().join("cert.pem");
+    for authority in [true, false] {
+        let files = certificate(&["127.0.0.1"], authority);
+        let server = serve(&root, &files);
+        let url = server.url("a.txt");
+        for version in ["3", "2"] {
+            let get = ["get", &url, "--http", version, "--cacert", text(&cert)];
+            fails(&get, 1, &["is not trusted", "another certificate"]);
+            let printed = String::from_utf8(run(&get).stderr).unwrap();
+            assert!(!printed.contains("Other"), "{printed}");
+        }
+    }
+}
