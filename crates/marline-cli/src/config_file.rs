@@ -53,7 +53,9 @@ const ENDPOINT: &str = "endpoint";
 
 const FILE: Domain = Domain::text("the path of a file");
 const DIRECTORY: Domain = Domain::text("the path of a directory");
-const ADDRESS: Domain = Domain::text("an address with a port, as \"127.0.0.1:4433\"");
+
+/// What an address must be.
+pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\"";
 
 impl ConfigFile {
     /// The keys that are not settings of the transport; most are flags as well.
@@ -66,7 +68,7 @@ impl ConfigFile {
         ),
         &Field::new(
             "listen",
-            ADDRESS,
+            Domain::text(ADDRESS),
             "Where to listen, TCP and UDP alike; port 0 finds a free one. By default also [::1]:4433",
             |c: &mut Self| &mut c.listen,
         ),
@@ -116,7 +118,7 @@ impl ConfigFile {
         },
         &Field::new(
             "metrics",
-            ADDRESS,
+            Domain::text(ADDRESS),
             "Where to serve metrics for Prometheus, as http://ADDR:PORT/metrics",
             |c: &mut Self| &mut c.metrics,
         ),

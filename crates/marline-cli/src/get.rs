@@ -89,9 +89,9 @@ pub(crate) struct Arguments {
     bundle: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
-    /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: at most
-    /// this many bytes in both directions together; then the path is abandoned, or the transfer ends if
-    /// there is no other. HTTP/3 only. An interface needs a route of its own, an address needs a routing
+    /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: about
+    /// this many bytes in both directions together, exceeded by at most the data of one round trip; then the path is
+    /// abandoned, or the transfer ends if there is no other. HTTP/3 only. An interface needs a route of its own, an address needs a routing
     /// rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
 
-    /// Keep the incomplete part of a file, and continue there
+    /// Keep the incomplete part of a file, and continue there; needs -o
     #[arg(long)]
     resume: bool,
 
@@ -161,12 +161,12 @@ impl From<Version> for HttpVersion {
 }
 
 impl Arguments {
-    /// The version of HTTP that is tried first.
     /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
     fn may_fall_back(&self) -> bool {
         self.version.is_none() && self.quic_version.is_none() && !self.transport.any_is_given()
     }
 
+    /// The version of HTTP that is tried first.
     fn version(&self) -> HttpVersion {
         self.version.map_or(HttpVersion::Http3, HttpVersion::from)
     }
@@ -239,10 +239,18 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         split: arguments.split,
         ranges: arguments.ranges.into(),
     };
+    if arguments.resume && arguments.output().is_none() {
+        let message = "--resume continues a file; name it with -o FILE";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if !arguments.bundle {
         if arguments.split.is_some() && arguments.output().is_none() {
             let message =
                 "--split needs a file, because ranges arrive in any order; give one with -o FILE";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        if arguments.split.is_some() && arguments.connections.is_none() {
+            let message = "--split needs several connections; give their number with --connections";
             return Err(Failure::Usage(message.to_owned()));
         }
         return Ok(options);
@@ -332,7 +340,13 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
 /// The URLs with their destinations.
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
     for url in &arguments.urls {
-        parse_url(url, arguments.version()).map_err(|error| Failure::Usage(error.to_string()))?;
+        parse_url(url, arguments.version()).map_err(|error| {
+            let cleartext = match parse_url(url, HttpVersion::Http11Cleartext) {
+                Ok(_) => ", or fetch it with --http 1.1c",
+                Err(_) => "",
+            };
+            Failure::Usage(format!("{error}{cleartext}"))
+        })?;
     }
     let several = arguments.urls.len() > 1;
     if arguments.json && arguments.output.is_some() && arguments.output().is_none() {

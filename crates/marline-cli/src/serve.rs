@@ -22,7 +22,7 @@ use marline_http::server::{
 };
 
 use self::signals::Signals;
-use crate::config_file::{ConfigFile, LISTEN, WrittenTable};
+use crate::config_file::{ADDRESS, ConfigFile, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
 use crate::transport::{QuicVersion, TransportFlags};
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
 
     /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: port 4433 of localhost,
     /// 127.0.0.1 and ::1]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     listen: Option<SocketAddr>,
 
     /// The certificate chain in PEM; without it, a self-signed certificate is made and kept, and how to trust it
@@ -116,7 +116,7 @@ pub(crate) struct Arguments {
     history: Option<PathBuf>,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     metrics: Option<SocketAddr>,
 
     /// Append a JSON object for each request to FILE, or print it with `-`
@@ -409,6 +409,10 @@ fn open_log(path: &Path) -> Result<AccessLog, Failure> {
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("must be {ADDRESS}"))
 }
 
 /// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use marline::settings::unknown;
 use marline_lab::scenario::{self, Entry, Experiment, ScenarioError};
 
 use crate::failure::Failure;
@@ -68,10 +69,9 @@ pub(super) fn load(
     } else {
         let known = list(given)?;
         let Some(found) = known.iter().find(|known| known.id() == name) else {
-            let known: Vec<_> = known.iter().map(Known::id).collect();
+            let unknown = unknown("experiment", name, known.iter().map(Known::id));
             return Err(Failure::Usage(format!(
-                "there is no experiment {name}; known: {}; a scenario of your own ends in .toml",
-                known.join(", ")
+                "{unknown}; a scenario of your own ends in .toml"
             )));
         };
         found.load(sets)
