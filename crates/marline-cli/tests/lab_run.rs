@@ -86,6 +86,26 @@ fn results_have_the_documented_json_keys() {
 }
 
 #[test]
+fn results_of_different_experiments_are_not_compared() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("small.toml"), SCENARIO).unwrap();
+    let renamed = SCENARIO.replace("[variant.", "[variant.other_");
+    let other = renamed.replace("= \"a\"", "= \"other_a\"");
+    let other = other.replace("= \"b\"", "= \"other_b\"");
+    std::fs::write(here.join("other.toml"), other).unwrap();
+    for name in ["small", "other"] {
+        let file = format!("{name}.toml");
+        printed(&lab(here, &["run", &file, "--out", name]));
+    }
+    let output = lab(here, &["compare", "small", "other"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let words = "these are results of different experiments: small and other; ";
+    assert!(errors.contains(words), "{errors}");
+}
+
+#[test]
 fn a_claim_that_does_not_hold_is_reported_and_no_error() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();

@@ -9,8 +9,8 @@ use crate::failure::Failure;
 
 /// Compare two runs of an experiment
 ///
-/// Says which settings differ and which medians changed by more than their 95 % confidence intervals. Results with
-/// equal digests (a hash of all metrics of all runs) are the same in every run.
+/// Says which settings differ and which medians changed, so that their 95 % confidence intervals do not overlap.
+/// Results with equal digests (a hash of all metrics of all runs) are the same in every run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The earlier results

@@ -17,6 +17,8 @@ use crate::stats::Interval;
 pub struct Changes {
     /// The experiments, if they differ by name, else one.
     pub experiment: String,
+    /// The metric of most interest, as in the first.
+    pub main_metric: Option<String>,
     /// Whether every run has exactly the same metrics.
     pub identical: bool,
     /// The settings in which they differ.
@@ -61,11 +63,14 @@ pub struct Change {
     pub b_ci95: Option<Interval>,
     /// How much larger the second is, in percent of the first; `None` if that is 0.
     pub change_percent: Option<f64>,
-    /// Whether the confidence intervals do not overlap, so that the change is significant.
+    /// Whether the median changed: the confidence intervals do not overlap.
     pub apart: bool,
 }
 
 /// What changed from the results in directory `a` to those in `b`.
+///
+/// # Errors
+/// Either cannot be read, or they are of different experiments and have no median in common.
 pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
     let (a, b) = (Results::read(a)?, Results::read(b)?);
     let mut changes = Vec::new();
@@ -91,6 +96,12 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
             }));
         }
     }
+    if changes.is_empty() && a.experiment != b.experiment {
+        return Err(RunFailure::NothingInCommon {
+            first: a.experiment,
+            second: b.experiment,
+        });
+    }
     let only = |these: &Results, those: &Results| {
         let cells = these
             .cells
@@ -106,6 +117,7 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
         } else {
             format!("{}, {}", a.experiment, b.experiment)
         },
+        main_metric: a.metrics.first().cloned(),
         identical: a.digest == b.digest,
         settings: differences(&a, &b),
         only_in_a: only(&a, &b),
@@ -152,12 +164,26 @@ fn name(variant: &str, parameters: &BTreeMap<String, Value>) -> String {
 /// A median, and the interval in which it lies.
 fn with_interval(median: f64, interval: Option<Interval>) -> String {
     match interval {
-        Some([from, to]) => format!("{median:.4} [{from:.4}, {to:.4}]"),
-        None => format!("{median:.4}"),
+        Some([from, to]) => {
+            let [median, from, to] = [median, from, to].map(significant);
+            format!("{median} [{from}, {to}]")
+        }
+        None => significant(median).to_string(),
     }
 }
 
-/// The settings that differ, and a table for a terminal; significant changes are marked with `*`.
+/// `value` with four significant digits.
+fn significant(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// A change in percent, with a decimal if that makes at most four digits.
+fn signed(percent: f64) -> String {
+    let percent = significant((percent * 10.0).round() / 10.0);
+    format!("{percent:+} %")
+}
+
+/// The settings that differ, and a table for a terminal; medians that changed are marked with `*`.
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.identical {
@@ -176,7 +202,7 @@ impl fmt::Display for Changes {
                 change.metric.clone(),
                 with_interval(change.a, change.a_ci95),
                 with_interval(change.b, change.b_ci95),
-                percent.map_or_else(String::new, |percent| format!("{percent:+.1} %")),
+                percent.map_or_else(String::new, signed),
                 if change.apart { "*" } else { "" }.to_owned(),
             ]
         }));
@@ -195,7 +221,8 @@ impl fmt::Display for Changes {
             writeln!(f, "{}", line.trim_end())?;
         }
         if self.changes.iter().any(|change| change.a_ci95.is_some()) {
-            let legend = "medians [95 % confidence intervals]; *: the intervals do not overlap";
+            let legend =
+                "medians [95 % confidence intervals]; *: changed, the intervals do not overlap";
             writeln!(f, "{legend}")?;
         }
         for (cells, which) in [(&self.only_in_a, "first"), (&self.only_in_b, "second")] {
@@ -208,23 +235,28 @@ impl fmt::Display for Changes {
 }
 
 impl Changes {
-    /// How many medians changed, and which of them the most.
+    /// How many medians changed, and which of them the most: of the main metric, if any of it changed.
     fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let apart = || self.changes.iter().filter(|change| change.apart);
         let size = |change: &Change| change.change_percent.map_or(0.0, f64::abs);
+        let is_main = |change: &Change| self.main_metric.as_ref() == Some(&change.metric);
         let (count, total) = (apart().count(), self.changes.len());
-        match apart().max_by(|a, b| size(a).total_cmp(&size(b))) {
+        let most = apart().max_by(|a, b| {
+            let by_size = size(a).total_cmp(&size(b));
+            is_main(a).cmp(&is_main(b)).then(by_size)
+        });
+        match most {
             None => writeln!(
                 f,
-                "none of {total} medians changed by more than its 95 % confidence interval"
+                "none of {total} medians changed: no two 95 % confidence intervals are apart"
             ),
             Some(most) => writeln!(
                 f,
-                "{count} of {total} medians changed by more than their 95 % confidence intervals, the most {} of {}: {}",
+                "{count} of {total} medians changed (their 95 % confidence intervals do not overlap), the most {} of {}: {}",
                 most.metric,
                 name(&most.variant, &most.parameters),
                 most.change_percent
-                    .map_or_else(|| "from 0".to_owned(), |percent| format!("{percent:+.1} %"))
+                    .map_or_else(|| "from 0".to_owned(), signed)
             ),
         }
     }

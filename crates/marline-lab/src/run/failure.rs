@@ -99,6 +99,17 @@ pub enum RunFailure {
         /// Another.
         second: PathBuf,
     },
+    /// Results to compare are of different experiments.
+    #[error(
+        "these are results of different experiments: {first} and {second}; they have no median in common, \
+         so give two directories of one experiment"
+    )]
+    NothingInCommon {
+        /// One experiment.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// Some runs are missing.
     #[error("{missing} of {total} runs are missing; finish them first")]
     Incomplete {

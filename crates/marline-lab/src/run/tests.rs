@@ -602,14 +602,15 @@ fn significant_changes_are_marked() {
     assert!(apart[0].change_percent.unwrap() > 50.0);
     let text = changes.to_string();
     assert!(
-        text.contains("fast link.loss=0%") && text.contains("  2.0000 [2.0000, 2.0000]  +"),
+        text.contains("fast link.loss=0%") && text.contains("  2 [2, 2]  +"),
         "{text}"
     );
     let first = text.lines().next().unwrap();
     assert!(
-        first.starts_with("2 of 8 medians changed by more than their 95 % confidence intervals, the most completion_s of fast "),
+        first.starts_with("2 of 8 medians changed (their 95 % confidence intervals do not overlap), the most completion_s of fast "),
         "{text}"
     );
+    assert!(text.contains("*: changed, the intervals do not overlap\n"));
     assert!(text.contains("only in the first"));
     assert!(
         serde_json::to_string(&changes)
@@ -620,4 +621,51 @@ fn significant_changes_are_marked() {
     assert_eq!(same.to_string(), "fake: every run is the same\n");
     let failure = compare(&a, directory.path()).unwrap_err().to_string();
     assert!(failure.contains("it has no results.json"), "{failure}");
+}
+
+#[test]
+fn results_of_different_experiments_without_a_common_median_are_not_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+    complete(&options(Some(&a)));
+    let text = TEXT.replace("slow", "other").replace("fast", "others");
+    let other = Experiment::parse(&text, "other.toml", &[]).unwrap();
+    run(&other, &fake, &options(Some(&b)), &mut |_| {}).unwrap();
+    let failure = compare(&a, &b).unwrap_err().to_string();
+    let begin = "these are results of different experiments: fake and other; ";
+    assert!(failure.starts_with(begin), "{failure}");
+    // Copies of an experiment can be compared.
+    let copy = Experiment::parse(TEXT, "copy.toml", &[]).unwrap();
+    let c = directory.path().join("c");
+    run(&copy, &fake, &options(Some(&c)), &mut |_| {}).unwrap();
+    assert_eq!(compare(&a, &c).unwrap().experiment, "fake, copy");
+}
+
+#[test]
+fn the_largest_change_named_is_one_of_the_main_metric() {
+    let directory = tempfile::tempdir().unwrap();
+    let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+    complete(&options(Some(&a)));
+    let slower = |job: &Job| {
+        let mut outcome = fake(job)?;
+        for (metric, factor) in [("completion_s", 2.0), ("ideal_s", 2469.134)] {
+            if let Some(value) = outcome.metrics.get_mut(metric) {
+                *value *= factor;
+            }
+        }
+        Ok(outcome)
+    };
+    run(&experiment(), &slower, &options(Some(&b)), &mut |_| {}).unwrap();
+    let text = compare(&a, &b).unwrap().to_string();
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with("12 of 12 medians changed (")
+            && first.contains(", the most completion_s of ")
+            && first.ends_with(": +100 %"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  1235 [1235, 1235]  +246800 %  *\n"),
+        "four digits: {text}"
+    );
 }
