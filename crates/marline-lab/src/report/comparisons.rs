@@ -9,6 +9,7 @@ use crate::run::ComparisonResult;
 
 use super::data::ReportData;
 use super::names::{self, Quantity};
+use super::verdict::Verdict;
 
 /// Comparisons of one statistic of one metric, which share a chart.
 pub(super) struct Group<'r>(Vec<&'r ComparisonResult>);
@@ -97,13 +98,11 @@ pub(super) fn what(group: &[&ComparisonResult]) -> String {
 fn add_sentences(page: Report, group: &Group<'_>) -> Report {
     group.pairs().into_iter().fold(page, |page, pair| {
         let members = pair.comparisons;
-        let sure = |better: bool| {
-            let intervals = members.iter().filter_map(|result| result.ci95);
-            intervals
-                .filter(|[low, high]| if better { *low > 0.0 } else { *high < 0.0 })
-                .count()
+        let count = |verdict: Verdict| {
+            let verdicts = members.iter().map(|result| Verdict::of(result));
+            verdicts.filter(|found| *found == verdict).count()
         };
-        let (better, worse) = (sure(true), sure(false));
+        let (better, worse) = (count(Verdict::Better), count(Verdict::Worse));
         let unsure = members.len() - better - worse;
         let (first, total) = (members[0], members.len());
         let mut gains: Vec<f64> = members.iter().filter_map(|m| m.improvement_percent).collect();

@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `data` | the input: results and runs |
 //! | `names` | names and units of metrics and parameters |
-//! | `answer` | which variant is better, how much, and how sure that is |
+//! | `answer` | which variant is better, how much, and how sure that is; without comparisons, which is the best (`answer::best`) |
+//! | `verdict` | whether an improvement is sure |
 //! | `overview` | what the experiment shows, and what qualifies it |
 //! | `claims` | verdicts on the claims |
 //! | `published` | published values compared with measured ones |
@@ -41,6 +42,7 @@ mod panels;
 mod points;
 mod published;
 mod time_series;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 

@@ -128,6 +128,24 @@ impl Points {
         self.names.get(point).map_or("", String::as_str)
     }
 
+    /// The name of the point with `parameters` for a sentence: with the names of those parameters whose values do not
+    /// tell what they are of.
+    pub(super) fn unambiguous(&self, parameters: &BTreeMap<String, Value>) -> String {
+        let Some(point) = self.find(parameters) else {
+            return String::new();
+        };
+        let has_unit = |factor: &&Factor| factor.has_numbers() && !factor.is_bare();
+        let have_units = self.factors.iter().filter(has_unit).count();
+        let values = self.factors.iter().map(|factor| {
+            let value = factor.value(point);
+            match factor.is_bare() || (has_unit(&factor) && have_units > 1) {
+                true => format!("{}\u{a0}{value}", factor.name),
+                false => value.to_owned(),
+            }
+        });
+        values.collect::<Vec<_>>().join(", ")
+    }
+
     /// The name of a point as a section and a row in it. Rows are the values of a numeric parameter, the one
     /// with the most values if there are several.
     pub(super) fn section_and_row(&self, point: usize) -> PointLabel {
@@ -196,6 +214,15 @@ impl Factor {
     fn has_numbers(&self) -> bool {
         let mut values = self.values.iter();
         values.all(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Whether a value is a number without a unit, a percentage, or a flag, which may be of anything.
+    fn is_bare(&self) -> bool {
+        let is_bare = |value: &String| {
+            let is_flag = matches!(value.as_str(), "true" | "false" | "\u{2013}");
+            is_flag || value.parse::<f64>().is_ok() || value.ends_with('%')
+        };
+        self.values.iter().any(is_bare)
     }
 
     /// The value of the factor at a point.

@@ -63,7 +63,7 @@ fn an_interval_that_has_zero_in_it_decides_nothing() {
         Ok(outcome)
     };
     let text = answer(&PLAIN.replace("repeats = 1", "repeats = 8"), either);
-    let begin = "It is not decided whether slow or fast has the smaller median completion time: that of slow is 0 % smaller (95 % interval ";
+    let begin = "It is not decided whether slow or fast has the smaller median completion time: that of slow is equal (95 % interval ";
     assert!(text.starts_with(begin), "{text}");
     assert!(
         text.contains("% larger to ") && text.contains("% smaller)"),
@@ -72,14 +72,14 @@ fn an_interval_that_has_zero_in_it_decides_nothing() {
 }
 
 #[test]
-fn one_run_of_each_may_be_chance() {
+fn one_run_of_each_is_too_few_to_be_sure() {
     let text = answer(PLAIN, fake);
     assert!(
         text.starts_with("fast has a 20 % smaller median completion time than slow: "),
         "{text}"
     );
     assert!(
-        text.ends_with("; with one run of each, that may be chance."),
+        text.ends_with(" ms, in 1 run each, too few to be sure."),
         "{text}"
     );
 }
@@ -107,7 +107,8 @@ fn a_single_variant_has_its_median_and_runs_that_failed_are_said_to_be() {
     let one = PLAIN.replace("[variant.fast]\ncc = \"bbr\"\n", "");
     let text = answer(&one, fake);
     assert!(
-        text.starts_with("The median completion time is ") && text.ends_with("(one run)."),
+        text.starts_with("The median completion time is ")
+            && text.ends_with("(in 1 run, too few to be sure)."),
         "{text}"
     );
     let none = |_: &Job| Err(RunError::Stalled("no data is sent".to_owned()));
@@ -117,4 +118,111 @@ fn a_single_variant_has_its_median_and_runs_that_failed_are_said_to_be() {
         "No run counts, so that there is no answer."
     );
     assert!(html.contains("<p>2 of 2 runs failed, and do not count.</p>"));
+}
+
+/// Three variants at three sizes, without comparisons.
+fn three_variants(repeats: u32) -> String {
+    let text = PLAIN.replace("repeats = 1", &format!("repeats = {repeats}"));
+    format!(
+        "{text}[variant.other]\ncc = 'cubic'\n[sweep.content_kb]\n500 = {{}}\n2400 = {{}}\n6000 = {{}}\n"
+    )
+}
+
+/// `slow` and `other` are equal; `fast` is slower than they are for a medium size, and faster only for the largest.
+fn ties(job: &Job) -> Result<Outcome, RunError> {
+    let mut outcome = fake(job)?;
+    let factor = match (&*job.variant, job.parameters["content_kb"].as_u64()) {
+        ("fast", Some(2400)) => 1.75,
+        ("fast", Some(6000)) => 0.57,
+        _ => 1.0,
+    };
+    let time = factor * (1.0 + 0.01 * f64::from(job.repeat));
+    outcome.metrics.insert("completion_s".to_owned(), time);
+    Ok(outcome)
+}
+
+#[test]
+fn ties_are_no_wins() {
+    assert_eq!(
+        answer(&three_variants(8), ties),
+        "fast has the smallest median completion time at 1 of 3 points: 43 % smaller than the next best, slow \
+         (95 % interval 43 %; 6 MB). No variant is decidedly the best at the other 2."
+    );
+}
+
+#[test]
+fn each_variant_that_is_decidedly_the_best_somewhere_is_named() {
+    let two = three_variants(8).replace("[variant.other]\ncc = 'cubic'\n", "");
+    assert_eq!(
+        answer(&two, ties),
+        "slow has the smallest median completion time at 1 of 3 points: 43 % smaller than the next best, fast \
+         (95 % interval 43 %; 2.4 MB). fast has it at 1. No variant is decidedly the best at the other one."
+    );
+    let faster = |job: &Job| {
+        let mut outcome = ties(job)?;
+        if &*job.variant == "fast" {
+            outcome.metrics.insert("completion_s".to_owned(), 0.5);
+        }
+        Ok(outcome)
+    };
+    let text = answer(&two, faster);
+    let begin = "fast has the smallest median completion time at 3 of 3 points: from 52 % smaller than the next best, slow (95 % interval ";
+    assert!(text.starts_with(begin), "{text}");
+}
+
+#[test]
+fn without_a_decided_point_no_variant_is_the_fastest() {
+    let equal = |job: &Job| {
+        let mut outcome = fake(job)?;
+        let time = 1.0 + 0.01 * f64::from(job.repeat);
+        outcome.metrics.insert("completion_s".to_owned(), time);
+        Ok(outcome)
+    };
+    assert_eq!(
+        answer(&three_variants(8), equal),
+        "No variant is decidedly the fastest at any of 3 points."
+    );
+    let two = three_variants(8).replace("[variant.other]\ncc = 'cubic'\n", "");
+    assert_eq!(
+        answer(&two, equal),
+        "No variant is decidedly faster at any of 3 points."
+    );
+    let one_point = PLAIN.replace("repeats = 1", "repeats = 8");
+    let text = answer(&one_point, equal);
+    assert_eq!(
+        text,
+        "The median completion time of slow is equal to that of fast: 1.04 s against 1.04 s."
+    );
+}
+
+#[test]
+fn fewer_runs_than_an_interval_of_the_median_takes_have_none() {
+    let text = answer(&three_variants(5), ties);
+    assert_eq!(
+        text,
+        "fast has the smallest median completion time at 1 of 3 points, in 5 runs each, too few to be sure: 43 % \
+         smaller than the next best, slow (6 MB). At the other 2, the best are equal."
+    );
+    let text = answer(&TRAIN.replace("repeats = 8", "repeats = 5"), fake);
+    assert_eq!(
+        text,
+        "fast has a smaller median completion time than slow at 2 of 2 points, from 20 % smaller (500 kB) to 20 % \
+         smaller (2.4 MB), in 5 runs each, too few to be sure."
+    );
+    let html = ResultsDirectory::of(&TRAIN.replace("repeats = 8", "repeats = 5"), fake).html();
+    assert!(
+        html.contains("better with 95 % confidence at 0 of 2 points, worse at 0, undecided at 2")
+    );
+}
+
+#[test]
+fn values_that_may_be_of_anything_have_the_name_of_their_parameter() {
+    let sweep =
+        "[sweep]\n\"link.loss\" = [\"0%\", \"1%\"]\n[[comparison]]\na = 'fast'\nb = 'slow'\n";
+    let text = format!("{}{sweep}", PLAIN.replace("repeats = 1", "repeats = 8"));
+    let text = answer(&text, fake);
+    assert!(
+        text.contains("; loss 0 %)") && text.contains("; loss 1 %)"),
+        "{text}"
+    );
 }
