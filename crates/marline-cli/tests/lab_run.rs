@@ -123,6 +123,8 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
 
     let table = printed(&lab(here, &["run", "small.toml", "--out", "whole"]));
     assert!(table.contains(words), "{table}");
+    let caution = "Fewer than 30 repeats: the intervals are approximate, and too narrow.\n";
+    assert!(table.contains(caution), "{table}");
     let report = lab(here, &["report", "whole"]);
     assert!(errors(&report).contains(words) && report.status.success());
     let merged = lab(here, &["merge", "whole", "--out", "merged"]);

@@ -83,6 +83,9 @@ pub(crate) fn print(results: &Results) {
         outln!();
         align(&rows);
     }
+    if let Some(caution) = results.caution() {
+        outln!("\n{caution}");
+    }
     for must in &results.must {
         out!("\n{must}");
     }

@@ -6,9 +6,6 @@ use crate::run::CellResult;
 
 use super::data::ReportData;
 
-/// With fewer repeats, bootstrap intervals are unreliable: resamples contain only values that were drawn.
-const MIN_REPEATS: u32 = 30;
-
 pub(super) fn add(mut page: Report, data: &ReportData) -> Report {
     let results = &data.results;
     if let Some(shows) = &results.shows {
@@ -31,10 +28,8 @@ pub(super) fn add(mut page: Report, data: &ReportData) -> Report {
             page = page.text(&format!("{count} of {runs} runs {what}, and do not count."));
         }
     }
-    match results.repeats < MIN_REPEATS {
-        true => page.note(&format!(
-            "Fewer than {MIN_REPEATS} repeats: the intervals on this page are approximate, and too narrow."
-        )),
-        false => page,
+    match results.caution() {
+        Some(caution) => page.note(&caution),
+        None => page,
     }
 }

@@ -56,7 +56,19 @@ pub struct Results {
     pub digest: String,
 }
 
+/// With fewer repeats, bootstrap intervals are unreliable: resamples contain only values that were drawn.
+const MIN_REPEATS: u32 = 30;
+
 impl Results {
+    /// A note on the intervals, if there are so few repeats that they are too narrow.
+    pub fn caution(&self) -> Option<String> {
+        (self.repeats < MIN_REPEATS).then(|| {
+            format!(
+                "Fewer than {MIN_REPEATS} repeats: the intervals are approximate, and too narrow."
+            )
+        })
+    }
+
     /// The results in `directory`.
     ///
     /// # Errors
