@@ -3,6 +3,8 @@
 mod history;
 mod written;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,9 @@ use crate::history::History;
 
 /// The default address.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
+
+/// More than any configuration has, in bytes.
+const MAX_SIZE: u64 = 16 << 20;
 
 /// The settings of a file: the keys of [`Self::SETTINGS`] and [`TransportConfig::SETTINGS`], the table `history`, and the table
 /// `endpoint` with [`EndpointConfig::SETTINGS`].
@@ -171,7 +176,7 @@ impl ConfigFile {
     /// Reads `path`; relative paths in it start at its directory.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = read_limited(path).map_err(|error| {
             Failure::Usage(format!("cannot read {name}: {error}; check the path"))
         })?;
         let base = path.parent().unwrap_or(Path::new(""));
@@ -230,6 +235,18 @@ impl ConfigFile {
     }
 }
 
+/// The text of the file at `path`, which may have [`MAX_SIZE`] bytes.
+fn read_limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?.take(MAX_SIZE + 1);
+    match io::BufReader::new(file).read_to_string(&mut text)? as u64 > MAX_SIZE {
+        true => Err(io::Error::other(format!(
+            "it has more than {MAX_SIZE} bytes"
+        ))),
+        false => Ok(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,6 +259,15 @@ mod tests {
             Failure::Usage(message) => message,
             other => panic!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let endless = ConfigFile::read(Path::new("/dev/zero"));
+        assert!(matches!(endless, Err(Failure::Usage(_))), "{endless:?}");
+        let text = format!("#{}\n", "x".repeat(16 << 20));
+        let error = read(&text).unwrap_err();
+        assert!(error.contains("it has more than 16777216 bytes"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,12 @@
 //! The `marline` command, with one file for each verb. It is a library for its fuzz target only: programs use the crate
 //! `marline`.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::bare_urls,
+    reason = "the documentation of arguments is their help on the terminal"
+)]
+
 #[macro_use]
 mod output;
 

@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -44,7 +44,20 @@ const TLS_HANDSHAKE: u8 = 22;
 
 /// The response to cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
-    Content-Length: 41\r\nConnection: close\r\n\r\nThis port serve_https HTTPS: use an https URL.\n";
+    Content-Length: 42\r\nConnection: close\r\n\r\nThis port serves HTTPS: use an https URL.\n";
+
+/// How much of such a request is read, in bytes.
+const NOT_TLS_REQUEST: u64 = 64 * 1024;
+
+/// Sends [`NOT_TLS`], and reads until the client has closed: closing before would reset the connection, and the response
+/// might be lost (RFC 9112, section 9.6).
+async fn explain_not_tls<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()> {
+    stream.write_all(NOT_TLS).await?;
+    stream.shutdown().await?;
+    let mut request = stream.take(NOT_TLS_REQUEST);
+    tokio::io::copy(&mut request, &mut tokio::io::sink()).await?;
+    Ok(())
+}
 
 /// The TLS of a server with these protocols.
 pub(super) fn acceptor(
@@ -151,9 +164,8 @@ impl ClientConnection {
         } else if self.context.protocols.cleartext {
             self.serve_http(stream, Version::HTTP_11).await;
         } else {
-            let mut stream = stream;
             // Best effort: an error is ignored.
-            let _ = timeout(wait, stream.write_all(NOT_TLS)).await;
+            let _ = timeout(wait, explain_not_tls(stream)).await;
         }
     }
 

@@ -1,19 +1,43 @@
 //! HTTP/1.1 as written by hand.
 
+use marline_http::server::directory;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::common::{TestServer, directory_of};
 
-/// The status line of the response to these lines, after which the connection is closed.
-async fn status_of(server: &TestServer, lines: &[&str]) -> String {
+/// The response to these lines, after which the connection is closed.
+async fn response_to(server: &TestServer, lines: &[&str]) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let mut request = lines.join("\r\n");
     request.push_str("\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();
+    response
+}
+
+/// The status line of that.
+async fn status_of(server: &TestServer, lines: &[&str]) -> String {
+    let response = response_to(server, lines).await;
     response.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn cleartext_where_tls_is_expected_is_answered_with_an_explanation() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.protocols.cleartext = false;
+    })
+    .await;
+    let response = response_to(&server, &["GET /file HTTP/1.1", "Host: localhost"]).await;
+    let (head, content) = response.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert!(
+        head.contains(&format!("Content-Length: {}", content.len())),
+        "{head}"
+    );
+    assert_eq!(content, "This port serves HTTPS: use an https URL.\n");
 }
 
 /// RFC 9112, section 3.2.
