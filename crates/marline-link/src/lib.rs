@@ -11,6 +11,7 @@
 mod chain;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod correlated;
 mod corrupt;
 mod delay;
 mod duplicate;
@@ -24,6 +25,7 @@ pub mod lte;
 mod medium;
 mod mtu;
 mod outage;
+mod overtaking;
 mod packet;
 pub mod preset;
 pub mod process;
@@ -51,6 +53,7 @@ pub use loss::{Loss, LossModel};
 pub use medium::{Carried, Duplex, Medium, Station};
 pub use mtu::Mtu;
 pub use outage::{Outages, Period, Schedule, Suspensions};
+pub use overtaking::Overtaking;
 pub use packet::{Ecn, Packet};
 pub use rate::{Rate, UNLIMITED};
 pub use seed::Seed;

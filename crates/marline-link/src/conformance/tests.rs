@@ -8,7 +8,7 @@ use crate::jitter::Distribution;
 use crate::loss::{Bernoulli, GilbertElliott, Loss, Timed};
 use crate::{
     Chain, Corrupt, Delay, Duplex, Duplicate, Exit, FilterLink, Jitter, JitterConfig, Link, Mtu,
-    Outages, Packet, Period, Schedule, Seed, Suspensions, Time,
+    Outages, Overtaking, Packet, Period, Schedule, Seed, Suspensions, Time,
 };
 
 const SEED: Seed = Seed::new(7);
@@ -34,6 +34,10 @@ fn every_link() -> Vec<(&'static str, Box<dyn Link<u64>>)> {
     };
     vec![
         ("delay", Box::new(Delay::new(millis(7)))),
+        (
+            "overtaking",
+            Box::new(Overtaking::new(millis(7), 0.3, 0.5, SEED)),
+        ),
         (
             "loss",
             Box::new(FilterLink::new(Loss(Bernoulli::new(0.3, SEED)))),

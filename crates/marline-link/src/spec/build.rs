@@ -8,8 +8,8 @@ use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Problem, Radio, Sp
 use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
 use crate::{
-    Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Period, Seed,
-    Suspensions, Time,
+    Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Overtaking,
+    Period, Seed, Suspensions, Time,
 };
 
 mod radio;
@@ -97,9 +97,13 @@ impl DirectionSpec {
             let duplicate = Duplicate::new(self.duplicate.as_f64(), seed.of("duplicate"));
             stages.push(Box::new(duplicate));
         }
-        // That distribution has a scale of its own.
-        if !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi {
+        if self.varies() {
             stages.push(Box::new(Jitter::new(self.jitter(read)?, seed.of("jitter"))));
+        } else if !self.overtake.is_none() {
+            let (share, correlation) = (self.overtake.as_f64(), self.overtake_corr.as_f64());
+            let draws = seed.of("overtake");
+            let line = Overtaking::new(self.delay, share, correlation, draws);
+            stages.push(Box::new(line));
         } else if !self.delay.is_zero() || stages.is_empty() {
             stages.push(Box::new(Delay::new(self.delay)));
         }

@@ -41,6 +41,10 @@ pub struct DirectionSpec {
     pub jitter_batch: Duration,
     /// Whether packets may overtake each other.
     pub reorder: bool,
+    /// Share of packets that do not take the delay, and so overtake others (netem's `reorder`).
+    pub overtake: Share,
+    /// Correlation of the draws that decide on that. As in netem, it makes overtaking rarer than the share.
+    pub overtake_corr: Share,
     /// Share of packets lost at random.
     pub loss: Share,
     /// Mean length of loss bursts; `None` for independent losses.
@@ -78,6 +82,8 @@ impl Default for DirectionSpec {
             jitter_corr: Duration::ZERO,
             jitter_batch: Duration::ZERO,
             reorder: false,
+            overtake: Share::NONE,
+            overtake_corr: Share::NONE,
             loss: Share::NONE,
             loss_burst: None,
             loss_every: None,
@@ -95,6 +101,11 @@ impl DirectionSpec {
     /// Whether a rate or a trace limits it.
     pub const fn has_rate(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
+    }
+
+    /// Whether its delay is drawn from a distribution. That of picoquic has a scale of its own.
+    pub(super) fn varies(&self) -> bool {
+        !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi
     }
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
@@ -134,6 +145,17 @@ impl DirectionSpec {
                 with: "jitter-law=picoquic-wifi",
             }
             .at("jitter-corr"));
+        }
+        needs(
+            self.overtake_corr.is_none() || !self.overtake.is_none(),
+            "overtake-corr",
+            "overtake",
+        )?;
+        if !self.overtake.is_none() {
+            if self.varies() {
+                return Err(Problem::Conflict { with: "jitter" }.at("overtake"));
+            }
+            needs(!self.delay.is_zero(), "overtake", "delay")?;
         }
         if self.loss == Share::ALL && self.loss_burst.is_some() {
             return Err(Problem::out_of_range("100%", "below 100% in bursts").at("loss"));
@@ -212,6 +234,16 @@ pub(super) const KEYS: &[Key<DirectionSpec>] = &[
         "packets that arrive within this time share a delay"
     ),
     key!("reorder", reorder, "on: packets may overtake each other"),
+    key!(
+        "overtake",
+        overtake,
+        "share of packets that overtake others, because they do not take the delay: 25%"
+    ),
+    key!(
+        "overtake-corr",
+        overtake_corr,
+        "correlation of overtaking packets, as netem defines it: 50%"
+    ),
     key!("loss", loss, "share of packets lost: 1%"),
     key!(
         "loss-burst",

@@ -33,6 +33,8 @@ fn every_key_of_a_wire_is_parsed() {
         jitter_corr: millis(50),
         jitter_batch: millis(1),
         reorder: true,
+        overtake: Share::NONE,
+        overtake_corr: Share::NONE,
         loss: share(500_000),
         loss_burst: Some(Burst::Packets(3.0)),
         loss_every: NonZeroU64::new(100),
@@ -64,6 +66,22 @@ fn every_key_of_a_wire_is_parsed() {
         .unwrap();
     assert_eq!(link.up.trace.as_deref(), Some("verizon.down"));
     assert_eq!(link.down.loss_burst, Some(Burst::Time(millis(20))));
+}
+
+#[test]
+fn overtaking_is_written_as_netem_writes_it_and_needs_a_constant_delay() {
+    let link: LinkSpec = "delay=5ms,overtake=25%,overtake-corr=50%".parse().unwrap();
+    assert_eq!(link.down.overtake, Share::from_billionths(250_000_000));
+    assert_eq!(link.down.overtake_corr, Share::from_billionths(500_000_000));
+    assert_eq!(link.to_string().parse(), Ok(link));
+    for (text, message) in [
+        ("overtake=25%", "overtake"),
+        ("delay=5ms,jitter=1ms,overtake=25%", "jitter"),
+        ("delay=5ms,overtake-corr=50%", "overtake"),
+    ] {
+        let error = text.parse::<LinkSpec>().unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
 }
 
 #[test]
