@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::*;
 
-/// A size whose transfer takes longer than opening a path.
-const LARGE: usize = 20_000_000;
+/// A size whose transfer takes longer than opening a path, and than repeating a lost challenge.
+const LARGE: u64 = 150_000_000;
 
 fn large() -> TempDir {
     let root = TempDir::new().unwrap();
-    fs::write(root.path().join("large"), vec![7; LARGE]).unwrap();
+    let file = fs::File::create(root.path().join("large")).unwrap();
+    file.set_len(LARGE).unwrap();
     root
 }
 
@@ -66,7 +67,7 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
     assert!(printed.contains(spent), "{printed}");
     let path = &report["connections"][0]["paths"][1];
     assert!(path["closed"].is_string(), "{report}");
-    assert!(path["bytes_received"].as_u64().unwrap() < LARGE as u64 / 2);
+    assert!(path["bytes_received"].as_u64().unwrap() < LARGE / 2);
 
     let file = root.path().join("copy");
     let url = server.url("large");
