@@ -166,7 +166,7 @@ impl SystemSocket {
         let mut sent = send();
         for _ in 0..MAX_PENDING_ERRORS {
             match &sent {
-                Err(error) if self.errors.is_pending(error) => sent = send(),
+                Err(error) if self.errors.is_pending(&self.io, error) => sent = send(),
                 _ => break,
             }
         }
@@ -209,7 +209,9 @@ impl SystemSocket {
             }
             match result {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if pending < MAX_PENDING_ERRORS && self.errors.is_pending(&error) => {
+                Err(error)
+                    if pending < MAX_PENDING_ERRORS && self.errors.is_pending(&self.io, &error) =>
+                {
                     pending += 1;
                 }
                 Err(error) => return Poll::Ready(Err(error)),

@@ -46,7 +46,11 @@ type NextReport = Pin<Box<dyn Future<Output = io::Result<UnreachableReport>> + S
 /// system calls that send or receive.
 #[derive(Debug, Default)]
 pub(super) struct ErrorQueue {
-    /// Whether it was ever enabled, so that system calls may return errors of earlier datagrams.
+    /// Whether reports are wanted.
+    is_wanted: AtomicBool,
+    /// Whether the system queues messages.
+    is_enabled: AtomicBool,
+    /// Whether it ever did, so that system calls may return errors of earlier datagrams.
     was_enabled: AtomicBool,
     /// Whether there was an error. From then on the reactor calls the socket writable although it is full: it takes an
     /// error for a connection whose other end has gone.
@@ -64,29 +68,33 @@ struct Watch {
 }
 
 impl ErrorQueue {
-    /// Has the system queue ICMP messages, or no longer.
-    pub(super) fn enable(&self, socket: &tokio::net::UdpSocket, enabled: bool) -> io::Result<()> {
-        if enabled {
-            let mut watch = self.lock();
-            if watch.errors.is_none() {
-                watch.errors = Some(Arc::new(duplicate(socket, Interest::PRIORITY)?));
-            }
-            self.was_enabled.store(true, Relaxed);
+    /// Has the system queue ICMP messages, or no longer once one arrives: changing it for each handshake would be
+    /// six system calls.
+    pub(super) fn enable(&self, socket: &tokio::net::UdpSocket, wanted: bool) -> io::Result<()> {
+        self.is_wanted.store(wanted, Relaxed);
+        if !wanted || self.is_enabled.load(Relaxed) {
+            return Ok(());
         }
-        if socket.local_addr()?.is_ipv6() {
-            setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?;
+        let mut watch = self.lock();
+        if watch.errors.is_none() {
+            watch.errors = Some(Arc::new(duplicate(socket, Interest::PRIORITY)?));
         }
-        // A dual-stack socket sends to IPv4 too.
-        setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?;
+        self.was_enabled.store(true, Relaxed);
+        set_option(socket, true)?;
+        self.is_enabled.store(true, Relaxed);
         Ok(())
     }
 
-    /// Whether `error` may be about an earlier datagram, so that the system call is to be repeated.
-    pub(super) fn is_pending(&self, error: &io::Error) -> bool {
+    /// Whether `error` of `socket` may be about an earlier datagram, so that the system call is to be repeated.
+    pub(super) fn is_pending(&self, socket: &tokio::net::UdpSocket, error: &io::Error) -> bool {
         let is_pending =
             self.was_enabled.load(Relaxed) && error.kind() != io::ErrorKind::WouldBlock;
         if is_pending {
             self.had_errors.store(true, Relaxed);
+            if !self.is_wanted.load(Relaxed) && self.is_enabled.swap(false, Relaxed) {
+                // Should that fail, further messages are repeated system calls and no more.
+                set_option(socket, false).ok();
+            }
         }
         is_pending
     }
@@ -138,6 +146,16 @@ impl ErrorQueue {
     fn lock(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Has the system queue ICMP messages of `socket`, or drop those it has queued.
+fn set_option(socket: &tokio::net::UdpSocket, enabled: bool) -> io::Result<()> {
+    if socket.local_addr()?.is_ipv6() {
+        setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?;
+    }
+    // A dual-stack socket sends to IPv4 too.
+    setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?;
+    Ok(())
 }
 
 impl std::fmt::Debug for Watch {

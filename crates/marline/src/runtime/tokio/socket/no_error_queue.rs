@@ -14,7 +14,7 @@ impl ErrorQueue {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn is_pending(&self, _: &io::Error) -> bool {
+    pub(super) fn is_pending(&self, _: &tokio::net::UdpSocket, _: &io::Error) -> bool {
         false
     }
 

@@ -102,3 +102,35 @@ async fn an_address_bound_to_an_interface_uses_its_own_socket() {
         assert_eq!((meta[0].local_ip, meta[0].len), (Some(local), 100));
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn messages_that_nobody_waits_for_end_with_the_first() {
+    use nix::sys::socket::{getsockopt, sockopt::Ipv4RecvErr};
+
+    let (sender, local) = socket(Ipv4Addr::LOCALHOST);
+    // Its port is closed to the sender: it receives from another address only.
+    let ((closed, remote), (_other, other)) =
+        (socket(Ipv4Addr::LOCALHOST), socket(Ipv4Addr::LOCALHOST));
+    closed.main.io.connect(other).await.unwrap();
+    let transmit = Transmit {
+        tuple: FourTuple { local, remote },
+        size: 10,
+        segment_size: None,
+        ecn: None,
+    };
+    let is_enabled = || getsockopt(&sender.main.io, Ipv4RecvErr).unwrap();
+    poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
+    for _ in 0..3 {
+        sender.report_unreachable(true);
+        sender.try_send(&transmit, &[0; 10]).unwrap();
+        let report = poll_fn(|cx| sender.poll_unreachable(cx)).await;
+        assert_eq!(report.remote, remote);
+        sender.report_unreachable(false);
+        assert!(is_enabled(), "the next handshake needs no system call");
+
+        sender.try_send(&transmit, &[0; 10]).unwrap();
+        sender.try_send(&transmit, &[0; 10]).unwrap();
+        assert!(!is_enabled());
+    }
+}
