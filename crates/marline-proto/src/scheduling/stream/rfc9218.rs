@@ -58,7 +58,9 @@ impl Level {
         if incremental {
             return self.incremental.push(id);
         }
-        if let Err(place) = self.sequential.binary_search(&id) {
+        if self.sequential.back().is_none_or(|&last| last < id) {
+            self.sequential.push_back(id);
+        } else if let Err(place) = self.sequential.binary_search(&id) {
             self.sequential.insert(place, id);
         }
         0
@@ -67,6 +69,8 @@ impl Level {
     fn remove(&mut self, id: StreamId, active: Active) {
         if active.priority.incremental {
             self.incremental.remove(active.seat);
+        } else if self.sequential.front() == Some(&id) {
+            self.sequential.pop_front();
         } else if let Ok(place) = self.sequential.binary_search(&id) {
             self.sequential.remove(place);
         }
