@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LossDetector, Spurious, Thresholds};
-use crate::samples::RttView;
+use crate::samples::{RttView, scaled};
 use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
 /// Its name and parameters in settings.
@@ -31,6 +31,9 @@ pub struct AdaptiveLimits {
     pub packets: u64,
     /// Largest part of a round trip to wait beyond it.
     pub patience: f64,
+    /// Longest wait that is learned whatever the round-trip time: packets that overtake others give samples of it
+    /// that are too small for those behind.
+    pub wait: Duration,
 }
 
 impl AdaptiveLimits {
@@ -48,6 +51,12 @@ impl AdaptiveLimits {
             "The longest time to wait beyond a round trip, as a part of it",
             |c: &mut Self| &mut c.patience,
         ),
+        &Field::new(
+            "wait",
+            Domain::time(Duration::ZERO, Duration::from_secs(10)),
+            "The longest time that it learns to wait, whatever the round-trip time",
+            |c: &mut Self| &mut c.wait,
+        ),
     ];
 }
 
@@ -56,6 +65,7 @@ impl Default for AdaptiveLimits {
         Self {
             packets: 1000,
             patience: 1.0,
+            wait: Duration::from_millis(100),
         }
     }
 }
@@ -67,12 +77,14 @@ impl Default for AdaptiveLimits {
 /// data travels twice. Every spurious loss raises the threshold it crossed to what would have
 /// waited long enough, within limits; sixteen moments of real loss in a row halve what was learned,
 /// so that a path that has become orderly is repaired fast again. However large the packet
-/// threshold, the time threshold bounds the wait to two round trips.
+/// threshold, the time threshold bounds the wait to two round trips, or to 100 ms if that is longer and packets came as
+/// late.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
     limits: AdaptiveLimits,
     packets: u64,
     patience: f64,
+    wait: Duration,
     losses: u32,
 }
 
@@ -86,9 +98,11 @@ impl Adaptive {
             limits: AdaptiveLimits {
                 packets: limits.packets.max(Self::BASE_PACKETS),
                 patience: limits.patience.max(Self::BASE.patience),
+                ..limits
             },
             packets: Self::BASE_PACKETS,
             patience: Self::BASE.patience,
+            wait: Duration::ZERO,
             losses: 0,
         }
     }
@@ -107,6 +121,7 @@ impl LossDetector for Adaptive {
             ..Self::BASE
         }
         .time(rtt)
+        .max(self.wait)
     }
 
     fn packet_threshold(&self) -> Option<u64> {
@@ -119,6 +134,7 @@ impl LossDetector for Adaptive {
             self.losses = 0;
             self.packets = Self::BASE_PACKETS + (self.packets - Self::BASE_PACKETS) / 2;
             self.patience = Self::BASE.patience + (self.patience - Self::BASE.patience) / 2.0;
+            self.wait /= 2;
         }
     }
 
@@ -130,6 +146,10 @@ impl LossDetector for Adaptive {
         if round_trip > 0.0 {
             let patience = spurious.elapsed.as_secs_f64() / round_trip - 1.0 + MARGIN;
             self.patience = patience.min(self.limits.patience).max(self.patience);
+            let wait = spurious
+                .elapsed
+                .saturating_add(scaled(spurious.elapsed, MARGIN));
+            self.wait = wait.min(self.limits.wait).max(self.wait);
         }
     }
 

@@ -71,7 +71,7 @@ fn adaptive_learns_the_reordering_it_sees() {
     assert_eq!(detector.packet_threshold(), Some(41));
     assert_eq!(
         detector.time_threshold(&rtt(40)),
-        ms(60) + ms(40) / 16,
+        ms(60) + ms(60) / 16,
         "the same delay passes the next time"
     );
 }
@@ -81,6 +81,7 @@ fn adaptive_has_limits() {
     let mut detector = Adaptive::new(AdaptiveLimits {
         packets: 20,
         patience: 0.5,
+        wait: ms(50),
     });
     detector.on_spurious_loss(
         &Spurious {
@@ -91,6 +92,23 @@ fn adaptive_has_limits() {
     );
     assert_eq!(detector.packet_threshold(), Some(20));
     assert_eq!(detector.time_threshold(&rtt(40)), ms(60));
+}
+
+#[test]
+fn adaptive_waits_for_what_came_late_however_short_the_round_trips_of_overtaking_packets() {
+    let mut detector = Adaptive::default();
+    let spurious = Spurious {
+        packets_after: 40,
+        elapsed: ms(10),
+    };
+    detector.on_spurious_loss(&spurious, &rtt(1));
+    assert_eq!(detector.time_threshold(&rtt(1)), ms(10) + ms(10) / 16);
+    let late = Spurious {
+        elapsed: Duration::MAX,
+        ..spurious
+    };
+    detector.on_spurious_loss(&late, &rtt(1));
+    assert_eq!(detector.time_threshold(&rtt(1)), ms(100));
 }
 
 #[test]
