@@ -34,11 +34,15 @@ pub const MAX_RESET_STREAMS: usize = 64;
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 
 /// File descriptors that are neither connections nor files of responses: sockets, logs, the page of metrics with its
-/// connections, [`OPENING_FILES`], and what the runtime needs.
-pub const RESERVED_FILES: u64 = 96;
+/// connections, [`OPENING_FILES`], [`CLOSING_FILES`], and what the runtime needs.
+pub const RESERVED_FILES: u64 = 128;
 
 /// Files that are being opened on blocking threads at the same time: as many as a disk serves well at once.
 pub const OPENING_FILES: usize = 32;
+
+/// Files that are being closed for clients that are entitled to their places, and that no longer count: what is accepted
+/// in the time that tasks take to end.
+pub const CLOSING_FILES: usize = 32;
 
 /// When a client that was refused for lack of resources is asked to come back.
 pub const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -120,6 +124,14 @@ pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;
 /// Bytes of files that were read and that clients have not received yet: what 30 connections over QUIC with windows of
 /// 8 MiB keep until it is acknowledged.
 pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
+
+/// How long a response waits for a part of these before responses of clients that hold more have to end: clients that
+/// receive what was sent to them give bytes back in a round-trip time.
+pub const BUFFER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a response waits for a part of these at all: with less than it is entitled to, a network gets it after
+/// [`BUFFER_PATIENCE`], and others wait for their own responses.
+pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that a response has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has.
 pub const MIN_PROGRESS_BYTES: u64 = 4096;

@@ -71,8 +71,8 @@ impl Admission {
     /// Accepts a connection from `address`; `None` if too many are open, and none of them is idle.
     ///
     /// If its address or network has as many as it may have, the longest idle one of these is closed. A network may have as
-    /// many as are left for others, so that none can use up all. If several together have, a network without connections
-    /// gets the place of the longest idle one of the network that has the most.
+    /// many as are left for others, so that none can use up all. If several together have, one that has fewer than it is
+    /// entitled to gets the place of the longest idle one of the network that has the most.
     pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
         let host = Prefix::of_host(address);
         let prefix = Prefix::of_network(address);
@@ -82,7 +82,7 @@ impl Admission {
         }
         if state.has_too_many(prefix, None)
             && !state.evict(prefix, None)
-            && !state.evict_for_new_network(prefix)
+            && !state.evict_for_entitled(prefix)
         {
             return None;
         }
@@ -141,20 +141,26 @@ impl State {
         true
     }
 
-    /// Closes the longest idle connection of the network that has the most, if `newcomer` has none. Returns whether there
-    /// was one.
-    fn evict_for_new_network(&mut self, newcomer: Prefix) -> bool {
-        if self.open.contains_key(&newcomer) {
+    /// Closes the longest idle connection of the network that has the most, if `prefix` has fewer than it is entitled to,
+    /// and that network more. Returns whether there was one.
+    fn evict_for_entitled(&mut self, prefix: Prefix) -> bool {
+        if self.open.get(&prefix).map_or(0, BTreeMap::len) >= self.limits.per_prefix {
             return false;
+        }
+        if self.shares.lacking(prefix) == 0 {
+            return false;
+        }
+        if self.shares.available_to_waiting(prefix) > 0 {
+            return true;
         }
         let heaviest = self
             .open
             .iter()
-            .filter(|(_, open)| open.len() > 1)
+            .filter(|(network, _)| self.shares.is_greedy(**network, prefix))
             .filter(|(_, open)| open.values().any(|entry| entry.evictable().is_some()))
             .max_by_key(|(_, open)| open.len());
-        let heaviest = heaviest.map(|(&prefix, _)| prefix);
-        heaviest.is_some_and(|prefix| self.evict(prefix, None))
+        let heaviest = heaviest.map(|(&network, _)| network);
+        heaviest.is_some_and(|network| self.evict(network, None))
     }
 
     fn remove(&mut self, prefix: Prefix, id: u64) -> Option<Entry> {
@@ -320,6 +326,30 @@ mod tests {
                 .iter()
                 .filter(|open| open.evicted().now_or_never().is_some());
             assert_eq!(evicted.count(), 3);
+        });
+    }
+
+    #[test]
+    fn a_network_that_has_fewer_than_it_is_entitled_to_gets_places_of_others() {
+        let limits = ConnectionLimits {
+            total: 20,
+            per_address: 100,
+            per_prefix: 100,
+        };
+        run(limits, async |clients| {
+            let mut greedy = Vec::new();
+            for network in 1..=3 {
+                while let Some(connection) = clients.connect([10, 0, network, 1]) {
+                    greedy.push(connection);
+                }
+            }
+            assert_eq!(greedy.len(), 20);
+            clients.wait(limits::UNUSED_BEFORE_EVICTION).await;
+            // Four networks: one part in five for each.
+            let open: Vec<_> = (0..10)
+                .map_while(|_| clients.connect([10, 0, 9, 1]))
+                .collect();
+            assert_eq!(open.len(), 4);
         });
     }
 }

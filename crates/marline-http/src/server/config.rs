@@ -78,11 +78,14 @@ pub struct ServerLimits {
     /// Connections over TCP from one network: /24 of IPv4, /48 of IPv6.
     pub max_tcp_connections_per_prefix: usize,
     /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more
-    /// are answered with 503, first those of clients that hold the most.
+    /// are answered with 503, first those of clients that hold the most. One of n networks is entitled to one part in
+    /// n + 1: for that, responses of those that hold more have to end.
     pub max_open_files: usize,
     /// Bytes of files that were read and that clients have not received yet. Responses wait where these are used up,
-    /// first those of clients that use the most.
+    /// first those of clients that use the most. One of n networks is entitled to one part in n + 1, as of the files.
     pub max_buffered_bytes: u64,
+    /// Time that a response may wait for these. Then it is answered with 503, or reset if it has begun.
+    pub buffer_timeout: Duration,
     /// Requests under way on one connection of HTTP/2. Those of HTTP/3 are streams, which
     /// [`TransportConfig`](marline::TransportConfig) limits.
     pub max_concurrent_requests: u32,
@@ -108,6 +111,7 @@ impl Default for ServerLimits {
             max_tcp_connections_per_prefix: limits::MAX_TCP_CONNECTIONS_PER_PREFIX,
             max_open_files: limits::MAX_OPEN_FILES,
             max_buffered_bytes: limits::MAX_BUFFERED_BYTES,
+            buffer_timeout: limits::BUFFER_TIMEOUT,
             max_concurrent_requests: limits::MAX_CONCURRENT_REQUESTS,
             max_header_bytes: limits::MAX_HEADER_BYTES,
             handshake_timeout: limits::HANDSHAKE_TIMEOUT,
@@ -154,6 +158,12 @@ impl ServerLimits {
             Domain::bytes(1 << 20, 1 << 40),
             "Bytes of files that were read and that clients have not received; a client may hold as many as are left",
             |c: &mut Self| &mut c.max_buffered_bytes,
+        ),
+        &Field::new(
+            "buffer_timeout",
+            WAIT,
+            "How long a response may wait for max_buffered_bytes; then it is answered with 503, or reset if it has begun",
+            |c: &mut Self| &mut c.buffer_timeout,
         ),
         &Field::new(
             "max_concurrent_requests",
@@ -246,6 +256,7 @@ mod tests {
             max_tcp_connections_per_prefix: _,
             max_open_files: _,
             max_buffered_bytes: _,
+            buffer_timeout: _,
             max_concurrent_requests: _,
             max_header_bytes: _,
             handshake_timeout: _,
@@ -261,6 +272,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 14);
+        assert_eq!(ServerLimits::SETTINGS.len(), 15);
     }
 }

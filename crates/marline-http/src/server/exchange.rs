@@ -5,20 +5,19 @@ use std::time::UNIX_EPOCH;
 
 use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
-use marline::Prefix;
 use tower::ServiceExt;
 
 use super::Context;
 use super::record::{Record, Recorder};
-use super::resources::{Chunk, Origin};
+use super::resources::Origin;
 use crate::body::Body;
 
-/// Passes a request to the site, and records the response in log and metrics. Files are read in chunks of the size `chunk`.
+/// Passes a request of `origin` to the site, and records the response in log and metrics.
 pub(super) async fn respond(
     context: &Context,
     recorder: &Arc<Recorder>,
     mut request: Request<Body>,
-    chunk: &Chunk,
+    origin: Origin,
 ) -> Response<Body> {
     let version = request.version();
     let current = context.current.get();
@@ -30,11 +29,7 @@ pub(super) async fn respond(
         request.uri().path(),
         version,
     );
-    request.extensions_mut().insert(Origin {
-        client: Prefix::of_network(recorder.client.ip()),
-        resources: Arc::clone(&context.resources),
-        chunk: chunk.clone(),
-    });
+    request.extensions_mut().insert(origin);
     let Ok(mut response) = current.site.clone().oneshot(request).await;
     add_header_fields(context, version, &mut response);
     record.follow(response)

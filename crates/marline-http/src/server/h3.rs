@@ -18,7 +18,7 @@ use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refusal, refuse, respond};
 use super::record::Recorder;
-use super::resources::Chunk;
+use super::resources::{Chunk, Origin};
 use crate::body::Body;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::tasks::TaskSet;
@@ -231,7 +231,7 @@ impl Exchange {
                 receiver.stop(ErrorCode::NO_ERROR);
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 let response = refusal(&self.context, Version::HTTP_3, status);
-                self.send(&mut sender, response, false, &Chunk::default())
+                self.send(&mut sender, response, false, &self.origin())
                     .await;
             }
             Ok(Err(RequestError::Message(error))) => sender.reset(error.code()),
@@ -248,7 +248,7 @@ impl Exchange {
     ) {
         sender.set_priority(head.priority);
         let is_head = head.request.method() == Method::HEAD;
-        let chunk = Chunk::default();
+        let origin = self.origin();
         let request = head.request;
         let request = request.map(|()| Body::new(RequestBody::new(receiver)));
         let response = if self.early && !request.method().is_safe() {
@@ -256,12 +256,35 @@ impl Exchange {
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
         } else {
-            respond(&self.context, &self.recorder, request, &chunk).await
+            respond(&self.context, &self.recorder, request, origin.clone()).await
         };
-        self.send(&mut sender, response, is_head, &chunk).await;
+        self.send(&mut sender, response, is_head, &origin).await;
     }
 
+    /// The origin of a request, whose response has an account of its own.
+    fn origin(&self) -> Origin {
+        let address = self.recorder.client.ip();
+        Origin::new(&self.context, address, Chunk::default())
+    }
+
+    /// Sends `response` unless other clients are entitled to what it holds.
     async fn send<C: Carrier>(
+        &self,
+        sender: &mut Sender<C>,
+        response: Response<Body>,
+        is_head: bool,
+        origin: &Origin,
+    ) {
+        let chunk = &origin.chunk;
+        tokio::select! {
+            biased;
+            () = origin.account.evicted() => {}
+            () = self.send_all(sender, response, is_head, chunk) => return,
+        }
+        sender.reset(ErrorCode::EXCESSIVE_LOAD);
+    }
+
+    async fn send_all<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
         response: Response<Body>,

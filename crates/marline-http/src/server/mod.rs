@@ -8,6 +8,7 @@
 
 mod accept;
 mod access_log;
+mod account;
 mod admission;
 mod buffers;
 mod config;
@@ -47,7 +48,6 @@ use tokio::task::JoinSet;
 
 pub use self::access_log::AccessLog;
 use self::admission::{Admission, ConnectionLimits};
-use self::buffers::Buffers;
 pub use self::config::{Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
@@ -55,7 +55,6 @@ pub use self::descriptors::raise_open_file_limit;
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
-use self::open_files::OpenFiles;
 pub use self::reload::Handle;
 use self::reload::{KeptSessions, QuicEndpoint};
 use self::resources::Resources;
@@ -190,10 +189,7 @@ impl Server {
         };
         let limits = &config.limits;
         let open = Descriptors::of_process(limits.max_open_files, limits.max_connections);
-        let resources = Arc::new(Resources {
-            files: OpenFiles::new(open.files),
-            buffers: Buffers::new(limits.max_buffered_bytes),
-        });
+        let resources = Arc::new(Resources::new(open.files, limits.max_buffered_bytes));
         metrics.show(&resources);
         metrics.show_log(config.access_log.as_ref());
         let context = Context {

@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marline::Prefix;
 
+use super::account::{Account, AccountId};
+use super::buffers::BuffersUsedUp;
 use super::shares::Shares;
+use crate::limits;
 
 /// The open files of a server. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -16,15 +19,30 @@ pub(super) struct OpenFiles(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     shares: Shares,
-    files: BTreeMap<Identity, Entry>,
+    /// By number, in the order in which they were opened.
+    files: BTreeMap<u64, Entry>,
+    next: u64,
+    /// The files that further responses may share.
+    shared: BTreeMap<Identity, u64>,
+    /// Files that no longer count, and that their holders have not closed yet.
+    closing: usize,
 }
 
 /// A file that is open.
 #[derive(Debug)]
 struct Entry {
     file: Arc<File>,
-    /// Responses of each client that hold it.
-    holders: BTreeMap<Prefix, usize>,
+    identity: Option<Identity>,
+    holders: BTreeMap<AccountId, Holding>,
+    /// Whether its holders have to end.
+    is_evicted: bool,
+}
+
+/// An account that holds a file.
+#[derive(Debug)]
+struct Holding {
+    account: Account,
+    responses: usize,
 }
 
 /// Which file it is, as long as it is open: a new version of it has another number.
@@ -63,6 +81,9 @@ impl OpenFiles {
         Self(Arc::new(Mutex::new(State {
             shares: Shares::new(limit),
             files: BTreeMap::new(),
+            next: 0,
+            shared: BTreeMap::new(),
+            closing: 0,
         })))
     }
 
@@ -72,25 +93,33 @@ impl OpenFiles {
 
     /// Files that are open.
     pub(super) fn open(&self) -> u64 {
-        self.state().shares.used()
+        let state = self.state();
+        state.shares.used() + state.closing as u64
     }
 
-    /// Holds `file` for a response to `client`. If it is open already, `file` is closed, and the open one is used.
+    /// Holds `file` for a response of `account`. If it is open already, `file` is closed, and the open one is used. If no
+    /// more may be open and the client of `account` holds fewer than it is entitled to, it gets the place of a file that
+    /// only clients hold which have more: their accounts have to end.
     ///
     /// # Errors
     /// The client may hold no other file.
     pub(super) fn hold(
         &self,
-        client: Prefix,
+        account: &Account,
         file: File,
         metadata: &Metadata,
     ) -> Result<HeldFile, TooManyFiles> {
         let identity = Identity::of(metadata);
-        let file = self.state().hold(client, identity, file)?;
+        let mut state = self.state();
+        let evicted = state.make_room(account.client(), identity);
+        let held = state.hold(account, identity, file);
+        drop(state);
+        evicted.iter().for_each(Account::evict);
+        let Place { file, number } = held?;
         let holder = Holder {
             files: self.clone(),
-            client,
-            identity,
+            account: account.clone(),
+            number,
         };
         Ok(HeldFile {
             file,
@@ -99,55 +128,137 @@ impl OpenFiles {
     }
 }
 
+/// A file that is held, and its number.
+struct Place {
+    file: Arc<File>,
+    number: u64,
+}
+
 impl State {
-    fn hold(
-        &mut self,
-        client: Prefix,
-        identity: Option<Identity>,
-        file: File,
-    ) -> Result<Arc<File>, TooManyFiles> {
-        let shared = identity.and_then(|identity| self.files.get_mut(&identity));
-        if let Some(entry) = shared {
-            let holding = entry.holders.entry(client).or_default();
-            *holding += 1;
-            if *holding == 1 {
-                self.shares.charge(client, 1);
-            }
-            return Ok(Arc::clone(&entry.file));
+    /// Evicts a file if `client` is entitled to its place for another one.
+    fn make_room(&mut self, client: Prefix, identity: Option<Identity>) -> Vec<Account> {
+        let is_open = identity.is_some_and(|identity| self.shared.contains_key(&identity));
+        let is_possible = self.closing < limits::CLOSING_FILES && self.shares.lacking(client) > 0;
+        if is_open || self.shares.available_to_waiting(client) > 0 || !is_possible {
+            return Vec::new();
         }
-        if !self.shares.take(client, 1) {
-            return Err(TooManyFiles);
+        let shares = &self.shares;
+        // One that all of its holders can spare. If each open file had a holder that has no more than it is entitled to,
+        // there were fewer open files than places.
+        let longest_open = self.files.values_mut().find(|entry| {
+            let mut holders = entry.holders.keys();
+            !entry.is_evicted && holders.all(|holder| shares.is_greedy(holder.client, client))
+        });
+        let Some(entry) = longest_open else {
+            return Vec::new();
+        };
+        entry.is_evicted = true;
+        if let Some(identity) = entry.identity {
+            self.shared.remove(&identity);
         }
-        let file = Arc::new(file);
-        if let Some(identity) = identity {
-            let entry = Entry {
-                file: Arc::clone(&file),
-                holders: BTreeMap::from([(client, 1)]),
-            };
-            self.files.insert(identity, entry);
+        for holder in clients(&entry.holders) {
+            self.shares.discharge(holder, 1);
         }
-        Ok(file)
+        self.shares.free(1);
+        self.closing += 1;
+        let holders = entry.holders.values();
+        holders.map(|holding| holding.account.clone()).collect()
     }
 
-    fn let_go(&mut self, client: Prefix, identity: Option<Identity>) {
-        let Some(identity) = identity else {
-            return self.shares.give_back(client, 1);
-        };
-        let Some(entry) = self.files.get_mut(&identity) else {
-            return;
-        };
-        if let Some(holding) = entry.holders.get_mut(&client) {
-            *holding -= 1;
-            if *holding == 0 {
-                entry.holders.remove(&client);
-                self.shares.discharge(client, 1);
+    fn hold(
+        &mut self,
+        account: &Account,
+        identity: Option<Identity>,
+        file: File,
+    ) -> Result<Place, TooManyFiles> {
+        let client = account.client();
+        let open = identity.and_then(|identity| self.shared.get(&identity).copied());
+        let number = match open {
+            Some(number) => number,
+            None if self.shares.take(client, 1) => {
+                self.next += 1;
+                let entry = Entry {
+                    file: Arc::new(file),
+                    identity,
+                    holders: BTreeMap::new(),
+                    is_evicted: false,
+                };
+                self.files.insert(self.next, entry);
+                self.shared
+                    .extend(identity.map(|identity| (identity, self.next)));
+                self.next
             }
+            None => return Err(TooManyFiles),
+        };
+        let entry = self.files.get_mut(&number).ok_or(TooManyFiles)?;
+        if open.is_some() && !holds(&entry.holders, client) {
+            self.shares.charge(client, 1);
+        }
+        let holding = entry
+            .holders
+            .entry(account.id())
+            .or_insert_with(|| Holding {
+                account: account.clone(),
+                responses: 0,
+            });
+        holding.responses += 1;
+        Ok(Place {
+            file: Arc::clone(&entry.file),
+            number,
+        })
+    }
+
+    /// Returns what is to be dropped without the lock.
+    fn let_go(&mut self, account: &Account, number: u64) -> LetGo {
+        let mut let_go = LetGo::default();
+        let Some(entry) = self.files.get_mut(&number) else {
+            return let_go;
+        };
+        let Some(holding) = entry.holders.get_mut(&account.id()) else {
+            return let_go;
+        };
+        holding.responses -= 1;
+        if holding.responses > 0 {
+            return let_go;
+        }
+        let_go.holding = entry.holders.remove(&account.id());
+        if !entry.is_evicted && !holds(&entry.holders, account.client()) {
+            self.shares.discharge(account.client(), 1);
         }
         if entry.holders.is_empty() {
-            self.files.remove(&identity);
-            self.shares.free(1);
+            match (entry.is_evicted, entry.identity) {
+                (true, _) => self.closing -= 1,
+                (false, identity) => {
+                    self.shares.free(1);
+                    if let Some(identity) = identity {
+                        self.shared.remove(&identity);
+                    }
+                }
+            }
+            let_go.entry = self.files.remove(&number);
         }
+        let_go
     }
+}
+
+/// What belonged to a file that is no longer held.
+#[derive(Default)]
+struct LetGo {
+    holding: Option<Holding>,
+    entry: Option<Entry>,
+}
+
+/// Whether `client` is among the holders of a file.
+fn holds(holders: &BTreeMap<AccountId, Holding>, client: Prefix) -> bool {
+    let mut of_client = holders.range(AccountId::all_of(client));
+    of_client.next().is_some()
+}
+
+/// The clients that hold a file, each once.
+fn clients(holders: &BTreeMap<AccountId, Holding>) -> Vec<Prefix> {
+    let mut clients: Vec<_> = holders.keys().map(|holder| holder.client).collect();
+    clients.dedup();
+    clients
 }
 
 /// An open file, which is closed when nobody holds it any more.
@@ -175,13 +286,14 @@ impl HeldFile {
 #[derive(Debug)]
 struct Holder {
     files: OpenFiles,
-    client: Prefix,
-    identity: Option<Identity>,
+    account: Account,
+    number: u64,
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        self.files.state().let_go(self.client, self.identity);
+        let let_go = self.files.state().let_go(&self.account, self.number);
+        drop(let_go);
     }
 }
 
@@ -192,17 +304,27 @@ pub(super) fn is_exhaustion(error: &io::Error) -> bool {
     is_system
         || error
             .get_ref()
-            .is_some_and(|cause| cause.is::<TooManyFiles>())
+            .is_some_and(|cause| cause.is::<TooManyFiles>() || cause.is::<BuffersUsedUp>())
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use tempfile::TempDir;
 
     use super::*;
 
-    fn client(number: u8) -> Prefix {
-        Prefix::of_network([10, 0, number, 1].into())
+    /// An account of the network with this number.
+    fn account(network: u8) -> Account {
+        use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let client = Prefix::of_network([10, 0, network, 1].into());
+        Account::new(client, NUMBERS.fetch_add(1, Relaxed))
+    }
+
+    fn is_evicted(account: &Account) -> bool {
+        account.evicted().now_or_never().is_some()
     }
 
     /// Some files that can be held.
@@ -220,12 +342,12 @@ mod tests {
         fn hold(
             &self,
             files: &OpenFiles,
-            client: Prefix,
+            account: &Account,
             name: u32,
         ) -> Result<HeldFile, TooManyFiles> {
             let file = File::open(self.0.path().join(name.to_string())).unwrap();
             let metadata = file.metadata().unwrap();
-            files.hold(client, file, &metadata)
+            files.hold(account, file, &metadata)
         }
     }
 
@@ -235,7 +357,7 @@ mod tests {
         let directory = Directory::new();
         let files = OpenFiles::new(2);
         let held: Vec<_> = (1..=4)
-            .map(|number| directory.hold(&files, client(number), 0).unwrap())
+            .map(|number| directory.hold(&files, &account(number), 0).unwrap())
             .collect();
         assert_eq!(files.open(), 1);
         assert!(held.iter().all(|one| Arc::ptr_eq(&one.file, &held[0].file)));
@@ -248,9 +370,9 @@ mod tests {
     fn a_file_that_was_replaced_is_another_one() {
         let directory = Directory::new();
         let files = OpenFiles::new(10);
-        let old = directory.hold(&files, client(1), 0).unwrap();
+        let old = directory.hold(&files, &account(1), 0).unwrap();
         std::fs::rename(directory.0.path().join("1"), directory.0.path().join("0")).unwrap();
-        let new = directory.hold(&files, client(1), 0).unwrap();
+        let new = directory.hold(&files, &account(1), 0).unwrap();
         assert!(!Arc::ptr_eq(&old.file, &new.file));
         assert_eq!(files.open(), 2);
     }
@@ -260,18 +382,83 @@ mod tests {
         let directory = Directory::new();
         let files = OpenFiles::new(10);
         let held: Vec<_> = (0..20)
-            .filter_map(|name| directory.hold(&files, client(1), name).ok())
+            .filter_map(|name| directory.hold(&files, &account(1), name).ok())
             .collect();
         assert_eq!(held.len(), 5);
-        let other = directory.hold(&files, client(2), 19);
+        let other = directory.hold(&files, &account(2), 19);
         assert!(other.is_ok());
         drop(held);
-        assert!(directory.hold(&files, client(1), 10).is_ok());
+        assert!(directory.hold(&files, &account(1), 10).is_ok());
+    }
+
+    /// Networks hold all files, in shares that halve.
+    fn used_up(directory: &Directory, files: &OpenFiles) -> Vec<(Account, HeldFile)> {
+        let mut held = Vec::new();
+        for (name, network) in [(0..8, 1), (8..12, 2), (12..14, 3), (14..15, 4), (15..16, 5)]
+            .into_iter()
+            .flat_map(|(names, network)| names.map(move |name| (name, network)))
+        {
+            let account = account(network);
+            let file = directory.hold(files, &account, name).unwrap();
+            held.push((account, file));
+        }
+        assert_eq!(files.open(), 16);
+        held
+    }
+
+    #[test]
+    fn a_further_client_gets_the_place_of_a_file_of_those_that_hold_more() {
+        let directory = Directory::new();
+        let files = OpenFiles::new(16);
+        let mut held = used_up(&directory, &files);
+        let newcomer = account(9);
+        // Six clients: one part in seven for each.
+        let _two: Vec<_> = [16, 17]
+            .map(|name| directory.hold(&files, &newcomer, name).unwrap())
+            .into();
+        assert!(directory.hold(&files, &newcomer, 18).is_err());
+        assert!(directory.hold(&files, &account(1), 18).is_err());
+        let evicted: Vec<_> = held
+            .iter()
+            .map(|(account, _)| is_evicted(account))
+            .collect();
+        assert_eq!(evicted.iter().filter(|evicted| **evicted).count(), 2);
+        assert!(evicted[0] && evicted[1], "those that are open for longest");
+        assert_eq!(files.open(), 18, "until they are closed");
+        held.drain(..2);
+        assert_eq!(files.open(), 16);
+        // The same file is a new one.
+        held.clear();
+        let _again = directory.hold(&files, &account(1), 0).unwrap();
+        assert_eq!(files.open(), 3);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_a_client_within_its_share_holds_as_well_stays_open() {
+        let directory = Directory::new();
+        let files = OpenFiles::new(16);
+        let held = used_up(&directory, &files);
+        let modest = account(7);
+        let _shared = directory.hold(&files, &modest, 0).unwrap();
+        let _new = directory.hold(&files, &account(9), 16).unwrap();
+        assert!(!is_evicted(&held[0].0) && !is_evicted(&modest));
+        assert!(is_evicted(&held[1].0));
+    }
+
+    #[test]
+    fn files_that_are_being_closed_are_limited() {
+        let directory = Directory::new();
+        let files = OpenFiles::new(16);
+        let _held = used_up(&directory, &files);
+        files.state().closing = limits::CLOSING_FILES;
+        assert!(directory.hold(&files, &account(9), 16).is_err());
     }
 
     #[test]
     fn a_lack_of_files_is_exhaustion() {
         assert!(is_exhaustion(&io::Error::other(TooManyFiles)));
+        assert!(is_exhaustion(&io::Error::other(BuffersUsedUp)));
         assert!(!is_exhaustion(&io::ErrorKind::NotFound.into()));
         #[cfg(unix)]
         assert!(is_exhaustion(&io::Error::from_raw_os_error(24)));

@@ -9,6 +9,10 @@ use marline::Prefix;
 /// A client may hold as much as is left free: alone half of all, and the n-th of n clients that want all of it one part
 /// in n + 1. Something is left for every other client, and nothing is set aside for clients that do not come (dynamic
 /// thresholds; Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
+///
+/// What is left halves with each client that takes all it may. So each of n clients is entitled to one part in n + 1, as if
+/// all had come at once: if less is free, [`greediest`](Self::greediest) is a client above that, which has to give
+/// something back.
 #[derive(Debug)]
 pub(super) struct Shares {
     limit: u64,
@@ -32,20 +36,58 @@ impl Shares {
 
     /// Units that `client` may take now.
     pub(super) fn available(&self, client: Prefix) -> u64 {
-        let free = self.limit.saturating_sub(self.used);
-        let held = self.held.get(&client).copied().unwrap_or(0);
         // Half of the difference: what it holds afterwards is at most what is free afterwards.
-        match free.saturating_sub(held) {
+        match self.unused().saturating_sub(self.held_by(client)) {
             0 => 0,
             more => more.div_ceil(2),
         }
     }
 
-    /// Takes `units` for `client` if they are available.
+    /// What every client is entitled to while `client` is one of them.
+    pub(super) fn entitlement(&self, client: Prefix) -> u64 {
+        let others = self.held.len() - usize::from(self.held.contains_key(&client));
+        self.limit / (others as u64 + 2)
+    }
+
+    /// Units that `client` lacks of what it is entitled to.
+    pub(super) fn lacking(&self, client: Prefix) -> u64 {
+        self.entitlement(client)
+            .saturating_sub(self.held_by(client))
+    }
+
+    /// Units that `client` may take if it has waited: what is free, as far as it is entitled to it, and what is available.
+    pub(super) fn available_to_waiting(&self, client: Prefix) -> u64 {
+        let entitled = self.lacking(client).min(self.unused());
+        entitled.max(self.available(client))
+    }
+
+    /// The client that holds the most, if that is more than it is entitled to while `client` is one of them. There is one
+    /// if `client` lacks more than is free and all that is used is charged: were all others at their entitlement e, at most
+    /// a part of n / (n + 1) were used, and e were free.
+    pub(super) fn greediest(&self, client: Prefix) -> Option<Prefix> {
+        let (&greediest, _) = self.held.iter().max_by_key(|(_, held)| **held)?;
+        self.is_greedy(greediest, client).then_some(greediest)
+    }
+
+    /// Whether `holder` has more than it is entitled to while `client` is one of the clients.
+    pub(super) fn is_greedy(&self, holder: Prefix, client: Prefix) -> bool {
+        self.held_by(holder) > self.entitlement(client)
+    }
+
+    /// Units that nobody uses.
+    pub(super) fn unused(&self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
+
+    fn held_by(&self, client: Prefix) -> u64 {
+        self.held.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Takes `units` for `client` if it may after it has waited.
     pub(super) fn take(&mut self, client: Prefix, units: u64) -> bool {
-        let taken = units <= self.available(client);
+        let taken = units <= self.available_to_waiting(client);
         if taken {
-            self.used += units;
+            self.occupy(units);
             self.charge(client, units);
         }
         taken
@@ -57,9 +99,16 @@ impl Shares {
         self.discharge(client, units);
     }
 
+    /// `units` are in use that nobody is charged for yet.
+    pub(super) fn occupy(&mut self, units: u64) {
+        self.used += units;
+    }
+
     /// `client` holds units that are in use already.
     pub(super) fn charge(&mut self, client: Prefix, units: u64) {
-        *self.held.entry(client).or_default() += units;
+        if units > 0 {
+            *self.held.entry(client).or_default() += units;
+        }
     }
 
     /// `client` no longer holds `units`, which others may use.
@@ -80,6 +129,8 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn client(number: u8) -> Prefix {
@@ -88,7 +139,7 @@ mod tests {
 
     fn take_all(shares: &mut Shares, client: Prefix) -> u64 {
         let mut taken = 0;
-        while shares.take(client, 1) {
+        while shares.available(client) > 0 && shares.take(client, 1) {
             taken += 1;
         }
         taken
@@ -103,6 +154,61 @@ mod tests {
         assert!(shares.available(client(4)) > 0);
         shares.give_back(client(1), 50);
         assert_eq!(shares.available(client(1)), 31);
+    }
+
+    /// What one of several clients does.
+    #[derive(Clone, Copy, Debug)]
+    enum Act {
+        Take(u64),
+        Wait(u64),
+        GiveBack(u64),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<(u8, Act)>> {
+        let act = (0..3, 1..2000_u64).prop_map(|(kind, units)| match kind {
+            0 => Act::Take(units),
+            1 => Act::Wait(units),
+            _ => Act::GiveBack(units),
+        });
+        proptest::collection::vec((0..40_u8, act), 0..300)
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_others_do_a_further_client_gets_one_part_in_their_number_plus_two(
+            limit in 1..5000_u64,
+            acts in acts(),
+        ) {
+            let mut shares = Shares::new(limit);
+            for (number, act) in acts {
+                let client = client(number);
+                match act {
+                    Act::Take(units) => {
+                        let units = units.min(shares.available(client));
+                        prop_assert!(shares.take(client, units));
+                    }
+                    Act::Wait(units) => {
+                        let units = units.min(shares.available_to_waiting(client));
+                        prop_assert!(shares.take(client, units));
+                    }
+                    Act::GiveBack(units) => {
+                        let units = units.min(shares.held_by(client));
+                        shares.give_back(client, units);
+                    }
+                }
+                prop_assert!(shares.used() <= limit);
+            }
+            let newcomer = client(99);
+            let entitlement = shares.entitlement(newcomer);
+            prop_assert_eq!(entitlement, limit / (shares.held.len() as u64 + 2));
+            while shares.held_by(newcomer) < entitlement {
+                if !shares.take(newcomer, 1) {
+                    let greediest = shares.greediest(newcomer).expect("somebody has more");
+                    shares.give_back(greediest, 1);
+                    prop_assert!(shares.held_by(greediest) >= entitlement);
+                }
+            }
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ use super::exchange::{refuse, respond};
 use super::idle::IdleTimeout;
 use super::progress::Progress;
 use super::record::Recorder;
-use super::resources::Chunk;
+use super::resources::{Chunk, Origin};
 use super::{
     Context, IdentityError, Protocols, ServerConfig, ServerLimits, StateDirectory, crypto_provider,
 };
@@ -113,9 +113,13 @@ impl Listener {
             let Some(tls) = context.current.get().tls.clone() else {
                 continue;
             };
+            let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
+            let origin = Origin::new(&context, client.ip(), chunk);
+            let account = origin.account.clone();
             let connection = ClientConnection {
                 context: Arc::clone(&context),
                 client,
+                origin,
                 id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
                 progress,
                 watcher: graceful.watcher(),
@@ -124,6 +128,7 @@ impl Listener {
                 tokio::select! {
                     () = connection.serve(stream, tls) => {}
                     () = admitted.evicted() => {}
+                    () = account.evicted() => {}
                 }
                 drop(slot);
             });
@@ -137,6 +142,7 @@ impl Listener {
 pub(super) struct ClientConnection {
     pub(super) context: Arc<Context>,
     pub(super) client: SocketAddr,
+    pub(super) origin: Origin,
     pub(super) id: u64,
     pub(super) progress: Arc<Progress>,
     pub(super) watcher: hyper_util::server::graceful::Watcher,
@@ -175,7 +181,10 @@ impl ClientConnection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self {
-            context, watcher, ..
+            context,
+            origin,
+            watcher,
+            ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
@@ -190,14 +199,14 @@ impl ClientConnection {
         let progress = self.progress;
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
-            let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
+            let origin = origin.clone();
             async move {
                 let request = request.map(|content| match version {
                     Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), &recorder)),
                     _ => Body::new(counted(content, &recorder)),
                 });
                 Ok::<_, Infallible>(match has_valid_host(&request) {
-                    true => respond(&context, &recorder, request, &chunk).await,
+                    true => respond(&context, &recorder, request, origin).await,
                     false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
                 })
             }

@@ -12,16 +12,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
 use super::admission::{Admission, ConnectionLimits};
-use super::buffers::Buffers;
 use super::current::{Current, Replaceable};
-use super::open_files::OpenFiles;
 use super::progress::Progress;
 use super::record::Recorder;
-use super::resources::Resources;
+use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
 use super::tcp::ClientConnection;
 use super::{Context, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
+use crate::limits;
 use crate::runtime::RuntimeHandle;
 
 /// The address of every client.
@@ -75,8 +74,10 @@ pub async fn serve_stream<S>(
 {
     let context = context(site);
     let graceful = GracefulShutdown::new();
+    let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
     let connection = ClientConnection {
         client: CLIENT,
+        origin: Origin::new(&context, CLIENT.ip(), chunk),
         id: 1,
         progress: Arc::new(Progress::new(&context.runtime)),
         watcher: graceful.watcher(),
@@ -103,10 +104,7 @@ fn context(site: Site) -> Arc<Context> {
             per_address: 1,
             per_prefix: 1,
         }),
-        resources: Arc::new(Resources {
-            files: OpenFiles::new(100),
-            buffers: Buffers::new(1 << 20),
-        }),
+        resources: Arc::new(Resources::new(100, 1 << 20)),
         stop: Stop::default(),
         failed: OnceLock::new(),
         hurry: Stop::default(),

@@ -195,6 +195,7 @@ async fn a_client_that_reads_nothing_leaves_memory_for_others() {
     let root = directory_of(&[("file", &pattern(LARGE))]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         config.limits.max_buffered_bytes = 1 << 20;
+        config.limits.buffer_timeout = Duration::from_millis(100);
     })
     .await;
     let visitor = server.connect(HttpVersion::Http2).await;
@@ -209,6 +210,100 @@ async fn a_client_that_reads_nothing_leaves_memory_for_others() {
     assert!(begin(&mut other, "/file").await.contains("200"));
     let mut content = vec![0; LARGE / 2];
     other.read_exact(&mut content).await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn networks_that_use_up_all_memory_give_some_back_for_another_one() {
+    const LIMIT: u64 = 1 << 17;
+    let root = directory_of(&[("file", &pattern(LARGE))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_buffered_bytes = LIMIT;
+    })
+    .await;
+    // The network that holds the most, over HTTP/3.
+    let version = HttpVersion::Http3;
+    let client = client_with(|config| {
+        config.version = version;
+        config.quic.transport = std::sync::Arc::new(TransportConfig {
+            stream_receive_window: 1500,
+            ..TransportConfig::default()
+        });
+    });
+    let parsed = parse_url(&server.url(version, "/file"), version).unwrap();
+    let visitor = client.connect(&parsed.origin).await.unwrap();
+    let headers = http::HeaderMap::new();
+    let mut largest = Vec::new();
+    for _ in 0..20 {
+        let response = visitor.get(&parsed.origin, &parsed.uri, &headers).await;
+        largest.push(response.unwrap().into_body());
+    }
+    // Others, which wait for more.
+    let mut others = Vec::new();
+    let used_up = async {
+        for network in (1..=10).cycle() {
+            if metric(&server, "marline_buffered_bytes") > LIMIT - 1024 {
+                break;
+            }
+            let mut stream = connect_from(&server, [127, 1, network, 1]).await;
+            let request = b"GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n";
+            stream.write_all(request).await.unwrap();
+            others.push(stream);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let used_up = tokio::time::timeout(Duration::from_secs(20), used_up).await;
+    assert!(used_up.is_ok());
+
+    let mut other = connect_from(&server, [127, 9, 9, 1]).await;
+    let served = async {
+        assert!(begin(&mut other, "/file").await.contains("200"));
+        let mut content = vec![0; LARGE / 8];
+        other.read_exact(&mut content).await.unwrap();
+    };
+    let served = tokio::time::timeout(Duration::from_secs(20), served).await;
+    assert!(served.is_ok(), "it is not served");
+    let ended = async {
+        for content in &mut largest {
+            // The window of a stream that is reset has less than this.
+            let mut read = 0;
+            while let Some(chunk) = content.chunk().await? {
+                read += chunk.len();
+                if read > 3000 {
+                    break;
+                }
+            }
+        }
+        Ok::<_, marline_http::client::ClientError>(())
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    assert!(matches!(ended, Ok(Err(_))), "{ended:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_request_that_waits_too_long_for_memory_is_asked_to_come_back() {
+    let root = directory_of(&[("file", &pattern(LARGE))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_buffered_bytes = 1 << 16;
+        config.limits.buffer_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let mut open = Vec::new();
+    let refused = async {
+        loop {
+            let mut stream = connect_from(&server, [127, 0, 0, 1]).await;
+            let answer = begin(&mut stream, "/file").await;
+            open.push(stream);
+            if !answer.contains("200") {
+                return answer;
+            }
+        }
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(30), refused).await;
+    let refused = refused.expect("it waits no longer");
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains("retry-after: 2"), "{refused}");
 }
 
 #[cfg(target_os = "linux")]

@@ -14,8 +14,11 @@ use tokio::task::JoinHandle;
 use super::super::open_files::HeldFile;
 use crate::body::BoxError;
 use crate::limits;
-use crate::server::buffers::{Grant, Taker};
+use crate::server::buffers::{BuffersUsedUp, Grant};
 use crate::server::resources::Origin;
+
+/// Waits for a part of the budget.
+type Waiting = Pin<Box<dyn Future<Output = Result<Grant, BuffersUsedUp>> + Send>>;
 
 /// A part of a file. Chunks are as large as the connection can take now, and count as buffered until they were sent.
 pub(super) struct FileBody {
@@ -23,27 +26,38 @@ pub(super) struct FileBody {
     position: u64,
     remaining: u64,
     origin: Option<Origin>,
-    taker: Option<Taker>,
     /// The budget of the next chunk.
     grant: Option<Grant>,
+    waiting: Option<Waiting>,
     reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
 }
 
 impl FileBody {
-    /// `length` bytes from `position` on.
-    pub(super) fn new(file: HeldFile, position: u64, length: u64, origin: Option<Origin>) -> Self {
-        let taker = origin
-            .as_ref()
-            .map(|origin| Taker::new(&origin.resources.buffers, origin.client));
-        Self {
+    /// `length` bytes from `position` on. Waits for the budget of the first ones: later, the response has begun, and
+    /// cannot say that there is none.
+    ///
+    /// # Errors
+    /// There was none in time.
+    pub(super) async fn begin(
+        file: HeldFile,
+        position: u64,
+        length: u64,
+        origin: Option<Origin>,
+    ) -> Result<Self, BuffersUsedUp> {
+        let first = length.min(limits::MIN_CHUNK_BYTES as u64) as usize;
+        let grant = match &origin {
+            Some(origin) => Some(origin.take(first).await?),
+            None => None,
+        };
+        Ok(Self {
             file,
             position,
             remaining: length,
             origin,
-            taker,
-            grant: None,
+            grant,
+            waiting: None,
             reading: None,
-        }
+        })
     }
 
     /// The size of the next chunk.
@@ -55,17 +69,34 @@ impl FileBody {
         usize::try_from(self.remaining).map_or(chunk, |remaining| remaining.min(chunk))
     }
 
+    /// The size of the next chunk for which there is a budget. Waits for one.
+    fn poll_budget(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BuffersUsedUp>> {
+        let wanted = self.wanted();
+        let Some(origin) = &self.origin else {
+            return Poll::Ready(Ok(wanted));
+        };
+        if self.grant.is_none() && self.waiting.is_none() {
+            self.grant = origin.try_take(wanted);
+        }
+        let grant = match &mut self.grant {
+            Some(grant) => {
+                grant.grow(wanted);
+                grant
+            }
+            none => {
+                let waiting = &mut self.waiting;
+                let waiting = waiting.get_or_insert_with(|| Box::pin(origin.take(wanted)));
+                let granted = ready!(waiting.as_mut().poll(cx));
+                self.waiting = None;
+                none.insert(granted?)
+            }
+        };
+        Poll::Ready(Ok(grant.bytes()))
+    }
+
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         if self.reading.is_none() {
-            let mut len = self.wanted();
-            if let Some(taker) = &mut self.taker {
-                let grant = match self.grant.take() {
-                    Some(grant) => grant,
-                    None => ready!(taker.poll_take(cx, len)),
-                };
-                len = grant.bytes();
-                self.grant = Some(grant);
-            }
+            let len = ready!(self.poll_budget(cx)).map_err(io::Error::other)?;
             let mut chunk = vec![0; len];
             match read_cached(self.file.file(), &mut chunk, self.position) {
                 Ok(read) => {

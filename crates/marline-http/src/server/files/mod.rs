@@ -87,12 +87,17 @@ impl Service<Request<Body>> for Files {
                 StatusCode::OK | StatusCode::PARTIAL_CONTENT
             );
             let length = content_length(response.headers());
-            Ok(response.map(|body| match (chosen.take(), length) {
-                (Some(Place { file, position }), Some(length)) if has_content => {
-                    Body::new(FileBody::new(file, position, length, origin))
-                }
-                _ => Body::new(body),
-            }))
+            let (Some(Place { file, position }), Some(length), true) =
+                (chosen.take(), length, has_content)
+            else {
+                return Ok(response.map(Body::new));
+            };
+            Ok(
+                match FileBody::begin(file, position, length, origin).await {
+                    Ok(body) => response.map(|_| Body::new(body)),
+                    Err(error) => failed(&io::Error::other(error)),
+                },
+            )
         })
     }
 }

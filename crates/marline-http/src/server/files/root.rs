@@ -176,9 +176,9 @@ impl Backend for Root {
             let Opened { file, metadata } = Self::open_anywhere(inner, path).await?;
             let held = match &origin {
                 Some(Origin {
-                    client, resources, ..
+                    account, resources, ..
                 }) => {
-                    let held = resources.files.hold(*client, file, &metadata);
+                    let held = resources.files.hold(account, file, &metadata);
                     held.map_err(io::Error::other)?
                 }
                 None => HeldFile::uncounted(file),

@@ -1,0 +1,62 @@
+//! Whom budgets charge for what a client uses.
+
+use marline::Prefix;
+
+use super::stop::Stop;
+
+/// A response over QUIC, or a connection over TCP, which holds files and buffered bytes. It has to end when clients that
+/// are entitled to these need them. Clones are the same account.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    client: Prefix,
+    number: u64,
+    end: Stop,
+}
+
+/// An account, in the order of clients and then of age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AccountId {
+    pub(super) client: Prefix,
+    pub(super) number: u64,
+}
+
+impl AccountId {
+    /// All accounts of `client`.
+    pub(super) fn all_of(client: Prefix) -> std::ops::RangeInclusive<Self> {
+        let [first, last] = [0, u64::MAX].map(|number| Self { client, number });
+        first..=last
+    }
+}
+
+impl Account {
+    /// An account of `client`; `number` is that of no other one.
+    pub(super) fn new(client: Prefix, number: u64) -> Self {
+        Self {
+            client,
+            number,
+            end: Stop::default(),
+        }
+    }
+
+    pub(super) fn id(&self) -> AccountId {
+        AccountId {
+            client: self.client,
+            number: self.number,
+        }
+    }
+
+    /// The network that it belongs to.
+    pub(super) fn client(&self) -> Prefix {
+        self.client
+    }
+
+    /// Asks what holds it to end.
+    pub(super) fn evict(&self) {
+        self.end.stop();
+    }
+
+    /// Completes when it has to end.
+    pub(super) async fn evicted(&self) {
+        self.end.stopped().await;
+    }
+}

@@ -1,0 +1,143 @@
+use std::pin::pin;
+
+use futures_util::FutureExt;
+
+use super::*;
+
+const WAIT: Duration = Duration::from_secs(10);
+
+/// An account of the network with this number.
+fn account(network: u8) -> Account {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    let client = Prefix::of_network([10, 0, network, 1].into());
+    Account::new(client, NUMBERS.fetch_add(1, Relaxed))
+}
+
+fn is_evicted(account: &Account) -> bool {
+    account.evicted().now_or_never().is_some()
+}
+
+/// Takes as much as there is in one network, in parts that have an account each.
+fn take_all(buffers: &Buffers, network: u8) -> Vec<Grant> {
+    let take = || buffers.try_take(&account(network), 10);
+    std::iter::from_fn(take).collect()
+}
+
+async fn take(buffers: &Buffers, account: &Account, wanted: usize) -> Result<Grant, BuffersUsedUp> {
+    let runtime = RuntimeHandle::new(None).unwrap();
+    let taken = buffers.clone().take(account.clone(), wanted, runtime, WAIT);
+    taken.await
+}
+
+#[test]
+fn bytes_count_until_the_last_slice_is_dropped() {
+    let buffers = Buffers::new(1000);
+    let grant = buffers.try_take(&account(1), 100).unwrap();
+    let chunk = grant.hold(vec![0; 40]);
+    assert_eq!(buffers.used(), 40);
+    let slice = chunk.slice(3..4);
+    drop(chunk);
+    assert_eq!(buffers.used(), 40);
+    drop(slice);
+    assert_eq!(buffers.used(), 0);
+    assert!(buffers.state().held.is_empty());
+}
+
+#[test]
+fn one_client_leaves_memory_for_others() {
+    let buffers = Buffers::new(1000);
+    let _held = take_all(&buffers, 1);
+    assert_eq!(buffers.used(), 500);
+    let other = buffers.try_take(&account(2), 100).unwrap();
+    assert_eq!(other.bytes(), 100);
+}
+
+#[test]
+fn a_part_grows_as_far_as_its_client_may_take_more() {
+    let buffers = Buffers::new(1000);
+    let mut grant = buffers.try_take(&account(1), 10).unwrap();
+    grant.grow(30);
+    assert_eq!((grant.bytes(), buffers.used()), (30, 30));
+    grant.grow(5000);
+    assert!(grant.bytes() <= 515, "{}", grant.bytes());
+    drop(grant);
+    assert_eq!(buffers.used(), 0);
+}
+
+#[tokio::test]
+async fn all_that_wait_continue_as_bytes_are_dropped() {
+    let buffers = Buffers::new(100);
+    let held = buffers.try_take(&account(1), 50).unwrap();
+    let waiting: Vec<_> = (0..20)
+        .map(|number| {
+            let buffers = buffers.clone();
+            tokio::spawn(async move {
+                // One in three is abandoned while it waits.
+                let account = account(1);
+                let mut taking = pin!(take(&buffers, &account, 10));
+                if number % 3 == 0 {
+                    assert!((&mut taking).now_or_never().is_none());
+                    return;
+                }
+                drop(taking.await);
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
+    }
+    drop(held);
+    for task in waiting {
+        task.await.unwrap();
+    }
+    assert_eq!(buffers.used(), 0);
+    assert!(buffers.state().waiting.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_gets_what_it_is_entitled_to_from_those_that_hold_the_most() {
+    let buffers = Buffers::new(1200);
+    let largest = account(0);
+    let mut kept = vec![buffers.try_take(&largest, 300).unwrap()];
+    for network in 0..20 {
+        kept.extend(take_all(&buffers, network));
+    }
+    assert_eq!(buffers.used(), 1200);
+    let newcomer = account(99);
+    let entitled = {
+        let state = buffers.state();
+        state.shares.entitlement(newcomer.client())
+    };
+    assert!(entitled > 50, "{entitled}");
+    let mut taking = pin!(take(&buffers, &newcomer, 50));
+    let patience = limits::BUFFER_PATIENCE;
+    assert!(
+        tokio::time::timeout(patience / 2, &mut taking)
+            .await
+            .is_err()
+    );
+    assert!(!is_evicted(&largest), "bytes may come back by themselves");
+    assert!(tokio::time::timeout(patience, &mut taking).await.is_err());
+    assert!(is_evicted(&largest));
+    assert!(!kept[1..].iter().any(|grant| is_evicted(&grant.account)));
+    kept.remove(0);
+    assert_eq!(taking.await.unwrap().bytes(), 50);
+    drop(kept);
+    assert_eq!(buffers.used(), 0);
+    assert!(buffers.state().held.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_holds_enough_waits_no_longer_than_the_limit_and_evicts_nobody() {
+    let buffers = Buffers::new(1000);
+    let mut kept = take_all(&buffers, 1);
+    kept.extend(take_all(&buffers, 2));
+    let start = tokio::time::Instant::now();
+    let result = take(&buffers, &account(1), 10).await;
+    assert_eq!(result.map(|grant| grant.bytes()), Err(BuffersUsedUp));
+    assert_eq!(start.elapsed().as_secs(), WAIT.as_secs());
+    assert!(!kept.iter().any(|grant| is_evicted(&grant.account)));
+    assert!(buffers.state().waiting.is_empty());
+}
