@@ -3,8 +3,7 @@
 mod history;
 mod written;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use marline::settings::{Derived, FieldValue, Value};
 use marline::settings::{Domain, Field, Row, Settings, Table, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
+use marline_http::read_regular_file;
 use marline_http::server::ServerLimits;
 
 pub(crate) use self::history::HistoryKeys;
@@ -237,14 +237,8 @@ impl ConfigFile {
 
 /// The text of the file at `path`, which may have [`MAX_SIZE`] bytes.
 fn read_limited(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let file = File::open(path)?.take(MAX_SIZE + 1);
-    match io::BufReader::new(file).read_to_string(&mut text)? as u64 > MAX_SIZE {
-        true => Err(io::Error::other(format!(
-            "it has more than {MAX_SIZE} bytes"
-        ))),
-        false => Ok(text),
-    }
+    let content = read_regular_file(path, MAX_SIZE)?;
+    String::from_utf8(content).map_err(|_| io::Error::other("it is not text in UTF-8"))
 }
 
 #[cfg(test)]

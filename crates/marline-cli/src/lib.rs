@@ -32,6 +32,7 @@ pub mod testing;
 mod transport;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
@@ -62,11 +63,16 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// How long the end waits for a thread that a disk or a terminal does not let go.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Runs `work` and drops it at the end, which removes partial files.
 fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
-    runtime.block_on(work)
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(STOP_TIMEOUT);
+    done
 }

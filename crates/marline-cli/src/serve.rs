@@ -6,7 +6,6 @@ mod state;
 
 #[cfg(unix)]
 use std::fs::File;
-use std::fs::OpenOptions;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -168,7 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
-    tokio::spawn(signals.follow(handle, move || {
+    tokio::spawn(signals.follow(handle.clone(), move || {
         let wanted = Wanted::read(arguments.clone())?;
         let config = wanted.config(&kept)?;
         let fixed = wanted.differences_that_need_a_restart(&first);
@@ -176,8 +175,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             let fixed = fixed.join(", ");
             print_message(&format!("changed, but only a restart applies it: {fixed}"));
         }
-        lock(&current_log).clone_from(&config.access_log);
-        Ok(config)
+        let log = config.access_log.clone();
+        let replaced = handle.reload(config);
+        replaced.map_err(|error| Failure::Failed(error.to_string()))?;
+        *lock(&current_log) = log;
+        Ok(())
     }));
     let served = server.run().await;
     let access_log = lock(&access_log).take();
@@ -398,8 +400,7 @@ fn open_log(path: &Path) -> Result<AccessLog, Failure> {
             .map_err(|error| Failure::Failed(format!("cannot write the access log: {error}")));
         return Ok(AccessLog::new(output?));
     }
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map(AccessLog::new).map_err(|error| {
+    AccessLog::open(path).map_err(|error| {
         let path = path.display();
         Failure::Failed(format!(
             "cannot write the access log {path}: {error}; choose another"

@@ -12,6 +12,7 @@
 
 mod body;
 pub mod client;
+mod file;
 pub mod http3;
 pub mod limits;
 pub mod page;
@@ -21,3 +22,4 @@ mod tasks;
 pub mod transport;
 
 pub use crate::body::{Body, BoxError};
+pub use crate::file::read_regular_file;

@@ -98,6 +98,12 @@ pub const ROTATION_RETRY: Duration = Duration::from_secs(600);
 /// some hundred bytes in memory and in the file.
 pub const MAX_SESSIONS: usize = 4096;
 
+/// Time without a new session after which the file of another address is removed: clients use a session for a day at most.
+pub const SESSION_FILE_LIFETIME: Duration = Duration::from_secs(2 * 24 * 3600);
+
+/// Files of sessions in a state directory: more servers than one user runs.
+pub const MAX_SESSION_FILES: usize = 64;
+
 /// The largest session that is remembered. Without certificates of clients, sessions are far smaller.
 pub const MAX_SESSION_BYTES: usize = 4096;
 

@@ -1,10 +1,12 @@
 //! The signals that stop `serve`, or have it read its configuration again.
 
 use std::io;
+use std::sync::Arc;
 
-use marline_http::server::{Handle, ServerConfig};
+use marline_http::server::Handle;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use crate::failure::{Failure, print_message};
 
@@ -63,17 +65,31 @@ impl Signals {
 }
 
 impl Signals {
-    /// Stops the server of `handle` at the first signal, at once at the second, and replaces its configuration by what
-    /// `read` returns when asked to.
+    /// Stops the server of `handle` at the first signal, at once at the second, and calls `reload` when its configuration is to
+    /// be read again, on a thread of its own: files may be on a disk that does not answer.
     pub(super) async fn follow(
         mut self,
         handle: Handle,
-        read: impl Fn() -> Result<ServerConfig, Failure>,
+        reload: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,
     ) {
+        let reload = Arc::new(reload);
+        let mut reloading: Option<JoinHandle<()>> = None;
+        let mut again = false;
         loop {
-            match self.next().await {
+            let request = tokio::select! {
+                request = self.next() => request,
+                () = ended(&mut reloading) => match std::mem::take(&mut again) {
+                    true => Request::Reload,
+                    false => continue,
+                },
+            };
+            match request {
                 Request::Stop => break,
-                Request::Reload => reload(&handle, &read),
+                Request::Reload if reloading.is_some() => again = true,
+                Request::Reload => {
+                    let reload = Arc::clone(&reload);
+                    reloading = Some(tokio::task::spawn_blocking(move || report(reload())));
+                }
             }
         }
         handle.shut_down();
@@ -82,13 +98,19 @@ impl Signals {
     }
 }
 
-fn reload(handle: &Handle, read: impl Fn() -> Result<ServerConfig, Failure>) {
-    let reloaded = read()
-        .and_then(|config| {
-            let replaced = handle.reload(config);
-            replaced.map_err(|error| Failure::Failed(error.to_string()))
-        })
-        .map_err(|failure| failure.to_string());
+/// Completes when the task has ended, which is removed then.
+async fn ended(task: &mut Option<JoinHandle<()>>) {
+    match task {
+        Some(running) => {
+            // It has reported everything but a panic, of which the panic itself is the report.
+            let _ = running.await;
+            *task = None;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn report(reloaded: Result<(), Failure>) {
     match reloaded {
         Ok(()) => print_message("read the configuration again"),
         Err(reason) => print_message(&format!("{reason}; the configuration stays as it was")),

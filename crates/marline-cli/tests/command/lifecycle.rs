@@ -151,3 +151,99 @@ fn a_hangup_reads_everything_again_and_keeps_what_works() {
     let lines = |file| fs::read_to_string(file).unwrap().lines().count();
     assert_eq!((lines(&rotated), lines(&log)), (1, 2));
 }
+
+/// A named pipe that nobody reads or writes.
+fn pipe(path: &Path) {
+    let _ = fs::remove_file(path);
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_hangup_does_not_wait_for_pipes() {
+    let root = site();
+    let place = TempDir::new().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let config = path("site.toml");
+    let site = format!("dir = '{}'\n", text(root.path()));
+    fs::write(&config, &site).unwrap();
+    let mut server = Server::start(&["--config", text(&config)]);
+    pipe(&path("pipe"));
+    for (more, words) in [
+        ("access_log = 'pipe'\n", "no process reads this pipe"),
+        ("cert = 'pipe'\nkey = 'pipe'\n", "no regular file"),
+    ] {
+        fs::write(&config, format!("{site}{more}")).unwrap();
+        server.signal("-HUP");
+        let line = server.line();
+        assert!(
+            line.contains(words) && line.contains("stays as it was"),
+            "{line}"
+        );
+    }
+    pipe(&config);
+    server.signal("-HUP");
+    let line = server.line();
+    assert!(
+        line.contains("no regular file") && line.contains("site.toml"),
+        "{line}"
+    );
+    let output = run(&["get", &server.url("a.txt"), "--insecure"]);
+    assert_eq!(output.stdout, b"first");
+    assert_eq!(server.terminate().0, 0);
+}
+
+#[test]
+fn what_only_copies_the_state_does_not_stop_the_start() {
+    let root = site();
+    let state = TempDir::new().unwrap();
+    let arguments = [text(root.path()), "--state", text(state.path())];
+    let address = Server::start(&arguments).address.clone();
+    let certificate = state.path().join("certificate.pem");
+    let written = fs::read(&certificate).unwrap();
+    pipe(&certificate);
+    let sessions = format!("sessions-{address}").replace(':', "_");
+    let sessions = state.path().join(sessions);
+    fs::write(&sessions, "").unwrap();
+    Server::start_at(&address, &arguments);
+    assert_eq!(fs::read(&certificate).unwrap(), written);
+    assert!(!fs::read(&sessions).unwrap().is_empty());
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the time that a process takes to end"
+)]
+#[test]
+fn an_access_log_that_stalls_delays_the_end_by_a_second() {
+    let root = site();
+    let place = TempDir::new().unwrap();
+    // More lines than a pipe holds.
+    let names: Vec<_> = (100..400)
+        .map(|number| "x".repeat(200) + &number.to_string())
+        .collect();
+    for name in &names {
+        fs::write(root.path().join(name), "content").unwrap();
+    }
+    let (log, fetched) = (place.path().join("log"), TempDir::new().unwrap());
+    pipe(&log);
+    let reader = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&log)
+        .unwrap();
+    let server = Server::start(&[text(root.path()), "--access-log", text(&log)]);
+    let urls: Vec<_> = names.iter().map(|name| server.url(name)).collect();
+    let mut arguments = vec!["get", "--insecure", "-o", text(fetched.path())];
+    arguments.extend(urls.iter().map(|url| &**url));
+    let output = run(&arguments);
+    assert!(output.status.success(), "{output:?}");
+    let start = std::time::Instant::now();
+    assert_eq!(server.terminate().0, 0);
+    let took = start.elapsed();
+    assert!(
+        took >= Duration::from_millis(900),
+        "the log does not stall: {took:?}"
+    );
+    assert!(took < Duration::from_millis(1900), "{took:?}");
+    drop(reader);
+}

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::file::open_for_appending;
 use crate::limits;
 
 /// Writes one JSON object per line, on a thread of its own: a reader that stalls stops no request. Cheap to clone.
@@ -71,6 +73,15 @@ impl AccessLog {
             shared.queue().ended = true;
         }
         Self(Arc::new(Owner(shared)))
+    }
+
+    /// Appends to the file at `path`, which is created if there is none. It may be a pipe that a process reads. Does not
+    /// wait for that.
+    ///
+    /// # Errors
+    /// The file cannot be written, or is a pipe that no process reads.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        open_for_appending(path).map(Self::new)
     }
 
     /// Lines that were dropped so far.

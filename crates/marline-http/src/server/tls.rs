@@ -12,6 +12,11 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::file::read_regular_file;
+
+/// The largest file of a certificate chain or a key.
+const MAX_PEM_BYTES: u64 = 1 << 20;
+
 /// A certificate chain and its key.
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
@@ -72,13 +77,17 @@ impl Identity {
             path: path.to_owned(),
             reason,
         };
-        let certificates = CertificateDer::pem_file_iter(chain)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let read = |what, path: &Path| {
+            read_regular_file(path, MAX_PEM_BYTES)
+                .map_err(|error| failed(what, path, error.to_string()))
+        };
+        let certificates = CertificateDer::pem_slice_iter(&read("a certificate", chain)?)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| failed("a certificate", chain, error.to_string()))?;
         if certificates.is_empty() {
             return Err(failed("a certificate", chain, "it holds none".to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_file(key)
+        let key = PrivateKeyDer::from_pem_slice(&read("a private key", key)?)
             .map_err(|error| failed("a private key", key, error.to_string()))?;
         Ok(Self {
             chain: certificates,

@@ -1,15 +1,16 @@
 //! Files that only their owner can read.
 
 use std::fs::{self, DirBuilder, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
 use super::StateError;
+use crate::file::{open_regular_file, read_open_file};
 
-/// The largest file that is read.
-const MAX_BYTES: u64 = 64 << 20;
+/// The largest file that is read: more than a journal of the largest sessions has.
+const MAX_BYTES: u64 = 128 << 20;
 
 /// Creates `path` for its owner only, unless it exists.
 pub(super) fn make_directory(path: &Path) -> Result<(), StateError> {
@@ -26,27 +27,19 @@ pub(super) fn make_directory(path: &Path) -> Result<(), StateError> {
 
 /// The content of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, StateError> {
-    let failed = |error| StateError::io(path, error);
-    // Before the file is opened: opening a named pipe waits for its writer.
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        metadata => metadata.map_err(failed)?,
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::Other => StateError::malformed(path, error.to_string()),
+        _ => StateError::io(path, error),
     };
-    if !metadata.is_file() || metadata.len() > MAX_BYTES {
-        return Err(StateError::malformed(
-            path,
-            "not a regular file of its size",
-        ));
-    }
-    refuse_exposed(path, &metadata)?;
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(failed)?;
-    match file.take(MAX_BYTES).read_to_string(&mut text) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(StateError::malformed(path, "not text"))
-        }
-        read => read.map(|_| Some(text)).map_err(failed),
-    }
+    let file = match open_regular_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    refuse_exposed(path, &file.metadata().map_err(failed)?)?;
+    let content = read_open_file(file, MAX_BYTES).map_err(failed)?;
+    let text = String::from_utf8(content);
+    text.map(Some)
+        .map_err(|_| StateError::malformed(path, "not text"))
 }
 
 /// Whether a file that exists already is replaced.

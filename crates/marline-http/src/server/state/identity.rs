@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, Existing};
 use super::{StateDirectory, StateError};
+use crate::file::read_regular_file;
 use crate::server::Identity;
 
 /// Before the names that the certificate has, in the first line of its file.
@@ -45,7 +46,9 @@ impl StateDirectory {
         let identity = Identity::from_self_signed_pem(&file)?;
         let public = identity.certificate_pem();
         let path = self.certificate_path();
-        if std::fs::read_to_string(&path).ok().as_ref() != Some(&public) {
+        // What is something else, or cannot be read, is replaced.
+        let present = read_regular_file(&path, public.len() as u64);
+        if present.ok().as_deref() != Some(public.as_bytes()) {
             files::write(&path, public.as_bytes(), Existing::Replace)?;
         }
         Ok(identity)

@@ -24,6 +24,7 @@ use marline::{EndpointConfig, ResetKey, TicketKey, TokenKey, hmac_sha256};
 
 pub use self::error::StateError;
 use self::keys::{Keys, ROTATION};
+use self::sessions::PREFIX;
 pub(crate) use self::sessions::Sessions;
 
 /// A directory in which servers of one user keep their state.
@@ -115,7 +116,10 @@ impl StateDirectory {
         settings: &[u8; 32],
     ) -> Result<Arc<Sessions>, StateError> {
         // A colon is not allowed in names of files everywhere.
-        let name = format!("sessions-{address}").replace([':', '%'], "_");
-        Sessions::open(&self.path.join(name), settings).map(Arc::new)
+        let name = format!("{PREFIX}{address}").replace([':', '%'], "_");
+        let path = self.path.join(name);
+        let sessions = Sessions::open(&path, settings)?;
+        Sessions::remove_others(&path);
+        Ok(Arc::new(sessions))
     }
 }

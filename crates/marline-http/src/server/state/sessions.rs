@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +17,10 @@ use rustls::server::StoresServerSessions;
 
 use super::StateError;
 use super::files::{self, Existing};
-use crate::limits::{MAX_SESSION_BYTES, MAX_SESSIONS};
+use crate::limits::{MAX_SESSION_BYTES, MAX_SESSION_FILES, MAX_SESSIONS, SESSION_FILE_LIFETIME};
+
+/// How the names of these files begin.
+pub(super) const PREFIX: &str = "sessions-";
 
 /// The first word of the file.
 const FORMAT: &str = "marline-sessions-1";
@@ -47,11 +51,40 @@ impl Sessions {
             values: HashMap::new(),
             order: VecDeque::new(),
         };
-        if let Some(text) = files::read(path)? {
+        // An empty file is what a file system may leave of one after the machine has lost its power.
+        if let Some(text) = files::read(path)?.filter(|text| !text.is_empty()) {
             inner.replay(&text)?;
         }
         inner.rewrite()?;
         Ok(Self(Mutex::new(inner)))
+    }
+
+    /// Removes the files of other addresses beside that at `path`, which was just written, as far as their sessions are of
+    /// no use any more, or there are too many: a server on a free port leaves one at each start. A running server whose
+    /// file is removed keeps its sessions in memory.
+    pub(super) fn remove_others(path: &Path) {
+        let Some(now) = modified(path) else { return };
+        let beside = path.parent().and_then(|parent| fs::read_dir(parent).ok());
+        let entries = beside.into_iter().flatten().flatten();
+        let mut others: Vec<_> = entries
+            .filter(|entry| {
+                entry
+                    .file_name()
+                    .as_encoded_bytes()
+                    .starts_with(PREFIX.as_bytes())
+            })
+            .map(|entry| entry.path())
+            .filter(|other| other != path)
+            .filter_map(|other| Some((modified(&other)?, other)))
+            .collect();
+        others.sort_unstable_by(|one, other| other.cmp(one));
+        for (index, (modified, other)) in others.into_iter().enumerate() {
+            let age = now.duration_since(modified).unwrap_or_default();
+            if age > SESSION_FILE_LIFETIME || index + 1 >= MAX_SESSION_FILES {
+                // Whoever may not remove it keeps it.
+                let _ = fs::remove_file(other);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -159,6 +192,12 @@ impl StoresServerSessions for Sessions {
     }
 }
 
+/// When the regular file at `path` was written last.
+fn modified(path: &Path) -> Option<SystemTime> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    metadata.is_file().then(|| metadata.modified().ok())?
+}
+
 /// The line of a session that is stored.
 fn stored(key: &[u8], value: &[u8]) -> String {
     format!("+ {} {}\n", STANDARD.encode(key), STANDARD.encode(value))
@@ -172,6 +211,8 @@ impl std::fmt::Debug for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const SETTINGS: [u8; 32] = [1; 32];
@@ -225,6 +266,44 @@ mod tests {
         let sessions = Sessions::open(&path, &SETTINGS).unwrap();
         assert!(sessions.get(&key(1)).is_some() && sessions.get(&key(2)).is_some());
         assert_eq!(sessions.lock().values.len(), 2);
+    }
+
+    #[test]
+    fn an_empty_file_has_no_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        files::write(&path, b"", Existing::Replace).unwrap();
+        let sessions = Sessions::open(&path, &SETTINGS).unwrap();
+        assert!(sessions.put(key(1), vec![1]));
+    }
+
+    #[test]
+    fn files_of_other_addresses_are_removed_once_they_are_old_or_too_many() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let own = path("sessions-own");
+        Sessions::open(&own, &SETTINGS).unwrap();
+        let now = modified(&own).unwrap();
+        let write = |name: String, age: Duration| {
+            let file = File::create(path(&name)).unwrap();
+            file.set_modified(now - age).unwrap();
+        };
+        let old = SESSION_FILE_LIFETIME + Duration::from_secs(1);
+        write("sessions-old".to_owned(), old);
+        write("keys".to_owned(), old);
+        fs::create_dir(path("sessions-directory")).unwrap();
+        for number in 0..MAX_SESSION_FILES as u64 + 3 {
+            let age = Duration::from_secs(number);
+            write(format!("sessions-{number}"), age);
+        }
+        Sessions::remove_others(&own);
+        let kept = MAX_SESSION_FILES - 1;
+        for number in 0..MAX_SESSION_FILES + 3 {
+            let is_kept = path(&format!("sessions-{number}")).exists();
+            assert_eq!(is_kept, number < kept, "{number}");
+        }
+        assert!(own.exists() && path("keys").exists() && path("sessions-directory").exists());
+        assert!(!path("sessions-old").exists());
     }
 
     #[test]
