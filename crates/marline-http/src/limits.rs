@@ -33,7 +33,7 @@ pub const MAX_RESET_STREAMS: usize = 64;
 /// Files that responses hold open at the same time. More are not needed: responses for one file share it.
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 
-/// File descriptors that are neither connections nor files of responses: sockets, logs, the page of metrics with its
+/// File descriptors that are neither connections nor files of responses nor qlog files: sockets, the access log, the page of metrics with its
 /// connections, [`OPENING_FILES`], [`CLOSING_FILES`], and what the runtime needs.
 pub const RESERVED_FILES: u64 = 128;
 

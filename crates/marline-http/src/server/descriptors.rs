@@ -1,5 +1,6 @@
 //! How many files and connections the system lets a server open.
 
+use super::ServerLimits;
 use crate::limits;
 
 /// Raises the number of files that this process may have open to the most that it may ask for. To be called once, before
@@ -36,23 +37,28 @@ pub(super) struct Descriptors {
     pub(super) files: u64,
     /// Connections over TCP.
     pub(super) connections: usize,
+    /// qlog files, of which SIGHUP may switch the writing on.
+    pub(super) qlog: usize,
 }
 
 impl Descriptors {
     /// Divides what the system allows.
-    pub(super) fn of_process(max_files: usize, max_connections: usize) -> Self {
-        Self::of(open_file_limit(), max_files, max_connections)
+    pub(super) fn of_process(limits: &ServerLimits) -> Self {
+        Self::of(open_file_limit(), limits)
     }
 
-    /// Divides `limit`: something is set aside, a quarter of the rest is for files.
-    fn of(limit: Option<u64>, max_files: usize, max_connections: usize) -> Self {
+    /// Divides `limit`: something is set aside, a quarter of the rest is for files, an eighth at most for qlog files.
+    fn of(limit: Option<u64>, wanted: &ServerLimits) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
         let rest = limit - limits::RESERVED_FILES.min(limit / 2);
-        let files = (rest / 4).min(max_files as u64).max(1);
-        let connections = usize::try_from(rest - rest / 4).unwrap_or(usize::MAX);
+        let files = (rest / 4).min(wanted.max_open_files as u64).max(1);
+        let qlog = (rest / 8).min(wanted.qlog.open_files as u64);
+        let connections = usize::try_from(rest - rest / 4 - qlog).unwrap_or(usize::MAX);
         Self {
             files,
-            connections: connections.min(max_connections),
+            connections: connections.min(wanted.max_connections),
+            // No more than the limit, which is an usize.
+            qlog: usize::try_from(qlog).unwrap_or(usize::MAX),
         }
     }
 }
@@ -63,12 +69,24 @@ mod tests {
 
     #[test]
     fn files_and_connections_fit_into_what_the_system_allows() {
-        for limit in [16, 64, 256, 1024, 1 << 20] {
-            let Descriptors { files, connections } = Descriptors::of(Some(limit), 1 << 14, 10_000);
-            assert!(files > 0 && connections > 0, "{limit}");
-            assert!(files + (connections as u64) < limit, "{limit}");
+        let mut limits = ServerLimits::default();
+        for limit in [16, 64, 256, 1024, 4096, 1 << 20] {
+            let Descriptors {
+                files,
+                connections,
+                qlog,
+            } = Descriptors::of(Some(limit), &limits);
+            assert!(files > 0 && connections > 0 && qlog > 0, "{limit}");
+            assert!(files + ((connections + qlog) as u64) < limit, "{limit}");
         }
-        let enough = Descriptors::of(None, 100, 200);
-        assert_eq!((enough.files, enough.connections), (100, 200));
+        (limits.max_open_files, limits.max_connections) = (100, 200);
+        limits.qlog.open_files = 300;
+        let enough = Descriptors::of(None, &limits);
+        let expected = Descriptors {
+            files: 100,
+            connections: 200,
+            qlog: 300,
+        };
+        assert_eq!(enough, expected);
     }
 }

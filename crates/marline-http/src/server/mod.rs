@@ -66,6 +66,7 @@ pub use self::tls::{Identity, IdentityError};
 use crate::body::Body;
 use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
+use crate::transport::{QlogBudget, QlogLimits};
 use crate::{limits, transport};
 
 /// The service that answers requests.
@@ -129,6 +130,7 @@ struct Context {
     protocols: Protocols,
     state: Option<Arc<StateDirectory>>,
     endpoints: Vec<QuicEndpoint>,
+    logs: Logs,
     /// Connections over TCP so far.
     tcp_connections: AtomicU64,
     current: Replaceable<Current>,
@@ -155,6 +157,8 @@ impl Server {
             _ => 1,
         };
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
+        let open = Descriptors::of_process(&config.limits);
+        let logs = Logs::new(open.qlog, &config.limits);
         let mut attempt = 1;
         let Sockets {
             addresses,
@@ -162,7 +166,7 @@ impl Server {
             quic,
             endpoints,
         } = loop {
-            match open_sockets(&config, &runtime, &metrics).await {
+            match open_sockets(&config, &runtime, &metrics, &logs).await {
                 Err(ServeError::Listen { .. }) if attempt < attempts => attempt += 1,
                 sockets => break sockets?,
             }
@@ -188,7 +192,6 @@ impl Server {
             )?),
         };
         let limits = &config.limits;
-        let open = Descriptors::of_process(limits.max_open_files, limits.max_connections);
         let resources = Arc::new(Resources::new(open.files, limits.max_buffered_bytes));
         metrics.show(&resources);
         metrics.show_log(config.access_log.as_ref());
@@ -209,6 +212,7 @@ impl Server {
             protocols: config.protocols,
             state: config.state,
             endpoints,
+            logs,
             tcp_connections: AtomicU64::new(0),
             current: Replaceable::new(Current {
                 site: config.site,
@@ -341,6 +345,35 @@ async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
     }
 }
 
+/// What the qlog files of all connections may use, also after the configuration was replaced.
+struct Logs {
+    budget: Arc<QlogBudget>,
+    /// Files that may be open at once.
+    descriptors: usize,
+}
+
+impl Logs {
+    fn new(descriptors: usize, limits: &ServerLimits) -> Self {
+        Self {
+            budget: QlogBudget::new(Self::within(descriptors, limits)),
+            descriptors,
+        }
+    }
+
+    /// Replaces the limits.
+    fn set_limits(&self, limits: &ServerLimits) {
+        self.budget
+            .set_limits(Self::within(self.descriptors, limits));
+    }
+
+    fn within(descriptors: usize, limits: &ServerLimits) -> QlogLimits {
+        QlogLimits {
+            open_files: limits.qlog.open_files.min(descriptors),
+            ..limits.qlog
+        }
+    }
+}
+
 /// The listening sockets of a server.
 struct Sockets {
     addresses: Vec<SocketAddr>,
@@ -353,6 +386,7 @@ async fn open_sockets(
     config: &ServerConfig,
     runtime: &RuntimeHandle,
     metrics: &Metrics,
+    logs: &Logs,
 ) -> Result<Sockets, ServeError> {
     let mut sockets = Sockets {
         addresses: Vec::new(),
@@ -361,13 +395,15 @@ async fn open_sockets(
         endpoints: Vec::new(),
     };
     sockets
-        .open(config.listen, config, runtime, metrics)
+        .open(config.listen, config, runtime, metrics, logs)
         .await?;
     let port = sockets.addresses[0].port();
     for &ip in &config.also_listen {
         if is_local(ip, runtime) {
             let address = SocketAddr::new(ip, port);
-            sockets.open(address, config, runtime, metrics).await?;
+            sockets
+                .open(address, config, runtime, metrics, logs)
+                .await?;
         }
     }
     Ok(sockets)
@@ -386,6 +422,7 @@ impl Sockets {
         config: &ServerConfig,
         runtime: &RuntimeHandle,
         metrics: &Metrics,
+        logs: &Logs,
     ) -> Result<(), ServeError> {
         let protocols = config.protocols;
         if protocols.http1 || protocols.http2 {
@@ -397,7 +434,8 @@ impl Sockets {
             let counting = metrics.observers(&config.quic.transport);
             let sessions = KeptSessions::new(address);
             let stored = sessions.of(config.state.as_deref(), config)?;
-            let settings = transport::server_config(config, runtime, counting, stored)?;
+            let settings =
+                transport::server_config(config, runtime, counting, stored, &logs.budget)?;
             let endpoint = transport::server_endpoint(config, settings.clone(), address, runtime)?;
             address = endpoint.local_addr();
             self.endpoints

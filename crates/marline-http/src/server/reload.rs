@@ -66,6 +66,7 @@ impl Handle {
                 runtime,
                 counting.clone(),
                 sessions,
+                &context.logs.budget,
             )?);
         }
         // A server that stops refuses new connections.
@@ -75,6 +76,7 @@ impl Handle {
         for (kept, settings) in context.endpoints.iter().zip(settings) {
             kept.endpoint.set_server_config(Some(settings));
         }
+        context.logs.set_limits(&config.limits);
         context.metrics.show_log(config.access_log.as_ref());
         context.current.replace(Current {
             site: config.site,

@@ -18,7 +18,7 @@ use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
 use super::tcp::ClientConnection;
-use super::{Context, Protocols, ServerLimits, Site};
+use super::{Context, Logs, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -111,6 +111,7 @@ fn context(site: Site) -> Arc<Context> {
         protocols: Protocols::default(),
         state: None,
         endpoints: Vec::new(),
+        logs: Logs::new(0, &ServerLimits::default()),
         tcp_connections: AtomicU64::new(0),
         current: Replaceable::new(Current {
             site,

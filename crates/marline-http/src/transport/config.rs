@@ -11,7 +11,7 @@ use marline::{
     Version, Versions, both_observers, hmac_sha256,
 };
 
-use super::qlog::{self, QlogLimits};
+use super::qlog::{self, Budget, QlogLimits};
 use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
 use crate::server::{ServeError, ServerConfig, Sessions, crypto_provider};
@@ -61,12 +61,13 @@ impl Default for QuicOptions {
 }
 
 /// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`,
-/// and `sessions` are those that clients may resume; without, they are in memory.
+/// and `sessions` are those that clients may resume; without, they are in memory. Its logs share `budget`.
 pub(crate) fn server_config(
     config: &ServerConfig,
     runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
     sessions: Option<Arc<Sessions>>,
+    budget: &Arc<Budget>,
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
@@ -88,7 +89,7 @@ pub(crate) fn server_config(
     server.observer = both(
         observer(
             config.qlog.as_ref(),
-            config.limits.qlog,
+            budget,
             quic.observers.as_ref(),
             runtime,
         ),
@@ -143,7 +144,7 @@ pub(crate) fn client_config(
     }
     client.observer = observer(
         config.qlog.as_ref(),
-        QlogLimits::default(),
+        &Budget::new(QlogLimits::default()),
         config.quic.observers.as_ref(),
         runtime,
     );
@@ -168,12 +169,12 @@ pub(crate) fn endpoint(
 
 fn observer(
     qlog: Option<&PathBuf>,
-    limits: QlogLimits,
+    budget: &Arc<Budget>,
     watching: Option<&Observers>,
     runtime: &RuntimeHandle,
 ) -> Option<MakeObserver> {
     let watching = watching.map(|observers| Arc::clone(&observers.0));
-    both(logging(qlog, limits, runtime.shared()), watching)
+    both(logging(qlog, budget, runtime.shared()), watching)
 }
 
 /// The given observers, and qlog files in a directory with the clock of `runtime`, if one is given.
@@ -182,15 +183,18 @@ pub fn observed(
     qlog: Option<&PathBuf>,
     runtime: &Arc<dyn marline::Runtime>,
 ) -> Option<MakeObserver> {
-    both(logging(qlog, QlogLimits::default(), runtime), watching)
+    let budget = Budget::new(QlogLimits::default());
+    both(logging(qlog, &budget, runtime), watching)
 }
 
 fn logging(
     qlog: Option<&PathBuf>,
-    limits: QlogLimits,
+    budget: &Arc<Budget>,
     runtime: &Arc<dyn marline::Runtime>,
 ) -> Option<MakeObserver> {
-    qlog.map(|directory| qlog::observer_on(Arc::clone(runtime), directory.clone(), limits))
+    qlog.map(|directory| {
+        qlog::observer_on(Arc::clone(runtime), directory.clone(), Arc::clone(budget))
+    })
 }
 
 /// Observers that pass events to both `one` and `other`.

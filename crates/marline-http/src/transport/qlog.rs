@@ -10,7 +10,8 @@ use marline::observe::qlog::{Header, VantagePoint};
 use marline::observe::{Event, Observer, QlogWriter};
 use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime};
 
-use self::file::{Budget, LogFile, Start};
+pub(crate) use self::file::Budget;
+use self::file::{LogFile, Start};
 
 /// How much a server or a client logs. What exceeds it is not logged, which is reported once on the standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +48,12 @@ pub fn observer(directory: PathBuf) -> MakeObserver {
     })
 }
 
-/// The same with the clock of `runtime` and within `limits`.
+/// The same with the clock of `runtime` and within `budget`, which other observers may share.
 pub(crate) fn observer_on(
     runtime: Arc<dyn Runtime>,
     directory: PathBuf,
-    limits: QlogLimits,
+    budget: Arc<Budget>,
 ) -> MakeObserver {
-    let budget = Budget::new(limits);
     Arc::new(move |connection| Some(begin(&*runtime, &directory, &budget, connection)))
 }
 

@@ -52,6 +52,28 @@ async fn a_reload_exchanges_site_log_and_certificate_and_keeps_connections() {
     assert_eq!(lines, 2 * VERSIONS.len());
 }
 
+#[tokio::test]
+async fn a_reload_counts_the_qlog_files_of_before() {
+    let root = directory_of(&[("file", b"content")]);
+    let logs = TempDir::new().unwrap();
+    let site = || directory(root.path(), false).unwrap();
+    let limit = |config: &mut ServerConfig| {
+        config.qlog = Some(logs.path().to_owned());
+        config.limits.qlog.files = 2;
+    };
+    let server = TestServer::with(site(), limit).await;
+    for _ in 0..3 {
+        let visitor = server.connect(HttpVersion::Http3).await;
+        assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+        let mut config = ServerConfig::new(server.address, identity(), site());
+        limit(&mut config);
+        server.handle.reload(config).unwrap();
+    }
+    server.handle.shut_down();
+    server.task.await.unwrap().unwrap();
+    assert_eq!(std::fs::read_dir(logs.path()).unwrap().count(), 2);
+}
+
 /// The certificate that a server presents over QUIC.
 async fn certificate_of(address: SocketAddr) -> rustls::pki_types::CertificateDer<'static> {
     let client = client(HttpVersion::Http3);

@@ -4,18 +4,18 @@ use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::QlogLimits;
 
 /// Bytes kept for a file that is not permitted yet: a handshake with a long certificate chain.
 const HELD_BYTES: usize = 64 * 1024;
 
-/// What the logs of a process have used.
+/// What the logs of a server or a client may use, and have used.
 #[derive(Debug)]
-pub(super) struct Budget {
-    limits: QlogLimits,
+pub(crate) struct Budget {
+    limits: RwLock<QlogLimits>,
     open: AtomicUsize,
     created: AtomicU64,
     bytes: AtomicU64,
@@ -25,9 +25,9 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(limits: QlogLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: QlogLimits) -> Arc<Self> {
         Arc::new(Self {
-            limits,
+            limits: RwLock::new(limits),
             open: AtomicUsize::new(0),
             created: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -36,16 +36,27 @@ impl Budget {
         })
     }
 
+    /// Replaces the limits; what is in use stays so.
+    pub(crate) fn set_limits(&self, limits: QlogLimits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
+        self.is_reported.store(false, Relaxed);
+    }
+
+    fn limits(&self) -> QlogLimits {
+        *self.limits.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the place of a file; returns its number.
     fn take_file(&self) -> io::Result<u64> {
+        let limits = self.limits();
         let below = |limit: u64| move |count: u64| (count < limit).then_some(count + 1);
-        let open = |count: usize| (count < self.limits.open_files).then_some(count + 1);
+        let open = |count: usize| (count < limits.open_files).then_some(count + 1);
         if self.open.fetch_update(Relaxed, Relaxed, open).is_err() {
             return Err(self.exceeded("files open at once"));
         }
         let number = self
             .created
-            .fetch_update(Relaxed, Relaxed, below(self.limits.files));
+            .fetch_update(Relaxed, Relaxed, below(limits.files));
         number.map_err(|_| {
             self.open.fetch_sub(1, Relaxed);
             self.exceeded("files")
@@ -54,9 +65,10 @@ impl Budget {
 
     fn take_bytes(&self, count: usize) -> io::Result<()> {
         let count = count as u64;
+        let limit = self.limits().bytes;
         let take = |used: u64| {
             let used = used.saturating_add(count);
-            (used <= self.limits.bytes).then_some(used)
+            (used <= limit).then_some(used)
         };
         let taken = self.bytes.fetch_update(Relaxed, Relaxed, take);
         taken

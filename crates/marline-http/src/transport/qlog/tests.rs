@@ -110,3 +110,20 @@ fn what_happens_before_the_proof_is_kept_up_to_a_limit() {
     assert_eq!(written.len(), 64 * 1024 + 3);
     assert!(written.ends_with(b"aend"));
 }
+
+#[test]
+fn limits_that_are_replaced_count_the_files_of_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(SMALL);
+    let mut first = log(directory.path(), &budget, true);
+    first.flush();
+    budget.set_limits(QlogLimits {
+        open_files: 1,
+        ..SMALL
+    });
+    drop(log(directory.path(), &budget, true));
+    assert_eq!(files(directory.path()).len(), 1);
+    drop(first);
+    drop(log(directory.path(), &budget, true));
+    assert_eq!(files(directory.path()).len(), 2);
+}
