@@ -54,8 +54,25 @@ pub(super) fn refuse(
     record.follow(refusal(context, version, status))
 }
 
+/// Refuses a request that could not be read with `status`, and records that.
+pub(super) fn refuse_unreadable(
+    context: &Context,
+    recorder: &Arc<Recorder>,
+    version: Version,
+    status: StatusCode,
+) -> Response<Body> {
+    let response = refusal(context, version, status);
+    unreadable(context, recorder, version).follow(response)
+}
+
+/// The record of a request that could not be read.
+pub(super) fn unreadable(context: &Context, recorder: &Arc<Recorder>, version: Version) -> Record {
+    let log = context.current.get().log.clone();
+    Record::unreadable(recorder, log, version)
+}
+
 /// A response by the server itself, without content.
-pub(super) fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<Body> {
+fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response

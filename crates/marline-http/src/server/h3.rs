@@ -16,7 +16,7 @@ use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
-use super::exchange::{refusal, refuse, respond};
+use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
 use super::record::Recorder;
 use super::resources::{Chunk, Origin};
 use crate::body::Body;
@@ -230,11 +230,15 @@ impl Exchange {
             Ok(Ok(Some(StreamEvent::TooLarge))) => {
                 receiver.stop(ErrorCode::NO_ERROR);
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-                let response = refusal(&self.context, Version::HTTP_3, status);
+                let (context, recorder) = (&self.context, &self.recorder);
+                let response = refuse_unreadable(context, recorder, Version::HTTP_3, status);
                 self.send(&mut sender, response, false, &self.origin())
                     .await;
             }
-            Ok(Err(RequestError::Message(error))) => sender.reset(error.code()),
+            Ok(Err(RequestError::Message(error))) => {
+                drop(unreadable(&self.context, &self.recorder, Version::HTTP_3));
+                sender.reset(error.code());
+            }
             // Slow, abandoned, or lost with the connection: dropping the stream cancels it.
             _ => {}
         }

@@ -39,6 +39,7 @@ pub struct Metrics {
     versions: [PerVersion; 3],
     handshake_failures: AtomicU64,
     refused_connections: AtomicU64,
+    rotation_failures: AtomicU64,
     durations: [AtomicU64; BUCKETS_S.len()],
     duration_ns: AtomicU64,
     requests: AtomicU64,
@@ -60,6 +61,7 @@ struct PerVersion {
     /// By class: 1xx to 5xx.
     responses: [AtomicU64; 5],
     bytes: AtomicU64,
+    unreadable: AtomicU64,
     connections: AtomicU64,
     closed: AtomicU64,
 }
@@ -165,6 +167,17 @@ impl Metrics {
         self.requests.fetch_add(1, Relaxed);
     }
 
+    /// A request was malformed or too large.
+    pub(super) fn request_unreadable(&self, version: Version) {
+        let counters = &self.versions[index(version)];
+        counters.unreadable.fetch_add(1, Relaxed);
+    }
+
+    /// Keys of the state directory could not be replaced.
+    pub(super) fn rotation_failed(&self) {
+        self.rotation_failures.fetch_add(1, Relaxed);
+    }
+
     /// Responses so far, of all versions.
     pub fn responses(&self) -> u64 {
         self.requests.load(Relaxed)
@@ -201,6 +214,17 @@ impl Metrics {
             let bytes = counters.bytes.load(Relaxed);
             writeln!(out, "{name}{{version=\"{version}\"}} {bytes}")?;
         }
+        let name = "marline_http_unreadable_requests_total";
+        let help = "Requests that were malformed or too large; of HTTP/2 the h2 library refuses them uncounted.";
+        head(out, name, "counter", help)?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            let unreadable = counters.unreadable.load(Relaxed);
+            writeln!(out, "{name}{{version=\"{version}\"}} {unreadable}")?;
+        }
+        let name = "marline_key_rotation_failures_total";
+        let help = "Failures to replace the keys of the state directory.";
+        head(out, name, "counter", help)?;
+        writeln!(out, "{name} {}", self.rotation_failures.load(Relaxed))?;
         let name = "marline_connections_total";
         head(
             out,

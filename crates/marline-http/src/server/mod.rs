@@ -36,7 +36,7 @@ pub mod testing;
 mod tls;
 
 use std::convert::Infallible;
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -340,9 +340,19 @@ async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
         wait = match state.rotate(runtime.unix_time()) {
             Ok(wait) => wait,
             // The present keys stay in use.
-            Err(_) => limits::ROTATION_RETRY,
+            Err(error) => {
+                context.metrics.rotation_failed();
+                report(&format!("the keys were not replaced: {error}"));
+                limits::ROTATION_RETRY
+            }
         };
     }
+}
+
+/// Prints a message for the operator on standard error.
+fn report(message: &str) {
+    // Nobody is left to report to if this fails.
+    let _ = io::stderr().write_all(format!("marline: {message}\n").as_bytes());
 }
 
 /// What the qlog files of all connections may use, also after the configuration was replaced.

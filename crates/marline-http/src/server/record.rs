@@ -24,9 +24,11 @@ struct Line<'a> {
     /// Seconds since 1970, when the request's header had arrived.
     time: f64,
     client: SocketAddr,
-    method: &'a str,
-    path: &'a str,
-    status: u16,
+    /// Nothing if the request could not be read.
+    method: Option<&'a str>,
+    path: Option<&'a str>,
+    /// Nothing if a malformed request was answered with a reset of its stream.
+    status: Option<u16>,
     /// Bytes of content that were passed to the connection.
     bytes: u64,
     http_version: &'static str,
@@ -64,16 +66,22 @@ impl Recorder {
     }
 }
 
+/// A request that could be read.
+struct Request {
+    method: Method,
+    /// Empty without a log.
+    path: String,
+}
+
 /// The part of a record that is known before the response.
 pub(super) struct Record {
     recorder: Arc<Recorder>,
     log: Option<AccessLog>,
     start: Instant,
     time: f64,
-    method: Method,
-    path: String,
+    request: Option<Request>,
     version: Version,
-    status: StatusCode,
+    status: Option<StatusCode>,
     bytes: u64,
     expected: Option<u64>,
     complete: bool,
@@ -87,37 +95,58 @@ impl Record {
         path: &str,
         version: Version,
     ) -> Self {
+        let path = match &log {
+            Some(_) => path.to_owned(),
+            None => String::new(),
+        };
+        let request = Request {
+            method: method.clone(),
+            path,
+        };
+        let mut record = Self::unreadable(recorder, log, version);
+        record.request = Some(request);
+        record.status = Some(StatusCode::INTERNAL_SERVER_ERROR);
+        record
+    }
+
+    /// A record of a request that is malformed or too large.
+    pub(super) fn unreadable(
+        recorder: &Arc<Recorder>,
+        log: Option<AccessLog>,
+        version: Version,
+    ) -> Self {
         if let Some(progress) = &recorder.progress {
             progress.on_request();
         }
-        let logged = log.is_some();
         Self {
             recorder: Arc::clone(recorder),
             log,
             start: recorder.runtime.now(),
             time: recorder.runtime.unix_time().as_secs_f64(),
-            method: method.clone(),
-            path: if logged {
-                path.to_owned()
-            } else {
-                String::new()
-            },
+            request: None,
             version,
-            status: StatusCode::INTERNAL_SERVER_ERROR,
+            status: None,
             bytes: 0,
             expected: None,
             complete: false,
         }
     }
 
+    /// The whole response is `status`, without content.
+    pub(super) fn answered(mut self, status: StatusCode) {
+        self.status = Some(status);
+        self.complete = true;
+    }
+
     /// Records `response` when its last byte has been read, or when it is dropped.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
-        self.status = response.status();
+        self.status = Some(response.status());
         self.expected = response
             .headers()
             .get(CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok()?.parse().ok());
-        let head = self.method == Method::HEAD;
+        let request = self.request.as_ref();
+        let head = request.is_some_and(|request| request.method == Method::HEAD);
         response.map(|body| {
             self.complete = head || body.is_end_stream();
             let (inner, record) = (body, self);
@@ -130,19 +159,24 @@ impl Drop for Record {
     fn drop(&mut self) {
         let recorder = &self.recorder;
         let duration = recorder.runtime.now() - self.start;
-        recorder
-            .metrics
-            .responded(self.version, self.status, self.bytes, duration);
+        let metrics = &recorder.metrics;
+        if let Some(status) = self.status {
+            metrics.responded(self.version, status, self.bytes, duration);
+        }
+        if self.request.is_none() {
+            metrics.request_unreadable(self.version);
+        }
         if let Some(progress) = &recorder.progress {
             progress.on_response_end();
         }
         let Some(log) = &self.log else { return };
+        let request = self.request.as_ref();
         let line = Line {
             time: self.time,
             client: recorder.client,
-            method: self.method.as_str(),
-            path: &self.path,
-            status: self.status.as_u16(),
+            method: request.map(|request| request.method.as_str()),
+            path: request.map(|request| &*request.path),
+            status: self.status.map(|status| status.as_u16()),
             bytes: self.bytes,
             http_version: version_name(self.version),
             connection: &recorder.connection,

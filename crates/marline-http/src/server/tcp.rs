@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use self::calm::Calm;
 use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
-use super::exchange::{refuse, respond};
+use super::exchange::{refuse, respond, unreadable};
 use super::idle::IdleTimeout;
 use super::progress::Progress;
 use super::record::Recorder;
@@ -197,8 +197,9 @@ impl ClientConnection {
             quic: None,
         });
         let progress = self.progress;
+        let of_requests = (Arc::clone(&context), Arc::clone(&recorder));
         let service = service_fn(move |request: Request<Incoming>| {
-            let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
+            let (context, recorder) = of_requests.clone();
             let origin = origin.clone();
             async move {
                 let request = request.map(|content| match version {
@@ -222,8 +223,21 @@ impl ClientConnection {
         } else {
             let stream = TokioIo::new(stream);
             let serving = builder.serve_connection(stream, service).into_owned();
-            let _ = watcher.watch(serving).await;
+            let served = watcher.watch(serving).await;
+            if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
+                unreadable(&context, &recorder, version).answered(status);
+            }
         }
+    }
+}
+
+/// How hyper has answered a request of HTTP/1.1 that ended its connection with `error`, if it could not read it.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
+    let error = error.downcast_ref::<hyper::Error>()?;
+    match (error.is_parse_too_large(), error.is_parse()) {
+        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (false, false) => None,
     }
 }
 

@@ -4,13 +4,16 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use marline::Profile;
 use marline_http::client::{HttpVersion, ParsedUrl, parse_url};
 use marline_http::server::{AccessLog, directory};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::common::{TestServer, VERSIONS, client, client_with, directory_of, read};
+use crate::metrics::wait_for;
 
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -88,6 +91,63 @@ async fn requests_are_logged_and_counted() {
         page.contains("marline_http_response_bytes_total{version=\"3\"} 5\n"),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn requests_that_cannot_be_read_are_logged_and_counted() {
+    let root = directory_of(&[("file", b"12345")]);
+    let lines = Lines::default();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.access_log = Some(AccessLog::new(lines.clone()));
+    })
+    .await;
+    let huge = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(100_000));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\nno field\r\n\r\n", "400"),
+        (&huge, "431"),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        // The connection may be reset while the rest is sent.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert!(answer.ends_with(status.as_bytes()), "{answer:?}");
+    }
+    let visitor = server.connect(HttpVersion::Http3).await;
+    let huge = "a".repeat(100_000);
+    let response = visitor.send(Method::GET, "/", &[("x", &huge)]).await;
+    assert_eq!(response.status(), 431);
+    // HEADERS without any pseudo-header field.
+    let quic = visitor.connection.quic().unwrap();
+    let (mut send, mut receive) = quic.open_bi().await.unwrap();
+    send.write_all(&[1, 2, 0, 0]).await.unwrap();
+    send.finish().unwrap();
+    assert!(receive.read_chunk(1).await.is_err(), "it is reset");
+
+    let logged = lines.wait(4).await;
+    let statuses: Vec<_> = logged
+        .iter()
+        .map(|line| {
+            assert!(line["method"].is_null() && line["path"].is_null(), "{line}");
+            line["status"].as_u64()
+        })
+        .collect();
+    assert_eq!(statuses, [Some(400), Some(431), Some(431), None]);
+    wait_for(
+        &server,
+        "marline_http_unreadable_requests_total{version=\"1.1\"} 2",
+    )
+    .await;
+    wait_for(
+        &server,
+        "marline_http_unreadable_requests_total{version=\"3\"} 2",
+    )
+    .await;
+    wait_for(
+        &server,
+        "marline_http_responses_total{version=\"3\",status=\"4xx\"} 1",
+    )
+    .await;
 }
 
 /// The values of `bundle` in the log: a row of three connections for each client, with two requests on each.

@@ -7,7 +7,7 @@ use marline::Profile;
 use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore};
 use marline_http::client::HttpVersion;
-use marline_http::server::{AccessLog, directory};
+use marline_http::server::{AccessLog, StateDirectory, directory};
 
 use crate::common::{TestServer, directory_of, pattern};
 use crate::log::Lines;
@@ -124,6 +124,34 @@ async fn connections_without_a_bundle_are_not_counted() {
         !text.contains("marline_first_windows"),
         "there is no history"
     );
+}
+
+#[tokio::test]
+async fn quic_connections_are_counted_by_version() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.quic.preferred_version = Some(marline::Version::V2);
+    })
+    .await;
+    let first = server.connect(HttpVersion::Http3).await;
+    first.get("/file", &[]).await;
+    wait_for(&server, "marline_quic_connections_total{version=\"v2\"} 1").await;
+    wait_for(&server, "marline_quic_connections_total{version=\"v1\"} 0").await;
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_replaced_are_counted() {
+    let root = directory_of(&[("file", b"content")]);
+    let state = tempfile::tempdir().unwrap();
+    let opened = StateDirectory::open(state.path(), Duration::ZERO).unwrap();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.state = Some(Arc::new(opened));
+    })
+    .await;
+    std::fs::remove_dir_all(state.path()).unwrap();
+    wait_for(&server, "marline_key_rotation_failures_total 1").await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    assert_eq!(visitor.get("/file", &[]).await.1, b"content");
 }
 
 #[tokio::test]

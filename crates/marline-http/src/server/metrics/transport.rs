@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use marline::{Connection, ConnectionStats, Endpoint, EndpointStats, WeakConnection};
+use marline::{Connection, ConnectionStats, Endpoint, EndpointStats, Version, WeakConnection};
 
 use super::super::exposition::head;
 use super::histogram::Histogram;
@@ -13,6 +13,9 @@ use super::histogram::Histogram;
 const TIMES_S: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
+
+/// The versions of QUIC, by their names in metrics.
+const VERSIONS: [(Version, &str); 2] = [(Version::V1, "v1"), (Version::V2, "v2")];
 
 /// Counts the QUIC connections of a server. The counters of open ones are summed only when the metrics are read.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ struct Registry {
     /// Those of endpoints that are gone.
     endpoint_stats: EndpointStats,
     live: BTreeMap<u64, WeakConnection>,
+    /// Connections of each of [`VERSIONS`].
+    versions: [u64; VERSIONS.len()],
     next: u64,
     /// Connections that are closed.
     done: Counts,
@@ -126,8 +131,14 @@ impl TransportMetrics {
 
     /// Counts a connection whose handshake is complete.
     pub(super) fn count<'a>(&'a self, connection: &'a Connection) -> Counted<'a> {
-        let handshake = connection.stats().handshake;
+        let ConnectionStats {
+            handshake, version, ..
+        } = connection.stats();
         let mut registry = self.registry();
+        let versions = VERSIONS.iter().zip(&mut registry.versions);
+        for ((known, _), count) in versions {
+            *count += u64::from(known.number() == version);
+        }
         if let Some(time) = handshake {
             registry.handshakes.add(&TIMES_S, time.as_secs_f64());
         }
@@ -217,6 +228,12 @@ impl Registry {
             ("closing", closing),
         ] {
             writeln!(out, "{name}{{state=\"{state}\"}} {count}")?;
+        }
+        let name = "marline_quic_connections_total";
+        let help = "QUIC connections whose handshake was completed, by version.";
+        head(out, name, "counter", help)?;
+        for ((_, version), count) in VERSIONS.iter().zip(self.versions) {
+            writeln!(out, "{name}{{version=\"{version}\"}} {count}")?;
         }
         let name = "marline_quic_handshakes_total";
         head(out, name, "counter", "QUIC handshakes, by outcome.")?;
