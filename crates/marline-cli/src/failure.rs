@@ -113,8 +113,12 @@ fn called(root: &Command, arguments: impl Iterator<Item = OsString>) -> String {
 }
 
 /// What stands here for short flags of curl and wget.
-const SHORT_FLAGS: [(&str, &str); 3] =
-    [("-k", "--insecure"), ("-H", "--header"), ("-O", "-o FILE")];
+const SHORT_FLAGS: [(&str, &str); 4] = [
+    ("-k", "--insecure"),
+    ("-H", "--header"),
+    ("-O", "-o FILE"),
+    ("-m", "--max-time"),
+];
 
 /// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
 /// switches the verification of certificates off.
@@ -160,6 +164,7 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
         ClientError::Truncated { .. } => {
             "fetch it again, with --resume to continue after an interruption"
         }
+        ClientError::TimeLimit { .. } => "allow more with --max-time",
         ClientError::WrongRange(_) => "fetch it again without --resume and --split",
         ClientError::File { cause, .. } => match cause.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

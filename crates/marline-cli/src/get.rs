@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use marline::coordination::bundle::MAX_MEMBERS;
+use marline::settings::read_time;
 use marline::{PathPolicy, PathRule, PathSource, Runtime, TokioRuntime};
 use marline_http::client::{
     Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges,
@@ -106,6 +108,15 @@ pub(crate) struct Arguments {
     /// Send this header field; repeatable. `Host` names the host of the request, not the server
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
+
+    /// End after this long, in seconds or with a unit, as 90 or 500ms; what is not complete by then fails
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_time: Option<Duration>,
+
+    /// Give a request up if nothing of a response arrives on its connection for this long; 0 waits for as long as the
+    /// connection lasts [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    stall_timeout: Option<Duration>,
 
     /// Keep the incomplete part of a file, and continue there; needs -o
     #[arg(long)]
@@ -238,6 +249,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         resume: arguments.resume,
         split: arguments.split,
         ranges: arguments.ranges.into(),
+        time_limit: arguments.max_time,
     };
     if arguments.resume && arguments.output().is_none() {
         let message = "--resume continues a file; name it with -o FILE";
@@ -330,6 +342,9 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
             ..PathPolicy::default()
         });
     }
+    if let Some(limit) = arguments.stall_timeout {
+        config.stall_timeout = Some(limit).filter(|limit| !limit.is_zero());
+    }
     config.quic.transport = transport.into();
     config.quic.preferred_version = arguments.quic_version.map(Into::into);
     #[cfg(feature = "tracing")]
@@ -409,6 +424,14 @@ fn file_name(url: &str) -> String {
         "index.html".to_owned()
     } else {
         name.to_owned()
+    }
+}
+
+/// A time with its unit, or in seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => read_time(text),
     }
 }
 

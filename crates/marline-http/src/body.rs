@@ -12,6 +12,14 @@ use http_body_util::{BodyExt, Empty, Full};
 /// Any error of a body's source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// An error with its cause, which hyper's message does not contain.
+pub(crate) fn with_source(error: hyper::Error) -> BoxError {
+    match std::error::Error::source(&error) {
+        Some(source) => format!("{error}: {source}").into(),
+        None => error.into(),
+    }
+}
+
 /// The content of a request or a response, as a stream of chunks.
 pub struct Body(UnsyncBoxBody<Bytes, BoxError>);
 

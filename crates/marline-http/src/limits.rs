@@ -77,6 +77,17 @@ pub const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 /// a phone in a tunnel.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Time after which a client's request ends if nothing of a response arrives on its connection: as long as a server keeps
+/// an idle connection.
+pub const STALL_TIMEOUT: Duration = IDLE_TIMEOUT;
+
+/// Bytes that a client reads from a connection over TCP without progress of a request: 64 interim responses, as many as
+/// over HTTP/3, with the largest header sections.
+pub const MAX_IDLE_BYTES: u64 = 64 * MAX_HEADER_BYTES as u64;
+
+/// The largest window of HTTP/2 that hyper grants: content that may arrive although the application reads nothing.
+pub const HTTP2_MAX_WINDOW: u64 = 16 << 20;
+
 /// Time for requests in progress to finish after a shutdown has begun.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 

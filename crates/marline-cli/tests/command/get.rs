@@ -88,6 +88,21 @@ fn a_server_without_http3_is_asked_over_http2() {
 }
 
 #[test]
+fn a_server_that_never_answers_is_given_up_at_the_time_limits() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let get = ["get", &url, "--http", "1.1c"];
+    for (flag, words) in [
+        ("--max-time", "after 0.2 s, the time limit"),
+        ("--stall-timeout", "nothing arrived for 0.2 s"),
+    ] {
+        fails(&[&get[..], &[flag, "200ms"]].concat(), 1, &[words]);
+    }
+    fails(&["get", &url, "-m", "5"], 2, &["--max-time"]);
+    fails(&["get", &url, "--max-time", "soon"], 2, &["--max-time"]);
+}
+
+#[test]
 fn a_flag_that_does_not_exist_never_suggests_to_trust_everyone() {
     let output = run(&["get", "https://h/", "--interface", "eth0"]);
     let printed = String::from_utf8(output.stderr).unwrap();

@@ -102,6 +102,9 @@ pub struct ClientConfig {
     pub headers: HeaderMap,
     /// How long to wait for a connection, handshake included.
     pub connect_timeout: Duration,
+    /// How long a request may wait without progress of its connection: for the header of its response, and for its next
+    /// bytes. Interim responses are no progress. `None`: as long as the connection lasts.
+    pub stall_timeout: Option<Duration>,
     /// The settings of QUIC.
     pub quic: QuicOptions,
     /// Whether QUIC connections to one origin announce that they belong to one bundle: a server that supports
@@ -130,6 +133,7 @@ impl Default for ClientConfig {
             trust: Trust::default(),
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
+            stall_timeout: Some(limits::STALL_TIMEOUT),
             quic: QuicOptions::default(),
             bundle: false,
             paths: None,

@@ -1,6 +1,7 @@
 //! One connection to a server, of any version of HTTP.
 
 mod authority;
+mod bounded;
 mod bundles;
 mod paths;
 mod quic;
@@ -8,10 +9,10 @@ mod tcp;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::header::HOST;
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use hyper::client::conn::{http1, http2};
 use marline_h3::StreamEvent;
@@ -22,9 +23,10 @@ pub(super) use self::quic::QuicClient;
 pub(super) use self::tcp::TcpClient;
 use super::report::{ConnectionReport, PathReport};
 use super::response::{Content, Download};
+use super::stall::Activity;
 use super::target::Origin;
 use super::{ClientError, HttpVersion};
-use crate::body::Body;
+use crate::body::{Body, BoxError, with_source};
 use crate::http3::{Receiver, RequestError, RequestStream, Session};
 
 /// An open connection. Shared by the requests on it.
@@ -32,7 +34,7 @@ pub struct Connection {
     pub(crate) id: u64,
     version: HttpVersion,
     pub(super) handshake: Duration,
-    received: Arc<AtomicU64>,
+    activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
     sender: Sender,
@@ -51,6 +53,7 @@ enum Sender {
 /// A connection that was opened, before it has an ID.
 struct Opened {
     sender: Sender,
+    activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
 }
@@ -62,7 +65,7 @@ impl Connection {
             id,
             version,
             handshake: Duration::ZERO,
-            received: Arc::default(),
+            activity: opened.activity,
             local: opened.local,
             remote: opened.remote,
             sender: opened.sender,
@@ -77,7 +80,8 @@ impl Connection {
     /// Requests `uri` with the given header fields.
     ///
     /// # Errors
-    /// [`ClientError::NoResponse`]: the connection failed before the header of the response was complete.
+    /// [`ClientError::NoResponse`]: the connection failed, or made no progress for
+    /// [too long](super::ClientConfig::stall_timeout), before the header of the response was complete.
     pub async fn get(
         &self,
         origin: &Origin,
@@ -103,7 +107,25 @@ impl Connection {
     ) -> Result<Response<Download>, ClientError> {
         let method = request.method().clone();
         let host = authority::take(&mut request)?;
-        let response = match &self.sender {
+        let response = self.activity.watch(self.response(origin, request, host));
+        let response = response
+            .await
+            .map_err(|cause| ClientError::NoResponse { cause })?;
+        self.activity.on_response();
+        let (parts, content) = response.into_parts();
+        let download = Download::new(content, &method, &parts, &self.activity);
+        Ok(Response::from_parts(parts, download))
+    }
+
+    /// Sends a request, and waits for the header of its response.
+    async fn response(
+        &self,
+        origin: &Origin,
+        mut request: Request<()>,
+        host: Option<Authority>,
+    ) -> Result<Response<Content>, BoxError> {
+        let is_safe = request.method().is_safe();
+        match &self.sender {
             Sender::Http1(sender) => {
                 // HTTP/1.1 has the host in a header field, and only the path in the request line.
                 let path = request.uri().path_and_query().cloned();
@@ -113,32 +135,28 @@ impl Connection {
                     request.headers_mut().insert(HOST, host);
                 }
                 let mut sender = sender.lock().await;
-                sender.ready().await.map_err(no_response)?;
+                sender.ready().await.map_err(with_source)?;
                 let response = sender.send_request(request.map(|()| Body::empty()));
-                response.await.map_err(no_response)?.map(Content::Hyper)
+                Ok(response.await.map_err(with_source)?.map(Content::Hyper))
             }
             Sender::Http2(sender) => {
                 authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_2;
                 let mut sender = sender.clone();
-                sender.ready().await.map_err(no_response)?;
+                sender.ready().await.map_err(with_source)?;
                 let response = sender.send_request(request.map(|()| Body::empty()));
-                response.await.map_err(no_response)?.map(Content::Hyper)
+                Ok(response.await.map_err(with_source)?.map(Content::Hyper))
             }
             Sender::Http3 { session, quic, .. } => {
                 // Early data can be replayed by an attacker (RFC 8470 section 2).
-                if !method.is_safe() {
-                    quic.connected().await.map_err(no_response)?;
+                if !is_safe {
+                    quic.connected().await?;
                 }
                 authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_3;
-                let response = exchange(session, &request).await;
-                response.map_err(no_response)?.map(Content::Http3)
+                Ok(exchange(session, &request).await?.map(Content::Http3))
             }
-        };
-        let (parts, content) = response.into_parts();
-        let download = Download::new(content, &method, &parts, Arc::clone(&self.received));
-        Ok(Response::from_parts(parts, download))
+        }
     }
 
     /// Whether no more requests can be sent.
@@ -173,7 +191,7 @@ impl Connection {
 
     /// The report of the connection so far.
     pub fn report(&self) -> ConnectionReport {
-        let received = self.received.load(Relaxed);
+        let received = self.activity.received();
         let stats = self.quic().map(marline::Connection::stats);
         let paths = match (&self.sender, &stats) {
             (Sender::Http3 { paths, .. }, Some(stats)) => paths.reports(&stats.paths, self.local),
@@ -229,11 +247,5 @@ async fn exchange(
             // The end before a response is an error.
             None => return Err(RequestError::Closed),
         }
-    }
-}
-
-fn no_response(cause: impl Into<crate::body::BoxError>) -> ClientError {
-    ClientError::NoResponse {
-        cause: cause.into(),
     }
 }

@@ -87,7 +87,7 @@ pub enum ClientError {
         /// What happened.
         cause: BoxError,
     },
-    /// The server violated HTTP, or the connection failed before the response began.
+    /// The server violated HTTP, or the connection failed or made no progress before the response began.
     #[error("no response: {cause}")]
     NoResponse {
         /// What happened.
@@ -102,6 +102,12 @@ pub enum ClientError {
         expected: Option<u64>,
         /// What happened.
         cause: BoxError,
+    },
+    /// The [time limit](super::FetchOptions::time_limit) of the fetch ended before the object was complete.
+    #[error("it is not complete after {} s, the time limit", limit.as_secs_f64())]
+    TimeLimit {
+        /// The time limit.
+        limit: Duration,
     },
     /// The response is not the range that was requested.
     #[error("the response is not the requested range: {0}")]

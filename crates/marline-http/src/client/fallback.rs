@@ -9,6 +9,7 @@ use futures_util::future::{Either, select};
 use super::connection::TcpClient;
 use super::{Client, ClientConfig, ClientError, ConnectRequest, Connection, Origin, Transport};
 use crate::limits::HTTP3_HEAD_START;
+use crate::runtime::RuntimeHandle;
 
 /// The transport that stands in for QUIC, and where it does.
 pub(super) struct Fallback {
@@ -32,9 +33,9 @@ enum HeadStart {
 
 impl Fallback {
     /// `config` is for HTTP/2.
-    pub(super) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+    pub(super) fn new(config: &ClientConfig, runtime: RuntimeHandle) -> Result<Self, ClientError> {
         Ok(Self {
-            tcp: Transport::Tcp(TcpClient::new(config)?),
+            tcp: Transport::Tcp(TcpClient::new(config, runtime)?),
             chosen: Mutex::default(),
         })
     }

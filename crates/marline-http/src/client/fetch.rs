@@ -7,6 +7,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::Uri;
 use marline::Instant;
@@ -14,7 +15,7 @@ use marline::Instant;
 use super::lane::Lane;
 use super::progress::Progress;
 use super::split::Ranges;
-use super::{Client, ObjectReport, Origin, ParsedUrl, Report, parse_url};
+use super::{Client, ClientError, ObjectReport, Origin, ParsedUrl, Report, parse_url};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -55,16 +56,19 @@ pub struct FetchOptions {
     pub split: Option<NonZeroU64>,
     /// How ranges are distributed over the connections.
     pub ranges: Ranges,
+    /// The longest time for all objects together: those that are not complete by then fail.
+    pub time_limit: Option<Duration>,
 }
 
 impl Default for FetchOptions {
-    /// One connection, without resumption of incomplete files.
+    /// One connection, without resumption of incomplete files, for any time.
     fn default() -> Self {
         Self {
             connections: 1,
             resume: false,
             split: None,
             ranges: Ranges::default(),
+            time_limit: None,
         }
     }
 }
@@ -205,7 +209,7 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
             start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
-        if let Err(error) = queue.fetch_one(lane, &job, &mut object).await {
+        if let Err(error) = queue.fetch_in_time(lane, &job, &mut object).await {
             object.fail(error);
         }
         object.end_s = queue.elapsed_s();
@@ -218,6 +222,25 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
 }
 
 impl Queue {
+    /// Fetches the object of `job`, unless the time limit ends before.
+    async fn fetch_in_time(
+        &self,
+        lane: usize,
+        job: &Job,
+        object: &mut ObjectReport,
+    ) -> Result<(), ClientError> {
+        let fetched = self.fetch_one(lane, job, object);
+        let Some(limit) = self.options.time_limit else {
+            return fetched.await;
+        };
+        let runtime = self.client.runtime();
+        let elapsed = runtime.now().saturating_since(self.start);
+        runtime
+            .timeout(limit.saturating_sub(elapsed), fetched)
+            .await
+            .unwrap_or(Err(ClientError::TimeLimit { limit }))
+    }
+
     fn elapsed_s(&self) -> f64 {
         self.client.runtime().seconds_since(self.start)
     }

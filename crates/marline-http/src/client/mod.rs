@@ -17,6 +17,7 @@ mod report;
 mod response;
 mod save;
 mod split;
+mod stall;
 mod target;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -88,10 +89,10 @@ impl Client {
         let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
         let transport = match config.version {
             HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, runtime.clone())?),
-            _ => Transport::Tcp(TcpClient::new(&config)?),
+            _ => Transport::Tcp(TcpClient::new(&config, runtime.clone())?),
         };
         let fallback = (config.falls_back() && runtime.has_tokio())
-            .then(|| Fallback::new(&config.over_http2()))
+            .then(|| Fallback::new(&config.over_http2(), runtime.clone()))
             .transpose()?;
         Ok(Self {
             config,

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -15,7 +14,8 @@ use hyper::body::Incoming;
 use marline_h3::StreamEvent;
 
 use super::ClientError;
-use crate::body::BoxError;
+use super::stall::{Activity, Watch};
+use crate::body::{BoxError, with_source};
 use crate::http3::Receiver;
 
 /// The source of the content.
@@ -29,7 +29,8 @@ pub struct Download {
     content: Content,
     expected: Option<u64>,
     received: u64,
-    total: Arc<AtomicU64>,
+    activity: Arc<Activity>,
+    watch: Watch,
     end: bool,
 }
 
@@ -38,7 +39,7 @@ impl Download {
         content: Content,
         method: &Method,
         parts: &Parts,
-        total: Arc<AtomicU64>,
+        activity: &Arc<Activity>,
     ) -> Self {
         let bodiless = method == Method::HEAD
             || parts.status == StatusCode::NO_CONTENT
@@ -55,7 +56,8 @@ impl Download {
             content,
             expected,
             received: 0,
-            total,
+            activity: Arc::clone(activity),
+            watch: Watch::new(activity),
             end: false,
         }
     }
@@ -83,15 +85,16 @@ impl Download {
     /// The next bytes; `None` once all have arrived.
     ///
     /// # Errors
-    /// [`ClientError::Truncated`]: more or fewer bytes arrived than announced, or the response failed.
+    /// [`ClientError::Truncated`]: more or fewer bytes arrived than announced, the response failed, or nothing arrived on
+    /// its connection for [too long](super::ClientConfig::stall_timeout).
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.end {
             return Ok(None);
         }
-        match poll_fn(|cx| self.content.poll_chunk(cx)).await {
+        match poll_fn(|cx| self.poll_content(cx)).await {
             Ok(Some(chunk)) => {
                 self.received += chunk.len() as u64;
-                self.total.fetch_add(chunk.len() as u64, Relaxed);
+                self.activity.on_content(chunk.len());
                 match self.expected {
                     Some(expected) if self.received > expected => {
                         Err(self.broken("more bytes arrived than were announced".into()))
@@ -109,6 +112,14 @@ impl Download {
                 }
             },
             Err(cause) => Err(self.broken(cause)),
+        }
+    }
+
+    /// The next bytes, unless there is no progress for too long.
+    fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
+        match self.content.poll_chunk(cx) {
+            Poll::Ready(chunk) => Poll::Ready(chunk),
+            Poll::Pending => self.watch.poll(cx).map(|stalled| Err(stalled.into())),
         }
     }
 
@@ -137,7 +148,7 @@ impl Content {
             let chunk = match self {
                 Self::Hyper(body) => match ready!(Pin::new(body).poll_frame(cx)) {
                     None => return Poll::Ready(Ok(None)),
-                    Some(frame) => match frame?.into_data() {
+                    Some(frame) => match frame.map_err(with_source)?.into_data() {
                         Ok(data) => data,
                         // Trailers.
                         Err(_) => continue,

@@ -13,9 +13,11 @@ pub fn client(
     config: ClientConfig,
     dial: impl Fn() -> DuplexStream + Send + Sync + 'static,
 ) -> Result<Client, ClientError> {
-    let transport = Transport::Tcp(TcpClient::over(config.version, Box::new(dial)));
+    let client = Client::new(config)?;
+    let tcp = TcpClient::new(&client.config, client.runtime.clone())?;
+    let transport = Transport::Tcp(tcp.over(Box::new(dial)));
     Ok(Client {
         transport,
-        ..Client::new(config)?
+        ..client
     })
 }

@@ -18,5 +18,7 @@ mod paths;
 mod priorities;
 mod quic;
 mod resuming;
+#[cfg(feature = "testing")]
+mod stalls;
 mod transfers;
 mod uploads;

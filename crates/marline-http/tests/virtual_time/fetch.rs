@@ -9,7 +9,7 @@ use marline::Runtime;
 use marline_http::client::{ClientError, Destination, FetchOptions, Ranges, Report, Target};
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
-use crate::setup::{PORT, Serving, client, object, run, serve, serve_as};
+use crate::setup::{PORT, Serving, client, client_as, object, run, serve, serve_as};
 
 const PATHS: [&str; 6] = ["/0", "/1", "/999", "/40000", "/300000", "/1000003"];
 const THINK: Duration = Duration::from_millis(30);
@@ -157,4 +157,27 @@ fn a_response_may_wait_for_others_of_its_connection_longer_than_the_idle_timeout
         report
     });
     assert!(report.is_complete(), "{report:?}");
+}
+
+#[test]
+fn a_response_that_never_comes_is_not_waited_for_longer_than_the_stall_timeout() {
+    let report = run(async |network| {
+        let slow = object(10, Duration::from_secs(1000));
+        let objects = [("/".to_owned(), slow)];
+        let Serving { address, .. } = serve(&network.servers[0], objects.into()).await;
+        let client = client_as(&network.client, [("example.test", address)], |config| {
+            config.stall_timeout = Some(Duration::from_secs(5));
+        });
+        let target = Target {
+            url: "https://example.test/".to_owned(),
+            destination: Destination::Nowhere,
+            size: None,
+        };
+        let options = FetchOptions::default();
+        client.fetch(vec![target], options, &Arc::default()).await
+    });
+    let object = &report.objects[0];
+    let error = object.error.as_deref().unwrap();
+    assert!(error.contains("nothing arrived for 5 s"), "{error}");
+    assert!((5.0..7.0).contains(&object.end_s), "{object:?}");
 }

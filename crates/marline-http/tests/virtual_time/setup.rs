@@ -133,13 +133,23 @@ pub(crate) fn client_of(
     hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
     transport: TransportConfig,
 ) -> Arc<Client> {
+    client_as(host, hosts, |config| config.quic = quic_of(transport))
+}
+
+/// The same with these settings.
+pub(crate) fn client_as(
+    host: &Host,
+    hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
+    set: impl FnOnce(&mut ClientConfig),
+) -> Arc<Client> {
     let hosts = hosts.into_iter().map(|(host, at)| (host.to_owned(), at));
-    let config = ClientConfig {
+    let mut config = ClientConfig {
         trust: Trust::Insecure,
-        quic: quic_of(transport),
+        quic: quic_of(TransportConfig::default()),
         resolve: hosts.collect(),
         runtime: Some(Arc::new(host.clone())),
         ..ClientConfig::default()
     };
+    set(&mut config);
     Arc::new(Client::new(config).unwrap())
 }

@@ -72,6 +72,8 @@ pub(super) fn client(
     Client::new(ClientConfig {
         paths,
         trust: Trust::Insecure,
+        // The scenario has a time limit, and outages of any length.
+        stall_timeout: None,
         quic: QuicOptions {
             transport: transport(&job.settings.client),
             versions: VERSIONS,

@@ -11,6 +11,7 @@ use super::bundles::Bundles;
 use super::paths::PathLog;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
+use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::http3::{self, Begun};
@@ -26,6 +27,7 @@ const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     runtime: RuntimeHandle,
+    stall_timeout: Option<Duration>,
     /// Identifies bundles, if connections belong to one.
     bundles: Option<Bundles>,
     /// Manages paths, if the configuration has path rules.
@@ -43,6 +45,7 @@ impl QuicClient {
         Ok(Self {
             config: transport::client_config(config, tls, &runtime).map_err(ClientError::Quic)?,
             runtime,
+            stall_timeout: config.stall_timeout,
             bundles: config.bundle.then(Bundles::default),
             manager: config.paths.clone().map(|paths| {
                 PathManager::new(PathPolicy {
@@ -112,6 +115,7 @@ impl QuicClient {
             None => PathLog::default(),
         };
         let opened = Opened {
+            activity: Activity::new(self.runtime.clone(), self.stall_timeout),
             local: quic.local_address(),
             sender: Sender::Http3 {
                 session,

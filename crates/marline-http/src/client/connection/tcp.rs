@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -11,16 +12,21 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 
+use super::bounded::Bounded;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
+use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::limits;
+use crate::runtime::RuntimeHandle;
 
 /// Opens TCP connections.
 pub(in crate::client) struct TcpClient {
     tls: Option<TlsConnector>,
     version: HttpVersion,
+    runtime: RuntimeHandle,
+    stall_timeout: Option<Duration>,
     /// Opens streams that stand in for those of TLS.
     #[cfg(feature = "testing")]
     dial: Option<Dial>,
@@ -31,7 +37,10 @@ pub(in crate::client) struct TcpClient {
 pub(in crate::client) type Dial = Box<dyn Fn() -> tokio::io::DuplexStream + Send + Sync>;
 
 impl TcpClient {
-    pub(in crate::client) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+    pub(in crate::client) fn new(
+        config: &ClientConfig,
+        runtime: RuntimeHandle,
+    ) -> Result<Self, ClientError> {
         let tls = match config.version {
             HttpVersion::Http11Cleartext => None,
             _ => Some(TlsConnector::from(Arc::new(
@@ -41,6 +50,8 @@ impl TcpClient {
         Ok(Self {
             tls,
             version: config.version,
+            runtime,
+            stall_timeout: config.stall_timeout,
             #[cfg(feature = "testing")]
             dial: None,
         })
@@ -48,11 +59,11 @@ impl TcpClient {
 
     /// A client whose connections are those that `dial` opens.
     #[cfg(feature = "testing")]
-    pub(in crate::client) fn over(version: HttpVersion, dial: Dial) -> Self {
+    pub(in crate::client) fn over(self, dial: Dial) -> Self {
         Self {
             tls: None,
-            version,
             dial: Some(dial),
+            ..self
         }
     }
 
@@ -62,10 +73,12 @@ impl TcpClient {
         origin: &Origin,
         remote: SocketAddr,
     ) -> Result<Connection, ClientError> {
+        let activity = Activity::new(self.runtime.clone(), self.stall_timeout);
         #[cfg(feature = "testing")]
         if let Some(dial) = &self.dial {
             let opened = Opened {
-                sender: self.speak(origin, dial()).await?,
+                sender: self.speak(origin, dial(), &activity).await?,
+                activity,
                 local: remote,
                 remote,
             };
@@ -84,7 +97,7 @@ impl TcpClient {
             .local_addr()
             .map_err(|error| unreachable(error.into()))?;
         let sender = match &self.tls {
-            None => self.speak(origin, stream).await?,
+            None => self.speak(origin, stream, &activity).await?,
             Some(tls) => {
                 let name =
                     ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
@@ -100,22 +113,32 @@ impl TcpClient {
                 if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
                     return Err(self.wrong_protocol(origin, "ALPN did not select it".into()));
                 }
-                self.speak(origin, stream).await?
+                self.speak(origin, stream, &activity).await?
             }
         };
         let opened = Opened {
             sender,
+            activity,
             local,
             remote,
         };
         Ok(Connection::new(id, self.version, opened))
     }
 
-    async fn speak<S>(&self, origin: &Origin, stream: S) -> Result<Sender, ClientError>
+    async fn speak<S>(
+        &self,
+        origin: &Origin,
+        stream: S,
+        activity: &Arc<Activity>,
+    ) -> Result<Sender, ClientError>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = TokioIo::new(stream);
+        let idle_bytes = match self.version {
+            HttpVersion::Http2 => limits::MAX_IDLE_BYTES + limits::HTTP2_MAX_WINDOW,
+            _ => limits::MAX_IDLE_BYTES,
+        };
+        let stream = TokioIo::new(Bounded::new(stream, Arc::clone(activity), idle_bytes));
         if self.version == HttpVersion::Http2 {
             let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
