@@ -33,8 +33,9 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
 
 /// Fetch objects over HTTP/3, 2 or 1.1
 ///
-/// A file appears under its name only when it is complete. The exit status is 0 only if every object
-/// arrived completely with a 2xx status. Redirects are reported, not followed.
+/// A file appears under its name only when it is complete; until then it is `.NAME.part` beside it. What a `get` that was
+/// killed left there is taken over by the next. The exit status is 0 only if every object arrived completely with a 2xx
+/// status. Redirects are reported, not followed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \

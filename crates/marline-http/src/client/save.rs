@@ -1,17 +1,17 @@
 //! Writes content to its destination. A file appears under its name only when it is complete.
 
+mod part;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 use marline::Sha256;
 
+use self::part::Part;
 use super::{ClientError, Destination};
-
-/// The longest validator that is stored; servers' entity tags are tens of bytes.
-const MAX_VALIDATOR: u64 = 1024;
 
 /// Identifies the representation to which a partial file belongs, for `If-Range`.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ impl Sink {
         match &self.out {
             Out::File(part) if self.len > 0 => Some(ResumePoint {
                 offset: self.len,
-                validator: part.validator.0.clone()?,
+                validator: part.validator()?.clone(),
             }),
             _ => None,
         }
@@ -124,11 +124,10 @@ impl Sink {
         match &self.out {
             Out::Nowhere | Out::StandardOutput | Out::Stream(..) => Ok(None),
             Out::Counted => Ok(Some(Pieces(None))),
-            Out::File(part) => {
-                let file = part.file.try_clone();
-                let file = file.map_err(|cause| failed(&part.path, cause))?;
-                Ok(Some(Pieces(Some((file, part.path.clone())))))
-            }
+            Out::File(part) => Ok(Some(Pieces(Some((
+                part.second_handle()?,
+                part.path().to_owned(),
+            ))))),
         }
     }
 
@@ -143,10 +142,8 @@ impl Sink {
             Out::Nowhere | Out::StandardOutput | Out::Stream(..) => {}
             Out::Counted => self.len = size,
             Out::File(part) => {
-                let rewound = part.file.rewind();
-                rewound.map_err(|cause| failed(&part.path, cause))?;
                 self.hash = Sha256::new();
-                self.len = part.hash_rest(&mut self.hash)?;
+                self.len = part.hash_all(&mut self.hash)?;
             }
         }
         Ok(())
@@ -210,121 +207,6 @@ impl Sink {
     }
 }
 
-/// A file that is incomplete: `.NAME.part` next to its target, and `.NAME.part.tag` with the validator for
-/// resumption. Removed when dropped, unless it is to be resumed.
-struct Part {
-    target: PathBuf,
-    path: PathBuf,
-    tag: PathBuf,
-    file: File,
-    validator: Validator,
-    keep: bool,
-}
-
-impl Part {
-    fn open(target: &Path, keep: bool) -> Result<Self, ClientError> {
-        let Some(name) = target.file_name() else {
-            return Err(failed(target, io::ErrorKind::IsADirectory.into()));
-        };
-        if target.is_dir() {
-            return Err(failed(target, io::ErrorKind::IsADirectory.into()));
-        }
-        let beside = |suffix: &str| {
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(suffix);
-            target.with_file_name(hidden)
-        };
-        let (path, tag) = (beside(".part"), beside(".part.tag"));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(!keep)
-            .open(&path)
-            .map_err(|cause| failed(&path, cause))?;
-        let validator = if keep {
-            read_tag(&tag)
-        } else {
-            Validator::default()
-        };
-        Ok(Self {
-            target: target.to_owned(),
-            path,
-            tag,
-            file,
-            validator,
-            keep,
-        })
-    }
-
-    /// Hashes the part of an earlier attempt; the file's position is then at its end.
-    fn hash_existing(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
-        match self.validator.0 {
-            None => Ok(0),
-            Some(_) => self.hash_rest(hash),
-        }
-    }
-
-    /// Hashes from the file's position to its end, and returns the number of bytes.
-    fn hash_rest(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
-        let mut buffer = vec![0; 1 << 16];
-        let mut len = 0;
-        loop {
-            match self.file.read(&mut buffer) {
-                Ok(0) => return Ok(len),
-                Ok(read) => {
-                    hash.update(&buffer[..read]);
-                    len += read as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(&self.path, error)),
-            }
-        }
-    }
-
-    fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
-        let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
-        emptied.map_err(|cause| failed(&self.path, cause))?;
-        self.validator = validator;
-        if !self.keep {
-            return Ok(());
-        }
-        match &self.validator.0 {
-            Some(tag) => fs::write(&self.tag, tag.as_bytes()).map_err(|e| failed(&self.tag, e)),
-            None => {
-                // Without a validator nothing can be resumed.
-                let _ = fs::remove_file(&self.tag);
-                Ok(())
-            }
-        }
-    }
-
-    fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
-        let written = self.file.write_all(chunk);
-        written.map_err(|cause| failed(&self.path, cause))
-    }
-
-    fn publish(mut self) -> Result<PathBuf, ClientError> {
-        let renamed = fs::rename(&self.path, &self.target);
-        renamed.map_err(|cause| failed(&self.target, cause))?;
-        let _ = fs::remove_file(&self.tag);
-        // Nothing is left to remove.
-        self.keep = true;
-        Ok(self.target.clone())
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // Without a validator, a part that is kept could not be resumed.
-        if !self.keep || (self.path.exists() && self.validator.0.is_none()) {
-            let _ = fs::remove_file(&self.path);
-            let _ = fs::remove_file(&self.tag);
-        }
-    }
-}
-
 /// Writes pieces of a file; without a file, discards them.
 pub(super) struct Pieces(Option<(File, PathBuf)>);
 
@@ -353,13 +235,6 @@ fn write_all_at(file: &File, mut chunk: &[u8], mut offset: u64) -> io::Result<()
 
 fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
-}
-
-fn read_tag(path: &Path) -> Validator {
-    let mut tag = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_VALIDATOR).read_to_end(&mut tag));
-    let usable = read.is_ok() && !tag.is_empty() && (tag.len() as u64) < MAX_VALIDATOR;
-    Validator(usable.then(|| HeaderValue::from_bytes(&tag).ok()).flatten())
 }
 
 fn failed(path: &Path, cause: io::Error) -> ClientError {
