@@ -51,7 +51,7 @@ impl std::fmt::Display for Failure {
 
 /// Prints a message on standard error.
 pub(crate) fn print_message(message: &str) {
-    eprintln!("marline: {message}");
+    errln!("marline: {message}");
 }
 
 /// Prints the help or the version, or an error of usage of `root` in one line.

@@ -105,7 +105,7 @@ impl History {
                 let store = FileStore::open(path, self.limits, now, unix_time)
                     .map_err(|error| Failure::Failed(format!("history: {error}")))?;
                 let records = store.statistics().records;
-                eprintln!("records of paths in {}: {records}", path.display());
+                errln!("records of paths in {}: {records}", path.display());
                 Ok(Store::File(Arc::new(store), path.clone()))
             }
             StoreLocation::Server {

@@ -159,11 +159,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
     if let Some(address) = server.metrics_addr() {
-        eprintln!("metrics on http://{address}/metrics");
+        errln!("metrics on http://{address}/metrics");
     }
     identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
     for address in server.local_addrs() {
-        eprintln!("listening on https://{address}");
+        errln!("listening on https://{address}");
     }
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);

@@ -6,6 +6,7 @@
 //! - [`timeline`] collects time series;
 //! - [`chart`] draws charts as SVG;
 //! - [`html`] writes self-contained pages with text, tables and charts;
+//! - [`terminal`] escapes text for a terminal;
 //! - [`units`] formats numbers for human readers.
 
 pub mod chart;
@@ -13,6 +14,7 @@ pub mod html;
 pub mod qlog;
 pub mod qvis;
 pub mod summary;
+pub mod terminal;
 pub mod timeline;
 pub mod units;
 

@@ -77,6 +77,14 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// How many there are of what `one` names, as `1 packet` and `2 packets`.
+pub fn counted(value: u64, one: &str) -> String {
+    match value {
+        1 => format!("1 {one}"),
+        _ => format!("{value} {one}s"),
+    }
+}
+
 /// A duration in a suitable unit.
 pub fn seconds(value: f64) -> String {
     match value.abs() {

@@ -49,9 +49,11 @@ impl Bar {
             let left = progress.left.map_or(String::new(), |left| {
                 format!(", {} s left", left.max(Duration::from_secs(1)).as_secs())
             });
-            eprintln!(
+            errln!(
                 "{}: {}/{} runs{left}",
-                self.name, progress.done, progress.total
+                self.name,
+                progress.done,
+                progress.total
             );
         }
     }

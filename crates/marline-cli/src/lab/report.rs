@@ -29,6 +29,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Writes the report of the results in `directory`, and prints its path.
 pub(crate) fn write(directory: &Path) -> Result<(), Failure> {
     marline_lab::report::write(directory).map_err(|error| Failure::Failed(error.to_string()))?;
-    eprintln!("the report: {}", directory.join("report.html").display());
+    errln!("the report: {}", directory.join("report.html").display());
     Ok(())
 }

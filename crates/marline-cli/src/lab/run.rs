@@ -7,6 +7,7 @@ use marline_lab::emu::{self, Emulator};
 use marline_lab::run::{self, Options, RunFailure, Shard};
 use marline_lab::scenario::{Backend, BackendKind, Experiment, Job};
 use marline_lab::sim::Simulator;
+use marline_report::units;
 
 use super::progress::Bar;
 use super::{experiments, table};
@@ -159,10 +160,13 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
     drop(bar);
     let finished = finished.map_err(|error| failure(&error))?;
     if finished.resumed > 0 {
-        eprintln!("{} runs were done before", finished.resumed);
+        errln!(
+            "done before: {}",
+            units::counted(finished.resumed as u64, "run")
+        );
     }
     let Some(results) = finished.results else {
-        eprintln!("this part is done; join all with `marline lab merge DIR... --out DIR`");
+        errln!("this part is done; join all with `marline lab merge DIR... --out DIR`");
         return Ok(false);
     };
     if arguments.json {

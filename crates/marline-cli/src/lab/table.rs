@@ -49,10 +49,11 @@ pub(crate) fn print(results: &Results) {
             published.map_or(String::new(), |published| units::number(published.value)),
         ]);
         for (reason, count) in cell.failed.iter().chain(&cell.invalid) {
-            eprintln!(
-                "{} {}: {count} runs: {reason}",
+            errln!(
+                "{} {}: {}: {reason}",
                 cell.variant,
-                words(&cell.parameters)
+                words(&cell.parameters),
+                units::counted(*count as u64, "run")
             );
         }
     }
@@ -112,7 +113,7 @@ pub(crate) fn print(results: &Results) {
 /// Prints claims that do not hold on standard error: they are findings, not failures.
 pub(crate) fn warn(results: &Results) {
     for must in results.must.iter().filter(|must| must.holds != Some(true)) {
-        eprintln!("{}: {}: {}", must.verdict(), must.text, must.tally());
+        errln!("{}: {}: {}", must.verdict(), must.text, must.tally());
     }
 }
 

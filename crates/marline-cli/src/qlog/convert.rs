@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use marline_report::qlog::{self, Events};
 use marline_report::qvis::{self, Document};
+use marline_report::units;
 
 use super::unreadable;
 use crate::failure::{Failure, print_message};
@@ -62,7 +63,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         )),
     })?;
     if let (skipped @ 1.., Some(error)) = (document.skipped(), document.first_error()) {
-        print_message(&format!("{skipped} malformed records skipped: {error}"));
+        let skipped = units::counted(skipped as u64, "malformed record");
+        print_message(&format!("{skipped} skipped: {error}"));
     }
     write(&document, output)
 }

@@ -169,3 +169,26 @@ fn an_unknown_certificate_is_called_not_trusted() {
         }
     }
 }
+
+#[test]
+fn what_a_terminal_would_obey_is_escaped_in_all_output() {
+    let directory = TempDir::new().unwrap();
+    let evil = "\u{1b}[2J\u{9b}31m\u{202e}";
+    let scenario =
+        "title = \"\\u001b[2J\\u009b31m\\u202e\"\nlink = \"lte-a\"\n[workload]\nobjects = '1MB'\n";
+    fs::write(directory.path().join("evil.toml"), scenario).unwrap();
+    let list = ["lab", "list", "--experiments", text(directory.path())];
+    for arguments in [&list[..], &[&list[..], &["--json"]].concat()] {
+        let output = run(arguments);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("\\u001b[2J\\u009b31m"), "{printed:?}");
+        assert!(printed.chars().all(|c| c == '\n' || !c.is_control()));
+        assert!(!printed.contains('\u{202e}'), "{printed:?}");
+    }
+    let path = directory.path().join(format!("{evil}\n.toml"));
+    fails(
+        &["lab", "run", text(&path)],
+        2,
+        &["\\u001b[2J\\u009b31m\\u202e\\u000a"],
+    );
+}

@@ -192,8 +192,8 @@ impl RelayedServer {
     }
 }
 
-const LEARNT: &str = "marline_first_windows_total{window=\"learnt\"}";
-const DEFAULT: &str = "marline_first_windows_total{window=\"default\"}";
+const LEARNT: &str = "marline_initial_windows_total{window=\"learnt\"}";
+const DEFAULT: &str = "marline_initial_windows_total{window=\"default\"}";
 
 #[test]
 fn learned_windows_are_kept_across_restarts_of_the_server() {
@@ -208,7 +208,7 @@ fn learned_windows_are_kept_across_restarts_of_the_server() {
     let logs = server.stop();
     let learnt = logs
         .iter()
-        .map(|log| log["first_windows"][0]["learnt"] == true);
+        .map(|log| log["initial_windows"][0]["learnt"] == true);
     assert_eq!(learnt.filter(|learnt| *learnt).count(), 1, "{logs:?}");
 
     let server = site.serve("second");
@@ -216,9 +216,9 @@ fn learned_windows_are_kept_across_restarts_of_the_server() {
     server.fetch();
     assert_eq!(server.metric(LEARNT, |_| true), 1);
     assert_eq!(server.metric(DEFAULT, |_| true), 0);
-    let bytes = server.metric("marline_learnt_first_window_bytes_sum", |_| true);
+    let bytes = server.metric("marline_learnt_initial_window_bytes_sum", |_| true);
     let logs = server.stop();
-    let first = &logs[0]["first_windows"][0];
+    let first = &logs[0]["initial_windows"][0];
     assert_eq!(first["window"], bytes, "{first}");
     assert!(
         first["window"].as_u64() > first["default"].as_u64(),
@@ -239,7 +239,7 @@ fn stored_history_survives_sigkill() {
     server.fetch();
     assert_eq!(server.metric(LEARNT, |_| true), 1);
     let logs = server.stop();
-    assert_eq!(logs[0]["first_windows"][0]["learnt"], true, "{logs:?}");
+    assert_eq!(logs[0]["initial_windows"][0]["learnt"], true, "{logs:?}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_restarted_server_uses_careful_resume() {
     server.fetch();
     for log in server.stop() {
         assert_eq!(log["careful_resume"], serde_json::json!([]));
-        assert_eq!(log["first_windows"][0]["learnt"], false);
+        assert_eq!(log["initial_windows"][0]["learnt"], false);
     }
 
     let server = site.serve("second");

@@ -83,7 +83,7 @@ fn malformed_records_are_reported_and_the_rest_is_converted() {
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(
-        printed.contains("1 malformed records skipped") && printed.contains("record 2"),
+        printed.contains("1 malformed record skipped") && printed.contains("record 2"),
         "{printed}"
     );
 }

@@ -75,16 +75,20 @@ async fn samples_of_paths_are_counted_and_logged() {
         visitor.get("/file", &[]).await;
         drop(visitor);
         wait_for(&server, "marline_path_records 1").await;
-        let count = format!("marline_first_windows_total{{window=\"learnt\"}} {learnt}");
+        let count = format!("marline_initial_windows_total{{window=\"learnt\"}} {learnt}");
         wait_for(&server, &count).await;
     }
-    wait_for(&server, "marline_first_windows_total{window=\"default\"} 1").await;
-    wait_for(&server, "marline_learnt_first_window_bytes_count 1").await;
+    wait_for(
+        &server,
+        "marline_initial_windows_total{window=\"default\"} 1",
+    )
+    .await;
+    wait_for(&server, "marline_learnt_initial_window_bytes_count 1").await;
     let lines = log.wait(2).await;
     let windows = [0, 1].map(|line: usize| lines[line]["initial_window"].as_u64().unwrap());
     assert_eq!(windows[0], 12_000);
     assert!(windows[1] > windows[0], "{windows:?}");
-    let learnt = format!("marline_learnt_first_window_bytes_sum {}", windows[1]);
+    let learnt = format!("marline_learnt_initial_window_bytes_sum {}", windows[1]);
     wait_for(&server, &learnt).await;
 }
 

@@ -107,7 +107,8 @@ impl Report {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = units::bytes(self.sent_bytes as f64);
-        write!(f, "{} packets ({bytes}), ", units::count(self.sent))?;
+        let noun = if self.sent == 1 { "packet" } else { "packets" };
+        write!(f, "{} {noun} ({bytes}), ", units::count(self.sent))?;
         if self.dropped.is_empty() {
             return f.write_str("none lost");
         }

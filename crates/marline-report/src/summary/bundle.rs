@@ -152,9 +152,9 @@ impl Bundle {
     /// The bundle as lines of text; times are relative to `start_s`.
     pub(super) fn lines(&self, start_s: f64) -> Vec<Line> {
         let mut head = format!(
-            "{} decisions, {} fluctuation events",
-            self.decisions.len(),
-            self.fluctuations()
+            "{}, {}",
+            units::counted(self.decisions.len() as u64, "decision"),
+            units::counted(self.fluctuations(), "fluctuation event")
         );
         if let Some(gamma) = self.gamma() {
             let _ = write!(head, ", gamma {} at the end", units::number(gamma));

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::bundle::Line;
 use super::{Bundle, Connection, Decision, Summary};
+use crate::terminal::write_line;
 use crate::units;
 
 /// The decisions of a bundle that its connections logged, each once.
@@ -130,20 +131,17 @@ impl fmt::Display for BundleHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decisions = &self.bundle.decisions;
         let start_s = decisions.first().map_or(0.0, |first| first.time_s);
-        write!(f, "bundle {}", self.bundle.number)?;
+        let mut head = format!("bundle {}", self.bundle.number);
         if !self.vantage_point.is_empty() {
-            write!(f, ", {}", self.vantage_point)?;
+            head += &format!(", {}", self.vantage_point);
         }
-        let logs = match self.members.len() {
-            1 => "connection",
-            _ => "connections",
-        };
-        writeln!(f, ", as logged by {} {logs}", self.members.len())?;
+        let logs = units::counted(self.members.len() as u64, "connection");
+        write_line(f, format_args!("{head}, as logged by {logs}"))?;
         for member in self.members.iter().filter(|member| !member.is_empty()) {
-            writeln!(f, "  member        {member}")?;
+            write_line(f, format_args!("  {:<16}{member}", "member"))?;
         }
         for Line { key, value } in self.bundle.lines(start_s).into_iter().skip(1) {
-            writeln!(f, "  {key:<14}{value}")?;
+            write_line(f, format_args!("  {key:<16}{value}"))?;
         }
         let is_idle = |decision: &&Decision| decision.action == "none";
         let idle = decisions.iter().filter(is_idle).count();
@@ -157,9 +155,9 @@ impl fmt::Display for BundleHistory {
         for decision in decisions.iter().filter(|decision| !is_idle(decision)) {
             row(f, decision, start_s)?;
         }
-        match idle {
+        match idle as u64 {
             0 => Ok(()),
-            count => writeln!(f, "  {count} decisions changed nothing"),
+            idle => writeln!(f, "  {} changed nothing", units::counted(idle, "decision")),
         }
     }
 }
@@ -168,14 +166,13 @@ fn row(f: &mut fmt::Formatter<'_>, decision: &Decision, start_s: f64) -> fmt::Re
     let gamma = decision
         .gamma
         .map_or_else(|| "\u{2013}".to_owned(), units::number);
-    write!(
-        f,
+    let head = format!(
         "  {:>10}  {:<16}{:<17}{:>6}{gamma:>8}  ",
         units::seconds(decision.time_s - start_s),
         decision.trigger,
         decision.action,
         decision.fluctuations,
-    )?;
+    );
     let per_second = match &*decision.action {
         "equalized_rates" => "/s",
         _ => "",
@@ -189,9 +186,9 @@ fn row(f: &mut fmt::Formatter<'_>, decision: &Decision, start_s: f64) -> fmt::Re
     };
     let before = values(&decision.before, decision.affected);
     if decision.before == decision.after {
-        writeln!(f, "{before}")
+        write_line(f, format_args!("{head}{before}"))
     } else {
         let after = values(&decision.after, None);
-        writeln!(f, "{before} \u{2192} {after}")
+        write_line(f, format_args!("{head}{before} \u{2192} {after}"))
     }
 }

@@ -8,7 +8,7 @@ use crate::units;
 
 /// The initial window of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FirstWindow {
+pub struct InitialWindow {
     /// When it was chosen, in seconds since the log's reference time.
     pub time_s: f64,
     /// The path; empty for the first.
@@ -23,7 +23,7 @@ pub struct FirstWindow {
 
 /// A change of the phase of Careful Resume (RFC 9959), with the names of the log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resumption {
+pub struct ResumePhase {
     /// When it was entered, in seconds since the log's reference time.
     pub time_s: f64,
     /// The path; empty for the first.
@@ -46,7 +46,7 @@ pub struct Resumption {
     pub saved_rtt_s: Option<f64>,
 }
 
-impl FirstWindow {
+impl InitialWindow {
     fn of(event: &Event) -> Option<Self> {
         if event.kind() != "initial_window_chosen" {
             return None;
@@ -87,7 +87,7 @@ impl FirstWindow {
     }
 }
 
-impl Resumption {
+impl ResumePhase {
     /// The phase change in `event`, if it is one; `before` is the path's window until then.
     fn of(event: &Event, before: Option<u64>) -> Option<Self> {
         if event.kind() != "careful_resume_phase_updated" {
@@ -158,21 +158,21 @@ impl Resumption {
 /// Collects both kinds of events, and tracks the windows of paths.
 #[derive(Debug, Default)]
 pub(super) struct HistoryMeter {
-    pub(super) first_windows: Vec<FirstWindow>,
-    pub(super) resumptions: Vec<Resumption>,
+    pub(super) initial_windows: Vec<InitialWindow>,
+    pub(super) careful_resume: Vec<ResumePhase>,
     windows: Vec<(String, u64)>,
 }
 
 impl HistoryMeter {
     pub(super) fn add(&mut self, event: &Event) {
-        if let Some(first) = FirstWindow::of(event) {
+        if let Some(first) = InitialWindow::of(event) {
             self.track(event, first.window);
-            self.first_windows.push(first);
-        } else if let Some(resumption) = Resumption::of(event, self.window(event)) {
-            if let Some(window) = resumption.after {
+            self.initial_windows.push(first);
+        } else if let Some(phase) = ResumePhase::of(event, self.window(event)) {
+            if let Some(window) = phase.after {
                 self.track(event, window);
             }
-            self.resumptions.push(resumption);
+            self.careful_resume.push(phase);
         } else if event.kind() == "metrics_updated"
             && let Some(window) = event.data.get("congestion_window").and_then(whole)
         {

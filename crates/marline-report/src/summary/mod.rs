@@ -17,7 +17,7 @@ use meter::Meter;
 
 pub use bundle::{Bundle, Decision};
 pub use bundle_history::BundleHistory;
-pub use history::{FirstWindow, Resumption};
+pub use history::{InitialWindow, ResumePhase};
 
 /// Statistics of a qlog file.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,9 +48,9 @@ pub struct Connection {
     /// The bundle that it belongs to, if any.
     pub bundles: Vec<Bundle>,
     /// Initial windows of its paths, if logged.
-    pub first_windows: Vec<FirstWindow>,
+    pub initial_windows: Vec<InitialWindow>,
     /// Phases of Careful Resume, in the order of the log.
-    pub resumptions: Vec<Resumption>,
+    pub careful_resume: Vec<ResumePhase>,
 }
 
 /// Statistics of a connection or a path.
@@ -257,8 +257,8 @@ impl ConnectionMeter {
                 .map(|(tuple, path)| (tuple, path.finish()))
                 .collect(),
             bundles: self.bundles,
-            first_windows: self.history.first_windows,
-            resumptions: self.history.resumptions,
+            initial_windows: self.history.initial_windows,
+            careful_resume: self.history.careful_resume,
         }
     }
 }

@@ -5,33 +5,42 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::bundle::Line;
-use super::{Bundle, Connection, FirstWindow, Numbers, Resumption, Summary};
+use super::{Bundle, Connection, InitialWindow, Numbers, ResumePhase, Summary};
+use crate::terminal::write_line;
 use crate::units;
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.file.display())?;
+        write_line(f, format_args!("{}", self.file.display()))?;
         if let Some(error) = &self.first_error {
-            writeln!(f, "  {} records skipped; first, {error}", self.skipped)?;
+            let skipped = units::counted(self.skipped as u64, "record");
+            write_line(f, format_args!("  {skipped} skipped; first, {error}"))?;
         }
         for connection in &self.connections {
-            writeln!(f, "\n{}", name(connection))?;
+            writeln!(f)?;
+            write_line(f, format_args!("{}", name(connection)))?;
             write_numbers(f, &connection.total, "  ")?;
-            for first in &connection.first_windows {
-                writeln!(f, "  {:<14}{}", "first window", first.text())?;
+            for first in &connection.initial_windows {
+                write_line(
+                    f,
+                    format_args!("  {:<16}{}", "initial window", first.text()),
+                )?;
             }
-            for resumption in &connection.resumptions {
-                let text = resumption.text(connection.start_s);
-                writeln!(f, "  {:<14}{text}", "resumption")?;
+            for phase in &connection.careful_resume {
+                let text = phase.text(connection.start_s);
+                write_line(f, format_args!("  {:<16}{text}", "careful resume"))?;
             }
             for bundle in &connection.bundles {
                 for Line { key, value } in bundle.lines(connection.start_s) {
-                    writeln!(f, "  {key:<14}{value}")?;
+                    write_line(f, format_args!("  {key:<16}{value}"))?;
                 }
             }
             if connection.paths.len() > 1 {
                 for (tuple, numbers) in &connection.paths {
-                    writeln!(f, "  path {}", if tuple.is_empty() { "0" } else { tuple })?;
+                    write_line(
+                        f,
+                        format_args!("  path {}", if tuple.is_empty() { "0" } else { tuple }),
+                    )?;
                     write_numbers(f, numbers, "    ")?;
                 }
             }
@@ -56,7 +65,9 @@ fn name(connection: &Connection) -> String {
 
 fn write_numbers(f: &mut fmt::Formatter<'_>, numbers: &Numbers, indent: &str) -> fmt::Result {
     let n = numbers;
-    let mut line = |key: &str, value: String| writeln!(f, "{indent}{key:<14}{value}");
+    let counted = |packets| units::counted(packets, "packet");
+    let mut line =
+        |key: &str, value: String| write_line(f, format_args!("{indent}{key:<16}{value}"));
     line("duration", units::seconds(n.duration_s))?;
     for (key, packets, bytes, rate) in [
         ("sent", n.packets_sent, n.bytes_sent, n.throughput_sent()),
@@ -70,13 +81,13 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, numbers: &Numbers, indent: &str) ->
         let rate = rate.map_or_else(String::new, |r| format!(", {}", units::bit_rate(r)));
         line(
             key,
-            format!("{packets} packets, {}{rate}", units::bytes(bytes as f64)),
+            format!("{}, {}{rate}", counted(packets), units::bytes(bytes as f64)),
         )?;
     }
     if n.packets_dropped > 0 {
-        line("dropped", format!("{} packets", n.packets_dropped))?;
+        line("dropped", counted(n.packets_dropped))?;
     }
-    let mut lost = format!("{} packets", n.packets_lost());
+    let mut lost = counted(n.packets_lost());
     if let Some(ratio) = n.loss_ratio().filter(|_| n.packets_lost() > 0) {
         let _ = write!(lost, " ({:.2} %)", ratio * 100.0);
     }
@@ -88,16 +99,16 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, numbers: &Numbers, indent: &str) ->
         );
     }
     line("lost", lost)?;
-    line("spurious", format!("{} packets", n.spurious_losses))?;
+    line("spurious", counted(n.spurious_losses))?;
     if let Some(rtt) = n.rtt_s {
         line(
             "rtt",
             format!(
-                "min {}, median {}, max {} ({} samples)",
+                "min {}, median {}, max {} ({})",
                 units::seconds(rtt.min),
                 units::seconds(rtt.median),
                 units::seconds(rtt.max),
-                rtt.samples
+                units::counted(rtt.samples as u64, "sample")
             ),
         )?;
     }
@@ -147,8 +158,11 @@ fn connection_json(connection: &Connection) -> Value {
         Value::Object(path)
     });
     let bundles = connection.bundles.iter().map(Bundle::to_json);
-    let first_windows = connection.first_windows.iter().map(FirstWindow::to_json);
-    let resumptions = connection.resumptions.iter().map(Resumption::to_json);
+    let initial_windows = connection
+        .initial_windows
+        .iter()
+        .map(InitialWindow::to_json);
+    let careful_resume = connection.careful_resume.iter().map(ResumePhase::to_json);
     for (key, value) in [
         ("start_s", json!(connection.start_s)),
         ("id", json!(connection.group)),
@@ -157,8 +171,8 @@ fn connection_json(connection: &Connection) -> Value {
         ("vantage_point", json!(connection.source.vantage_point)),
         ("paths", paths.collect()),
         ("bundles", bundles.collect()),
-        ("first_windows", first_windows.collect()),
-        ("careful_resume", resumptions.collect()),
+        ("initial_windows", initial_windows.collect()),
+        ("careful_resume", careful_resume.collect()),
     ] {
         object.insert(key.to_owned(), value);
     }

@@ -97,17 +97,17 @@ fn a_small_log_is_summarized_as_text() {
 x.sqlog
 
 connection c0ffee, server, marline, small
-  duration      1 s
-  sent          4 packets, 5 kB, 40 kbit/s
-  received      1 packets, 50 B, 400 bit/s
-  dropped       1 packets
-  lost          2 packets (50.00 %): reordering_threshold 1, time_threshold 1
-  spurious      1 packets
-  rtt           min 40.5 ms, median 70.2 ms, max 100 ms (2 samples)
-  max window    12 kB
-  max in flight 2.5 kB
-  time in       slow_start                250 ms   25.0 %
-  time in       recovery                  750 ms   75.0 %
+  duration        1 s
+  sent            4 packets, 5 kB, 40 kbit/s
+  received        1 packet, 50 B, 400 bit/s
+  dropped         1 packet
+  lost            2 packets (50.00 %): reordering_threshold 1, time_threshold 1
+  spurious        1 packet
+  rtt             min 40.5 ms, median 70.2 ms, max 100 ms (2 samples)
+  max window      12 kB
+  max in flight   2.5 kB
+  time in         slow_start                250 ms   25.0 %
+  time in         recovery                  750 ms   75.0 %
 "
     );
 }
@@ -136,7 +136,7 @@ fn a_small_log_is_summarized_as_json() {
                 { "state": "recovery", "seconds": 0.75, "percent": 75.0 },
             ],
             "paths": null,
-            "bundles": [], "first_windows": [], "careful_resume": [],
+            "bundles": [], "initial_windows": [], "careful_resume": [],
         })
     );
     assert_eq!(summary["connections"][0]["paths"][0]["id"], "0");
@@ -192,4 +192,30 @@ fn a_file_without_events_is_an_error() {
     std::fs::write(file.path(), "\u{1e}{\n").unwrap();
     let error = Summary::read(file.path()).unwrap_err().to_string();
     assert!(error.ends_with("has no event of qlog: record 1: it ends within a value"));
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_escaped() {
+    let evil = "\u{1b}]0;x\u{7}\nmarline: all is well";
+    let mut records = small_log();
+    records.push(event(2000, evil, json!({})));
+    let mut state = json!({ "new": evil });
+    state["trigger"] = evil.into();
+    records.push(event(2000, "recovery:congestion_state_updated", state));
+    let header = json!({
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "title": evil,
+        "trace": { "vantage_point": { "type": evil, "name": evil },
+                   "common_fields": { "group_id": evil } },
+    });
+    records.insert(0, header);
+    let mut lost = packet(9);
+    lost["trigger"] = evil.into();
+    records.push(event(2500, "recovery:packet_lost", lost));
+    let text = summary(&records).to_string();
+    assert!(text.contains("\\u001b]0;x\\u0007\\u000amarline"), "{text}");
+    let is_plain = |c: char| !c.is_control() || c == '\n';
+    assert!(text.chars().all(is_plain), "{text:?}");
+    assert!(!text.contains("\nmarline: all"), "{text}");
 }

@@ -92,7 +92,7 @@ impl HistoryMetrics {
 
     /// Writes all metrics except the statistics of the store.
     pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
-        let name = "marline_first_windows_total";
+        let name = "marline_initial_windows_total";
         let help = "Paths by their initial window: from earlier connections, or the default.";
         head(out, name, "counter", help)?;
         let (default, learnt) = (&self.default, &self.learnt_paths);
@@ -110,7 +110,7 @@ impl HistoryMetrics {
     }
 
     fn write_learnt(&self, out: &mut String) -> std::fmt::Result {
-        let name = "marline_learnt_first_window_bytes";
+        let name = "marline_learnt_initial_window_bytes";
         head(
             out,
             name,

@@ -105,12 +105,12 @@ fn log(id: &str, side: &str, bundle: u64, own: u64, rows: &[Row]) -> Summary {
 #[test]
 fn the_summary_shows_the_decisions_of_the_bundle() {
     let text = log("c0ffee", "server", 7, 1, &COURSE).to_string();
-    let expected = "  bundle        7: 5 decisions, 5 fluctuation events, gamma 1.04 at the end
-  decided       joined: split 1
-  decided       loss: coalesced 1, synchronized 1
-  decided       round: none 1
-  decided       slow_start_exit: exited 1
-  slow start    ended after 1.3 s
+    let expected = "  bundle          7: 5 decisions, 5 fluctuation events, gamma 1.04 at the end
+  decided         joined: split 1
+  decided         loss: coalesced 1, synchronized 1
+  decided         round: none 1
+  decided         slow_start_exit: exited 1
+  slow start      ended after 1.3 s
 ";
     assert!(text.ends_with(expected), "{text}");
 }
@@ -174,13 +174,13 @@ fn logs_of_several_members_are_merged_without_duplicates() {
         course.to_string(),
         "\
 bundle 7, server, as logged by 2 connections
-  member        aa
-  member        bb
-  decided       joined: split 2
-  decided       loss: coalesced 1, synchronized 1
-  decided       round: none 1
-  decided       slow_start_exit: exited 1
-  slow start    ended after 1.25 s
+  member          aa
+  member          bb
+  decided         joined: split 2
+  decided         loss: coalesced 1, synchronized 1
+  decided         round: none 1
+  decided         slow_start_exit: exited 1
+  slow start      ended after 1.25 s
 
        after  trigger         action           events   gamma  windows, * marks the trigger
          0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB
@@ -188,7 +188,7 @@ bundle 7, server, as logged by 2 connections
       250 ms  loss            synchronized          1    1.29  30 kB, 21 kB* \u{2192} 22 kB, 22 kB
       250 ms  loss            coalesced             1    1.29  15 kB*, 22 kB \u{2192} 22 kB, 22 kB
       1.25 s  slow_start_exit exited                5    1.04  40 kB*, 50 kB
-  1 decisions changed nothing
+  1 decision changed nothing
 "
     );
 }

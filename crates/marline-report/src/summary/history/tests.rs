@@ -79,11 +79,11 @@ fn retreat() -> Vec<Value> {
 #[test]
 fn the_summary_shows_whether_the_initial_window_is_from_history() {
     let text = summary(&[began(0.0, 240_000, true)]).to_string();
-    let line = "\n  first window  240 kB, from history; 12 kB by default\n";
+    let line = "\n  initial window  240 kB, from history; 12 kB by default\n";
     assert!(text.contains(line), "{text}");
     let text = summary(&[began(0.0, 12_000, false)]).to_string();
     assert!(
-        text.contains("\n  first window  12 kB, the default\n"),
+        text.contains("\n  initial window  12 kB, the default\n"),
         "{text}"
     );
 }
@@ -92,11 +92,11 @@ fn the_summary_shows_whether_the_initial_window_is_from_history() {
 fn the_summary_shows_windows_before_and_after_each_phase() {
     let text = summary(&retreat()).to_string();
     let expected = "
-  first window  12 kB, the default
-  resumption    reconnaissance after 0 s, window 12 kB; 1.2 MB in 40 ms remembered
-  resumption    unvalidated after 41 ms, congestion_window_limited, window 24 kB \u{2192} 600 kB
-  resumption    safe_retreat after 81 ms, packet_loss, window 600 kB \u{2192} 12 kB
-  resumption    normal after 121 ms, exit_recovery, window 12 kB
+  initial window  12 kB, the default
+  careful resume  reconnaissance after 0 s, window 12 kB; 1.2 MB in 40 ms remembered
+  careful resume  unvalidated after 41 ms, congestion_window_limited, window 24 kB \u{2192} 600 kB
+  careful resume  safe_retreat after 81 ms, packet_loss, window 600 kB \u{2192} 12 kB
+  careful resume  normal after 121 ms, exit_recovery, window 12 kB
 ";
     assert!(text.contains(expected), "{text}");
 }
@@ -106,7 +106,7 @@ fn json_contains_initial_windows_and_phases() {
     let summary = summary(&retreat()).to_json();
     let connection = &summary["connections"][0];
     assert_eq!(
-        connection["first_windows"],
+        connection["initial_windows"],
         json!([{ "time_s": 1.0, "path": "", "window": 12_000, "default": 12_000, "learnt": false }])
     );
     let jump = &connection["careful_resume"][1];
@@ -130,8 +130,8 @@ fn missing_fields_are_omitted() {
     let broken = json!({ "time": 5, "name": "marline:initial_window_chosen", "data": {} });
     let text = summary(&[event, broken]).to_string();
     assert!(
-        text.contains("\n  resumption    reconnaissance after 0 s\n"),
+        text.contains("\n  careful resume  reconnaissance after 0 s\n"),
         "{text}"
     );
-    assert!(!text.contains("first window"), "{text}");
+    assert!(!text.contains("initial window"), "{text}");
 }

@@ -38,15 +38,15 @@ fn first_windows_are_counted_as_default_or_learnt() {
     has(
         &text(&metrics),
         &[
-            "marline_first_windows_total{window=\"default\"} 1",
-            "marline_first_windows_total{window=\"learnt\"} 3",
-            "marline_learnt_first_window_bytes_bucket{le=\"15000\"} 1",
-            "marline_learnt_first_window_bytes_bucket{le=\"120000\"} 1",
-            "marline_learnt_first_window_bytes_bucket{le=\"240000\"} 2",
-            "marline_learnt_first_window_bytes_bucket{le=\"4000000\"} 2",
-            "marline_learnt_first_window_bytes_bucket{le=\"+Inf\"} 3",
-            "marline_learnt_first_window_bytes_sum 5215000",
-            "marline_learnt_first_window_bytes_count 3",
+            "marline_initial_windows_total{window=\"default\"} 1",
+            "marline_initial_windows_total{window=\"learnt\"} 3",
+            "marline_learnt_initial_window_bytes_bucket{le=\"15000\"} 1",
+            "marline_learnt_initial_window_bytes_bucket{le=\"120000\"} 1",
+            "marline_learnt_initial_window_bytes_bucket{le=\"240000\"} 2",
+            "marline_learnt_initial_window_bytes_bucket{le=\"4000000\"} 2",
+            "marline_learnt_initial_window_bytes_bucket{le=\"+Inf\"} 3",
+            "marline_learnt_initial_window_bytes_sum 5215000",
+            "marline_learnt_initial_window_bytes_count 3",
         ],
     );
 }
