@@ -1,5 +1,6 @@
 //! Summaries and HTML reports of qlog files and measurements.
 //!
+//! - [`input`] opens files;
 //! - [`qlog`] reads qlog files event by event;
 //! - [`qvis`] converts them for a viewer of older versions;
 //! - [`summary`] computes statistics of connections;
@@ -11,6 +12,7 @@
 
 pub mod chart;
 pub mod html;
+pub mod input;
 pub mod qlog;
 pub mod qvis;
 pub mod summary;

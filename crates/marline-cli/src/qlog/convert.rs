@@ -1,19 +1,16 @@
 //! `marline qlog convert`.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use marline_report::qlog::{self, Events};
+use marline_report::qlog;
 use marline_report::qvis::{self, Document};
 use marline_report::units;
 
-use super::unreadable;
+use super::{is_standard, standard_events, standard_input, unreadable};
 use crate::failure::{Failure, print_message};
-
-/// What stands for standard input, and for standard output.
-const STANDARD_STREAM: &str = "-";
 
 /// Convert a qlog file for a viewer that cannot open it
 ///
@@ -69,14 +66,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     write(&document, output)
 }
 
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_STREAM
-}
-
 fn read(path: &Path) -> Result<Document, qvis::Error> {
     if is_standard(path) {
-        let name = Path::new("standard input");
-        return Document::of(name, Events::new(BufReader::new(io::stdin()), name));
+        return Document::of(standard_input(), standard_events());
     }
     Document::of(path, qlog::read(path)?)
 }

@@ -3,10 +3,11 @@
 mod convert;
 mod summary;
 
-use std::io::ErrorKind;
+use std::io::{self, BufReader, ErrorKind, Stdin};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
-use marline_report::qlog::Error;
+use marline_report::qlog::{Error, Events};
 
 use crate::failure::Failure;
 
@@ -30,12 +31,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// What stands for standard input, and for standard output.
+const STANDARD_STREAM: &str = "-";
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_STREAM
+}
+
+/// Standard input, as errors name it.
+fn standard_input() -> &'static Path {
+    Path::new("standard input")
+}
+
+/// The events on standard input.
+fn standard_events() -> Events<BufReader<Stdin>> {
+    Events::new(BufReader::new(io::stdin()), standard_input())
+}
+
 /// The failure for a file that cannot be read, with what to do about it.
 fn unreadable(error: &Error) -> Failure {
     let advice = match error {
         Error::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound => "check the path",
             ErrorKind::IsADirectory => "name the files in it",
+            ErrorKind::InvalidInput => "give its content on standard input, as `-`",
             _ => "give a file that can be read",
         },
         Error::Record { .. } | Error::NoEvents { .. } => {

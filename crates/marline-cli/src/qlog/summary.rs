@@ -6,7 +6,7 @@ use clap::Args;
 use marline_report::Summary;
 use marline_report::summary::BundleHistory;
 
-use super::unreadable;
+use super::{is_standard, standard_events, standard_input, unreadable};
 use crate::failure::Failure;
 
 /// Summarize a qlog file
@@ -20,9 +20,10 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:\n  \
     marline get --qlog logs https://example.org/file -o file\n  \
     marline qlog summary logs/*_client.sqlog\n  \
-    marline qlog summary --json trace.qlog")]
+    marline qlog summary --json trace.qlog\n  \
+    zstd -dc trace.qlog.zst | marline qlog summary -")]
 pub(super) struct Arguments {
-    /// qlog files, of one JSON document or of JSON text sequences
+    /// qlog files, of one JSON document or of JSON text sequences; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -32,7 +33,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let summaries = arguments.files.iter().map(Summary::read);
+    let summaries = arguments.files.iter().map(|file| match is_standard(file) {
+        true => Summary::complete(standard_input(), standard_events()),
+        false => Summary::read(file),
+    });
     let summaries = summaries
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| unreadable(&error))?;

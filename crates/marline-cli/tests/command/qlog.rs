@@ -128,3 +128,38 @@ fn errors_of_convert_say_what_to_do() {
         );
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_neither_waited_for_nor_read_without_end() {
+    let directory = TempDir::new().unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for file in [text(&pipe), "/dev/zero"] {
+        let words = [file, "no regular file", "standard input"];
+        fails(&["qlog", "summary", file], 1, &words);
+        fails(&["qlog", "convert", "--for", "qvis", file, "-"], 1, &words);
+    }
+    let scenario = directory.path().join("pipe.toml");
+    fs::rename(&pipe, &scenario).unwrap();
+    fails(&["lab", "run", text(&scenario)], 2, &["no regular file"]);
+}
+
+#[test]
+fn a_log_is_summarized_from_standard_input() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("a.sqlog");
+    fs::write(
+        &log,
+        "{\"time\":1,\"name\":\"quic:packet_sent\",\"data\":{}}\n",
+    )
+    .unwrap();
+    let output = marline(&["qlog", "summary", "-"])
+        .stdin(File::open(&log).unwrap())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.starts_with("standard input\n"), "{printed}");
+    assert!(printed.contains("1 packet,"), "{printed}");
+}

@@ -1,18 +1,20 @@
 //! Web pages, loaded as browsers do.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::BufReader;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use marline_http::page::{LoadOptions, Page, PageReport};
+use marline_report::input;
 
 use super::http::{client, serve};
 use super::measures::Measured;
 use super::{PORT, Probe, Testbed, failed};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 use crate::workload;
+
+/// Bytes of the description of a page; 10,000 objects take some MB.
+const MAX_PAGE: u64 = 64 << 20;
 
 /// Loads the page of `job`.
 pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<Outcome, RunError> {
@@ -65,8 +67,8 @@ fn find(name: &str, seed: u64) -> Result<Page, RunError> {
         let cannot = |error: &dyn std::fmt::Display| {
             RunError::Unsupported(format!("cannot read the page {name}: {error}"))
         };
-        let file = File::open(name).map_err(|error| cannot(&error))?;
-        serde_json::from_reader(BufReader::new(file)).map_err(|error| cannot(&error))?
+        let text = input::read_text(name.as_ref(), MAX_PAGE).map_err(|error| cannot(&error))?;
+        serde_json::from_str(&text).map_err(|error| cannot(&error))?
     } else {
         workload::page::page(name, seed).ok_or_else(|| {
             let known: Vec<_> = workload::page::names().collect();

@@ -3,7 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use marline_report::input;
+
 use super::RunFailure;
+
+/// Bytes of a file of results: those of a million runs.
+pub(super) const MAX_FILE: u64 = 1 << 30;
 
 pub(super) const PLAN: &str = "plan.json";
 pub(super) const RUNS: &str = "runs.jsonl";
@@ -44,14 +49,14 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     name: &str,
 ) -> Result<Option<T>, RunFailure> {
     let path = directory.join(name);
-    let text = match std::fs::read(&path) {
+    let text = match input::read_text(&path, MAX_FILE) {
         Ok(text) => text,
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(None),
             _ => return Err(RunFailure::unreadable(&path, error)),
         },
     };
-    serde_json::from_slice(&text)
+    serde_json::from_str(&text)
         .map(Some)
         .map_err(|error| RunFailure::Damaged {
             line: error.line().max(1),

@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::files::{PLAN, RESULTS, RUNS, read_json, write_json};
+use marline_report::input;
+
+use super::files::{MAX_FILE, PLAN, RESULTS, RUNS, read_json, write_json};
 use super::{Plan, Record, RunFailure};
 
 /// The file to which runs are appended as they end, if they are kept.
@@ -120,7 +122,7 @@ fn remove(path: &Path) -> Result<(), RunFailure> {
 
 /// Reads runs, each once. An incomplete last line is removed: its run is repeated.
 fn read_runs(path: &Path, plan: &Plan) -> Result<Vec<Record>, RunFailure> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match input::read_text(path, MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(RunFailure::unreadable(path, error)),

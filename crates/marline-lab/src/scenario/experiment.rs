@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use marline_report::input;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{self, Comparison};
@@ -116,11 +117,14 @@ impl BackendKind {
     }
 }
 
+/// Bytes of a scenario; the largest of this repository has some KiB.
+const MAX_FILE: u64 = 4 << 20;
+
 impl Experiment {
     /// Reads the experiment in `path`. `sets` are overrides as `KEY=VALUE`.
     pub fn load(path: &Path, id: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = input::read_text(path, MAX_FILE).map_err(|error| {
             let problem = format!("cannot read it: {error}; see `marline lab list`");
             Problem::new(&Place::File, problem).in_file(&file)
         })?;

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use marline_report::input;
+
 use super::Value;
 use super::cells::{cell, same};
 use super::choose::Point;
 use super::embedded::{self, TABLES};
 use super::error::Problem;
 use super::read::Lookup;
+
+/// Bytes of a table of published values.
+const MAX_TABLE: u64 = 16 << 20;
 
 /// A table of published values: CSV with named columns, and `#` before comments.
 #[derive(Debug)]
@@ -26,9 +31,9 @@ impl PublishedTable {
         let above = above.map(|directory| directory.join(TABLES).join(name));
         let found: Option<PathBuf> = beside.into_iter().chain(above).find(|path| path.is_file());
         if let Some(path) = found {
-            let read = std::fs::File::open(&path).map_err(csv::Error::from);
-            return read
-                .and_then(Self::read)
+            let text = input::read_text(&path, MAX_TABLE).map_err(csv::Error::from);
+            return text
+                .and_then(|text| Self::read(text.as_bytes()))
                 .map_err(|error| format!("cannot read {}: {error}", path.display()));
         }
         match embedded::table(name) {

@@ -1,6 +1,7 @@
 //! Builds links from their specifications.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,25 @@ mod tests;
 /// Reads a file named in a specification.
 type Reader<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
+/// Bytes of a file: hours of a trace.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The text of a regular file: a pipe would be waited for, and a device has no end.
+fn read_file(path: &str) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    let mut file = File::open(path)?.take(MAX_FILE + 1);
+    match file.read_to_string(&mut text)? as u64 > MAX_FILE {
+        true => Err(io::Error::other(format!(
+            "it has more than {} MiB",
+            MAX_FILE >> 20
+        ))),
+        false => Ok(text),
+    }
+}
+
 impl LinkSpec {
     /// Builds the link as media in series from the client to the server, of two stations each; station
     /// 0 is on the client's side. Equal seeds give equal links. Files are read from the file system.
@@ -31,7 +51,7 @@ impl LinkSpec {
         &self,
         seed: Seed,
     ) -> Result<Vec<Box<dyn Medium<B>>>, SpecError> {
-        self.build_with(seed, &|file| std::fs::read_to_string(file))
+        self.build_with(seed, &read_file)
     }
 
     /// As [`build`](Self::build), with `read` to get the contents of files.

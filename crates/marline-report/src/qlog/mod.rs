@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::input;
 use records::Records;
 use trace::Trace;
 
@@ -121,11 +122,11 @@ fn number(value: &Value) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if it cannot be opened. The iterator yields an [`Error::Record`] for each record
+/// [`Error::Io`] if it cannot be opened, or is no regular file: give others to [`Events::new`]. The iterator yields an [`Error::Record`] for each record
 /// that it skips, and ends after an [`Error::Io`].
 pub fn read(path: impl AsRef<Path>) -> Result<Events<BufReader<File>>, Error> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(|source| Error::Io {
+    let file = input::open(path).map_err(|source| Error::Io {
         path: path.to_owned(),
         source,
     })?;

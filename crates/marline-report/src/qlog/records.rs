@@ -10,8 +10,9 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 /// Maximum size of a record in bytes.
 const MAX_RECORD: u64 = 16 << 20;
 
-/// Maximum size in bytes of a document that is one JSON value, which is read as a whole.
-const MAX_DOCUMENT: u64 = 1 << 30;
+/// Maximum size in bytes of a document that is one JSON value, which is read as a whole; in memory it takes several times as
+/// many. Longer logs are JSON text sequences.
+const MAX_DOCUMENT: u64 = 128 << 20;
 
 /// Why a value could not be read.
 #[derive(Debug)]
@@ -68,19 +69,20 @@ impl<R: BufRead> Records<R> {
         if self.buf.last() == Some(&separator) {
             self.buf.pop();
         } else if read as u64 == MAX_RECORD {
-            let reason = format!("it is longer than {} MiB", MAX_RECORD >> 20);
             self.skip_until(separator)?;
-            return Err(Error::Malformed(reason));
+            return Err(too_long(MAX_RECORD));
         }
         Ok(Some(self.buf.trim_ascii()))
     }
 
-    /// Skips the rest of a record.
+    /// Skips the rest of a record, if it is not much longer.
     fn skip_until(&mut self, separator: u8) -> Result<(), Error> {
-        self.input
-            .skip_until(separator)
-            .map(|_| ())
-            .map_err(Error::Io)
+        let mut limited = (&mut self.input).take(MAX_DOCUMENT);
+        let skipped = limited.skip_until(separator).map_err(Error::Io)?;
+        if skipped as u64 == MAX_DOCUMENT {
+            self.layout = Layout::Ended;
+        }
+        Ok(())
     }
 
     /// Determines the layout from the first bytes: a sequence begins with a separator. Otherwise the
@@ -103,11 +105,16 @@ impl<R: BufRead> Records<R> {
             self.layout = Layout::Sequence;
             return Ok(None);
         }
-        self.layout = Layout::Lines;
         self.number = 1;
+        if !matches!(first, b'{' | b'[') {
+            self.layout = Layout::Ended;
+            let reason = "not JSON: it begins with neither an object nor a record separator";
+            return Err(Error::Malformed(reason.to_owned()));
+        }
+        self.layout = Layout::Lines;
         self.buf.clear();
-        (&mut self.input)
-            .take(MAX_DOCUMENT)
+        let mut limited = (&mut self.input).take(MAX_DOCUMENT);
+        limited
             .read_until(b'\n', &mut self.buf)
             .map_err(Error::Io)?;
         match serde_json::from_slice(&self.buf) {
@@ -117,13 +124,19 @@ impl<R: BufRead> Records<R> {
         }
         self.layout = Layout::Ended;
         let left = MAX_DOCUMENT.saturating_sub(self.buf.len() as u64);
-        (&mut self.input)
-            .take(left)
-            .read_to_end(&mut self.buf)
-            .map_err(Error::Io)?;
+        let mut limited = (&mut self.input).take(left);
+        limited.read_to_end(&mut self.buf).map_err(Error::Io)?;
+        if self.buf.len() as u64 >= MAX_DOCUMENT {
+            self.buf = Vec::new();
+            return Err(too_long(MAX_DOCUMENT));
+        }
         let document = std::mem::take(&mut self.buf);
         parse(&document).map(Some)
     }
+}
+
+fn too_long(limit: u64) -> Error {
+    Error::Malformed(format!("it is longer than {} MiB", limit >> 20))
 }
 
 fn parse(record: &[u8]) -> Result<Value, Error> {

@@ -147,6 +147,25 @@ fn the_size_of_a_record_is_limited() {
     assert!(reason.ends_with("longer than 16 MiB"), "{reason}");
 }
 
+#[test]
+fn the_size_of_a_document_is_limited() {
+    use std::io::Read;
+    let endless = std::io::repeat(b' ').take(1 << 40);
+    let input = BufReader::new(b"{\n".chain(endless));
+    let mut events = Events::new(input, Path::new("a"));
+    let reason = events.next().unwrap().unwrap_err().to_string();
+    assert!(reason.ends_with("longer than 128 MiB"), "{reason}");
+    assert!(events.next().is_none());
+}
+
+#[test]
+fn input_that_is_no_json_is_given_up_at_its_first_byte() {
+    let mut events = Events::new(BufReader::new(std::io::repeat(0)), Path::new("a"));
+    let reason = events.next().unwrap().unwrap_err().to_string();
+    assert!(reason.contains("neither an object"), "{reason}");
+    assert!(events.next().is_none());
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_terminate(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

@@ -129,11 +129,23 @@ impl Summary {
     /// If the file cannot be read, or has no events.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, qlog::Error> {
         let path = path.as_ref();
-        let summary = Self::of(path, qlog::read(path)?)?;
+        Self::complete(path, qlog::read(path)?)
+    }
+
+    /// Summarizes `events` of `file`, of which there must be one.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails, or there are no events.
+    pub fn complete(
+        file: &Path,
+        events: impl IntoIterator<Item = Result<Event, qlog::Error>>,
+    ) -> Result<Self, qlog::Error> {
+        let summary = Self::of(file, events)?;
         if summary.connections.is_empty() {
             let reason = summary.first_error;
             return Err(qlog::Error::NoEvents {
-                path: path.to_owned(),
+                path: file.to_owned(),
                 reason: reason.unwrap_or_else(|| "it has no record of one".to_owned()),
             });
         }
