@@ -16,6 +16,7 @@ use super::must::{self, Must};
 use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
 use super::published::look_up;
 use super::read::{Head, VariantEntry, read_head, read_settings};
+use super::replaced;
 use super::{ScenarioError, Settings, Value, sweep};
 use crate::stats::Statistic;
 
@@ -245,6 +246,7 @@ fn read(
         return Err(Problem::new(place, text));
     }
     let points = sweep::points(&head.sweep);
+    refuse_invalid_replaced(&root, &head, &points)?;
     let mut cells = Vec::new();
     for point in &points {
         let parameters: Arc<BTreeMap<_, _>> = Arc::new(point.parameters.iter().cloned().collect());
@@ -271,6 +273,19 @@ fn read(
     let mut experiment = assemble(id, &root, head, cells, directory)?;
     experiment.sets = written.to_vec();
     Ok(experiment)
+}
+
+/// Checks the values that each variant replaces, at the first point.
+fn refuse_invalid_replaced(
+    root: &Table,
+    head: &Head,
+    points: &[sweep::Choice],
+) -> Result<(), Problem> {
+    let first = points.first().map_or(&[][..], |point| &point.overrides);
+    head.variants.iter().try_for_each(|variant| {
+        let all = [&variant.overrides[..], first].concat();
+        replaced::refuse_invalid(root, &all)
+    })
 }
 
 /// A key must not be set both by a variant and by the sweep: one name would hide the value of the other.

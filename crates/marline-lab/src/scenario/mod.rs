@@ -84,6 +84,7 @@ mod overrides;
 mod published;
 mod read;
 mod reader;
+mod replaced;
 mod sweep;
 mod tcp;
 mod units;

@@ -55,6 +55,43 @@ fn spec(experiment: &Experiment, cell: usize) -> &str {
 }
 
 #[test]
+fn a_value_that_a_sweep_or_every_variant_replaces_must_be_valid() {
+    let head = "title = 'x'\nworkload.objects = '1MB'\n";
+    for (text, line, word) in [
+        (
+            "link = 'rate=1mbps, rtt=20ms, loss=150%'\n[sweep]\n'link.loss' = ['0%', '1%']\n",
+            ":3: link",
+            "150%",
+        ),
+        (
+            "[link]\nrate = '1mbps'\nloss = '150%'\n[sweep]\n'link.loss' = ['0%', '1%']\n",
+            ":5: [link] loss",
+            "150%",
+        ),
+        (
+            "link = 'rate=1mbps'\ncc = 'cubik'\n[variant.a]\ncc = 'bbr'\n[variant.b]\ncc = 'cubic'\n",
+            ":4: cc",
+            "cubik",
+        ),
+        (
+            "cc = 'cubik'\n[sweep]\nlink = ['rate=1mbps', 'rate=2mbps']\ncc = ['cubic', 'bbr']\n",
+            ":3: cc",
+            "cubik",
+        ),
+    ] {
+        let error = read_with(&format!("{head}{text}"), &[]).unwrap_err();
+        assert!(error.contains(line) && error.contains(word), "{error}");
+    }
+    // A value may be missing.
+    read(&format!(
+        "{head}[sweep]\nlink = ['rate=1mbps', 'rate=2mbps']\n"
+    ));
+    read(&format!(
+        "{head}link = 'rtt=20ms'\n[sweep]\n'link.rate' = ['1mbps', '2mbps']\n"
+    ));
+}
+
+#[test]
 fn a_scenario_of_fifteen_lines_is_read_with_defaults() {
     let train = read(TRAIN);
     assert_eq!(train.id, "train");
