@@ -34,5 +34,6 @@ start axum
 for http in 3 2; do
     target/debug/marline get "$address/hello/you" --insecure --http $http | grep '^hello you$' >/dev/null
 done
+$examples/client "$address/hello/you" --insecure | grep '^hello you$' >/dev/null
 
-echo 'examples: 4 passed, 0 failed'
+echo 'examples: 5 passed, 0 failed'
