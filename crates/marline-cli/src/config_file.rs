@@ -256,6 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn a_duplicate_key_is_named_with_its_line() {
+        let error = read("dir = '.'\nlisten = '[::1]:1'\ndir = '/'\n").unwrap_err();
+        assert!(
+            error.contains("site.toml:3: dir: this key is there twice"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_file_without_end_is_refused() {
         let endless = ConfigFile::read(Path::new("/dev/zero"));
         assert!(matches!(endless, Err(Failure::Usage(_))), "{endless:?}");

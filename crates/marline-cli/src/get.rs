@@ -1,6 +1,7 @@
 //! `marline get`.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -218,6 +219,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(client) = Arc::into_inner(client) {
         client.close().await;
     }
+    if report
+        .objects
+        .iter()
+        .any(|object| is_closed_output(object.failure.as_deref()))
+    {
+        // As for what else is printed: nobody waits for the rest.
+        return Ok(());
+    }
     for object in report.objects.iter() {
         if let Some(error) = &object.error {
             let advice = object.failure.as_deref().map(advice);
@@ -426,6 +435,11 @@ fn file_name(url: &str) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// Whether the reader of standard output has closed the pipe, as `head` does.
+fn is_closed_output(error: Option<&ClientError>) -> bool {
+    matches!(error, Some(ClientError::Output(cause)) if cause.kind() == ErrorKind::BrokenPipe)
 }
 
 /// A time with its unit, or in seconds.

@@ -5,6 +5,7 @@ use std::io;
 use std::str::FromStr;
 
 use clap::Args;
+use marline::settings::unknown;
 use marline::trace;
 use marline_http::transport::{Observers, QuicOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -63,11 +64,35 @@ impl FromStr for LogFilter {
                 )
             })?;
             targets = match target {
-                Some(target) => targets.with_target(target, level),
+                Some(target) => targets.with_target(known_target(target)?, level),
                 None => targets.with_default(level),
             };
         }
         Ok(Self(targets))
+    }
+}
+
+/// Libraries below that emit events of their own.
+const LIBRARIES: [&str; 7] = [
+    "h2",
+    "hyper",
+    "hyper_util",
+    "rustls",
+    "tokio",
+    "tower",
+    "tower_http",
+];
+
+/// `target`, if anything has it: it or a part of it is a target of marline, or it is in a library.
+fn known_target(target: &str) -> Result<&str, String> {
+    let is_in = |whole: &str, part: &str| {
+        let rest = whole.strip_prefix(part);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    let of_marline = trace::TARGETS.iter().any(|known| is_in(known, target));
+    match of_marline || LIBRARIES.iter().any(|library| is_in(target, library)) {
+        true => Ok(target),
+        false => Err(unknown("target", target, trace::TARGETS)),
     }
 }
 
@@ -98,6 +123,21 @@ mod tests {
             Some(LevelFilter::DEBUG)
         );
         assert_eq!(level_of(filter, "marline::keys"), None);
+    }
+
+    #[test]
+    fn a_target_that_nothing_has_is_an_error_with_the_known_ones() {
+        for text in [
+            "marline::recovry=debug",
+            "marlin=info",
+            "info,marline::keys::x=off",
+        ] {
+            let error = text.parse::<LogFilter>().unwrap_err();
+            assert!(error.contains("marline::recovery"), "{error}");
+        }
+        for text in ["marline=debug", "info,h2::proto=trace,hyper=debug"] {
+            text.parse::<LogFilter>().unwrap();
+        }
     }
 
     #[test]

@@ -99,10 +99,47 @@ impl ErrorCode {
     }
 }
 
+/// The name of a TLS alert (RFC 8446, section 6; RFC 7301, section 3.2).
+const fn alert_name(alert: u8) -> Option<&'static str> {
+    Some(match alert {
+        0 => "close_notify",
+        10 => "unexpected_message",
+        20 => "bad_record_mac",
+        22 => "record_overflow",
+        40 => "handshake_failure",
+        42 => "bad_certificate",
+        43 => "unsupported_certificate",
+        44 => "certificate_revoked",
+        45 => "certificate_expired",
+        46 => "certificate_unknown",
+        47 => "illegal_parameter",
+        48 => "unknown_ca",
+        49 => "access_denied",
+        50 => "decode_error",
+        51 => "decrypt_error",
+        70 => "protocol_version",
+        71 => "insufficient_security",
+        80 => "internal_error",
+        86 => "inappropriate_fallback",
+        90 => "user_canceled",
+        109 => "missing_extension",
+        110 => "unsupported_extension",
+        112 => "unrecognized_name",
+        113 => "bad_certificate_status_response",
+        115 => "unknown_psk_identity",
+        116 => "certificate_required",
+        120 => "no_application_protocol",
+        _ => return None,
+    })
+}
+
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name(), self.tls_alert()) {
-            (_, Some(alert)) => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
+            (_, Some(alert)) => match alert_name(alert) {
+                Some(name) => write!(f, "CRYPTO_ERROR (TLS alert {alert}, {name})"),
+                None => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
+            },
             (Some(name), None) => f.write_str(name),
             (None, None) => write!(f, "error {:#x}", self.0),
         }

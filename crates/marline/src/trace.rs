@@ -44,6 +44,17 @@ pub fn observer() -> MakeObserver {
     })
 }
 
+/// The targets of all spans and events.
+pub const TARGETS: [&str; 7] = [
+    "marline::bundle",
+    "marline::connection",
+    "marline::keys",
+    "marline::packet",
+    "marline::path",
+    "marline::recovery",
+    "marline::stream",
+];
+
 /// The span of one connection.
 struct Tracer {
     span: Span,

@@ -65,8 +65,16 @@ impl WrittenTable {
     pub(super) fn read(file: &str, text: &str) -> Result<Self, String> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| lines.line(span.start));
-            format!("{file}:{line}: {}", error.message().replace('\n', " "))
+            let span = error.span().unwrap_or_default();
+            let line = lines.line(span.start);
+            let reason = error.message().replace('\n', " ");
+            // The span is that of the second one.
+            match text.get(span).filter(|_| reason.contains("duplicate key")) {
+                Some(key) => {
+                    format!("{file}:{line}: {key}: this key is there twice; keep one of them")
+                }
+                None => format!("{file}:{line}: {reason}"),
+            }
         })?;
         let mut keys = Keys::default();
         let entries = read_table(table.get_ref(), &lines, &mut keys);

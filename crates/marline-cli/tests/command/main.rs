@@ -149,6 +149,22 @@ fn a_reader_may_close_standard_output_early() {
 }
 
 #[test]
+fn content_for_a_closed_standard_output_ends_quietly() {
+    let root = site();
+    fs::write(root.path().join("large"), vec![b'x'; 1 << 20]).unwrap();
+    let server = Server::start(&[text(root.path())]);
+    let mut child = marline(&["get", &server.url("large"), "--insecure"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn help_explains_what_published_and_digest_are() {
     let help = |arguments: &[&str]| {
         let output = marline(arguments).output().unwrap();
@@ -266,6 +282,11 @@ fn either_end_can_choose_the_version_of_quic() {
         let fetched = ["get", &url, "--insecure", "--qlog", text(&qlog)];
         let output = run(&[&fetched[..], &flag(get)].concat());
         assert_eq!(output.stdout, b"first", "{output:?}");
+        let reported = ["get", &url, "--insecure", "--json"];
+        let output = run(&[&reported[..], &flag(get)].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let version = if chosen == "00000001" { "v1" } else { "v2" };
+        assert_eq!(report["connections"][0]["quic_version"], version);
         let log = fs::read_dir(&qlog).unwrap().next().unwrap().unwrap().path();
         let log = fs::read_to_string(log).unwrap();
         let expected = format!("\"chosen_version\":\"{chosen}\"");

@@ -210,6 +210,7 @@ impl Connection {
         ConnectionReport {
             id: self.id,
             http_version: self.version.label(),
+            quic_version: stats.as_ref().and_then(|stats| quic_version(stats.version)),
             handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
             multipath: self.is_multipath(),
@@ -227,6 +228,14 @@ impl std::fmt::Debug for Connection {
             .field("remote", &self.remote)
             .finish_non_exhaustive()
     }
+}
+
+/// The name of a version of QUIC in reports.
+fn quic_version(number: u32) -> Option<&'static str> {
+    marline::Version::from_number(number).map(|version| match version {
+        marline::Version::V2 => "v2",
+        _ => "v1",
+    })
 }
 
 /// Sends a request without content, and waits for its response; interim ones are passed over.

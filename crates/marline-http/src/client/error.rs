@@ -120,6 +120,9 @@ pub enum ClientError {
         /// The error of the system; [`io::ErrorKind::StorageFull`] among others.
         cause: io::Error,
     },
+    /// Standard output could not be written to.
+    #[error("cannot write to standard output: {0}")]
+    Output(io::Error),
     /// The trust anchors could not be read.
     #[error("cannot read trusted certificates{}: {reason}", path.as_ref().map(|p| format!(" from {}", p.display())).unwrap_or_default())]
     Trust {

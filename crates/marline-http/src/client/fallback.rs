@@ -61,7 +61,7 @@ impl Fallback {
         }
     }
 
-    /// Connects over QUIC; after a while, or if that fails, over TCP too. If both fail, the error is QUIC's.
+    /// Connects over QUIC; after a while, or if that fails, over TCP too. If both fail, the error names both.
     async fn race(
         &self,
         client: &Client,
@@ -79,17 +79,15 @@ impl Fallback {
             HeadStart::Won(connection) => Ok(connection),
             // TCP has the same certificate.
             HeadStart::Failed(error @ ClientError::Certificate { .. }) => Err(error),
-            HeadStart::Failed(error) => tcp.await.map_err(|other| weightier(error, other)),
+            HeadStart::Failed(error) => tcp.await.map_err(|other| both(error, other)),
             HeadStart::Over => match select(quic, tcp).await {
                 Either::Left((Err(error), _)) | Either::Right((Err(error), _))
                     if matches!(error, ClientError::Certificate { .. }) =>
                 {
                     Err(error)
                 }
-                Either::Left((Err(error), tcp)) => {
-                    tcp.await.map_err(|other| weightier(error, other))
-                }
-                Either::Right((Err(_), quic)) => quic.await,
+                Either::Left((Err(error), tcp)) => tcp.await.map_err(|other| both(error, other)),
+                Either::Right((Err(other), quic)) => quic.await.map_err(|error| both(error, other)),
                 Either::Left((connection, _)) | Either::Right((connection, _)) => connection,
             },
         }
@@ -104,10 +102,35 @@ impl Fallback {
     }
 }
 
-/// The error to report if both failed: QUIC's, unless only TCP has come as far as to see the certificate.
-fn weightier(quic: ClientError, tcp: ClientError) -> ClientError {
-    match tcp {
-        ClientError::Certificate { .. } => tcp,
-        _ => quic,
+/// The error to report if both failed: that of a certificate, which only TCP has come as far as to see; else QUIC's, and TCP's
+/// beside it if there was no connection at all.
+fn both(quic: ClientError, tcp: ClientError) -> ClientError {
+    match (quic, tcp) {
+        (_, tcp @ ClientError::Certificate { .. }) => tcp,
+        (
+            ref quic @ (ClientError::Connect {
+                ref host, address, ..
+            }
+            | ClientError::ConnectTimeout {
+                ref host, address, ..
+            }),
+            tcp,
+        ) => ClientError::Connect {
+            host: host.clone(),
+            address,
+            cause: format!("HTTP/3: {}; HTTP/2: {}", attempt(quic), attempt(&tcp)).into(),
+        },
+        (quic, _) => quic,
+    }
+}
+
+/// Why there was no connection, without the names of host and address.
+fn attempt(error: &ClientError) -> String {
+    match error {
+        ClientError::Connect { cause, .. } => cause.to_string(),
+        ClientError::ConnectTimeout { limit, .. } => {
+            format!("no response within {} s", limit.as_secs_f32())
+        }
+        other => other.to_string(),
     }
 }

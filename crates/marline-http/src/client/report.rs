@@ -81,6 +81,9 @@ pub struct ConnectionReport {
     pub id: u64,
     /// `1.1c`, `1.1`, `2` or `3`.
     pub http_version: &'static str,
+    /// `v1` (RFC 9000) or `v2` (RFC 9369), if it is of HTTP/3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic_version: Option<&'static str>,
     /// From the first packet to the end of the handshake, in seconds.
     pub handshake_s: f64,
     /// Bytes of content.

@@ -167,9 +167,7 @@ impl Sink {
         match &mut self.out {
             _ if self.discards => Ok(()),
             Out::Nowhere | Out::Counted => Ok(()),
-            Out::StandardOutput => io::stdout()
-                .write_all(chunk)
-                .map_err(|cause| failed(Path::new("standard output"), cause)),
+            Out::StandardOutput => io::stdout().write_all(chunk).map_err(ClientError::Output),
             Out::Stream(file, path) => {
                 let written = file.write_all(chunk);
                 written.map_err(|cause| failed(path, cause))
@@ -194,7 +192,7 @@ impl Sink {
             Out::Nowhere | Out::Counted => None,
             Out::StandardOutput => {
                 let flushed = io::stdout().flush();
-                flushed.map_err(|cause| failed(Path::new("standard output"), cause))?;
+                flushed.map_err(ClientError::Output)?;
                 None
             }
             Out::Stream(_, path) => Some(path),

@@ -19,11 +19,24 @@ pub(crate) enum RequestError {
     #[error("the peer violated HTTP/3: {0}")]
     Protocol(#[from] Error),
     /// The connection ended.
-    #[error("the connection was lost: {0}")]
+    #[error("the connection was lost: {}", explain(.0))]
     Lost(#[from] ConnectionError),
     /// The stream was ended by this side before.
     #[error("the stream is closed")]
     Closed,
+}
+
+/// The error with the code of HTTP/3 by its name, which QUIC does not know.
+fn explain(error: &ConnectionError) -> String {
+    let ConnectionError::PeerApplication { code, reason } = error else {
+        return error.to_string();
+    };
+    let code = ErrorCode::new(*code);
+    let reason = String::from_utf8_lossy(reason);
+    match reason.is_empty() {
+        true => format!("the peer closed it with {code}"),
+        false => format!("the peer closed it with {code} ({})", reason.escape_debug()),
+    }
 }
 
 impl RequestError {

@@ -80,6 +80,25 @@ async fn a_closed_udp_port_is_an_error_that_says_so() {
     assert!(error.ends_with("its UDP port is closed"), "{error}");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_error_about_two_closed_ports_names_both_attempts() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", free.local_addr().unwrap());
+    drop(free);
+    let client = client_with(|config| config.fallback = true);
+    let progress = Arc::new(Progress::default());
+    let fetched = client.fetch(vec![discarded(url)], FetchOptions::default(), &progress);
+    let object = fetched.await.objects.remove(0);
+    let error = object.error.unwrap();
+    assert!(
+        error.contains("HTTP/3: the server cannot be reached: its UDP port is closed"),
+        "{error}"
+    );
+    assert!(error.contains("; HTTP/2: Connection refused"), "{error}");
+    assert_eq!(error.matches("cannot reach").count(), 1, "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_untrusted_certificate_is_an_error_of_either_version() {
     let root = directory_of(&[("file", b"content")]);

@@ -245,6 +245,13 @@ impl Changes {
             let by_size = size(a).total_cmp(&size(b));
             is_main(a).cmp(&is_main(b)).then(by_size)
         });
+        let is_known = |change: &&Change| change.a_ci95.is_some() && change.b_ci95.is_some();
+        if total > 0 && !self.changes.iter().any(|change| is_known(&change)) {
+            return writeln!(
+                f,
+                "too few runs to tell whether a median changed: repeat each cell, at best 30 times, with --repeats"
+            );
+        }
         match most {
             None => writeln!(
                 f,

@@ -553,6 +553,23 @@ fn settings_that_differ_are_named_with_their_variants() {
 }
 
 #[test]
+fn a_comparison_of_single_runs_says_that_they_are_too_few() {
+    let directory = tempfile::tempdir().unwrap();
+    let single = |name: &str, seed: u64| {
+        let out = directory.path().join(name);
+        let mut experiment = experiment();
+        experiment.seed = seed;
+        experiment.repeats = 1;
+        run(&experiment, &fake, &options(Some(&out)), &mut |_| {}).unwrap();
+        out
+    };
+    let changes = compare(&single("a", 1), &single("b", 2)).unwrap();
+    let text = changes.to_string();
+    assert!(text.contains("too few runs"), "{text}");
+    assert!(!text.contains("none of"), "{text}");
+}
+
+#[test]
 fn a_directory_of_another_experiment_is_refused_with_its_name() {
     let directory = tempfile::tempdir().unwrap();
     complete(&options(Some(directory.path())));

@@ -122,9 +122,13 @@ const MAX_KEY: usize = 1000;
 pub(super) fn parse(text: &str) -> Result<Table, Problem> {
     let lines = Lines::of(text);
     let table = DeTable::parse(text).map_err(|error| {
-        let line = lines.line(error.span().map_or(0, |span| span.start));
-        let key = String::new();
+        let span = error.span().unwrap_or_default();
+        let line = lines.line(span.start);
         let reason = error.message().replace('\n', " ");
+        let key = match reason.contains(DUPLICATE) {
+            true => text.get(span).unwrap_or_default().to_owned(),
+            false => String::new(),
+        };
         Problem::new(&Place::Line { line, key }, advice(&reason))
     })?;
     read_table(table.get_ref(), "", &lines)
@@ -160,9 +164,12 @@ impl Node {
     }
 }
 
+/// What the parser's message about a key contains that is there twice; its span is that of the key.
+const DUPLICATE: &str = "duplicate key";
+
 /// The parser's message, and what to do about it.
 fn advice(reason: &str) -> String {
-    if reason.contains("duplicate key") {
+    if reason.contains(DUPLICATE) {
         format!("{reason}: a variant, table or key is there twice; rename or remove one")
     } else {
         format!("{reason}; see toml.io for the syntax")

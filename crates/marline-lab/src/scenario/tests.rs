@@ -55,6 +55,19 @@ fn spec(experiment: &Experiment, cell: usize) -> &str {
 }
 
 #[test]
+fn a_duplicate_key_is_named_with_its_line() {
+    let error = read_with(
+        "title = 'x'\nlink = 'lte-a'\n[workload]\nobjects = '1MB'\nobjects = '2MB'\n",
+        &[],
+    );
+    let error = error.unwrap_err();
+    assert!(
+        error.starts_with("train.toml:5: objects: duplicate key"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_value_that_a_sweep_or_every_variant_replaces_must_be_valid() {
     let head = "title = 'x'\nworkload.objects = '1MB'\n";
     for (text, line, word) in [

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use marline_h3::frame::FrameType;
 use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
 
-use super::peer::{answer_once_each, answer_with, data, frame, headers};
+use super::peer::{answer_once_each, answer_with, close_with, data, frame, headers};
 use crate::setup::{client, run};
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -69,6 +69,23 @@ fn a_server_that_violates_http_3_is_named() {
     assert_failed(&object, "DATA before a header section");
     let object = fetch(&[headers(OK), frame(FrameType::PUSH_PROMISE, &[0])]);
     assert_failed(&object, "a push, and none was allowed");
+}
+
+#[test]
+fn the_code_of_a_close_is_named() {
+    let object = run(async |network| {
+        let address = close_with(&network.servers[0], 0x107, b"too\x1bmuch");
+        let client = client(&network.client, [("example.test", address)]);
+        let target = Target {
+            url: "https://example.test/".to_owned(),
+            destination: Destination::Nowhere,
+            size: None,
+        };
+        let progress = Arc::default();
+        let fetched = client.fetch(vec![target], FetchOptions::default(), &progress);
+        fetched.await.objects.remove(0)
+    });
+    assert_failed(&object, "closed it with H3_EXCESSIVE_LOAD (too\\u{1b}much)");
 }
 
 #[test]

@@ -145,6 +145,17 @@ pub(crate) fn answer_with(host: &Host, answers: Vec<Vec<u8>>) -> SocketAddr {
     host.at(PORT)
 }
 
+/// Listens on `host`, and closes the first connection.
+pub(crate) fn close_with(host: &Host, code: u64, reason: &'static [u8]) -> SocketAddr {
+    let endpoint = listen(host);
+    host.run(async move {
+        let connection = Accepted::next(&endpoint).await;
+        connection.quic.close(code, reason);
+        connection.quic.closed().await;
+    });
+    host.at(PORT)
+}
+
 /// Listens on `host`. The first connection answers one request, and rejects all others by GOAWAY; the second one answers
 /// one request, too.
 pub(crate) fn answer_once_each(host: &Host, answer: Vec<u8>) -> SocketAddr {
