@@ -20,11 +20,13 @@ pub fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A client's address on the loopback interface, of the family of `server`, with any port.
+/// A client's address of the family of `server`, with any port: on the loopback interface if the server is there.
 #[must_use]
 pub fn client_address(server: SocketAddr) -> SocketAddr {
-    match server {
-        SocketAddr::V4(_) => (Ipv4Addr::LOCALHOST, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::LOCALHOST, 0).into(),
+    match (server, server.ip().is_loopback()) {
+        (SocketAddr::V4(_), true) => (Ipv4Addr::LOCALHOST, 0).into(),
+        (SocketAddr::V4(_), false) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        (SocketAddr::V6(_), true) => (Ipv6Addr::LOCALHOST, 0).into(),
+        (SocketAddr::V6(_), false) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -36,6 +37,16 @@ pub(crate) struct Args {
     /// Port that servers listen on.
     #[arg(long, default_value_t = 14_440)]
     pub(crate) port: u16,
+    /// Measure downloads over this emulated link instead of the tasks on loopback, such as `wifi=wifi-11n` or
+    /// `far=rate=20mbps,rtt=100ms`; repeatable. Others are compared with the first.
+    #[arg(long = "link", value_name = "NAME=SPEC")]
+    pub(crate) links: Vec<NamedLink>,
+    /// Bytes of a download over a link.
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) link_bytes: u64,
+    /// The program `marline`, whose `lab link` emulates links; default: in the directory of the programs.
+    #[arg(long)]
+    pub(crate) marline: Option<PathBuf>,
     /// Directory of the programs.
     #[arg(long, default_value_os_t = own_directory())]
     pub(crate) programs: PathBuf,
@@ -48,10 +59,36 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// The program that emulates links.
+    pub(crate) fn emulator(&self) -> PathBuf {
+        let beside = || self.programs.join("marline");
+        self.marline.clone().unwrap_or_else(beside)
+    }
+
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
         Task::ALL
             .into_iter()
             .filter(|task| self.only.is_empty() || self.only.contains(task))
+    }
+}
+
+/// A link with a name for the table.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedLink {
+    pub(crate) name: String,
+    /// As `marline lab link --link` takes it.
+    pub(crate) spec: String,
+}
+
+impl FromStr for NamedLink {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, spec) = text.split_once('=').ok_or("expected NAME=SPEC")?;
+        Ok(Self {
+            name: name.to_owned(),
+            spec: spec.to_owned(),
+        })
     }
 }
 

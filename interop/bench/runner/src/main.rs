@@ -3,6 +3,7 @@
 
 mod args;
 mod identity;
+mod links;
 mod process;
 mod results;
 mod stacks;
@@ -20,7 +21,7 @@ use clap::Parser as _;
 use crate::args::Args;
 use crate::identity::Identity;
 use crate::results::Results;
-use crate::stacks::Stack;
+use crate::stacks::{CEILING, Stack};
 use crate::task::Task;
 use crate::trial::Trial;
 
@@ -44,6 +45,15 @@ fn run(args: &Args) -> anyhow::Result<bool> {
         .collect();
     ensure!(!stacks.is_empty(), "no stack to measure");
     let identity = Identity::create()?;
+    if !args.links.is_empty() {
+        let able: Vec<_> = stacks
+            .into_iter()
+            .filter(|stack| stack.able(Task::Bulk) && stack.name != CEILING)
+            .collect();
+        let measured = links::measure(args, &able, &identity)?;
+        write(args, &measured.table, &measured.json)?;
+        return Ok(measured.succeeded);
+    }
     let mut results = Results::new(args);
     for round in 0..args.rounds {
         for task in args.tasks() {
@@ -55,16 +65,21 @@ fn run(args: &Args) -> anyhow::Result<bool> {
             }
         }
     }
-    let table = table::markdown(&results);
+    let json = serde_json::to_string_pretty(&results)? + "\n";
+    write(args, &table::markdown(&results), &json)?;
+    Ok(results.failures.is_empty())
+}
+
+/// Writes the table and the measurements to where `args` asks for them.
+fn write(args: &Args, table: &str, json: &str) -> anyhow::Result<()> {
     match &args.out {
         Some(file) => fs::write(file, table).with_context(|| file.display().to_string())?,
         None => print!("{table}"),
     }
     if let Some(file) = &args.json {
-        let json = serde_json::to_string_pretty(&results)?;
-        fs::write(file, json + "\n").with_context(|| file.display().to_string())?;
+        fs::write(file, json).with_context(|| file.display().to_string())?;
     }
-    Ok(results.failures.is_empty())
+    Ok(())
 }
 
 fn built(stack: &Stack, args: &Args) -> bool {

@@ -31,10 +31,10 @@ pub(crate) struct Trial<'a> {
 
 /// The output of a client.
 #[derive(Deserialize)]
-struct Report {
-    bytes: f64,
+pub(crate) struct Report {
+    pub(crate) bytes: f64,
     count: f64,
-    seconds: f64,
+    pub(crate) seconds: f64,
     cpu_s: f64,
 }
 
