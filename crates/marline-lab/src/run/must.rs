@@ -38,25 +38,56 @@ pub struct MustResult {
     pub violations: Vec<ComparisonResult>,
 }
 
+/// A comparison that a claim covers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covered<'a> {
+    pub(super) result: &'a ComparisonResult,
+    /// The comparison whose improvement is to be kept.
+    pub(super) gain: Option<&'a ComparisonResult>,
+}
+
+impl Covered<'_> {
+    /// Whether there is something to keep, as far as was measured.
+    fn counts(&self) -> bool {
+        let interval = self.gain.and_then(|gain| gain.ci95);
+        interval.is_none_or(|[low, _]| low > 0.0)
+    }
+
+    /// The improvement that the claim refers to.
+    fn measure(&self) -> Option<f64> {
+        match self.gain {
+            Some(gain) => gain.improvement_percent,
+            None => self.result.published_percent,
+        }
+    }
+
+    /// Whether the claim can be checked.
+    fn is_measured(&self) -> bool {
+        let has_gain = |gain: &ComparisonResult| gain.improvement_percent.is_some();
+        self.result.improvement_percent.is_some() && self.gain.is_none_or(has_gain)
+    }
+}
+
 impl MustResult {
-    /// Checks the claim of `must` against `comparisons`, each of which has `repeats` pairs if all runs count.
-    pub(super) fn judge(must: &Must, comparisons: &[&ComparisonResult], repeats: u32) -> Self {
+    /// Checks the claim of `must` against `covered` comparisons, each of which has `repeats` pairs if all runs count.
+    pub(super) fn judge(must: &Must, covered: &[Covered<'_>], repeats: u32) -> Self {
         let claim = must.claim;
-        let of = comparisons.len();
+        let covered: Vec<_> = covered.iter().filter(|one| one.counts()).collect();
+        let of = covered.len();
         let sure = |is: fn([f64; 2]) -> bool| {
-            let intervals = comparisons.iter().filter_map(|result| result.ci95);
+            let intervals = covered.iter().filter_map(|one| one.result.ci95);
             intervals.filter(|interval| is(*interval)).count()
         };
         let (mut met, mut unmeasured, mut violations) = (0, 0, Vec::new());
-        for result in comparisons {
-            match result.improvement_percent {
+        for one in &covered {
+            match one.result.improvement_percent.filter(|_| one.is_measured()) {
                 None => unmeasured += 1,
-                Some(percent) if claim.is_met(percent, result.published_percent) => met += 1,
-                Some(_) => violations.push((*result).clone()),
+                Some(percent) if claim.is_met(percent, one.measure()) => met += 1,
+                Some(_) => violations.push(one.result.clone()),
             }
         }
         let needed = claim.needed(of);
-        let is_short = |result: &&&ComparisonResult| result.pairs < repeats as usize;
+        let is_short = |one: &&&Covered<'_>| one.result.pairs < repeats as usize;
         let holds = match of {
             0 => None,
             _ if met >= needed => Some(true),
@@ -75,7 +106,7 @@ impl MustResult {
             needed,
             better: sure(|[low, _]| low > 0.0),
             worse: sure(|[_, high]| high < 0.0),
-            incomplete: comparisons.iter().filter(is_short).count(),
+            incomplete: covered.iter().filter(is_short).count(),
             unmeasured,
             violations,
         }

@@ -8,6 +8,7 @@ use std::thread;
 use marline_link::Seed;
 
 use super::digest::Digest;
+use super::must::Covered;
 use super::plan::json_text;
 use super::{
     CellResult, ComparisonResult, CorrelationResult, MustResult, Plan, PublishedResult, Record,
@@ -87,13 +88,18 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     });
     let comparisons = parallel_map(pairs.len(), &pair);
     let compared = |must: &Must| {
-        let of = must.checks.iter().filter_map(|check| {
-            let is_it =
-                |pair: &Pair| pair.comparison == check.comparison && pair.point == check.point;
+        let at = |comparison: usize, point: usize| {
+            let is_it = |pair: &Pair| pair.comparison == comparison && pair.point == point;
             comparisons.get(pairs.iter().position(is_it)?)
+        };
+        let covered = must.checks.iter().filter_map(|check| {
+            Some(Covered {
+                result: at(check.comparison, check.point)?,
+                gain: check.gain.and_then(|gain| at(gain, check.point)),
+            })
         });
-        let of: Vec<_> = of.collect();
-        MustResult::judge(must, &of, plan.repeats)
+        let covered: Vec<_> = covered.collect();
+        MustResult::judge(must, &covered, plan.repeats)
     };
     let must = plan.musts.iter().map(compared).collect();
     Results {

@@ -29,6 +29,9 @@ pub struct Check {
     pub comparison: usize,
     /// An index into [`Experiment::points`](super::Experiment::points).
     pub point: usize,
+    /// Another comparison, at the same point, whose improvement is the measure of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<usize>,
 }
 
 /// A condition on improvements. It applies to the measured improvement, not to its interval.
@@ -43,14 +46,19 @@ pub enum Claim {
     BetterIn(f64),
     /// None is a loss of more than this many percent.
     NeverWorseThanPercent(f64),
+    /// Each is at least this share of the improvement of another variant, above 0 and up to 1, wherever that
+    /// improvement is above 0 with 95 % confidence.
+    KeepsPartOfGain(f64),
 }
 
 impl Claim {
-    /// Whether an improvement in percent meets the condition, given the `published` one.
-    pub fn is_met(self, improvement: f64, published: Option<f64>) -> bool {
+    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, or
+    /// that of the other variant.
+    pub fn is_met(self, improvement: f64, measure: Option<f64>) -> bool {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
-            Self::ReachesPublishedIn(_) => published.is_some_and(|other| improvement >= other),
+            Self::ReachesPublishedIn(_) => measure.is_some_and(|other| improvement >= other),
+            Self::KeepsPartOfGain(part) => measure.is_some_and(|other| improvement >= part * other),
             Self::BetterIn(_) => improvement > 0.0,
             Self::NeverWorseThanPercent(most) => improvement >= -most,
         }
@@ -64,7 +72,9 @@ impl Claim {
                 let is_enough = |met: &usize| *met as f64 / count as f64 >= part;
                 (0..count).find(is_enough).unwrap_or(count)
             }
-            Self::AtLeastPercent(_) | Self::NeverWorseThanPercent(_) => count,
+            Self::AtLeastPercent(_) | Self::NeverWorseThanPercent(_) | Self::KeepsPartOfGain(_) => {
+                count
+            }
         }
     }
 }
@@ -81,8 +91,24 @@ pub(super) fn expand(
     for VariantPair { a, b } in &entry.pairs {
         for &statistic in &entry.statistics {
             let found = find(entry, (a, b), statistic, comparisons)?;
+            let gains = entry.gain_of.as_deref();
+            let gains = gains.map(|other| find(entry, (other, b), statistic, comparisons));
+            let gains = gains.transpose()?;
             for &point in &chosen {
-                checks.extend(checks_at(&found, comparisons, point));
+                let covered = checks_at(&found, comparisons, point);
+                match &gains {
+                    None => checks.extend(covered),
+                    // Where the other variant is not compared, there is nothing to keep.
+                    Some(gains) => {
+                        let gain = checks_at(gains, comparisons, point).first().copied();
+                        checks.extend(gain.into_iter().flat_map(|gain| {
+                            covered.iter().map(move |check| Check {
+                                gain: Some(gain.comparison),
+                                ..*check
+                            })
+                        }));
+                    }
+                }
             }
         }
     }
@@ -143,7 +169,11 @@ fn find(
 
 /// Of comparisons that differ only in their published values, those with a value at `point`, or any.
 fn checks_at(found: &[usize], comparisons: &[Comparison], point: usize) -> Vec<Check> {
-    let check = |&comparison: &usize| Check { comparison, point };
+    let check = |&comparison: &usize| Check {
+        comparison,
+        point,
+        gain: None,
+    };
     let is_there = |index: &&usize| comparisons[**index].points.contains(&point);
     let found: Vec<_> = found
         .iter()

@@ -20,14 +20,15 @@ fn result(measured: Option<f64>, interval: [f64; 2], published: Option<f64>) -> 
 }
 
 fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
-    let results: Vec<_> = results.iter().collect();
+    let covered = results.iter().map(|result| Covered { result, gain: None });
+    let covered: Vec<_> = covered.collect();
     let must = Must {
         text: "bundle wins".to_owned(),
         explanation: Some("the link was too good".to_owned()),
         claim,
         checks: Vec::new(),
     };
-    MustResult::judge(&must, &results, 8)
+    MustResult::judge(&must, &covered, 8)
 }
 
 #[test]
@@ -76,6 +77,34 @@ fn unmeasured_comparisons_leave_a_verdict_open_only_if_they_could_decide_it() {
         Some(true)
     );
     assert_eq!(judge(half, &[unsure, worse, sure]).holds, Some(false));
+}
+
+#[test]
+fn a_part_of_a_gain_is_kept_where_there_is_one() {
+    let gains = |gain: &ComparisonResult, kept: &ComparisonResult| {
+        let must = Must {
+            text: "careful keeps most of the gain".to_owned(),
+            explanation: None,
+            claim: Claim::KeepsPartOfGain(0.5),
+            checks: Vec::new(),
+        };
+        let covered = Covered {
+            result: kept,
+            gain: Some(gain),
+        };
+        let must = MustResult::judge(&must, &[covered], 8);
+        (must.holds, must.of)
+    };
+    let gain = result(Some(40.0), [30.0, 50.0], None);
+    let half = result(Some(20.0), [-5.0, 45.0], None);
+    let less = result(Some(19.0), [15.0, 23.0], None);
+    assert_eq!(gains(&gain, &half), (Some(true), 1));
+    assert_eq!(gains(&gain, &less), (Some(false), 1));
+    let unsure = result(Some(40.0), [-1.0, 60.0], None);
+    assert_eq!(gains(&unsure, &less), (None, 0), "no gain is certain");
+    let unknown = result(None, [0.0, 0.0], None);
+    assert_eq!(gains(&unknown, &half), (None, 1));
+    assert_eq!(gains(&gain, &unknown), (None, 1));
 }
 
 #[test]

@@ -130,6 +130,45 @@ fn claims_apply_to_measured_improvements() {
 }
 
 #[test]
+fn the_gain_of_another_variant_is_that_over_the_same_baseline() {
+    let keeps = "[[comparison]]\na = '3c'\nb = '1c'\n\
+                 [[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nwhere = { content_kb = 500 }\n\
+                 keeps_part_of_gain = 0.5\ngain_of = '3c'";
+    let must = read(keeps).unwrap().remove(0);
+    assert_eq!(must.claim, Claim::KeepsPartOfGain(0.5));
+    assert_eq!(checks(&must), [(0, 0), (0, 3)]);
+    assert!(must.checks.iter().all(|check| check.gain == Some(3)));
+    // Nothing is to be kept where the other variant is not compared.
+    let elsewhere = keeps.replace(
+        "b = '1c'\n[[must]]",
+        "b = '1c'\nwhere = { location = 'far' }\n[[must]]",
+    );
+    assert_eq!(checks(&read(&elsewhere).unwrap()[0]), [(0, 3)]);
+    for (from, to, expected) in [
+        ("gain_of = '3c'", "", "gain_of is missing; add gain_of ="),
+        (
+            "'3c'\nb = '1c'",
+            "'3c'\nb = 'bundle'",
+            "3c is not compared with 1c in the median",
+        ),
+        (
+            "gain_of = '3c'",
+            "gain_of = '2c'",
+            "gain_of: unknown variant \"2c\"",
+        ),
+        (
+            "keeps_part_of_gain = 0.5",
+            "better_in = 0.5",
+            "gain_of: this is for keeps_part_of_gain",
+        ),
+        ("_gain = 0.5", "_gain = 0", "above 0 and at most 1"),
+    ] {
+        let error = read(&keeps.replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+}
+
+#[test]
 fn mistakes_are_explained() {
     let good = "[[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nat_least_percent = 0\n";
     assert_eq!(read(good).unwrap().len(), 1);

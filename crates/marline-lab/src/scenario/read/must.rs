@@ -19,6 +19,8 @@ pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) filter: Option<PublishedFilter>,
     pub(in crate::scenario) claim: Claim,
+    /// The variant whose improvement is to be kept, for [`Claim::KeepsPartOfGain`].
+    pub(in crate::scenario) gain_of: Option<String>,
 }
 
 /// Selects comparisons by their published improvement.
@@ -38,7 +40,8 @@ pub(in crate::scenario) enum Filter {
 }
 
 /// The keys of claims.
-const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent";
+const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent, \
+                      keeps_part_of_gain";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -76,6 +79,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         .unwrap_or_else(|| metric.to_owned());
     let filter = read_filter(&mut reader)?;
     let claim = read_claim(&mut reader)?;
+    let gain_of = read_gain_of(&mut reader, claim, variants)?;
     // Unknown keys come first: a misspelled claim is not a missing one.
     reader.finish()?;
     let missing = || node.problem(format_args!("it claims nothing; add one of {CLAIMS}"));
@@ -91,6 +95,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         condition,
         filter,
         claim: claim.ok_or_else(missing)?,
+        gain_of,
     })
 }
 
@@ -142,12 +147,31 @@ fn read_filter(reader: &mut Reader<'_>) -> Result<Option<PublishedFilter>, Probl
     }
 }
 
+/// The variant whose improvement is to be kept: there if `claim` needs one.
+fn read_gain_of(
+    reader: &mut Reader<'_>,
+    claim: Option<Claim>,
+    variants: &[&str],
+) -> Result<Option<String>, Problem> {
+    let name = |node: &Node| one_variant(node, variants);
+    match (claim, reader.get("gain_of")) {
+        (Some(Claim::KeepsPartOfGain(_)), _) => reader
+            .required("gain_of", "gain_of = \"the variant that gains\"", name)
+            .map(Some),
+        (_, Some(node)) => {
+            Err(node.problem("this is for keeps_part_of_gain; add that, or leave it out"))
+        }
+        (_, None) => Ok(None),
+    }
+}
+
 /// The claim, if there is one.
 fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let at_least = reader.get("at_least_percent");
     let reaches = reader.get("reaches_published_in");
     let better = reader.get("better_in");
     let worse = reader.get("never_worse_than_percent");
+    let keeps = reader.get("keeps_part_of_gain");
     let mut claims = Vec::new();
     if let Some(node) = at_least {
         let percent = node.number()?;
@@ -174,6 +198,9 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
             return Err(node.problem("this must not be below 0; at_least_percent requires a gain"));
         }
         claims.push((node, Claim::NeverWorseThanPercent(percent)));
+    }
+    if let Some(node) = keeps {
+        claims.push((node, Claim::KeepsPartOfGain(part(node)?)));
     }
     match claims[..] {
         [] => Ok(None),
