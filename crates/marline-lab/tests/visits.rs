@@ -1,5 +1,6 @@
 //! Repeated visits, in the simulator.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
@@ -13,7 +14,14 @@ fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
          workload.afterwards = '4s'\n{more}"
     );
     let experiment = Experiment::parse(&text, "visits.toml", &[])?;
-    let job = Job {
+    let job = job_of(&experiment);
+    let outcome = Simulator.run(&job)?;
+    assert_eq!(Simulator.run(&job)?, outcome);
+    Ok(outcome)
+}
+
+fn job_of(experiment: &Experiment) -> Job {
+    Job {
         experiment: "visits".into(),
         variant: "base".into(),
         parameters: Arc::default(),
@@ -23,10 +31,7 @@ fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
         qlog: None,
         pcap: None,
         watch: false,
-    };
-    let outcome = Simulator.run(&job)?;
-    assert_eq!(Simulator.run(&job)?, outcome);
-    Ok(outcome)
+    }
 }
 
 #[test]
@@ -82,6 +87,51 @@ fn history_of_earlier_visits_reduces_latency() {
         (1.0, 0.0)
     );
     assert!(carried["latency_s"] < plain["latency_s"], "{carried:?}");
+}
+
+/// The last of `visits`.
+fn last_of(visits: &str, more: &str) -> BTreeMap<String, f64> {
+    let text = format!(
+        "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
+         workload.visits = [{visits}]\n{more}"
+    );
+    let experiment = Experiment::parse(&text, "visits.toml", &[]).unwrap();
+    Simulator.run(&job_of(&experiment)).unwrap().metrics
+}
+
+#[test]
+fn a_visit_over_0_rtt_begins_with_the_window_of_an_open_connection() {
+    let carry = "initial_window = { history = 'published', fallback = 10 }";
+    let [open, closed] = ["open = true", "open = false"].map(|how| {
+        format!(
+            "{{ size = '100kB', times = 2 }}, {{ size = '2MB', {how} }}, {{ size = '300kB', early = true }}"
+        )
+    });
+    let beside_open = last_of(&open, carry);
+    let after_closed = last_of(&closed, carry);
+    let first = |metrics: &BTreeMap<String, f64>| metrics["initial_window_bytes"];
+    assert_eq!(beside_open["early_data_accepted"], 1.0);
+    assert_eq!(
+        beside_open["completion_s"], beside_open["latency_s"],
+        "no round trip is spent on a handshake"
+    );
+    // The mean of three windows is less than the last and largest of them.
+    assert!(
+        first(&beside_open) > 1.5 * first(&after_closed),
+        "{beside_open:?}\n{after_closed:?}"
+    );
+    assert!(first(&after_closed) > 15_000.0, "{after_closed:?}");
+    let like_others =
+        "initial_window = { history = 'published', zero_rtt = 'history', fallback = 10 }";
+    let averaged = last_of(&open, like_others);
+    assert!(first(&averaged) < first(&beside_open), "{averaged:?}");
+}
+
+#[test]
+fn a_visit_without_a_session_waits_for_the_handshake() {
+    let outcome = last_of("{ size = '300kB', early = true }", "");
+    assert_eq!(outcome["early_data_accepted"], 0.0);
+    assert!(outcome["completion_s"] - outcome["latency_s"] > 0.049);
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 mod flow_monitor;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
+use marline::{Bytes, Connecting, Connection, Endpoint, Instant, MakeObserver, Runtime};
 
 use self::flow_monitor::FlowMonitor;
 use super::background::Flows;
@@ -40,6 +41,7 @@ pub(super) async fn visit(
         runtime: Arc::clone(&server.runtime),
         probe: probe.clone(),
         start: FirstWindow::default(),
+        answers_early: visits.iter().any(|visit| visit.early),
     };
     let start = server_task.start.clone();
     let accepting = server.endpoint.clone();
@@ -48,6 +50,11 @@ pub(super) async fn visit(
         .spawn(Box::pin(async move { server_task.all(&accepting).await }));
     let monitor = FlowMonitor::watch(&here, flows);
 
+    let mut visitor = Visitor {
+        client: &client,
+        address: testbed.server_address()?,
+        open: Vec::new(),
+    };
     let mut number = 0;
     let mut next = |visit: &Visit| {
         number += 1;
@@ -62,31 +69,35 @@ pub(super) async fn visit(
         let visit = next(visit);
         for _ in 0..visit.times {
             sleep(&*here, visit.pause).await;
-            fetch(&client, testbed, visit.size).await?;
+            visitor.fetch(&visit).await?;
         }
     }
     let last = next(last);
     for _ in 1..last.times {
         sleep(&*here, last.pause).await;
-        fetch(&client, testbed, last.size).await?;
+        visitor.fetch(&last).await?;
     }
     sleep(&*here, last.pause).await;
 
     counted.now();
     probe.reset();
     let began = here.now();
-    let fetched = fetch(&client, testbed, last.size).await?;
+    let fetched = visitor.fetch(&last).await?;
     let measured = Measured {
         start: began,
         completion_s: fetched.ended.saturating_since(began).as_secs_f64(),
         bytes: last.size,
-        handshakes: 1,
+        handshakes: u32::from(!fetched.accepted_early),
     };
     let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     add_metrics(&mut outcome, last.size, &fetched, probe);
     let window = start.window() as f64;
     let metrics = &mut outcome.metrics;
     metrics.insert("initial_window_bytes".to_owned(), window);
+    if last.early {
+        let accepted = f64::from(u8::from(fetched.accepted_early));
+        metrics.insert("early_data_accepted".to_owned(), accepted);
+    }
     if !flows.received.is_empty() {
         sleep(&*here, *afterwards).await;
         let course = monitor.stop(began - last.pause.min(BASELINE), began, fetched.ended);
@@ -120,24 +131,51 @@ fn add_metrics(outcome: &mut Outcome, size: u64, fetched: &Fetched, probe: &Prob
 struct Fetched {
     requested: Instant,
     ended: Instant,
+    /// Whether the request was 0-RTT data that the server accepted.
+    accepted_early: bool,
 }
 
-/// Connects, requests `size` bytes, reads them, and closes.
-async fn fetch(client: &Ends, testbed: &Testbed, size: u64) -> Result<Fetched, RunError> {
-    let clock = &client.runtime;
-    let address = testbed.server_address()?;
-    let connecting = client.endpoint.connect(address, Identity::NAME);
-    let connection = connecting.map_err(failed)?.await.map_err(failed)?;
-    let requested = clock.now();
-    let mut request = connection.open_uni().await.map_err(failed)?;
-    let wanted = Bytes::copy_from_slice(&size.to_be_bytes());
-    request.write_chunk(wanted).await.map_err(failed)?;
-    request.finish().map_err(failed)?;
-    let stream = connection.accept_uni().await.map_err(failed)?;
-    drain(stream).await?;
-    let ended = clock.now();
-    connection.close(0, b"");
-    Ok(Fetched { requested, ended })
+/// The client's part.
+struct Visitor<'a> {
+    client: &'a Ends,
+    address: SocketAddr,
+    /// Connections of earlier visits that stay open.
+    open: Vec<Connection>,
+}
+
+impl Visitor<'_> {
+    /// Connects, requests the bytes of `visit` and reads them. Closes the connection unless it stays open.
+    async fn fetch(&mut self, visit: &Visit) -> Result<Fetched, RunError> {
+        let clock = &self.client.runtime;
+        let connecting = self.client.endpoint.connect(self.address, Identity::NAME);
+        let connecting = connecting.map_err(failed)?;
+        let begun = match visit.early {
+            true => connecting.into_0rtt(),
+            false => Err(connecting),
+        };
+        let connection = match begun {
+            Ok(connection) => connection,
+            Err(connecting) => connecting.await.map_err(failed)?,
+        };
+        let requested = clock.now();
+        let mut request = connection.open_uni().await.map_err(failed)?;
+        let wanted = Bytes::copy_from_slice(&visit.size.to_be_bytes());
+        request.write_chunk(wanted).await.map_err(failed)?;
+        request.finish().map_err(failed)?;
+        let stream = connection.accept_uni().await.map_err(failed)?;
+        drain(stream).await?;
+        let ended = clock.now();
+        let accepted_early = connection.early_data_accepted();
+        match visit.open {
+            true => self.open.push(connection),
+            false => connection.close(0, b""),
+        }
+        Ok(Fetched {
+            requested,
+            ended,
+            accepted_early,
+        })
+    }
 }
 
 /// The window with which the latest transfer began, in bytes.
@@ -148,6 +186,10 @@ impl FirstWindow {
     fn window(&self) -> u64 {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn set(&self, bytes: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    }
 }
 
 /// The server's part.
@@ -156,6 +198,8 @@ struct VisitServer {
     runtime: Arc<dyn Runtime>,
     probe: Probe,
     start: FirstWindow,
+    /// Whether it answers requests in 0-RTT data before the handshake is complete.
+    answers_early: bool,
 }
 
 impl VisitServer {
@@ -164,11 +208,20 @@ impl VisitServer {
             let server_task = self.clone();
             self.runtime.spawn(Box::pin(async move {
                 // The client reports errors.
-                if let Ok(connection) = connecting.await {
+                if let Ok(connection) = server_task.accept(connecting).await {
                     let _ = server_task.one(&connection).await;
                     connection.closed().await;
                 }
             }));
+        }
+    }
+
+    async fn accept(&self, connecting: Connecting) -> Result<Connection, RunError> {
+        match self.answers_early {
+            true => connecting
+                .into_0rtt()
+                .map_err(|_| failed("the attempt is over")),
+            false => connecting.await.map_err(failed),
         }
     }
 
@@ -178,8 +231,16 @@ impl VisitServer {
         let size = wanted[..].try_into().map(u64::from_be_bytes);
         let size = size.map_err(|_| failed("the request is not a size"))?;
         if let Some(path) = connection.stats().paths.first() {
-            let mut window = self.start.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *window = path.congestion_window;
+            self.start.set(path.congestion_window);
+        }
+        if connection.is_replayable() {
+            // What earlier connections have taught is known when the handshake is complete.
+            let (start, connection) = (self.start.clone(), connection.clone());
+            self.runtime.spawn(Box::pin(async move {
+                if connection.connected().await.is_ok() {
+                    start.set(connection.initial_window());
+                }
+            }));
         }
         self.probe
             .begin_flight(self.runtime.now() + connection.rtt());

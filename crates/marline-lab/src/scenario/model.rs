@@ -282,6 +282,12 @@ pub struct Visit {
     /// The pause before each visit.
     #[serde(serialize_with = "seconds")]
     pub pause: Duration,
+    /// Whether its connection stays open until the last visit is over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+    /// Whether it is requested in 0-RTT data, if a session with the server is known from an earlier visit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
 }
 
 /// When objects are requested.

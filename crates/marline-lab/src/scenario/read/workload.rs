@@ -105,6 +105,8 @@ fn read_visit(node: &Node) -> Result<Visit, Problem> {
         size: reader.required("size", "size = \"1MB\"", Node::size)?,
         times: reader.optional("times", times)?.unwrap_or(1),
         pause: reader.optional("pause", Node::time)?.unwrap_or(PAUSE),
+        open: reader.optional("open", Node::switch)?.unwrap_or(false),
+        early: reader.optional("early", Node::switch)?.unwrap_or(false),
     };
     reader.finish()?;
     Ok(visit)

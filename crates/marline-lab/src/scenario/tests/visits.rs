@@ -21,6 +21,8 @@ fn visits_are_listed() {
         size,
         times,
         pause: Duration::from_secs(seconds),
+        open: false,
+        early: false,
     };
     assert_eq!(
         visits[..],
@@ -39,6 +41,29 @@ fn visits_are_listed() {
     assert!(
         json.get("changes").is_none(),
         "settings of others stay what they were"
+    );
+}
+
+#[test]
+fn connections_of_visits_may_stay_open_and_begin_with_0_rtt() {
+    let sweep = "[sweep.before]\nclosed = {}\nopen = { 'workload.visits.1.open' = true }\n\
+                 [variant.early]\nworkload.visits.2.early = true";
+    let experiment = read(&format!("{VISITS}{sweep}"));
+    let found = experiment.cells.iter().map(|cell| {
+        let Workload::Visits { visits, .. } = &cell.settings.workload else {
+            panic!("other work");
+        };
+        [
+            visits[0].open,
+            visits[0].early,
+            visits[1].open,
+            visits[1].early,
+        ]
+    });
+    let found: Vec<_> = found.collect();
+    assert_eq!(
+        found,
+        [[false, false, false, true], [true, false, false, true]]
     );
 }
 
