@@ -1,7 +1,7 @@
 //! What pages show of the results of an experiment.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::Path;
 
 use marline_lab::run::Results;
@@ -17,6 +17,29 @@ const MOST_VALUES: usize = 20;
 pub(crate) struct Wanted {
     pub(crate) variants: BTreeSet<String>,
     pub(crate) metrics: BTreeSet<(String, Statistic)>,
+    pub(crate) gains: BTreeSet<Pair>,
+}
+
+/// A comparison of two variants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    /// The one that should be better.
+    pub(crate) a: String,
+    pub(crate) b: String,
+    pub(crate) metric: String,
+    pub(crate) statistic: Statistic,
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            a,
+            b,
+            metric,
+            statistic,
+        } = self;
+        write!(f, "{a} over {b}, {metric} {statistic}")
+    }
 }
 
 /// The part of an experiment's results that pages show.
@@ -33,6 +56,9 @@ pub(crate) struct Excerpt {
     pub(crate) points: Vec<BTreeMap<String, Value>>,
     /// At each point: by variant, and by metric and statistic, as `completion_s median`.
     pub(crate) values: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>>,
+    /// At each point: improvements in percent, and the ends of their 95 % intervals.
+    #[serde(default)]
+    pub(crate) gains: BTreeMap<String, Vec<Option<[f64; 3]>>>,
 }
 
 /// The verdict on a claim.
@@ -83,6 +109,11 @@ impl Excerpt {
                 metrics.insert(key(metric, *statistic), at.collect());
             }
         }
+        let gains = wanted.gains.iter().map(|pair| {
+            let at = points.iter().map(|point| gain(results, pair, point));
+            (pair.to_string(), at.collect())
+        });
+        let gains = gains.collect();
         let claims = results.must.iter().map(|must| Verdict {
             text: must.text.clone(),
             holds: must.holds,
@@ -105,6 +136,7 @@ impl Excerpt {
             claims,
             points: points.collect(),
             values,
+            gains,
         }
     }
 
@@ -136,7 +168,13 @@ impl Excerpt {
             format!("{}: {{\n{}\n}}", json(variant), lines(metrics.collect()))
         });
         let variants = lines(variants.collect());
-        write!(text, "\"values\": {{\n{variants}\n}}\n}}\n").unwrap();
+        write!(text, "\"values\": {{\n{variants}\n}}").unwrap();
+        if !self.gains.is_empty() {
+            let gains = self.gains.iter();
+            let gains = gains.map(|(pair, at)| format!("{}: {}", json(pair), json(at)));
+            write!(text, ",\n\"gains\": {{\n{}\n}}", lines(gains.collect())).unwrap();
+        }
+        text += "\n}\n";
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
@@ -160,6 +198,13 @@ impl Excerpt {
         found
     }
 
+    /// The improvement of `pair` at a point and the ends of its interval, in percent.
+    pub(crate) fn gain(&self, pair: &Pair, point: usize) -> [f64; 3] {
+        let at = self.gains.get(&pair.to_string());
+        let gain = at.and_then(|at| at.get(point).copied().flatten());
+        gain.unwrap_or_else(|| panic!("{} does not compare {pair}", self.experiment))
+    }
+
     /// A value at a point.
     pub(crate) fn value(
         &self,
@@ -180,6 +225,18 @@ impl Excerpt {
             )
         })
     }
+}
+
+/// The improvement of `pair` at `point` and the ends of its interval, as far as tables show them.
+fn gain(results: &Results, pair: &Pair, point: &BTreeMap<String, Value>) -> Option<[f64; 3]> {
+    let found = results.comparisons.iter().find(|one| {
+        (&one.a, &one.b, &one.metric) == (&pair.a, &pair.b, &pair.metric)
+            && one.statistic == pair.statistic
+            && one.parameters == *point
+    })?;
+    let [low, high] = found.ci95?;
+    let tenths = [found.improvement_percent?, low, high].map(|percent| (percent * 10.0).round());
+    Some(tenths.map(|tenths| tenths / 10.0))
 }
 
 fn json<T: Serialize + ?Sized>(value: &T) -> String {

@@ -17,7 +17,7 @@
 //! <!-- end -->
 //! ```
 //!
-//! A row is a variant. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
+//! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
 //! value at the points that `where` selects; or what `of` says, over the medians at these points. `<!-- claims` with
 //! `results` alone is followed by the verdicts on all claims.
 //!

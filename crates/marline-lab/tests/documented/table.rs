@@ -6,18 +6,31 @@ use marline_lab::scenario::Value;
 use marline_lab::stats::Statistic;
 use serde::Deserialize;
 
-use super::excerpt::{Excerpt, Wanted};
+use super::excerpt::{Excerpt, Pair, Wanted};
 
-/// A table: a row for each variant.
+/// A table: a row for each variant, then one for each `row`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
     /// The ID of the experiment.
     pub(crate) results: String,
+    #[serde(default)]
     rows: Vec<String>,
+    #[serde(default, rename = "row")]
+    named: Vec<NamedRow>,
     #[serde(rename = "column")]
     columns: Vec<Column>,
     /// Where every column looks.
+    #[serde(default, rename = "where")]
+    place: BTreeMap<String, Value>,
+}
+
+/// A row of a variant at some points.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedRow {
+    name: String,
+    variant: String,
     #[serde(default, rename = "where")]
     place: BTreeMap<String, Value>,
 }
@@ -58,6 +71,9 @@ enum Unit {
     /// Of bytes.
     #[serde(rename = "kB")]
     Kilobytes,
+    /// Of a share.
+    #[serde(rename = "%")]
+    Percent,
 }
 
 /// What is shown of the values at several points, which are those of a metric of which less is better.
@@ -74,12 +90,17 @@ enum Of {
     Worst { best: Vec<String> },
     /// The ratio of the statistic to the median.
     Spread,
+    /// The improvement over this variant at one point, with its 95 % interval. The experiment has to compare them.
+    GainOver(String),
 }
 
 impl Table {
     /// Adds what it shows.
     pub(crate) fn add_to(&self, wanted: &mut Wanted) {
-        wanted.variants.extend(self.rows.iter().cloned());
+        let rows = self.rows();
+        wanted
+            .variants
+            .extend(rows.iter().map(|row| row.variant.clone()));
         for column in &self.columns {
             let mut metrics = vec![column.statistic];
             match &column.of {
@@ -91,6 +112,17 @@ impl Table {
                     wanted.variants.extend(best.iter().cloned());
                 }
                 Some(Of::Spread) => metrics.push(Statistic::Median),
+                Some(Of::GainOver(other)) => {
+                    let gain = |row: &NamedRow| Pair {
+                        a: row.variant.clone(),
+                        b: other.clone(),
+                        metric: column.metric.clone(),
+                        statistic: column.statistic,
+                    };
+                    let others = rows.iter().filter(|row| row.variant != *other);
+                    wanted.gains.extend(others.map(gain));
+                    continue;
+                }
             }
             for statistic in metrics {
                 wanted.metrics.insert((column.metric.clone(), statistic));
@@ -98,19 +130,29 @@ impl Table {
         }
     }
 
+    /// All rows: those of variants, then the others.
+    fn rows(&self) -> Vec<NamedRow> {
+        let variants = self.rows.iter().map(|variant| NamedRow {
+            name: format!("`{variant}`"),
+            variant: variant.clone(),
+            place: BTreeMap::new(),
+        });
+        variants.chain(self.named.iter().cloned()).collect()
+    }
+
     /// The table in Markdown.
     pub(crate) fn text(&self, excerpt: &Excerpt) -> String {
         let names = self.columns.iter().map(|column| column.name.as_str());
         let mut text = line(std::iter::once("").chain(names));
         text += &line(std::iter::repeat_n("---", self.columns.len() + 1));
-        for row in &self.rows {
-            let label = format!("`{row}`");
+        for row in &self.rows() {
             let cells = self.columns.iter().map(|column| {
                 let mut place = self.place.clone();
+                place.extend(row.place.clone());
                 place.extend(column.place.clone());
-                column.text(excerpt, row, &excerpt.select(&place))
+                column.text(excerpt, &row.variant, &excerpt.select(&place))
             });
-            let cells: Vec<_> = std::iter::once(label).chain(cells).collect();
+            let cells: Vec<_> = std::iter::once(row.name.clone()).chain(cells).collect();
             text += &line(cells.iter().map(String::as_str));
         }
         text
@@ -145,7 +187,20 @@ impl Column {
                     false => format!("{low} to {high}{}", self.unit.name()),
                 }
             }
-            Some(Of::BetterThan(other)) if other == row => String::new(),
+            Some(Of::BetterThan(other) | Of::GainOver(other)) if other == row => String::new(),
+            Some(Of::GainOver(other)) => {
+                let pair = Pair {
+                    a: row.to_owned(),
+                    b: other.clone(),
+                    metric: self.metric.clone(),
+                    statistic: self.statistic,
+                };
+                let [point] = points else {
+                    panic!("{pair} is shown at one point, not at {}", points.len());
+                };
+                let [percent, low, high] = excerpt.gain(&pair, *point);
+                format!("{percent:.0} % ({low:.0} to {high:.0})").replace('-', "−")
+            }
             Some(Of::BetterThan(other)) => {
                 let is_better = |point: &&usize| value(row, **point) < value(other, **point);
                 let better = points.iter().filter(is_better).count();
@@ -189,6 +244,7 @@ impl Unit {
             Self::Seconds => " s",
             Self::Milliseconds => " ms",
             Self::Kilobytes => " kB",
+            Self::Percent => " %",
         }
     }
 
@@ -197,8 +253,10 @@ impl Unit {
             Self::Plain | Self::Seconds => value,
             Self::Milliseconds => value * 1e3,
             Self::Kilobytes => value * 1e-3,
+            Self::Percent => value * 100.0,
         };
         match self {
+            Self::Percent => format!("{value:.1}"),
             Self::Milliseconds | Self::Kilobytes => format!("{value:.0}"),
             _ if value.abs() >= 100.0 => format!("{value:.0}"),
             _ if value.abs() >= 10.0 => format!("{value:.1}"),
