@@ -8,6 +8,7 @@ mod correlated;
 mod four_state;
 mod gilbert_elliott;
 mod listed;
+mod rows;
 mod timed;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use correlated::Correlated;
 pub use four_state::{FourState, TransitionProbabilities};
 pub use gilbert_elliott::GilbertElliott;
 pub use listed::{Every, Listed};
+pub use rows::Rows;
 pub use timed::Timed;
 
 use crate::{DropReason, Filter, Packet, Time};

@@ -49,6 +49,43 @@ fn gilbert_elliott_bursts_have_the_requested_loss_and_length() {
     }
 }
 
+/// The lengths of rows of lost packets among `count`, one in each `gap`.
+fn rows_of(model: &mut dyn LossModel, count: u64, gap: Duration) -> Vec<u64> {
+    let (mut rows, mut row) = (Vec::new(), 0);
+    for index in 0..count {
+        let at = Time::from_nanos(index * gap.as_nanos() as u64);
+        match model.loses(at) {
+            true => row += 1,
+            false => rows.extend(Some(std::mem::take(&mut row)).filter(|row| *row > 0)),
+        }
+    }
+    rows
+}
+
+#[test]
+fn rows_have_the_requested_length_and_share() {
+    let of = |length| Rows::new(0.01, NonZeroU64::new(length).unwrap(), Seed::new(8));
+    for length in [1, 5, 10] {
+        let found = measure(&mut of(length), 2_000_000);
+        near(found.lost, 0.01, 0.03);
+        let rows = rows_of(&mut of(length), 2_000_000, Duration::from_millis(1));
+        // Two rows may follow each other.
+        assert!(rows.iter().all(|row| row % length == 0), "{length}");
+        near(found.burst, length as f64, 0.02);
+    }
+}
+
+#[test]
+fn rows_end_when_no_packet_arrives_for_a_while() {
+    let five = || Rows::new(0.01, NonZeroU64::new(5).unwrap(), Seed::new(9));
+    let slow = rows_of(&mut five(), 100_000, Rows::LONGEST_PAUSE);
+    assert!(slow.iter().all(|row| row % 5 == 0));
+    let pause = Rows::LONGEST_PAUSE + Duration::from_millis(1);
+    let slower = rows_of(&mut five(), 100_000, pause);
+    let longest = slower.iter().max();
+    assert!(longest.is_some_and(|row| *row < 5), "{longest:?}");
+}
+
 #[test]
 fn gilbert_elliott_loss_matches_its_stationary_distribution() {
     let mut model = GilbertElliott::new(0.02, 0.2, 0.3, 0.995, Seed::new(2));
@@ -63,6 +100,13 @@ fn loss_of_zero_and_one_is_exact() {
     for (share, expected) in [(0.0, 0.0), (1.0, 1.0)] {
         let found = measure(&mut Bernoulli::new(share, seed), 1000);
         assert_eq!(found.lost, expected);
+    }
+    for (share, expected) in [(0.0, 0.0), (1.0, 1.0)] {
+        let five = NonZeroU64::new(5).unwrap();
+        assert_eq!(
+            measure(&mut Rows::new(share, five, seed), 1000).lost,
+            expected
+        );
     }
     assert_eq!(
         measure(&mut GilbertElliott::new(0.0, 0.0, 0.0, 1.0, seed), 1000).lost,

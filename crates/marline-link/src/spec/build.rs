@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Problem, Radio, SpecError};
 use crate::jitter::{Distribution, Jitter, JitterConfig};
-use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
+use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
     Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Overtaking,
     Period, Seed, Suspensions, Time,
@@ -136,13 +136,16 @@ impl DirectionSpec {
     fn losses(&self, seed: Seed) -> Vec<Box<dyn LossModel>> {
         let mut models = Vec::<Box<dyn LossModel>>::new();
         let (share, draws) = (self.loss.as_f64(), seed.of("loss"));
-        match self.loss_burst {
+        match (self.loss_burst, self.loss_row) {
             _ if self.loss.is_none() => {}
-            None => models.push(Box::new(Bernoulli::new(share, draws))),
-            Some(Burst::Packets(packets)) => {
+            (None, None) => models.push(Box::new(Bernoulli::new(share, draws))),
+            (None, Some(length)) => models.push(Box::new(Rows::new(share, length, draws))),
+            (Some(Burst::Packets(packets)), _) => {
                 models.push(Box::new(GilbertElliott::of_bursts(share, packets, draws)));
             }
-            Some(Burst::Time(time)) => models.push(Box::new(Timed::of_bursts(share, time, draws))),
+            (Some(Burst::Time(time)), _) => {
+                models.push(Box::new(Timed::of_bursts(share, time, draws)));
+            }
         }
         if let Some(period) = self.loss_every {
             models.push(Box::new(Every::new(period)));

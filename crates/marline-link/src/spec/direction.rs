@@ -49,6 +49,8 @@ pub struct DirectionSpec {
     pub loss: Share,
     /// Mean length of loss bursts; `None` for independent losses.
     pub loss_burst: Option<Burst>,
+    /// The length of rows of losses, in packets, if all have the same.
+    pub loss_row: Option<NonZeroU64>,
     /// Every n-th packet is lost.
     pub loss_every: Option<NonZeroU64>,
     /// The packets with these numbers, from 0, are lost.
@@ -86,6 +88,7 @@ impl Default for DirectionSpec {
             overtake_corr: Share::NONE,
             loss: Share::NONE,
             loss_burst: None,
+            loss_row: None,
             loss_every: None,
             loss_at: Vec::new(),
             duplicate: Share::NONE,
@@ -156,6 +159,10 @@ impl DirectionSpec {
                 return Err(Problem::Conflict { with: "jitter" }.at("overtake"));
             }
             needs(!self.delay.is_zero(), "overtake", "delay")?;
+        }
+        if self.loss_row.is_some() && self.loss_burst.is_some() {
+            let problem = Problem::Conflict { with: "loss-burst" };
+            return Err(problem.at("loss-row"));
         }
         if self.loss == Share::ALL && self.loss_burst.is_some() {
             return Err(Problem::out_of_range("100%", "below 100% in bursts").at("loss"));
@@ -249,6 +256,11 @@ pub(super) const KEYS: &[Key<DirectionSpec>] = &[
         "loss-burst",
         loss_burst,
         "mean length of loss bursts: 3p (packets) or 20ms"
+    ),
+    key!(
+        "loss-row",
+        loss_row,
+        "packets lost in a row, always this many unless no packet arrives for 100 ms: 5"
     ),
     key!("loss-every", loss_every, "every n-th packet is lost"),
     key!("loss-at", loss_at, "numbers of lost packets, from 0: 3+7"),

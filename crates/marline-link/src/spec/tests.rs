@@ -37,6 +37,7 @@ fn every_key_of_a_wire_is_parsed() {
         overtake_corr: Share::NONE,
         loss: share(500_000),
         loss_burst: Some(Burst::Packets(3.0)),
+        loss_row: None,
         loss_every: NonZeroU64::new(100),
         loss_at: vec![3, 7],
         duplicate: share(10_000_000),
@@ -180,6 +181,10 @@ fn errors_name_the_key_and_the_permitted_values() {
             "loss=1%,loss-burst=0.5p",
             "loss-burst: 0.5p is out of range: 1p or more",
         ),
+        (
+            "loss=1%,loss-burst=3p,loss-row=5",
+            "loss-row: cannot be combined with `loss-burst`",
+        ),
         ("lte.rate=1mbps", "lte.rate: requires `model=lte`"),
         (
             "model=lte,up.lte.rate=1mbps",
@@ -231,6 +236,7 @@ prop_compose! {
         loss in share(),
         corrupt in share(),
         bursts in option::of(1.0..1e6_f64),
+        row in any::<u64>(),
         buffer in prop_oneof![
             (0..u64::MAX).prop_map(Buffer::Bytes),
             (0..u64::MAX).prop_map(Buffer::Packets),
@@ -251,6 +257,7 @@ prop_compose! {
             loss,
             corrupt,
             loss_burst: bursts.map(Burst::Packets),
+            loss_row: NonZeroU64::new(row).filter(|_| bursts.is_none()),
             buffer: rate.map(|_| buffer),
             queue: if rate.is_some() { queue } else { QueueKind::DropTail },
             jitter_distribution: law,
