@@ -90,13 +90,13 @@ fn history_of_earlier_visits_reduces_latency() {
 }
 
 /// The last of `visits`.
-fn last_of(visits: &str, more: &str) -> BTreeMap<String, f64> {
+fn last_of(visits: &str, more: &str) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let text = format!(
         "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
          workload.visits = [{visits}]\n{more}"
     );
-    let experiment = Experiment::parse(&text, "visits.toml", &[]).unwrap();
-    Simulator.run(&job_of(&experiment)).unwrap().metrics
+    let experiment = Experiment::parse(&text, "visits.toml", &[])?;
+    Ok(Simulator.run(&job_of(&experiment))?.metrics)
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_visit_over_0_rtt_begins_with_the_window_of_an_open_connection() {
             "{{ size = '100kB', times = 2 }}, {{ size = '2MB', {how} }}, {{ size = '300kB', early = true }}"
         )
     });
-    let beside_open = last_of(&open, carry);
-    let after_closed = last_of(&closed, carry);
+    let beside_open = last_of(&open, carry).unwrap();
+    let after_closed = last_of(&closed, carry).unwrap();
     let first = |metrics: &BTreeMap<String, f64>| metrics["initial_window_bytes"];
     assert_eq!(beside_open["early_data_accepted"], 1.0);
     assert_eq!(
@@ -123,13 +123,13 @@ fn a_visit_over_0_rtt_begins_with_the_window_of_an_open_connection() {
     assert!(first(&after_closed) > 15_000.0, "{after_closed:?}");
     let like_others =
         "initial_window = { history = 'published', zero_rtt = 'history', fallback = 10 }";
-    let averaged = last_of(&open, like_others);
+    let averaged = last_of(&open, like_others).unwrap();
     assert!(first(&averaged) < first(&beside_open), "{averaged:?}");
 }
 
 #[test]
 fn a_visit_without_a_session_waits_for_the_handshake() {
-    let outcome = last_of("{ size = '300kB', early = true }", "");
+    let outcome = last_of("{ size = '300kB', early = true }", "").unwrap();
     assert_eq!(outcome["early_data_accepted"], 0.0);
     assert!(outcome["completion_s"] - outcome["latency_s"] > 0.049);
 }
