@@ -198,7 +198,11 @@ impl Column {
                 let [point] = points else {
                     panic!("{pair} is shown at one point, not at {}", points.len());
                 };
-                let [percent, low, high] = excerpt.gain(&pair, *point);
+                // Adding 0 turns -0 into 0.
+                let rounded = excerpt
+                    .gain(&pair, *point)
+                    .map(|percent| percent.round() + 0.0);
+                let [percent, low, high] = rounded;
                 format!("{percent:.0} % ({low:.0} to {high:.0})").replace('-', "−")
             }
             Some(Of::BetterThan(other)) => {
