@@ -509,7 +509,7 @@ fn mistakes_are_explained() {
         ),
         (
             "[variant.a]\n[variant.b]\n[variant.a]",
-            "train.toml:6: duplicate key: a variant, table or key is there twice",
+            "train.toml:6: a: duplicate key: a variant, table or key is there twice",
         ),
         ("repeats = ", "train.toml:4:"),
         (
