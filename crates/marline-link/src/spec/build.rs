@@ -69,7 +69,7 @@ impl LinkSpec {
         match &self.radio {
             Radio::None => {}
             Radio::Lte(lte) => media.push(lte.build(seed.of("lte"))),
-            Radio::Wifi(wifi) => media.push(wifi.build(seed.of("wifi"))?),
+            Radio::Wifi(wifi) => media.extend(wifi.build(seed.of("wifi"))?),
         }
         let plain = DirectionSpec::default();
         if media.is_empty() || self.up != plain || self.down != plain {

@@ -77,6 +77,15 @@ pub enum Problem {
         /// The other key.
         key: &'static str,
     },
+    /// The key cannot be set for a part of a channel.
+    NotOf {
+        /// The part.
+        part: &'static str,
+        /// The keys that can.
+        known: Vec<&'static str>,
+        /// The most similar of them, if any.
+        nearest: Option<&'static str>,
+    },
     /// The key cannot be set per direction.
     BothDirections,
     /// The radio model rejects the parameters.
@@ -147,6 +156,14 @@ impl fmt::Display for Problem {
             }
             Self::Conflict { with } => write!(f, "cannot be combined with `{with}`"),
             Self::Needs { key } => write!(f, "requires `{key}`"),
+            Self::NotOf {
+                part,
+                known,
+                nearest,
+            } => {
+                write!(f, "not a key of {part}; known here: {}", or(known))?;
+                did_you_mean(f, *nearest)
+            }
             Self::BothDirections => f.write_str("cannot be set per direction"),
             Self::Model { reason } => f.write_str(reason),
             Self::File { name, reason } => write!(f, "{name}: {reason}"),

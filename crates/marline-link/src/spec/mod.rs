@@ -27,6 +27,7 @@
 //! packets, and lost packets have taken their share of the rate.
 
 mod build;
+mod channel;
 mod direction;
 mod error;
 mod key;
@@ -39,6 +40,7 @@ mod wifi;
 #[cfg(test)]
 mod tests;
 
+pub use channel::ChannelSpec;
 pub use direction::DirectionSpec;
 pub use error::{Problem, SpecError};
 pub use lte::LteSpec;
@@ -75,6 +77,17 @@ pub enum Radio {
     Lte(LteSpec),
     /// An 802.11 channel.
     Wifi(WifiSpec),
+}
+
+impl Radio {
+    /// The number of media that it is built as.
+    pub const fn media(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Lte(_) => 1,
+            Self::Wifi(wifi) => wifi.media(),
+        }
+    }
 }
 
 /// Keys that do not correspond to one field.
@@ -258,19 +271,23 @@ impl FromStr for LinkSpec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        let words = text.split(',').map(str::trim).enumerate();
-        let pairs: Vec<_> = words
-            .map(|(index, word)| match word.split_once('=') {
-                Some(pair) => Ok(pair),
-                None if index == 0 => Ok(("preset", word)),
-                None => Err(Problem::NoValue.at(word)),
-            })
-            .collect::<Result<_, _>>()?;
-        Self::from_pairs(pairs)
+        Self::from_pairs(pairs(text)?)
     }
+}
+
+/// The keys and values of `text`; a first word without a value is a preset.
+fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SpecError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let words = text.split(',').map(str::trim).enumerate();
+    words
+        .map(|(index, word)| match word.split_once('=') {
+            Some((key, value)) => Ok((key.trim(), value.trim())),
+            None if index == 0 => Ok(("preset", word)),
+            None => Err(Problem::NoValue.at(word)),
+        })
+        .collect()
 }
 
 /// Writes the keys that differ from their defaults; parsing the text gives the same link.

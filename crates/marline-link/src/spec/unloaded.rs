@@ -41,10 +41,10 @@ impl LteSpec {
 }
 
 impl WifiSpec {
-    /// The PHY rate divided by the number of hops, for the time that other traffic leaves.
+    /// The PHY rate for the time that other traffic leaves, divided by the number of hops that share it.
     fn down(&self) -> f64 {
-        let phy = self.config().phy;
-        phy.bits_per_second() * (1.0 - self.busy.as_f64()) / self.hops.max(1) as f64
+        let sharing = if self.shared { self.hops.max(1) } else { 1 };
+        self.phy().bits_per_second() * (1.0 - self.busy.as_f64()) / sharing as f64
     }
 }
 
@@ -67,6 +67,8 @@ mod tests {
         let wifi =
             unloaded("model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.busy=10%");
         assert!((wifi.down.unwrap() - 270e6).abs() < 1e6, "{wifi:?}");
+        let mesh = |shared| unloaded(&format!("model=wifi,wifi.hops=3,wifi.shared={shared}")).down;
+        assert_eq!([mesh("on"), mesh("off")], [Some(65e6 / 3.0), Some(65e6)]);
         assert_eq!(unloaded("rtt=10ms").down, None);
     }
 }

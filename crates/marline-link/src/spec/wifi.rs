@@ -26,8 +26,12 @@ pub struct WifiSpec {
     pub busy: Share,
     /// Mean duration for which other traffic occupies it at a time.
     pub busy_time: Duration,
+    /// Number of other stations that always have packets to send.
+    pub contenders: u64,
     /// Number of hops from the client to the wire.
     pub hops: u64,
+    /// Whether all hops share a channel; otherwise each has its own, with the same other traffic.
+    pub shared: bool,
     /// Whether receivers deliver packets in order.
     pub reorder: bool,
     /// Queue limit of each station, in bytes.
@@ -49,7 +53,9 @@ impl Default for WifiSpec {
             error: Share::NONE,
             busy: Share::NONE,
             busy_time: Duration::from_millis(10),
+            contenders: 0,
             hops: 1,
+            shared: true,
             reorder: true,
             queue: 1_000_000,
             delay: Duration::ZERO,
@@ -104,6 +110,11 @@ impl Value for Scan {
 }
 
 impl WifiSpec {
+    /// The number of media that it is built as.
+    pub(super) const fn media(&self) -> usize {
+        if self.shared { 1 } else { self.hops as usize }
+    }
+
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let range = |key, value: String, range| Err(Problem::OutOfRange { value, range }.at(key));
         if self.phy == PhyName::Vht80 && self.mcs > 9 {
@@ -189,6 +200,18 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
         "mean duration of occupation by other traffic"
     ),
     Key {
+        name: "wifi.contenders",
+        help: "other stations that always have packets to send, 0 to 16",
+        set: |wifi, text| {
+            wifi.contenders = u64::read(text)?;
+            if wifi.contenders > 16 {
+                return Err(Problem::out_of_range(text, "0 to 16"));
+            }
+            Ok(())
+        },
+        show: |wifi| wifi.contenders.to_string(),
+    },
+    Key {
         name: "wifi.hops",
         help: "hops of a mesh, 1 to 16",
         set: |wifi, text| {
@@ -200,6 +223,11 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
         },
         show: |wifi| wifi.hops.to_string(),
     },
+    key!(
+        "wifi.shared",
+        shared,
+        "off: each hop of a mesh has a channel of its own"
+    ),
     key!(
         "wifi.reorder",
         reorder,

@@ -2,6 +2,7 @@
 
 use super::config::{StationConfig, WifiConfig};
 use super::frame;
+use super::phy::Phy;
 
 /// Aggregation limits of the medium and the sender.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +20,9 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The limits of one station.
-    pub(super) fn new(medium: &WifiConfig, station: &StationConfig) -> Self {
-        let in_time = medium.phy.bytes_within(medium.max_ppdu);
+    /// The limits of one station that transmits with `phy`.
+    pub(super) fn new(medium: &WifiConfig, station: &StationConfig, phy: Phy) -> Self {
+        let in_time = phy.bytes_within(medium.max_ppdu);
         let (mpdus, amsdu_bytes) = if station.aggregation {
             (medium.max_mpdus, medium.max_amsdu_bytes.unwrap_or(0))
         } else {

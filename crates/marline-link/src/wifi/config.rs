@@ -12,7 +12,7 @@ use crate::Station;
 /// An 802.11n or 802.11ac channel and the stations on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WifiConfig {
-    /// Modulation of all stations.
+    /// Modulation, unless [`hops`](Self::hops) has another.
     pub phy: Phy,
     /// Maximum duration of a PPDU: 5,484 us by the standard, about 4 ms in many drivers.
     pub max_ppdu: Duration,
@@ -26,8 +26,10 @@ pub struct WifiConfig {
     pub retry_limit: u32,
     /// Size in bytes from which on A-MPDUs are protected by RTS and CTS.
     pub rts_bytes: Option<u32>,
-    /// Transmission errors.
+    /// Transmission errors, unless [`hops`](Self::hops) has others.
     pub errors: Errors,
+    /// Pairs of stations with a modulation and errors of their own, each pair once.
+    pub hops: Vec<HopConfig>,
     /// How long a receiver holds packets behind a missing one; `None` disables reordering.
     pub reorder: Option<Duration>,
     /// Largest size in bytes, IP header included, of a small packet such as an acknowledgment.
@@ -75,6 +77,24 @@ impl Default for StationConfig {
     }
 }
 
+/// The modulation and errors between two stations, in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HopConfig {
+    /// The stations.
+    pub between: [Station; 2],
+    /// Modulation.
+    pub phy: Phy,
+    /// Transmission errors.
+    pub errors: Errors,
+}
+
+impl HopConfig {
+    /// Whether it joins `a` and `b`.
+    fn joins(&self, a: Station, b: Station) -> bool {
+        self.between == [a, b] || self.between == [b, a]
+    }
+}
+
 /// To which station a packet is forwarded next. All stations are in range of each other in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topology {
@@ -111,6 +131,7 @@ impl WifiConfig {
             retry_limit: 7,
             rts_bytes: None,
             errors: Errors::default(),
+            hops: Vec::new(),
             reorder: Some(Duration::from_millis(100)),
             small_bytes: 200,
             topology: Topology::AccessPoint,
@@ -121,17 +142,30 @@ impl WifiConfig {
         }
     }
 
+    /// The modulation and errors between `from` and `to`.
+    pub(super) fn hop(&self, from: Station, to: Station) -> HopConfig {
+        let own = self.hops.iter().find(|hop| hop.joins(from, to));
+        own.copied().unwrap_or(HopConfig {
+            between: [from, to],
+            phy: self.phy,
+            errors: self.errors,
+        })
+    }
+
     /// Checks that all settings are in range.
     ///
     /// # Errors
     ///
     /// Names the first setting that is out of range.
     pub fn check(&self) -> Result<(), WifiError> {
-        if !self.phy.is_valid() {
-            return Err(WifiError::Modulation(self.phy));
-        }
-        if self.phy.bytes_within(self.max_ppdu) < 100 {
-            return Err(WifiError::Range("max_ppdu"));
+        let hops = self.hops.iter();
+        for phy in std::iter::once(self.phy).chain(hops.map(|hop| hop.phy)) {
+            if !phy.is_valid() {
+                return Err(WifiError::Modulation(phy));
+            }
+            if phy.bytes_within(self.max_ppdu) < 100 {
+                return Err(WifiError::Range("max_ppdu"));
+            }
         }
         let within = |name, holds: bool| {
             if holds {
@@ -147,8 +181,17 @@ impl WifiConfig {
             (100..=1_048_575).contains(&self.max_ampdu_bytes),
         )?;
         within("retry_limit", self.retry_limit <= 255)?;
-        for (name, p) in self.errors.probabilities() {
-            within(name, (0.0..=1.0).contains(&p))?;
+        let hops = self.hops.iter();
+        for errors in std::iter::once(self.errors).chain(hops.map(|hop| hop.errors)) {
+            for (name, p) in errors.probabilities() {
+                within(name, (0.0..=1.0).contains(&p))?;
+            }
+        }
+        for (index, hop) in self.hops.iter().enumerate() {
+            let [a, b] = hop.between;
+            let stations = self.stations.len();
+            let is_again = self.hops[..index].iter().any(|other| other.joins(a, b));
+            within("hops", a < stations && b < stations && a != b && !is_again)?;
         }
         let edcas = self
             .stations

@@ -22,6 +22,7 @@ use crate::{Carried, DropReason, Exit, Medium, Packet, Seed, Station, Time};
 /// next packet arrives.
 #[derive(Debug)]
 pub struct WifiMedium<B> {
+    /// Durations of the transmissions of contenders.
     airtime: Airtime,
     topology: Topology,
     retry_limit: u32,
@@ -84,7 +85,8 @@ impl<B> WifiMedium<B> {
                     mpdus,
                     packet_bytes,
                 } => {
-                    let mut ppdu = Ppdu::new(Limits::new(config, &StationConfig::DEFAULT));
+                    let mut ppdu =
+                        Ppdu::new(Limits::new(config, &StationConfig::DEFAULT, config.phy));
                     while ppdu.mpdus() < mpdus && ppdu.begin(packet_bytes) {}
                     let backoff = Backoff::new(edca, config.retry_limit, seed);
                     saturated.push(SaturatedStation::new(backoff, ppdu));
@@ -250,14 +252,14 @@ impl<B> WifiMedium<B> {
     /// Enqueues a packet at station `index`.
     fn enqueue(&mut self, at: u64, index: Station, entry: Entry<B>) {
         let node = &self.nodes[index];
-        if !node.fits(entry.packet.size) {
+        let hop = self.topology.next_hop(index, entry.to);
+        if !node.fits(hop, entry.packet.size) {
             return self.drop(at, entry, DropReason::TooLarge);
         }
         if !node.has_room(entry.packet.size) {
             return self.drop(at, entry, DropReason::QueueFull);
         }
         let was_ready = self.target(node).is_some();
-        let hop = self.topology.next_hop(index, entry.to);
         self.nodes[index].push(hop, entry);
         self.queued += 1;
         if !was_ready && self.target(&self.nodes[index]).is_some() {

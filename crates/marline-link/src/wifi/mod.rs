@@ -33,7 +33,7 @@ mod scan;
 mod station;
 
 pub use backoff::Edca;
-pub use config::{StationConfig, Topology, WifiConfig, WifiError};
+pub use config::{HopConfig, StationConfig, Topology, WifiConfig, WifiError};
 pub use contender::Contender;
 pub use errors::{Errors, Fades};
 pub use medium::WifiMedium;

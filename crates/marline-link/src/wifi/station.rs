@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::errors::Channel;
 use super::frame;
 use super::hop::{Hop, TxOutcome};
-use super::phy::{SIFS, SLOT};
+use super::phy::{Airtime, SIFS, SLOT};
 use super::scan::nanos;
 use crate::{Seed, Station};
 
@@ -17,7 +17,8 @@ pub(super) struct Node<B> {
     /// One for each station as next hop, itself included.
     pub(super) hops: Vec<Hop<B>>,
     pub(super) backoff: Backoff,
-    limits: Limits,
+    /// How it transmits to each station.
+    rates: Vec<HopRate>,
     queue_bytes: u64,
     /// Packets queued for all next hops.
     packets: usize,
@@ -35,18 +36,35 @@ pub(super) struct Node<B> {
     pub(super) away: bool,
 }
 
+/// How one station transmits to another.
+#[derive(Clone, Copy, Debug)]
+struct HopRate {
+    airtime: Airtime,
+    limits: Limits,
+}
+
 impl<B> Node<B> {
     /// Station `index` of `config`.
     pub(super) fn new(config: &WifiConfig, index: Station, seed: Seed) -> Self {
         let station = &config.stations[index];
         let timeout = config.reorder.map(nanos);
         let channels = seed.of("air");
+        let all = || (0..config.stations.len()).map(|to| config.hop(index, to));
         Self {
-            hops: (0..config.stations.len() as u64)
-                .map(|to| Hop::new(Channel::new(config.errors, channels.nth(to)), timeout))
+            hops: (0..)
+                .zip(all())
+                .map(|(to, hop)| Hop::new(Channel::new(hop.errors, channels.nth(to)), timeout))
+                .collect(),
+            rates: all()
+                .map(|hop| HopRate {
+                    airtime: Airtime {
+                        phy: hop.phy,
+                        rts_bytes: config.rts_bytes,
+                    },
+                    limits: Limits::new(config, station, hop.phy),
+                })
                 .collect(),
             backoff: Backoff::new(station.edca, config.retry_limit, seed.of("backoff")),
-            limits: Limits::new(config, station),
             queue_bytes: station.queue_bytes,
             packets: 0,
             bytes: 0,
@@ -63,9 +81,14 @@ impl<B> Node<B> {
         self.bytes + bytes as u64 <= self.queue_bytes
     }
 
-    /// Whether a packet of `bytes` bytes fits a PPDU.
-    pub(super) const fn fits(&self, bytes: u32) -> bool {
-        bytes <= self.limits.bytes - frame::OVERHEAD
+    /// Whether a packet of `bytes` bytes fits a PPDU to `hop`.
+    pub(super) fn fits(&self, hop: Station, bytes: u32) -> bool {
+        bytes <= self.rates[hop].limits.bytes - frame::OVERHEAD
+    }
+
+    /// Durations of its transmissions to `hop`.
+    pub(super) fn airtime(&self, hop: Station) -> Airtime {
+        self.rates[hop].airtime
     }
 
     /// Bytes queued for all next hops.
@@ -126,7 +149,7 @@ impl<B> Node<B> {
     /// Starts a transmission to `hop`.
     pub(super) fn start_transmission(&mut self, hop: Station) -> Ppdu {
         let alone = std::mem::take(&mut self.alone);
-        self.hops[hop].fill(self.limits, alone)
+        self.hops[hop].fill(self.rates[hop].limits, alone)
     }
 
     /// Updates queue and backoff after a transmission.

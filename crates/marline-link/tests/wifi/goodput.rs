@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use marline_link::wifi::{Contender, Errors, Phy, StationConfig, Width, WifiConfig, mesh_ht20};
+use marline_link::wifi::{
+    Contender, Errors, HopConfig, Phy, StationConfig, Width, WifiConfig, mesh_ht20,
+};
 
 use super::source::{Source, run};
 
@@ -82,6 +84,29 @@ fn saturated_goodput_is_within_a_percent_of_ns3() {
         }
     }
     assert!(worst < 0.01, "{worst}");
+}
+
+#[test]
+fn a_hop_has_the_goodput_of_its_own_modulation() {
+    let hop = HopConfig {
+        between: [1, 0],
+        phy: Phy::ht(Width::Ht40, 3, true),
+        errors: Errors {
+            mpdu: 0.1,
+            ..Errors::default()
+        },
+    };
+    let one_of_two = WifiConfig {
+        hops: vec![hop],
+        ..ht40()
+    };
+    let alone = WifiConfig {
+        errors: hop.errors,
+        ..WifiConfig::new(hop.phy, 1)
+    };
+    let goodput = |config| run(&config, Source::saturated(2), Duration::from_secs(1), 1).goodput;
+    assert_eq!(goodput(one_of_two), goodput(alone.clone()));
+    assert!(goodput(alone) < 0.25 * goodput(ht40()));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use marline_link::wifi::{
-    Contender, Errors, Fades, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
+    Contender, Errors, Fades, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig,
+    WifiMedium,
 };
 use marline_link::{Carried, Medium, Packet, Seed, Time};
 use proptest::prelude::*;
@@ -60,6 +61,7 @@ prop_compose! {
         rts_bytes in prop::sample::select(vec![None, Some(0), Some(2000)]),
         reorder in prop::sample::select(vec![None, Some(Duration::from_millis(100))]),
         scans in any::<bool>(),
+        hop in prop::option::of(0_u8..32),
         base_delay in (0_u64..5).prop_map(Duration::from_millis),
     ) -> WifiConfig {
         let scan = Scan {
@@ -76,6 +78,14 @@ prop_compose! {
             max_amsdu_bytes,
             rts_bytes,
             reorder,
+            hops: hop
+                .map(|index| HopConfig {
+                    between: [0, 1],
+                    phy: Phy::ht(Width::Ht20, index, short),
+                    errors: Errors::default(),
+                })
+                .into_iter()
+                .collect(),
             scans: if scans { vec![scan] } else { Vec::new() },
             base_delay,
             ..WifiConfig::new(Phy::ht(Width::Ht40, index, short), 1)

@@ -1,10 +1,15 @@
 //! The radio at the client's end.
 
+use std::time::Duration;
+
 use crate::lte::{Direction, Lte};
-use crate::spec::{LteSpec, PhyName, Problem, SpecError, WifiSpec};
+use crate::spec::channel::ChannelLink;
+use crate::spec::{ChannelSpec, LteSpec, PhyName, Problem, SpecError, WifiSpec};
 use crate::station_pair::StationPair;
-use crate::wifi::{Contender, Phy, Scan, Topology, Width, WifiConfig, WifiMedium};
-use crate::{Duplex, Medium, Seed};
+use crate::wifi::{
+    Contender, Errors, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
+};
+use crate::{Duplex, Medium, Seed, Station};
 
 impl LteSpec {
     pub(super) fn build<B: Send + 'static>(&self, seed: Seed) -> Box<dyn Medium<B>> {
@@ -18,22 +23,61 @@ impl LteSpec {
 }
 
 impl WifiSpec {
+    /// The media from the client on: one channel, or one for each hop.
     pub(super) fn build<B: Send + 'static>(
         &self,
         seed: Seed,
-    ) -> Result<Box<dyn Medium<B>>, SpecError> {
-        let config = self.config();
-        let ends = [config.stations.len() - 1, 0];
-        let medium = WifiMedium::new(&config, seed).map_err(|error| {
-            let reason = error.to_string();
-            Problem::Model { reason }.at("model")
-        })?;
-        Ok(Box::new(StationPair::new(medium, ends)))
+    ) -> Result<Vec<Box<dyn Medium<B>>>, SpecError> {
+        let pair = |config: WifiConfig, seed| {
+            let ends = [config.stations.len() - 1, 0];
+            let medium = medium(&config, seed)?;
+            Ok(Box::new(StationPair::new(medium, ends)) as Box<_>)
+        };
+        if self.shared {
+            return Ok(vec![pair(self.config(), seed)?]);
+        }
+        (0..self.hops)
+            .map(|hop| pair(self.config_of(hop), seed.nth(hop)))
+            .collect()
+    }
+
+    /// The configuration of the channel of hop `hop`, from 0 at the client, if each has its own. The delay is added
+    /// once.
+    fn config_of(&self, hop: u64) -> WifiConfig {
+        let one = Self {
+            hops: 1,
+            delay: match hop {
+                0 => self.delay,
+                _ => Duration::ZERO,
+            },
+            scan: self.scan.filter(|_| hop == 0),
+            ..self.clone()
+        };
+        let mut config = one.config();
+        if self.hops > 1 {
+            config.stations.fill(self.station(true));
+        }
+        config
     }
 
     /// The configuration of the medium. The client is the last station; station 0 is at the wire.
     pub fn config(&self) -> WifiConfig {
-        let phy = match self.phy {
+        let mut config = self.channel(self.hops as usize);
+        let client = config.stations.len() - 1;
+        for (index, station) in config.stations.iter_mut().enumerate() {
+            // All nodes of a mesh have the limit; an access point has none.
+            *station = self.station(index == client || self.hops > 1);
+        }
+        if self.hops > 1 {
+            config.topology = Topology::Chain;
+        }
+        config.scans.extend(self.scan_of(client));
+        config
+    }
+
+    /// The modulation.
+    pub(crate) fn phy(&self) -> Phy {
+        match self.phy {
             PhyName::Ht20 => Phy::ht(Width::Ht20, self.mcs, self.short_guard),
             PhyName::Ht40 => Phy::ht(Width::Ht40, self.mcs, self.short_guard),
             PhyName::Vht80 => Phy {
@@ -42,27 +86,17 @@ impl WifiSpec {
                 streams: 2,
                 short_guard_interval: self.short_guard,
             },
-        };
-        let mut config = WifiConfig::new(phy, self.hops as usize);
+        }
+    }
+
+    /// What all stations have in common, of `stations` and station 0.
+    fn channel(&self, stations: usize) -> WifiConfig {
+        let mut config = WifiConfig::new(self.phy(), stations);
         if self.phy == PhyName::Vht80 {
             config.max_ampdu_bytes = 1_048_575;
         }
-        let client = config.stations.len() - 1;
-        for (index, station) in config.stations.iter_mut().enumerate() {
-            station.aggregation = self.aggregation;
-            station.queue_bytes = self.queue;
-            // All nodes of a mesh have the limit; an access point has none.
-            if index == client || self.hops > 1 {
-                station.ack_aggregation = self
-                    .acks
-                    .map(|acks| u32::try_from(acks).unwrap_or(u32::MAX));
-            }
-        }
-        if self.hops > 1 {
-            config.topology = Topology::Chain;
-        }
         config.base_delay = self.delay;
-        config.errors.mpdu = self.error.as_f64();
+        config.errors = self.errors();
         if !self.reorder {
             config.reorder = None;
         }
@@ -72,12 +106,71 @@ impl WifiSpec {
                 duty: self.busy.as_f64(),
             });
         }
-        config.scans.extend(self.scan.map(|scan| Scan {
-            station: client,
+        let saturated = (0..self.contenders).map(|_| Contender::SATURATED);
+        config.contenders.extend(saturated);
+        config
+    }
+
+    fn errors(&self) -> Errors {
+        Errors {
+            mpdu: self.error.as_f64(),
+            ..Errors::default()
+        }
+    }
+
+    /// A station; `limits_acks` if the limit of acknowledgments applies to it.
+    fn station(&self, limits_acks: bool) -> StationConfig {
+        let acks = self.acks.filter(|_| limits_acks);
+        StationConfig {
+            aggregation: self.aggregation,
+            ack_aggregation: acks.map(|acks| u32::try_from(acks).unwrap_or(u32::MAX)),
+            queue_bytes: self.queue,
+            ..StationConfig::DEFAULT
+        }
+    }
+
+    fn scan_of(&self, station: Station) -> Option<Scan> {
+        self.scan.map(|scan| Scan {
+            station,
             first: scan.every,
             every: scan.every,
             length: scan.length,
-        }));
+        })
+    }
+}
+
+impl ChannelSpec {
+    /// Builds the channel. Equal seeds give equal channels.
+    ///
+    /// # Errors
+    ///
+    /// It has fewer than two stations, or a link is there twice, or between stations that are not.
+    pub fn build<B: Send + 'static>(&self, seed: Seed) -> Result<Box<dyn Medium<B>>, SpecError> {
+        Ok(Box::new(medium(&self.config(), seed)?))
+    }
+
+    /// The configuration of the medium.
+    pub fn config(&self) -> WifiConfig {
+        let mut config = self.wifi.channel(1);
+        config.topology = Topology::Direct;
+        config.stations = self.stations.iter().map(|one| one.station(true)).collect();
+        let scans = self.stations.iter().enumerate();
+        config.scans = scans
+            .filter_map(|(station, one)| one.scan_of(station))
+            .collect();
+        let hop = |link: &ChannelLink| HopConfig {
+            between: link.between,
+            phy: link.wifi.phy(),
+            errors: link.wifi.errors(),
+        };
+        config.hops = self.links.iter().map(hop).collect();
         config
     }
+}
+
+fn medium<B: Send>(config: &WifiConfig, seed: Seed) -> Result<WifiMedium<B>, SpecError> {
+    WifiMedium::new(config, seed).map_err(|error| {
+        let reason = error.to_string();
+        Problem::Model { reason }.at("model")
+    })
 }

@@ -115,6 +115,8 @@ fn wire_and_radio_are_separate_media() {
         ("rtt=50ms", 1),
         ("model=wifi", 1),
         ("model=wifi,rtt=50ms", 2),
+        ("model=wifi,wifi.hops=3,rtt=50ms", 2),
+        ("model=wifi,wifi.hops=3,wifi.shared=off,rtt=50ms", 4),
     ] {
         let built = build(text, 1);
         assert_eq!(built.len(), media, "{text}");

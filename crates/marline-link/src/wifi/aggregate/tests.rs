@@ -7,7 +7,7 @@ fn medium(width: Width, index: u8, short: bool) -> WifiConfig {
 
 /// Fills a PPDU with packets of `packet` bytes, one per MPDU.
 fn filled(config: &WifiConfig, station: &StationConfig, packet: u32) -> Ppdu {
-    let mut ppdu = Ppdu::new(Limits::new(config, station));
+    let mut ppdu = Ppdu::new(Limits::new(config, station, config.phy));
     while ppdu.begin(packet) {}
     ppdu
 }
@@ -34,10 +34,8 @@ fn a_ppdu_is_limited_by_size_airtime_and_mpdu_count() {
 
 #[test]
 fn a_single_mpdu_has_no_delimiter() {
-    let mut ppdu = Ppdu::new(Limits::new(
-        &medium(Width::Ht20, 7, false),
-        &StationConfig::DEFAULT,
-    ));
+    let config = medium(Width::Ht20, 7, false);
+    let mut ppdu = Ppdu::new(Limits::new(&config, &StationConfig::DEFAULT, config.phy));
     assert!(ppdu.begin(1500));
     assert_eq!(ppdu.bytes(), 1538);
 }
@@ -52,7 +50,7 @@ fn a_station_without_aggregation_sends_one_packet_per_ppdu() {
         max_amsdu_bytes: Some(7935),
         ..medium(Width::Ht40, 15, true)
     };
-    let mut ppdu = Ppdu::new(Limits::new(&config, &station));
+    let mut ppdu = Ppdu::new(Limits::new(&config, &station, config.phy));
     assert!(ppdu.begin(1500));
     assert!(!ppdu.join(1500) && !ppdu.begin(1500));
 }
@@ -74,7 +72,7 @@ fn packets_are_aggregated_into_an_amsdu() {
         max_amsdu_bytes: Some(3839),
         ..medium(Width::Ht40, 15, true)
     };
-    let mut ppdu = Ppdu::new(Limits::new(&config, &StationConfig::DEFAULT));
+    let mut ppdu = Ppdu::new(Limits::new(&config, &StationConfig::DEFAULT, config.phy));
     assert!(ppdu.begin(1500));
     assert!(ppdu.join(1500));
     assert!(!ppdu.join(1500));

@@ -9,7 +9,7 @@ fn config() -> WifiConfig {
 }
 
 fn limits(config: &WifiConfig) -> Limits {
-    Limits::new(config, &StationConfig::DEFAULT)
+    Limits::new(config, &StationConfig::DEFAULT, config.phy)
 }
 
 /// A hop with MPDU error rate `errors`, and `packets` numbered packets of 1,500 bytes in its queue.

@@ -62,7 +62,7 @@ impl<B> WifiMedium<B> {
             if let Some(hop) = target {
                 let ppdu = node.start_transmission(hop);
                 transmitters += 1;
-                longest = longest.max(self.airtime.collided(ppdu.bytes()));
+                longest = longest.max(node.airtime(hop).collided(ppdu.bytes()));
                 transmitter = Some((index, hop, ppdu));
             } else {
                 node.backoff.freeze(slots);
@@ -72,7 +72,7 @@ impl<B> WifiMedium<B> {
             self.collide(at + longest + ANSWER_TIMEOUT, transmitter.is_some());
         } else if let Some((node, hop, ppdu)) = transmitter {
             self.on_air = Some(Transmission {
-                ends: at + self.airtime.uncontended(ppdu.bytes()),
+                ends: at + self.nodes[node].airtime(hop).uncontended(ppdu.bytes()),
                 transmitter: Some(Transmitter {
                     node,
                     hop,
