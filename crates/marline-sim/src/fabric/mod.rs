@@ -67,7 +67,7 @@ use std::net::IpAddr;
 
 pub use self::changing::{Changing, Switch};
 pub use self::network::{Event, Fabric};
-pub use self::plan::{Plan, PlanError};
+pub use self::plan::{Plan, PlanError, SharedLink};
 pub use self::tap::{Filter, Passage, Tap, Verdict};
 pub use self::traffic::Traffic;
 pub use marline_link::EcmpHash;
@@ -83,7 +83,7 @@ impl Node {
     }
 }
 
-/// A medium that joins nodes: a cable or a radio channel.
+/// A medium that joins nodes: a cable, a radio channel, or a link of a channel that several links share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MediumId(u32);
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::net::IpAddr;
 
-use marline_link::{Carried, DropReason, Medium, Packet, Time};
+use marline_link::{Carried, DropReason, Medium, Packet, Station, Time};
 
 use super::routes::{Hop, Layout, Routes};
 use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
@@ -17,13 +17,14 @@ use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
 pub struct Fabric<B> {
     node_names: Vec<String>,
     media: Vec<Joint<B>>,
+    carriers: Vec<Carrier<B>>,
     layout: Layout,
     routes: Routes,
     /// By node; hosts only.
     addresses: Vec<Vec<IpAddr>>,
-    /// By medium: its next event; [`Time::MAX`] for none.
+    /// By carrier: its next event; [`Time::MAX`] for none.
     due: Vec<Time>,
-    /// The earliest of `due`, and the first medium that has it.
+    /// The earliest of `due`, and the first carrier that has it.
     next: (Time, usize),
     ready: VecDeque<Event<B>>,
     taps: Vec<Tap<B>>,
@@ -31,9 +32,34 @@ pub struct Fabric<B> {
     detached: BTreeSet<IpAddr>,
 }
 
+/// The name of a medium, and how its packets are carried.
+pub(super) struct MediumParts {
+    pub(super) name: String,
+    /// The index of its carrier.
+    pub(super) carrier: usize,
+    /// By station: the carrier's station.
+    pub(super) stations: Vec<Station>,
+}
+
+/// What carries the packets of one medium, or of several that share it.
+struct Carrier<B> {
+    medium: Box<dyn Medium<B>>,
+    /// The indices of the media.
+    media: Vec<usize>,
+}
+
+/// One hop of a packet: a medium and two of its stations.
+struct Crossing {
+    medium: usize,
+    from: Station,
+    to: Station,
+}
+
 struct Joint<B> {
     name: String,
-    medium: Box<dyn Medium<B>>,
+    carrier: usize,
+    /// By station: the carrier's station.
+    stations: Vec<Station>,
     /// By station.
     traffic: Vec<Traffic>,
     /// Whether all packets are lost.
@@ -92,25 +118,38 @@ impl<B> Event<B> {
 impl<B> Fabric<B> {
     pub(super) fn new(
         node_names: Vec<String>,
-        media: Vec<(String, Box<dyn Medium<B>>)>,
+        media: Vec<MediumParts>,
+        carriers: Vec<Box<dyn Medium<B>>>,
         layout: Layout,
         routes: Routes,
     ) -> Self {
+        let carriers: Vec<_> = (0..)
+            .zip(carriers)
+            .map(|(index, medium)| Carrier {
+                medium,
+                media: (0..)
+                    .zip(&media)
+                    .filter_map(|(number, parts)| (parts.carrier == index).then_some(number))
+                    .collect(),
+            })
+            .collect();
         let media: Vec<_> = media
             .into_iter()
-            .map(|(name, medium)| Joint {
-                name,
-                traffic: vec![Traffic::default(); medium.stations()],
-                medium,
+            .map(|parts| Joint {
+                name: parts.name,
+                carrier: parts.carrier,
+                traffic: vec![Traffic::default(); parts.stations.len()],
+                stations: parts.stations,
                 is_cut: false,
                 filter: None,
             })
             .collect();
-        let due = |joint: &Joint<B>| joint.medium.next_event().unwrap_or(Time::MAX);
+        let due = |carrier: &Carrier<B>| carrier.medium.next_event().unwrap_or(Time::MAX);
         let addresses = layout.interfaces.iter();
         let mut fabric = Self {
             node_names,
-            due: media.iter().map(due).collect(),
+            due: carriers.iter().map(due).collect(),
+            carriers,
             media,
             addresses: addresses
                 .map(|own| own.iter().filter_map(|i| i.address).collect())
@@ -221,10 +260,12 @@ impl<B> Fabric<B> {
         Some(&self.media[medium.index()].traffic[station])
     }
 
-    /// Bytes queued at `from` for `medium`; `None` if the medium does not join it.
+    /// Bytes queued at `from` for `medium`, and for the links that share it; `None` if the medium does not join it.
     pub fn queued_bytes(&self, medium: MediumId, from: Node) -> Option<u64> {
         let station = self.station(medium, from)?;
-        Some(self.media[medium.index()].medium.queued_bytes(station))
+        let joint = &self.media[medium.index()];
+        let carrier = &self.carriers[joint.carrier].medium;
+        Some(carrier.queued_bytes(joint.stations[station]))
     }
 
     fn station(&self, medium: MediumId, node: Node) -> Option<usize> {
@@ -263,16 +304,29 @@ impl<B> Fabric<B> {
         }
     }
 
-    /// Updates the next event of a medium that was used.
-    fn refresh(&mut self, medium: usize) {
-        let due = self.media[medium].medium.next_event();
+    /// Updates the next event of a carrier that was used.
+    fn refresh(&mut self, carrier: usize) {
+        let due = self.carriers[carrier].medium.next_event();
         let due = due.unwrap_or(Time::MAX);
-        self.due[medium] = due;
-        if (due, medium) <= self.next {
-            self.next = (due, medium);
-        } else if self.next.1 == medium {
+        self.due[carrier] = due;
+        if (due, carrier) <= self.next {
+            self.next = (due, carrier);
+        } else if self.next.1 == carrier {
             self.find_next();
         }
+    }
+
+    /// The medium that joins these stations of `carrier`.
+    fn crossing(&self, carrier: usize, from: Station, to: Station) -> Option<Crossing> {
+        self.carriers[carrier].media.iter().find_map(|&medium| {
+            let stations = &self.media[medium].stations;
+            let own = |station| stations.iter().position(|&known| known == station);
+            Some(Crossing {
+                medium,
+                from: own(from)?,
+                to: own(to)?,
+            })
+        })
     }
 
     fn find_next(&mut self) {
@@ -317,20 +371,29 @@ impl<B: Routed> Fabric<B> {
 
     /// Handles the next event of all media; false if there is none by `now`.
     fn step(&mut self, now: Time) -> bool {
-        let (at, medium) = self.next;
+        let (at, carrier) = self.next;
         if at > now || at == Time::MAX {
             return false;
         }
-        let carried = self.media[medium].medium.pop(at);
-        self.refresh(medium);
+        let carried = self.carriers[carrier].medium.pop(at);
+        self.refresh(carrier);
         if let Some(carried) = carried {
-            self.on_carried(medium, carried);
+            self.on_carried(carrier, carried);
         }
         true
     }
 
-    fn on_carried(&mut self, index: usize, carried: Carried<B>) {
+    fn on_carried(&mut self, carrier: usize, carried: Carried<B>) {
         let Carried { from, to, mut exit } = carried;
+        // It entered by a medium of this carrier.
+        let Some(crossing) = self.crossing(carrier, from, to) else {
+            return;
+        };
+        let Crossing {
+            medium: index,
+            from,
+            to,
+        } = crossing;
         let medium = MediumId(u32::try_from(index).unwrap_or(u32::MAX));
         let [from_node, to_node] = [from, to].map(|station| self.layout.members[index][station]);
         let joint = &mut self.media[index];
@@ -399,8 +462,12 @@ impl<B: Routed> Fabric<B> {
                 verdict: Verdict::Entered,
             });
         }
-        self.media[medium.index()].medium.push(at, from, to, packet);
-        self.refresh(medium.index());
+        let Joint {
+            carrier, stations, ..
+        } = &self.media[medium.index()];
+        let (carrier, from, to) = (*carrier, stations[from], stations[to]);
+        self.carriers[carrier].medium.push(at, from, to, packet);
+        self.refresh(carrier);
     }
 
     fn lose(&mut self, at: Time, node: Node, packet: Packet<B>) {

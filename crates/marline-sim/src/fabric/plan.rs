@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use marline_link::spec::Radio;
 use marline_link::{Medium, Station};
 
-use super::network::Fabric;
+use super::network::{Fabric, MediumParts};
 use super::routes::{Interface, Layout};
 use super::{MediumId, Node};
 
 /// The nodes of a network and the media that join them.
 pub struct Plan<B> {
     nodes: Vec<NodePlan>,
-    media: Vec<MediumPlan<B>>,
+    media: Vec<MediumPlan>,
+    carriers: Vec<Box<dyn Medium<B>>>,
     /// Pairs of hosts between which no route is required.
     apart: Vec<[Node; 2]>,
 }
@@ -22,13 +23,25 @@ struct NodePlan {
     is_host: bool,
 }
 
-struct MediumPlan<B> {
+struct MediumPlan {
     name: String,
-    medium: Box<dyn Medium<B>>,
+    /// What carries its packets: an index into the carriers.
+    carrier: usize,
+    /// By station: the carrier's station.
+    stations: Vec<Station>,
     /// By station.
     members: Vec<Node>,
     /// By station: the address that the caller chose.
     chosen: Vec<Option<IpAddr>>,
+}
+
+/// A link between two stations of a medium that several links share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedLink {
+    /// Its name.
+    pub name: String,
+    /// The nodes that it joins.
+    pub ends: [Node; 2],
 }
 
 /// Why a plan is not a valid network.
@@ -55,6 +68,9 @@ pub enum PlanError {
         /// The node.
         node: String,
     },
+    /// Two links of one medium join the same nodes.
+    #[error("\"{0}\" and \"{1}\" share a medium and join the same nodes")]
+    SameEnds(String, String),
     /// A node of another plan, or a node that the medium does not join.
     #[error("\"{medium}\" does not join node {}", .node.index())]
     UnknownNode {
@@ -88,6 +104,7 @@ impl<B> Plan<B> {
         Self {
             nodes: Vec::new(),
             media: Vec::new(),
+            carriers: Vec::new(),
             apart: Vec::new(),
         }
     }
@@ -120,15 +137,67 @@ impl<B> Plan<B> {
         nodes: &[Node],
     ) -> Result<MediumId, PlanError> {
         let name = name.into();
-        if let Some(&node) = nodes.iter().find(|node| node.index() >= self.nodes.len()) {
-            return Err(PlanError::UnknownNode { medium: name, node });
-        }
         if medium.stations() != nodes.len() {
             return Err(PlanError::Stations {
                 medium: name,
                 stations: medium.stations(),
                 nodes: nodes.len(),
             });
+        }
+        self.carriers.push(medium);
+        self.add(name, (0..nodes.len()).collect(), nodes)
+    }
+
+    /// Joins pairs of nodes by links that share `medium`, as those of a radio channel do; `stations` are the nodes
+    /// at its stations. Only nodes that a link joins are neighbors: others are reached over routers. Addresses are
+    /// given as if each link were joined alone, in their order.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join); also if two links join the same nodes, or one joins a node without a station.
+    pub fn join_shared(
+        &mut self,
+        medium: Box<dyn Medium<B>>,
+        stations: &[Node],
+        links: Vec<SharedLink>,
+    ) -> Result<(), PlanError> {
+        if let Some(first) = links
+            .first()
+            .filter(|_| medium.stations() != stations.len())
+        {
+            return Err(PlanError::Stations {
+                medium: first.name.clone(),
+                stations: medium.stations(),
+                nodes: stations.len(),
+            });
+        }
+        let first = self.media.len();
+        self.carriers.push(medium);
+        for SharedLink { name, ends } in links {
+            let mut own = Vec::new();
+            for node in ends {
+                match stations.iter().position(|&station| station == node) {
+                    Some(station) => own.push(station),
+                    None => return Err(PlanError::UnknownNode { medium: name, node }),
+                }
+            }
+            let is_same = |other: &&MediumPlan| ends.iter().all(|end| other.members.contains(end));
+            if let Some(other) = self.media[first..].iter().find(is_same) {
+                return Err(PlanError::SameEnds(other.name.clone(), name));
+            }
+            self.add(name, own, &ends)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a medium on the last carrier, at whose `stations` these nodes are.
+    fn add(
+        &mut self,
+        name: String,
+        stations: Vec<Station>,
+        nodes: &[Node],
+    ) -> Result<MediumId, PlanError> {
+        if let Some(&node) = nodes.iter().find(|node| node.index() >= self.nodes.len()) {
+            return Err(PlanError::UnknownNode { medium: name, node });
         }
         if let Some((_, node)) = (1..)
             .zip(nodes)
@@ -144,7 +213,8 @@ impl<B> Plan<B> {
         }
         self.media.push(MediumPlan {
             name,
-            medium,
+            carrier: self.carriers.len() - 1,
+            stations,
             members: nodes.to_vec(),
             chosen: vec![None; nodes.len()],
         });
@@ -155,7 +225,8 @@ impl<B> Plan<B> {
 
     /// Joins two nodes by the media of one link, as [`LinkSpec::build`](marline_link::LinkSpec::build) makes
     /// them: the first node is the end with the `radio`. A radio and the wire behind it become two media,
-    /// `NAME radio` and `NAME wire`, and a router between them: the access point or the base station.
+    /// `NAME radio` and `NAME wire`, and a router between them: the access point or the base station. A radio of
+    /// several media has numbers: `NAME radio 1`.
     ///
     /// # Errors
     /// As [`join`](Self::join).
@@ -171,16 +242,21 @@ impl<B> Plan<B> {
             Radio::Lte(_) | Radio::None => "base station",
         };
         let last = media.len().saturating_sub(1);
+        let radios = radio.media();
         let [mut from, far] = ends;
         for (part, medium) in media.into_iter().enumerate() {
-            let medium_name = match (last, part) {
-                (0, _) => name.to_owned(),
-                (_, 0) => format!("{name} radio"),
+            let number = match radios {
+                0 | 1 => String::new(),
+                _ => format!(" {}", part + 1),
+            };
+            let medium_name = match last {
+                0 => name.to_owned(),
+                _ if part < radios => format!("{name} radio{number}"),
                 _ => format!("{name} wire"),
             };
             let to = match part == last {
                 true => far,
-                false => self.router(format!("{between} of {name}")),
+                false => self.router(format!("{between}{number} of {name}")),
             };
             self.join(medium_name, medium, &[from, to])?;
             from = to;
@@ -236,8 +312,18 @@ impl<B> Plan<B> {
                 });
             }
         }
-        let media = self.media.into_iter().map(|plan| (plan.name, plan.medium));
-        Ok(Fabric::new(node_names, media.collect(), layout, routes))
+        let media = self.media.into_iter().map(|plan| MediumParts {
+            name: plan.name,
+            carrier: plan.carrier,
+            stations: plan.stations,
+        });
+        Ok(Fabric::new(
+            node_names,
+            media.collect(),
+            self.carriers,
+            layout,
+            routes,
+        ))
     }
 
     /// The interfaces of the nodes and their addresses.

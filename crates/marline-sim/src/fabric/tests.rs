@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod shared;
+
 /// The content of packets in these tests: source, destination and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letter(IpAddr, IpAddr, u32);
