@@ -36,10 +36,19 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     if !is_chain {
         return None;
     }
-    of_chain(&topology.links).map(Ideal::of)
+    let wires = topology.links.iter().filter(|link| link.channel.is_none());
+    let mut ideal = of_chain(wires)?;
+    for channel in &topology.channels {
+        // Its links share the time.
+        let channel = channel.read(topology).ok()?;
+        let rates = channel.spec.unloaded_rates();
+        let seconds_per_bit: f64 = rates.map(|rate| 1.0 / rate).sum();
+        ideal.rate_bps = ideal.rate_bps.min(1.0 / seconds_per_bit);
+    }
+    Some(Ideal::of(ideal))
 }
 
-fn of_chain(links: &[LinkDef]) -> Option<PathCapacity> {
+fn of_chain<'a>(links: impl IntoIterator<Item = &'a LinkDef>) -> Option<PathCapacity> {
     let mut ideal = PathCapacity {
         rtt_s: 0.0,
         rate_bps: f64::INFINITY,

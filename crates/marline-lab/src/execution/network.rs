@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use marline_link::{LinkSpec, Medium, Seed};
-use marline_sim::fabric::{Changing, Fabric, Plan, PlanError, Routed, Switch};
+use marline_sim::fabric::{Changing, Fabric, Node, Plan, PlanError, Routed, SharedLink, Switch};
 
 use super::failed;
 use crate::scenario::{Change, LinkDef, RunError, Topology};
@@ -41,7 +41,14 @@ where
         nodes.insert(router.as_str(), plan.router(router));
     }
     let seed = seed.of("links");
-    for link in &topology.links {
+    for (index, link) in topology.links.iter().enumerate() {
+        if let Some(name) = &link.channel {
+            let same = |other: &LinkDef| other.channel.as_ref() == Some(name);
+            if !topology.links[..index].iter().any(same) {
+                join_channel(&mut plan, topology, name, &nodes, seed)?;
+            }
+            continue;
+        }
         let spec: LinkSpec = link.spec.parse().map_err(failed)?;
         let media = media(link, changes, switch, seed.of(&link.name))?;
         let ends = link.between.iter().map(|name| {
@@ -60,6 +67,44 @@ where
             .map_err(failed_plan)?;
     }
     plan.build().map_err(failed_plan)
+}
+
+/// Joins the nodes of the channel `name` by all its links.
+fn join_channel<B>(
+    plan: &mut Plan<B>,
+    topology: &Topology,
+    name: &str,
+    nodes: &BTreeMap<&str, Node>,
+    seed: Seed,
+) -> Result<(), RunError>
+where
+    B: Clone + Send + 'static,
+{
+    let def = topology.channels.iter().find(|def| def.name == name);
+    let def = def.ok_or_else(|| failed(format_args!("there is no channel {name:?}")))?;
+    let channel = def.read(topology).map_err(failed)?;
+    let node = |name: &str| {
+        let node = nodes.get(name).copied();
+        node.ok_or_else(|| failed(format_args!("channel {}: no node {name:?}", def.name)))
+    };
+    let stations = channel.stations.iter().map(|name| node(name));
+    let stations = stations.collect::<Result<Vec<_>, _>>()?;
+    let mut links = Vec::new();
+    for link in channel.links {
+        let [near, far] = &link.between[..] else {
+            return Err(failed(format_args!(
+                "link {} does not join two nodes",
+                link.name
+            )));
+        };
+        links.push(SharedLink {
+            name: link.name.clone(),
+            ends: [node(near)?, node(far)?],
+        });
+    }
+    let medium = channel.spec.build(seed.of("channels").of(name));
+    plan.join_shared(medium.map_err(failed)?, &stations, links)
+        .map_err(failed_plan)
 }
 
 /// The media of `link`, which change with `switch`.

@@ -7,10 +7,11 @@ use super::Direction;
 use super::document::{Item, Node, Table};
 
 /// The top-level keys of settings, except `path`: a parameter may have that name, as no key is below it.
-pub(super) const SETTINGS_KEYS: [&str; 13] = [
+pub(super) const SETTINGS_KEYS: [&str; 14] = [
     "link",
     "links",
     "paths",
+    "channels",
     "hosts",
     "routers",
     "ecmp",
@@ -58,7 +59,8 @@ pub(super) fn spell(path: &mut [String]) {
     if !path.first().is_some_and(|first| is_settings_key(first)) {
         return;
     }
-    let is_above = |key: &&mut String| !matches!(key.as_str(), "link" | "links" | "paths");
+    let is_above =
+        |key: &&mut String| !matches!(key.as_str(), "link" | "links" | "paths" | "channels");
     for key in path.iter_mut().take_while(is_above) {
         *key = key.replace('-', "_");
     }

@@ -1,6 +1,6 @@
 //! Links in a document: descriptions split into settings, so that single ones can be replaced.
 
-use marline_link::spec::LinkSpec;
+use marline_link::spec::{LinkSpec, SpecError};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem};
@@ -82,32 +82,77 @@ pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
     }
 }
 
+/// Keys of a named link that are not part of its description.
+const OUTSIDE: [&str; 2] = ["between", "channel"];
+
 /// Joins the settings of a link to a description, and checks it. `between` is not part of it.
 pub(super) fn put_together(link: &Node) -> Result<String, Problem> {
-    let Item::Table(pieces) = &link.item else {
-        return Err(link.problem("a link is missing"));
-    };
-    let mut pairs = Vec::new();
-    for (key, node) in pieces.0.iter().filter(|(key, _)| key != "between") {
-        let words: Result<Vec<_>, _> = node.members().iter().map(Node::words).collect();
-        pairs.push((key.as_str(), words?.join("+")));
-    }
-    if pairs.is_empty() {
+    let description = Description::of_link(link)?;
+    if description.pairs.is_empty() {
         return Err(link.problem("the link is empty; write one as \"rate=12mbps, rtt=80ms\""));
     }
-    let spec: Vec<_> = pairs
-        .iter()
-        .map(|(key, value)| match *key {
+    let pairs = description.pairs.iter();
+    let checked = LinkSpec::from_pairs(pairs.map(|(key, value)| (key.as_str(), value.as_str())));
+    checked.map_err(|error| description.problem(&error, "link"))?;
+    Ok(description.text())
+}
+
+/// A description in the form of [`LinkSpec`], and where its settings are written.
+pub(super) struct Description<'a> {
+    whole: &'a Node,
+    nodes: Vec<&'a Node>,
+    pairs: Vec<(String, String)>,
+}
+
+impl<'a> Description<'a> {
+    /// An empty one at `whole`.
+    pub(super) const fn new(whole: &'a Node) -> Self {
+        Self {
+            whole,
+            nodes: Vec::new(),
+            pairs: Vec::new(),
+        }
+    }
+
+    /// That of a link that was split.
+    pub(super) fn of_link(link: &'a Node) -> Result<Self, Problem> {
+        let Item::Table(pieces) = &link.item else {
+            return Err(link.problem("a link is missing"));
+        };
+        let mut description = Self::new(link);
+        for (key, node) in &pieces.0 {
+            if !OUTSIDE.contains(&key.as_str()) {
+                description.add(key, node)?;
+            }
+        }
+        Ok(description)
+    }
+
+    /// Where it is written.
+    pub(super) const fn whole(&self) -> &'a Node {
+        self.whole
+    }
+
+    /// Adds a setting.
+    pub(super) fn add(&mut self, key: &str, node: &'a Node) -> Result<(), Problem> {
+        let words: Result<Vec<_>, _> = node.members().iter().map(Node::words).collect();
+        self.pairs.push((key.to_owned(), words?.join("+")));
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    pub(super) fn text(&self) -> String {
+        let pieces = self.pairs.iter().map(|(key, value)| match key.as_str() {
             "preset" => value.clone(),
             key => format!("{key}={value}"),
-        })
-        .collect();
-    let spec = spec.join(", ");
-    LinkSpec::from_pairs(pairs.iter().map(|(key, value)| (*key, value.as_str()))).map_err(
-        |error| {
-            let node = pieces.get(&error.key).unwrap_or(link);
-            node.problem(format_args!("{error} (in the link \"{spec}\")"))
-        },
-    )?;
-    Ok(spec)
+        });
+        pieces.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `error` of the setting that it names; this is the description of a `what`.
+    pub(super) fn problem(&self, error: &SpecError, what: &str) -> Problem {
+        let named = self.pairs.iter().position(|(key, _)| *key == error.key);
+        let node = named.map_or(self.whole, |index| self.nodes[index]);
+        node.problem(format_args!("{error} (in the {what} \"{}\")", self.text()))
+    }
 }

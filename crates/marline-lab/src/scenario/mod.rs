@@ -35,6 +35,7 @@
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `paths` | a list of links that all join client and server, each with addresses of its own at both ends |
 //! | `path` | the one of `paths` on which connections begin, from 1; where both ends have `multipath = true` they use all of them |
+//! | `channels` | tables `[channels.NAME]`: Wi-Fi channels with the settings `wifi.KEY` of all their stations; a named link with `channel = "NAME"` is a link of one, with `wifi.mcs`, `wifi.short-guard` and `wifi.error` of its own; `stations.NODE` of a channel has `wifi.aggregation`, `wifi.acks`, `wifi.queue` and `wifi.scan` of a station |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
 //! | `profile`, and every key of [`TransportConfig::SETTINGS`](marline::TransportConfig::SETTINGS) | [how both ends behave](EndpointSettings), as docs/reference/settings.md lists it; in `[client]` and `[server]`, one of them. A policy has its parameters in parentheses: `slow_start_exit = "hybrid(factor=0.25)"`. A key of `multipath` switches it on unless `multipath.on` is `false`; `path_scheduler`, `reinjection`, `same_tuple_paths` and `bundle_paths` may stand outside the table |
 //! | `initial_window` | packets, a policy, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the keys of [`HistoryConfig::SETTINGS`](marline::coordination::history::HistoryConfig::SETTINGS); `careful` is `default` or `tokens`, with `max_jump` and `beta` of [`CarefulResumeConfig::SETTINGS`](marline::coordination::careful_resume::CarefulResumeConfig::SETTINGS) |
@@ -66,6 +67,7 @@
 //! `{variant}` the variant; in comparisons, `{a}`, `{b}` and `{statistic}` are what is compared. A column with the name of a parameter must have its value.
 
 mod cells;
+mod channel;
 mod choose;
 mod comparison;
 mod correlation;
@@ -90,6 +92,7 @@ mod tcp;
 mod units;
 mod wsp;
 
+pub use channel::{Channel, ChannelDef, StationDef};
 pub use comparison::Comparison;
 pub use correlation::Correlation;
 pub use embedded::embedded;

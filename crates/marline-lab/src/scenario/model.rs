@@ -5,7 +5,7 @@ use std::time::Duration;
 use marline_link::EcmpHash;
 use serde::{Serialize, Serializer};
 
-use super::{BackendKind, EndpointSettings, TcpFlows};
+use super::{BackendKind, ChannelDef, EndpointSettings, TcpFlows};
 
 /// All settings of a run except its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,6 +66,9 @@ pub struct Topology {
     pub routers: Vec<String>,
     /// The links, each with a name of its own.
     pub links: Vec<LinkDef>,
+    /// The Wi-Fi channels that links share.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelDef>,
     /// How a router chooses among routes of equal length.
     pub ecmp: Ecmp,
 }
@@ -85,8 +88,12 @@ pub struct LinkDef {
     /// The nodes it joins: the first is its near end, towards the client, the others its far end.
     /// More than two share one medium.
     pub between: Vec<String>,
-    /// Its description: a preset and settings, as in `lte-a, loss=1%`.
+    /// Its description: a preset and settings, as in `lte-a, loss=1%`; of a link of a channel, what differs
+    /// from the channel.
     pub spec: String,
+    /// The name of the channel that carries it; `None` if it is a medium of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
 }
 
 /// A change of links.

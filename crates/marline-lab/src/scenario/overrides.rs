@@ -152,8 +152,19 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
         ["links", name, key @ ..] if !key.is_empty() => {
             let link = root.get_mut("links").and_then(|links| member(links, name));
             match key {
-                ["between"] => set_in(link, "between", node),
+                ["between" | "channel"] => set_in(link, key[0], node),
                 _ => set_in_link(link, &key.join("."), node),
+            }
+        }
+        ["channels", name, key @ ..] if !key.is_empty() => {
+            let channels = root.get_mut("channels");
+            let channel = channels.and_then(|channels| member(channels, name));
+            match channel.map(|channel| &mut channel.item) {
+                Some(Item::Table(pieces)) => {
+                    links::set(pieces, &key.join("."), node);
+                    Ok(())
+                }
+                _ => Err(node.problem("there is no such channel; add [channels.NAME]")),
             }
         }
         ["paths", _] => set_at(root, &path, links::take_apart(node)?),
@@ -302,6 +313,11 @@ fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
             ));
         };
         for node in nodes {
+            *node = links::take_apart(node.clone())?;
+        }
+    }
+    if let Some(Item::Table(channels)) = root.get_mut("channels").map(|node| &mut node.item) {
+        for (_, node) in &mut channels.0 {
             *node = links::take_apart(node.clone())?;
         }
     }

@@ -5,6 +5,7 @@ use marline::coordination::bundle::BundleConfig;
 use super::*;
 
 mod bundle;
+mod channels;
 mod comparison;
 mod first_window;
 mod paths;

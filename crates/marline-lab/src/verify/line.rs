@@ -64,7 +64,9 @@ impl Line {
                 name: "link".to_owned(),
                 between: hosts.to_vec(),
                 spec: link.to_owned(),
+                channel: None,
             }],
+            channels: Vec::new(),
             ecmp: Ecmp::default(),
         };
         let fabric: Fabric<ProbePacket> = execution::network(&topology, seed)?;

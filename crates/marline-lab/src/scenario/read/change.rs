@@ -72,6 +72,9 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
                 let known = known.iter().map(String::as_str);
                 return Err(link.problem(super::unknown("link", name, known)));
             };
+            if def.channel.is_some() {
+                return Err(link.problem("links of a channel do not change during a run"));
+            }
             def.spec = amended(&def.spec, link)?;
             changed.push(def.clone());
         }

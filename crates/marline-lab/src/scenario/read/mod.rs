@@ -2,6 +2,7 @@
 
 mod background;
 mod change;
+mod channels;
 mod condition;
 mod endpoint;
 mod experiment;

@@ -1,7 +1,8 @@
 //! Reads `link`, `links`, `paths`, `hosts`, `routers`, `ecmp`, `path`.
 
+use super::channels::read_channels;
 use super::{Item, Node, Problem, Reader, Table, unknown};
-use crate::scenario::links::put_together;
+use crate::scenario::links::{Description, put_together};
 use crate::scenario::{Ecmp, LinkDef, Topology};
 
 const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
@@ -12,6 +13,7 @@ const MAX_PATHS: usize = 16;
 pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem> {
     let hosts = reader.get("hosts");
     let routers = reader.get("routers");
+    let channels = reader.get("channels");
     let ecmp = reader.optional("ecmp", |node| node.named("ECMP hash", &ECMP))?;
     let kinds = ["link", "links", "paths"].map(|kind| (kind, reader.get(kind)));
     let mut there = kinds
@@ -28,7 +30,10 @@ pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem
             Item::List(chained) if !chained.is_empty() => {
                 chain(chained, |number| format!("link{number}"))?
             }
-            Item::Table(table) if !table.0.is_empty() => named(table, hosts, routers)?,
+            Item::Table(table) if !table.0.is_empty() => {
+                let nodes = Nodes { hosts, routers };
+                named(table, &nodes, channels)?
+            }
             _ => return Err(links.problem("there are no links; add one")),
         },
         None => {
@@ -36,7 +41,12 @@ pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem
             return Err(reader.problem(format_args!("link is missing; add {example}")));
         }
     };
-    for (node, what) in [(hosts, "hosts"), (routers, "routers")] {
+    let named_only = [
+        (hosts, "hosts"),
+        (routers, "routers"),
+        (channels, "channels"),
+    ];
+    for (node, what) in named_only {
         if let (Some(node), false) = (node, is_named(reader)) {
             return Err(node.problem(format_args!(
                 "only links with names have {what}; leave them out, or name links as [links.NAME]"
@@ -68,12 +78,14 @@ fn chain(links: &[Node], name: impl Fn(usize) -> String) -> Result<Topology, Pro
             name: name(index + 1),
             between: nodes[index..index + 2].to_vec(),
             spec: put_together(link)?,
+            channel: None,
         });
     }
     Ok(Topology {
         hosts: vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()],
         routers,
         links: defs,
+        channels: Vec::new(),
         ecmp: Ecmp::default(),
     })
 }
@@ -95,12 +107,14 @@ fn parallel(paths: &Node) -> Result<Topology, Problem> {
             name: path_name(number),
             between: hosts.clone(),
             spec: put_together(path)?,
+            channel: None,
         })
     });
     Ok(Topology {
         links: links.collect::<Result<_, Problem>>()?,
         hosts,
         routers: Vec::new(),
+        channels: Vec::new(),
         ecmp: Ecmp::default(),
     })
 }
@@ -125,12 +139,20 @@ pub(super) fn read_path(
     Ok(has_paths.then(|| path.unwrap_or(1)))
 }
 
+/// Where the nodes of named links are listed.
+struct Nodes<'a> {
+    hosts: Option<&'a Node>,
+    routers: Option<&'a Node>,
+}
+
 /// Named links.
-fn named(links: &Table, hosts: Option<&Node>, routers: Option<&Node>) -> Result<Topology, Problem> {
+fn named(links: &Table, nodes: &Nodes<'_>, channels: Option<&Node>) -> Result<Topology, Problem> {
+    let Nodes { hosts, routers } = *nodes;
     let mut topology = Topology {
         hosts: vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()],
         routers: Vec::new(),
         links: Vec::new(),
+        channels: Vec::new(),
         ecmp: Ecmp::default(),
     };
     for node in hosts.iter().flat_map(|node| node.members()) {
@@ -166,12 +188,19 @@ fn named(links: &Table, hosts: Option<&Node>, routers: Option<&Node>) -> Result<
         if distinct.len() < 2 || distinct.len() < between.len() {
             return Err(ends.problem("a link joins two different nodes, or more"));
         }
+        let channel = table.get("channel").map(Node::words).transpose()?;
+        let spec = match channel {
+            None => put_together(link)?,
+            Some(_) => Description::of_link(link)?.text(),
+        };
         topology.links.push(LinkDef {
             name: name.clone(),
             between,
-            spec: put_together(link)?,
+            spec,
+            channel,
         });
     }
+    topology.channels = read_channels(channels, links, &topology)?;
     check_routes(&topology, hosts, links)?;
     Ok(topology)
 }

@@ -1,0 +1,75 @@
+//! Links that share a Wi-Fi channel, in the simulator.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use marline_lab::run::{Options, run};
+use marline_lab::scenario::Experiment;
+use marline_lab::sim::Simulator;
+
+/// A client two hops from the wire, and a neighbor at the gateway.
+const MESH: &str = r#"
+title = "a mesh"
+hosts = ["neighbor"]
+routers = ["gateway", "roof"]
+repeats = 1
+[workload]
+transfer = "4MB"
+[channels.36]
+wifi.phy = "ht40"
+wifi.mcs = 3
+[links.wire]
+between = ["gateway", "server"]
+spec = "rate=1gbps, rtt=10ms"
+[links.first]
+between = ["gateway", "roof"]
+channel = "36"
+[links.second]
+between = ["roof", "client"]
+channel = "36"
+[links.next-door]
+between = ["gateway", "neighbor"]
+channel = "36"
+wifi.mcs = 0
+"#;
+
+/// The metrics of a run of `scenario`.
+fn metrics(scenario: &str) -> BTreeMap<String, f64> {
+    let experiment = Experiment::parse(scenario, "mesh.toml", &[]).unwrap();
+    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {}).unwrap();
+    let results = finished.results.unwrap();
+    let cell = &results.cells[0];
+    assert!(cell.failed.is_empty(), "{:?}", cell.failed);
+    let metrics = cell.metrics.iter();
+    metrics
+        .map(|(name, metric)| (name.clone(), metric.median))
+        .collect()
+}
+
+#[test]
+fn hops_on_one_channel_take_longer_than_hops_on_two() {
+    let shared = metrics(MESH);
+    // The second hop moves to another channel.
+    let second = "between = [\"roof\", \"client\"]\nchannel = \"36\"";
+    let moved = MESH.replace(second, &second.replace("36", "40"));
+    let other = "\n[channels.40]\nwifi.phy = \"ht40\"\nwifi.mcs = 3\n";
+    let apart = metrics(&format!("{moved}{other}"));
+    let [shared, apart] = [&shared, &apart].map(|metrics| metrics["completion_s"]);
+    assert!(
+        apart < 0.9 * shared,
+        "{apart} s on two channels, {shared} s on one"
+    );
+}
+
+#[test]
+fn a_slow_neighbor_takes_airtime_from_the_client() {
+    let alone = metrics(MESH);
+    let flow = "[[background]]\nkind = \"flows\"\nfrom = \"neighbor\"\nto = \"server\"\n";
+    let beside = metrics(&format!("{MESH}{flow}"));
+    let [alone, beside] = [&alone, &beside].map(|metrics| metrics["completion_s"]);
+    assert!(
+        beside > 1.5 * alone,
+        "{beside} s beside the neighbor, {alone} s alone"
+    );
+}
