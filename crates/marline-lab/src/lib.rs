@@ -14,6 +14,7 @@
 #[cfg(target_os = "linux")]
 pub mod emu;
 pub mod execution;
+pub mod features;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod direction;
+mod dispersion;
 mod measures;
 mod quantile;
 mod statistic;
@@ -9,6 +10,7 @@ mod summary;
 
 pub use bootstrap::{Interval, interval, ratio_interval};
 pub use direction::is_better_larger;
+pub use dispersion::Dispersion;
 pub use measures::{ecdf, jain_index, pearson};
 pub use quantile::{quantile, sorted};
 pub use statistic::Statistic;
