@@ -155,7 +155,8 @@ impl Trace {
         let ends = self.phases.iter().skip(1).map(|next| next.at_us);
         let spans = self.phases.iter().zip(ends.chain([self.end_us]));
         let inside = spans.filter(|(since, _)| since.phase == phase);
-        let time: f64 = inside.map(|(since, end)| end - since.at_us).sum();
+        let spans = inside.map(|(since, end)| end - since.at_us);
+        let time = spans.fold(0.0, |sum, span| sum + span);
         let all = self.end_us - begin;
         (all > 0.0).then(|| 100.0 * time / all)
     }

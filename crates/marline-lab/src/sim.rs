@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use marline::Runtime;
 use marline_link::Seed;
-use marline_sim::fabric::Switch;
+use marline_sim::fabric::{Fabric, Switch};
 use marline_sim::{CaptureHandle, Host, Sim, SimConfig, Stall};
 
-use crate::execution::{self, Testbed};
+use crate::execution::{self, QueueGauge, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError, Watched};
 
 /// The interval at which queues are sampled.
@@ -37,7 +37,14 @@ impl Backend for Simulator {
         let testbed_host = hosts
             .iter()
             .map(|host| (host.name().to_owned(), testbed_host(host)));
-        let testbed = Testbed::new(testbed_host.collect(), settings, switch)?;
+        let gauge = hosts
+            .first()
+            .cloned()
+            .map(|host| QueueGauge::new(move || host.fabric(Fabric::total_queued_bytes)));
+        let testbed = Testbed {
+            queues: gauge,
+            ..Testbed::new(testbed_host.collect(), settings, switch)?
+        };
         let queues = Queues::default();
         if let (true, Some(host)) = (job.watch, hosts.first()) {
             host.run(queues.clone().follow(host.clone()));

@@ -92,6 +92,7 @@ fn a_warm_connection_saves_the_handshake() {
 fn transfers_run_in_both_directions() {
     for direction in [Direction::Down, Direction::Up] {
         let workload = Workload::Transfer {
+            features: false,
             bytes: 500_000,
             direction,
             warm: true,
@@ -160,6 +161,7 @@ fn page_loads_record_their_objects() {
 #[test]
 fn background_traffic_takes_its_share() {
     let transfer = Workload::Transfer {
+        features: false,
         bytes: 2_000_000,
         direction: Direction::Down,
         warm: false,

@@ -22,6 +22,12 @@ pub trait Medium<B>: Send {
 
     /// Bytes queued at `from`.
     fn queued_bytes(&self, from: Station) -> u64;
+
+    /// Bytes queued at all stations.
+    fn total_queued_bytes(&self) -> u64 {
+        let stations = 0..self.stations();
+        stations.map(|station| self.queued_bytes(station)).sum()
+    }
 }
 
 /// A packet that left a medium.

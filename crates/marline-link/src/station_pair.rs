@@ -46,4 +46,8 @@ impl<B, M: Medium<B>> Medium<B> for StationPair<M> {
     fn queued_bytes(&self, from: Station) -> u64 {
         self.medium.queued_bytes(self.ends[from])
     }
+
+    fn total_queued_bytes(&self) -> u64 {
+        self.medium.total_queued_bytes()
+    }
 }

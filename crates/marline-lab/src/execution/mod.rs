@@ -16,6 +16,7 @@ mod page;
 mod paths;
 mod probe;
 mod streams;
+mod trace;
 mod transfer;
 mod visits;
 
@@ -33,6 +34,7 @@ pub use network::{changing_network, network};
 pub use probe::{
     EngineAction, FirstFlight, Fluctuation, PathSeries, Probe, Seen, SeenBundle, SeenCareful,
 };
+pub use trace::QueueGauge;
 
 use crate::scenario::{
     EndpointSettings, Job, Outcome, RunError, Settings, Topology, When, Workload,
@@ -79,6 +81,8 @@ pub struct Testbed {
     /// Counts of the flows that [iperf3](crate::scenario::TcpRunner::Iperf3) runs, observed on the links, in
     /// the order of the settings.
     pub tcp: Vec<TcpCount>,
+    /// The queues of the network, if they can be read.
+    pub queues: Option<QueueGauge>,
 }
 
 impl Testbed {
@@ -113,6 +117,7 @@ impl Testbed {
             ideal: ideal_of(settings),
             switch,
             tcp: Vec::new(),
+            queues: None,
             hosts,
         };
         testbed.first_path()?;

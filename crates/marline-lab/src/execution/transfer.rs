@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use marline::Endpoint;
+use marline::{Endpoint, both_observers};
 use marline_sim::identity::Identity;
 
 use super::ends::{Ends, drain, drain_with, write};
 use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses, Reception};
+use super::trace::Recorder;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
 
@@ -22,16 +23,26 @@ pub(super) async fn transfer(
         bytes,
         direction,
         warm,
+        features,
     } = job.settings.workload
     else {
         return Err(failed("the workload is not a transfer"));
     };
     let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
-    let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
-    let server = Ends::server(job, testbed, watching(Direction::Down))?;
     let memory = Memory::default();
-    let watching_client = watching(Direction::Up).unwrap_or_else(|| memory.observers());
-    let client = Ends::client(job, testbed, Some(watching_client), None)?;
+    let mut sending = probe.observers(job.watch);
+    let mut receiving = memory.observers();
+    let recorder = features.then(|| Recorder::new(testbed.queues.clone()));
+    if let Some(recorder) = &recorder {
+        sending = both_observers(sending, recorder.of_sender());
+        receiving = both_observers(receiving, recorder.of_receiver());
+    }
+    let [at_server, at_client] = match direction {
+        Direction::Down => [sending, receiving],
+        Direction::Up => [receiving, sending],
+    };
+    let server = Ends::server(job, testbed, Some(at_server))?;
+    let client = Ends::client(job, testbed, Some(at_client), None)?;
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(async move {
         // The client reports errors.
@@ -53,6 +64,9 @@ pub(super) async fn transfer(
     }
     let pauses = Pauses::since(start);
     memory.begin(start);
+    if let Some(recorder) = &recorder {
+        recorder.begin(start);
+    }
     match direction {
         Direction::Down => {
             let mut request = connection.open_uni().await.map_err(failed)?;
@@ -76,6 +90,9 @@ pub(super) async fn transfer(
         handshakes: u32::from(!warm),
     };
     let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
+    if let Some(recorder) = &recorder {
+        outcome.metrics.extend(recorder.metrics(end));
+    }
     paths::add_metrics(testbed, &connection, direction, &mut outcome.metrics);
     if direction == Direction::Down {
         let reception = Reception {

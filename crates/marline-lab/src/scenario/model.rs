@@ -276,6 +276,10 @@ pub enum Workload {
         direction: Direction,
         /// Whether the connection is open before the clock starts.
         warm: bool,
+        /// Whether packets are recorded at both ends, for [`features`](crate::features) and for what the sender
+        /// wrongly took for losses and for a full queue.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        features: bool,
     },
 }
 

@@ -32,6 +32,7 @@ fn job() -> Job {
         server: EndpointSettings::default(),
         http: HttpSettings::default(),
         workload: Workload::Transfer {
+            features: false,
             bytes: 1_000_000,
             direction: Direction::Down,
             warm: false,

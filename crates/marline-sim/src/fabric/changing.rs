@@ -99,6 +99,11 @@ impl<B> Medium<B> for Changing<B> {
         let media = self.media.iter();
         media.map(|phase| phase.medium.queued_bytes(from)).sum()
     }
+
+    fn total_queued_bytes(&self) -> u64 {
+        let media = self.media.iter();
+        media.map(|phase| phase.medium.total_queued_bytes()).sum()
+    }
 }
 
 #[cfg(test)]

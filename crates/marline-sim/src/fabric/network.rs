@@ -268,6 +268,14 @@ impl<B> Fabric<B> {
         Some(carrier.queued_bytes(joint.stations[station]))
     }
 
+    /// Bytes queued in the whole network, relays of radios included.
+    pub fn total_queued_bytes(&self) -> u64 {
+        let carriers = self.carriers.iter();
+        carriers
+            .map(|carrier| carrier.medium.total_queued_bytes())
+            .sum()
+    }
+
     fn station(&self, medium: MediumId, node: Node) -> Option<usize> {
         self.members(medium)
             .iter()

@@ -83,6 +83,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
                 .optional("direction", |node| node.named("direction", &DIRECTIONS))?
                 .unwrap_or_default(),
             warm: warm(reader)?,
+            features: reader.optional("features", Node::switch)?.unwrap_or(false),
         }),
     }
 }
