@@ -45,7 +45,12 @@ struct Part {
 
 const CHANNEL: Part = Part {
     name: "a channel",
-    sets: |key| !matches!(key, "wifi.hops" | "wifi.shared" | "wifi.scan"),
+    sets: |key| {
+        !matches!(
+            key,
+            "wifi.cable" | "wifi.hops" | "wifi.shared" | "wifi.scan"
+        )
+    },
 };
 const STATION: Part = Part {
     name: "a station",
@@ -63,7 +68,8 @@ const LINK: Part = Part {
 
 impl ChannelSpec {
     /// A channel without stations. `text` has keys of [`LinkSpec`](super::LinkSpec) that begin with `wifi.`, and
-    /// applies to all stations and links: all but `wifi.hops`, `wifi.shared` and `wifi.scan`.
+    /// applies to all stations and links: all but `wifi.cable`,
+    /// `wifi.hops`, `wifi.shared` and `wifi.scan`.
     ///
     /// # Errors
     ///

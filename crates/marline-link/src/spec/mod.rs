@@ -79,14 +79,27 @@ pub enum Radio {
     Wifi(WifiSpec),
 }
 
+/// A medium that a radio consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RadioPart {
+    /// The cable from the client to its station.
+    Cable,
+    /// A channel; its number, from 1 at the client, if there are several.
+    Channel(Option<usize>),
+}
+
 impl Radio {
-    /// The number of media that it is built as.
-    pub const fn media(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Lte(_) => 1,
-            Self::Wifi(wifi) => wifi.media(),
-        }
+    /// The media that it consists of, from the client on.
+    pub fn parts(&self) -> Vec<RadioPart> {
+        let (cable, channels) = match self {
+            Self::None => (None, 0),
+            Self::Lte(_) => (None, 1),
+            Self::Wifi(wifi) => (wifi.cable, wifi.channels()),
+        };
+        let number = |channel| (channels > 1).then_some(channel);
+        let cable = cable.map(|_| RadioPart::Cable).into_iter();
+        let channels = (1..=channels).map(|channel| RadioPart::Channel(number(channel)));
+        cable.chain(channels).collect()
     }
 }
 

@@ -44,7 +44,8 @@ impl WifiSpec {
     /// The PHY rate for the time that other traffic leaves, divided by the number of hops that share it.
     fn down(&self) -> f64 {
         let sharing = if self.shared { self.hops.max(1) } else { 1 };
-        self.phy().bits_per_second() * (1.0 - self.busy.as_f64()) / sharing as f64
+        let air = self.phy().bits_per_second() * (1.0 - self.busy.as_f64()) / sharing as f64;
+        self.cable.map_or(air, |rate| air.min(rate as f64))
     }
 }
 

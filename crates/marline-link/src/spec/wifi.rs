@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::key::{Key, Size, Value, name_of, named};
+use super::key::{Key, Rate, Size, Value, name_of, named};
 use super::units::Share;
 use super::{Problem, SpecError};
 
@@ -28,6 +28,9 @@ pub struct WifiSpec {
     pub busy_time: Duration,
     /// Number of other stations that always have packets to send.
     pub contenders: u64,
+    /// Rate of the cable between the client and its station, in bits per second; `None` if the client is the
+    /// station.
+    pub cable: Option<u64>,
     /// Number of hops from the client to the wire.
     pub hops: u64,
     /// Whether all hops share a channel; otherwise each has its own, with the same other traffic.
@@ -54,6 +57,7 @@ impl Default for WifiSpec {
             busy: Share::NONE,
             busy_time: Duration::from_millis(10),
             contenders: 0,
+            cable: None,
             hops: 1,
             shared: true,
             reorder: true,
@@ -110,8 +114,8 @@ impl Value for Scan {
 }
 
 impl WifiSpec {
-    /// The number of media that it is built as.
-    pub(super) const fn media(&self) -> usize {
+    /// The number of channels that it is built as.
+    pub(super) const fn channels(&self) -> usize {
         if self.shared { 1 } else { self.hops as usize }
     }
 
@@ -210,6 +214,15 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
             Ok(())
         },
         show: |wifi| wifi.contenders.to_string(),
+    },
+    Key {
+        name: "wifi.cable",
+        help: "rate of the cable between the client and its station; none if the client is the station",
+        set: |wifi, text| {
+            wifi.cable = Option::<Rate>::read(text)?.map(|rate| rate.0);
+            Ok(())
+        },
+        show: |wifi| wifi.cable.map(Rate).write(),
     },
     Key {
         name: "wifi.hops",

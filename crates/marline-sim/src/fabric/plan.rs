@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use marline_link::spec::Radio;
+use marline_link::spec::{Radio, RadioPart};
 use marline_link::{Medium, Station};
 
 use super::network::{Fabric, MediumParts};
@@ -225,8 +225,8 @@ impl<B> Plan<B> {
 
     /// Joins two nodes by the media of one link, as [`LinkSpec::build`](marline_link::LinkSpec::build) makes
     /// them: the first node is the end with the `radio`. A radio and the wire behind it become two media,
-    /// `NAME radio` and `NAME wire`, and a router between them: the access point or the base station. A radio of
-    /// several media has numbers: `NAME radio 1`.
+    /// `NAME radio` and `NAME wire`, and a router between them: the access point or the base station. A cable before the
+    /// radio is `NAME cable`; several channels are `NAME radio 1` and so on.
     ///
     /// # Errors
     /// As [`join`](Self::join).
@@ -242,21 +242,23 @@ impl<B> Plan<B> {
             Radio::Lte(_) | Radio::None => "base station",
         };
         let last = media.len().saturating_sub(1);
-        let radios = radio.media();
+        let parts = radio.parts();
         let [mut from, far] = ends;
         for (part, medium) in media.into_iter().enumerate() {
-            let number = match radios {
-                0 | 1 => String::new(),
-                _ => format!(" {}", part + 1),
+            let number = match parts.get(part) {
+                Some(RadioPart::Channel(Some(number))) => format!(" {number}"),
+                _ => String::new(),
             };
-            let medium_name = match last {
-                0 => name.to_owned(),
-                _ if part < radios => format!("{name} radio{number}"),
-                _ => format!("{name} wire"),
+            let medium_name = match parts.get(part) {
+                _ if last == 0 => name.to_owned(),
+                Some(RadioPart::Cable) => format!("{name} cable"),
+                Some(RadioPart::Channel(_)) => format!("{name} radio{number}"),
+                None => format!("{name} wire"),
             };
-            let to = match part == last {
-                true => far,
-                false => self.router(format!("{between}{number} of {name}")),
+            let to = match parts.get(part) {
+                _ if part == last => far,
+                Some(RadioPart::Cable) => self.router(format!("station of {name}")),
+                _ => self.router(format!("{between}{number} of {name}")),
             };
             self.join(medium_name, medium, &[from, to])?;
             from = to;

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use crate::lte::{Direction, Lte};
 use crate::spec::channel::ChannelLink;
-use crate::spec::{ChannelSpec, LteSpec, PhyName, Problem, SpecError, WifiSpec};
+use crate::spec::{ChannelSpec, LinkSpec, LteSpec, PhyName, Problem, SpecError, WifiSpec};
 use crate::station_pair::StationPair;
 use crate::wifi::{
     Contender, Errors, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
 };
 use crate::{Duplex, Medium, Seed, Station};
+
+/// The buffer at each end of a cable: that of a switch, more than an aggregate of the radio.
+const CABLE_BUFFER: &str = "1MB";
 
 impl LteSpec {
     pub(super) fn build<B: Send + 'static>(&self, seed: Seed) -> Box<dyn Medium<B>> {
@@ -23,22 +26,30 @@ impl LteSpec {
 }
 
 impl WifiSpec {
-    /// The media from the client on: one channel, or one for each hop.
-    pub(super) fn build<B: Send + 'static>(
+    /// The media from the client on: a cable, if there is one, and one channel, or one for each hop.
+    pub(super) fn build<B: Clone + Send + 'static>(
         &self,
         seed: Seed,
     ) -> Result<Vec<Box<dyn Medium<B>>>, SpecError> {
+        let mut media = Vec::<Box<dyn Medium<B>>>::new();
+        if let Some(rate) = self.cable {
+            let cable =
+                LinkSpec::from_pairs([("rate", &*format!("{rate}bps")), ("buffer", CABLE_BUFFER)])?;
+            media.extend(cable.build(seed.of("cable"))?);
+        }
         let pair = |config: WifiConfig, seed| {
             let ends = [config.stations.len() - 1, 0];
             let medium = medium(&config, seed)?;
             Ok(Box::new(StationPair::new(medium, ends)) as Box<_>)
         };
         if self.shared {
-            return Ok(vec![pair(self.config(), seed)?]);
+            media.push(pair(self.config(), seed)?);
+            return Ok(media);
         }
-        (0..self.hops)
-            .map(|hop| pair(self.config_of(hop), seed.nth(hop)))
-            .collect()
+        for hop in 0..self.hops {
+            media.push(pair(self.config_of(hop), seed.nth(hop))?);
+        }
+        Ok(media)
     }
 
     /// The configuration of the channel of hop `hop`, from 0 at the client, if each has its own. The delay is added

@@ -117,6 +117,7 @@ fn wire_and_radio_are_separate_media() {
         ("model=wifi,rtt=50ms", 2),
         ("model=wifi,wifi.hops=3,rtt=50ms", 2),
         ("model=wifi,wifi.hops=3,wifi.shared=off,rtt=50ms", 4),
+        ("model=wifi,wifi.cable=100mbps,rtt=50ms", 3),
     ] {
         let built = build(text, 1);
         assert_eq!(built.len(), media, "{text}");
