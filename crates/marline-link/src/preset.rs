@@ -38,6 +38,12 @@ const WAN: &str = "Wide-area paths of the slow-start history study; buffer of on
 const MESH: &str = "802.11n mesh of the Wi-Fi study (WCNC 2019), two streams of 40 MHz or one of 20 MHz; how many \
 acknowledgments stations join is calibrated to the published gain, not measured";
 
+const MESH_CLIENT: &str = "Client of the QMPSU mesh in the Wi-Fi study (J. Manzoor, thesis, 2019, tables 6.1 and 6.3). From it: \
+the wireless hops, the round trip of RP1 (36 ms), RP3 (44 ms) and RP4 (90 ms), and TCP's throughput, to which the share of other \
+traffic is fitted (docs/wifi-results.md). Chosen: a channel for each hop, the slowest modulation of two streams on 20 MHz that has \
+twice TCP's throughput, a tenth of the MPDUs failing, other traffic 4 ms at a time, queues of 1000 packets, a cable of \
+100 Mb/s to the client";
+
 /// All presets. Uplink is from the client to the server.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -147,5 +153,54 @@ pub const PRESETS: &[Preset] = &[
         text: "rate=5mbps,rtt=80ms,buffer=400ms",
         about: "the worse of two paths",
         source: "The multipath scheduling study: 5 Mb/s, of 20 to 160 ms the middle, a deep buffer, whose depth is chosen",
+    },
+    Preset {
+        name: "thesis-rp1",
+        text: "rate=85mbps,rtt=36ms,buffer=1bdp",
+        about: "client RP1 of the Wi-Fi study, on a cable",
+        source: "The Wi-Fi study (J. Manzoor, thesis, 2019, tables 6.1 and 6.3): round trip, and TCP's throughput, to which the \
+                 rate is fitted; the buffer is chosen",
+    },
+    Preset {
+        name: "thesis-rp2",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=15,wifi.busy=24%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,rate=1gbps,rtt=36ms",
+        about: "client RP2 of the Wi-Fi study, one wireless hop",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp3",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=15,wifi.hops=2,wifi.shared=off,wifi.busy=12%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,wifi.delay=2.6ms,rate=1gbps,rtt=36ms",
+        about: "client RP3 of the Wi-Fi study, two wireless hops",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp4",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=8,wifi.hops=5,wifi.shared=off,wifi.busy=50%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,wifi.delay=15ms,rate=1gbps,rtt=36ms",
+        about: "client RP4 of the Wi-Fi study, five wireless hops",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp5",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=9,wifi.hops=3,wifi.shared=off,wifi.busy=50%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,rate=1gbps,rtt=36ms",
+        about: "client RP5 of the Wi-Fi study, three wireless hops",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp6",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=13,wifi.busy=22%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,rate=1gbps,rtt=36ms",
+        about: "client RP6 of the Wi-Fi study, one wireless hop",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp7",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=12,wifi.hops=5,wifi.shared=off,wifi.busy=11%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,rate=1gbps,rtt=36ms",
+        about: "client RP7 of the Wi-Fi study, five wireless hops",
+        source: MESH_CLIENT,
+    },
+    Preset {
+        name: "thesis-rp8",
+        text: "model=wifi,wifi.cable=100mbps,wifi.mcs=8,wifi.hops=5,wifi.shared=off,wifi.busy=82%,wifi.busy-time=4ms,wifi.error=10%,wifi.queue=1500kB,rate=1gbps,rtt=36ms",
+        about: "client RP8 of the Wi-Fi study, five wireless hops",
+        source: MESH_CLIENT,
     },
 ];

@@ -50,6 +50,9 @@ const PAGES: &str = "page-load study";
 const PATHS: &str = "multipath scheduling study";
 const NS3: &str = "ns-3.37 for one hop, over their number";
 const MESH: &str = "hops share the air";
+const CLIENTS: &str = "Wi-Fi study, sections 6.1 and 6.2.3";
+const FITTED: &str = "fitted to TCP in the Wi-Fi study";
+const PROBED: &str = "losses are probed faster than the link";
 const FEWER: &str = "WCNC 2019: 20 to 30 %, less 1 for chance";
 
 const fn near(quantity: Quantity, value: f64, tolerance: f64, source: &'static str) -> Promise {
@@ -266,6 +269,78 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
             near(LossDown, 0.0, 0.0, CHOSEN),
             near(LossUp, 0.0, 0.0, CHOSEN),
             near(BufferTime, 400.0, 1.0, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp1",
+        &[
+            near(RttMean, 36.0, 0.5, CLIENTS),
+            near(Payload, 83.4, 1.0, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp2",
+        &[
+            near(RttMean, 38.2, 1.0, CHOSEN),
+            near(Payload, 81.8, 4.0, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp3",
+        &[
+            near(RttMean, 44.0, 2.0, CLIENTS),
+            near(Payload, 77.1, 4.0, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp4",
+        &[
+            near(RttMean, 90.0, 4.0, CLIENTS),
+            near(Payload, 6.6, 0.7, FITTED),
+            between(LossDown, 0.0, 30.0, PROBED),
+            between(LossUp, 0.0, 30.0, PROBED),
+        ],
+    ),
+    (
+        "thesis-rp5",
+        &[
+            near(RttMean, 49.7, 3.0, CHOSEN),
+            near(Payload, 13.4, 0.8, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp6",
+        &[
+            near(RttMean, 38.1, 1.0, CHOSEN),
+            near(Payload, 68.5, 3.5, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp7",
+        &[
+            near(RttMean, 41.5, 1.5, CHOSEN),
+            near(Payload, 40.8, 2.5, FITTED),
+            between(LossDown, 0.0, 0.05, CHOSEN),
+            between(LossUp, 0.0, 0.05, CHOSEN),
+        ],
+    ),
+    (
+        "thesis-rp8",
+        &[
+            near(RttMean, 77.5, 6.0, CHOSEN),
+            near(Payload, 5.5, 0.8, FITTED),
+            between(LossDown, 0.0, 30.0, PROBED),
+            between(LossUp, 0.0, 30.0, PROBED),
         ],
     ),
 ];
