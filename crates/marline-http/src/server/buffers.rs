@@ -1,6 +1,8 @@
 //! Bytes of files that were read and not yet received by clients.
 
-use std::collections::BTreeMap;
+mod accounts;
+mod waiting;
+
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -9,7 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline::Prefix;
 
-use super::account::{Account, AccountId};
+use self::accounts::{Accounts, Held};
+use self::waiting::Waiting;
+use super::account::Account;
 use super::shares::Shares;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -21,19 +25,8 @@ pub(super) struct Buffers(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     shares: Shares,
-    /// Who waits for a part of the budget, in the order of arrival.
-    waiting: BTreeMap<(Prefix, u64), Waker>,
-    next: u64,
-    held: BTreeMap<AccountId, Held>,
-}
-
-/// What an account holds.
-#[derive(Debug)]
-struct Held {
-    bytes: u64,
-    account: Account,
-    /// Whether its client is no longer charged, as it has to end.
-    is_evicted: bool,
+    waiting: Waiting,
+    accounts: Accounts,
 }
 
 /// A response waited for too long.
@@ -46,9 +39,8 @@ impl Buffers {
     pub(super) fn new(limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
             shares: Shares::new(limit),
-            waiting: BTreeMap::new(),
-            next: 0,
-            held: BTreeMap::new(),
+            waiting: Waiting::default(),
+            accounts: Accounts::default(),
         })))
     }
 
@@ -116,7 +108,7 @@ impl Buffers {
     fn give_back(&self, account: &Account, bytes: u64) {
         let mut state = self.state();
         let ended = state.give_back(account, bytes);
-        let woken = state.first_of_each_client();
+        let woken = state.pop_waiting();
         drop(state);
         drop(ended);
         woken.into_iter().for_each(Waker::wake);
@@ -129,29 +121,28 @@ impl State {
         if bytes == 0 {
             return;
         }
-        let held = self.held.entry(account.id()).or_insert_with(|| Held {
-            bytes: 0,
-            account: account.clone(),
-            is_evicted: false,
-        });
-        held.bytes += bytes;
-        let is_charged = !held.is_evicted;
         self.shares.occupy(bytes);
-        if is_charged {
+        if self.accounts.add(account, bytes) {
             self.shares.charge(account.client(), bytes);
+            self.on_change(account.client());
         }
     }
 
     /// Returns what is kept of an account that holds nothing any more, to be dropped without the lock.
     fn give_back(&mut self, account: &Account, bytes: u64) -> Option<Held> {
-        let held = self.held.get_mut(&account.id())?;
-        held.bytes = held.bytes.saturating_sub(bytes);
-        let is_empty = held.bytes == 0;
-        match held.is_evicted {
-            true => self.shares.free(bytes),
-            false => self.shares.give_back(account.client(), bytes),
+        let given_back = self.accounts.subtract(account, bytes)?;
+        self.shares.free(bytes);
+        if given_back.was_charged {
+            self.shares.discharge(account.client(), bytes);
+            self.on_change(account.client());
         }
-        is_empty.then(|| self.held.remove(&account.id())).flatten()
+        given_back.ended
+    }
+
+    /// `client` holds more or less than before.
+    fn on_change(&mut self, client: Prefix) {
+        let held = self.shares.held_by(client);
+        self.waiting.set_held(client, held);
     }
 
     /// Accounts that have to end so that `client` gets what it is entitled to of `wanted`: of the clients that hold the
@@ -162,42 +153,21 @@ impl State {
         let mut evicted = Vec::new();
         while lacking > 0
             && let Some(greediest) = self.shares.greediest(client)
+            && let Some(largest) = self.accounts.evict_largest(greediest)
         {
-            let accounts = self.held.range_mut(AccountId::all_of(greediest));
-            let charged = accounts.filter(|(_, held)| !held.is_evicted);
-            let Some((_, largest)) = charged.max_by_key(|(_, held)| held.bytes) else {
-                break;
-            };
-            largest.is_evicted = true;
             self.shares.discharge(greediest, largest.bytes);
+            self.on_change(greediest);
             lacking = lacking.saturating_sub(largest.bytes);
-            evicted.push(largest.account.clone());
+            evicted.push(largest.account);
         }
         evicted
     }
 
-    /// Removes the first who waits of each client that may take something.
-    fn first_of_each_client(&mut self) -> Vec<Waker> {
-        let mut woken = Vec::new();
-        let mut next = self.waiting.keys().next().copied();
-        while let Some((client, turn)) = next {
-            if self.shares.available_to_waiting(client) > 0 {
-                woken.extend(self.waiting.remove(&(client, turn)));
-            }
-            let after = (client, u64::MAX)..;
-            next = self.waiting.range(after).next().map(|(&key, _)| key);
-        }
-        woken
-    }
-
-    /// Removes the first who waits of `client`, if it may take something.
-    fn first_of(&mut self, client: Prefix) -> Option<Waker> {
-        if self.shares.available_to_waiting(client) == 0 {
-            return None;
-        }
-        let of_client = (client, 0)..=(client, u64::MAX);
-        let first = *self.waiting.range(of_client).next()?.0;
-        self.waiting.remove(&first)
+    /// Removes some who wait for a part, if they may take one.
+    fn pop_waiting(&mut self) -> Vec<Waker> {
+        let shares = &self.shares;
+        self.waiting
+            .pop(|client| shares.available_to_waiting(client) > 0)
     }
 }
 
@@ -225,16 +195,11 @@ impl<'a> Place<'a> {
         let mut state = self.buffers.state();
         let bytes = state.shares.available_to_waiting(client).min(wanted as u64);
         if bytes == 0 {
-            let turn = match self.turn {
-                Some(turn) => turn,
-                None => {
-                    state.next += 1;
-                    state.next
-                }
-            };
+            let turn = self.turn.unwrap_or_else(|| state.waiting.next_turn());
             self.turn = Some(turn);
             let waker = cx.waker().clone();
-            let known = state.waiting.insert((client, turn), waker);
+            let held = state.shares.held_by(client);
+            let known = state.waiting.insert(client, held, turn, waker);
             drop(state);
             // It may own a task, whose drop takes the lock.
             drop(known);
@@ -244,9 +209,9 @@ impl<'a> Place<'a> {
         let known = self
             .turn
             .take()
-            .and_then(|turn| state.waiting.remove(&(client, turn)));
-        // What is left may be enough for the next.
-        let next = state.first_of(client);
+            .and_then(|turn| state.waiting.remove(client, turn));
+        // What is left may be enough for others.
+        let next = state.pop_waiting();
         drop(state);
         drop(known);
         next.into_iter().for_each(Waker::wake);
@@ -259,11 +224,11 @@ impl Drop for Place<'_> {
         let Some(turn) = self.turn else { return };
         let client = self.account.client();
         let mut state = self.buffers.state();
-        let known = state.waiting.remove(&(client, turn));
+        let known = state.waiting.remove(client, turn);
         // It was woken, and does not use its turn.
         let next = match known {
-            Some(_) => None,
-            None => state.first_of(client),
+            Some(_) => Vec::new(),
+            None => state.pop_waiting(),
         };
         drop(state);
         drop(known);

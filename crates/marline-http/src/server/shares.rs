@@ -1,6 +1,6 @@
 //! A resource that the clients of a server share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use marline::Prefix;
 
@@ -18,6 +18,8 @@ pub(super) struct Shares {
     limit: u64,
     used: u64,
     held: BTreeMap<Prefix, u64>,
+    /// The clients by what they hold.
+    by_units: BTreeSet<(u64, Prefix)>,
 }
 
 impl Shares {
@@ -26,6 +28,7 @@ impl Shares {
             limit,
             used: 0,
             held: BTreeMap::new(),
+            by_units: BTreeSet::new(),
         }
     }
 
@@ -65,7 +68,7 @@ impl Shares {
     /// if `client` lacks more than is free and all that is used is charged: were all others at their entitlement e, at most
     /// a part of n / (n + 1) were used, and e were free.
     pub(super) fn greediest(&self, client: Prefix) -> Option<Prefix> {
-        let (&greediest, _) = self.held.iter().max_by_key(|(_, held)| **held)?;
+        let &(_, greediest) = self.by_units.last()?;
         self.is_greedy(greediest, client).then_some(greediest)
     }
 
@@ -79,8 +82,22 @@ impl Shares {
         self.limit.saturating_sub(self.used)
     }
 
-    fn held_by(&self, client: Prefix) -> u64 {
+    /// Units that `client` is charged for.
+    pub(super) fn held_by(&self, client: Prefix) -> u64 {
         self.held.get(&client).copied().unwrap_or(0)
+    }
+
+    fn set_held(&mut self, client: Prefix, units: u64) {
+        let before = match units {
+            0 => self.held.remove(&client),
+            _ => self.held.insert(client, units),
+        };
+        if let Some(before) = before {
+            self.by_units.remove(&(before, client));
+        }
+        if units > 0 {
+            self.by_units.insert((units, client));
+        }
     }
 
     /// Takes `units` for `client` if it may after it has waited.
@@ -106,19 +123,12 @@ impl Shares {
 
     /// `client` holds units that are in use already.
     pub(super) fn charge(&mut self, client: Prefix, units: u64) {
-        if units > 0 {
-            *self.held.entry(client).or_default() += units;
-        }
+        self.set_held(client, self.held_by(client) + units);
     }
 
     /// `client` no longer holds `units`, which others may use.
     pub(super) fn discharge(&mut self, client: Prefix, units: u64) {
-        if let Some(held) = self.held.get_mut(&client) {
-            *held = held.saturating_sub(units);
-            if *held == 0 {
-                self.held.remove(&client);
-            }
-        }
+        self.set_held(client, self.held_by(client).saturating_sub(units));
     }
 
     /// `units` that nobody is charged for any more are free.
@@ -226,7 +236,7 @@ mod tests {
         let mut shares = Shares::new(10);
         assert!(shares.take(client(1), 3));
         shares.give_back(client(1), 3);
-        assert!(shares.held.is_empty());
+        assert!(shares.held.is_empty() && shares.by_units.is_empty());
         assert_eq!(shares.used(), 0);
     }
 }

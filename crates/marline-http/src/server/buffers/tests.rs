@@ -42,7 +42,7 @@ fn bytes_count_until_the_last_slice_is_dropped() {
     assert_eq!(buffers.used(), 40);
     drop(slice);
     assert_eq!(buffers.used(), 0);
-    assert!(buffers.state().held.is_empty());
+    assert!(buffers.state().accounts.is_empty());
 }
 
 #[test]
@@ -126,7 +126,7 @@ async fn who_waits_gets_what_it_is_entitled_to_from_those_that_hold_the_most() {
     assert_eq!(taking.await.unwrap().bytes(), 50);
     drop(kept);
     assert_eq!(buffers.used(), 0);
-    assert!(buffers.state().held.is_empty());
+    assert!(buffers.state().accounts.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,4 +140,62 @@ async fn who_holds_enough_waits_no_longer_than_the_limit_and_evicts_nobody() {
     assert_eq!(start.elapsed().as_secs(), WAIT.as_secs());
     assert!(!kept.iter().any(|grant| is_evicted(&grant.account)));
     assert!(buffers.state().waiting.is_empty());
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Counting(std::sync::atomic::AtomicUsize);
+
+impl std::task::Wake for Counting {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_come_back_wake_few_of_the_clients_that_wait() {
+    let buffers = Buffers::new(10_000);
+    let mut kept = Vec::new();
+    for network in 200..240 {
+        kept.extend(take_all(&buffers, network));
+    }
+    assert_eq!(buffers.used(), 10_000);
+    let woken = Arc::new(Counting::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let accounts: Vec<_> = (0..200).map(account).collect();
+    let mut waiting: Vec<_> = accounts
+        .iter()
+        .map(|account| Box::pin(take(&buffers, account, 10)))
+        .collect();
+    for taking in &mut waiting {
+        let polled = taking.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    drop(kept.pop());
+    let count = woken.0.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((1..10).contains(&count), "{count}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_wait_wake_each_other_as_they_take_what_came_back() {
+    let buffers = Buffers::new(10_000);
+    let largest = account(250);
+    let largest = buffers.try_take(&largest, 5000).unwrap();
+    let mut kept = Vec::new();
+    for network in 200..240 {
+        kept.extend(take_all(&buffers, network));
+    }
+    let start = tokio::time::Instant::now();
+    let waiting: Vec<_> = (0..100)
+        .map(|network| {
+            let buffers = buffers.clone();
+            tokio::spawn(async move { take(&buffers, &account(network), 10).await.unwrap() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    drop(largest);
+    for task in waiting {
+        kept.push(task.await.unwrap());
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }

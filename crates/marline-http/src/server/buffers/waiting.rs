@@ -1,0 +1,94 @@
+//! The responses that wait for a part of the budget.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::Waker;
+
+use marline::Prefix;
+
+/// Responses that are woken at once. Each wakes further ones when it has taken its part; one alone could keep that from
+/// all others.
+pub(super) const WOKEN_AT_ONCE: usize = 4;
+
+/// Responses in the order in which they get a part: first the clients that hold the least, of each client the one that
+/// waits for longest.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    clients: BTreeMap<Prefix, Client>,
+    /// The clients by what they hold.
+    by_held: BTreeSet<(u64, Prefix)>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Client {
+    held: u64,
+    turns: BTreeMap<u64, Waker>,
+}
+
+impl Waiting {
+    /// The turn of who begins to wait.
+    pub(super) fn next_turn(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// `waker` is to be woken for a response of `client`, which holds `held` units. Returns that of the same turn before.
+    pub(super) fn insert(
+        &mut self,
+        client: Prefix,
+        held: u64,
+        turn: u64,
+        waker: Waker,
+    ) -> Option<Waker> {
+        let entry = self.clients.entry(client).or_insert_with(|| {
+            self.by_held.insert((held, client));
+            Client {
+                held,
+                turns: BTreeMap::new(),
+            }
+        });
+        entry.turns.insert(turn, waker)
+    }
+
+    /// Who has this turn no longer waits.
+    pub(super) fn remove(&mut self, client: Prefix, turn: u64) -> Option<Waker> {
+        let entry = self.clients.get_mut(&client)?;
+        let waker = entry.turns.remove(&turn);
+        if entry.turns.is_empty() {
+            self.by_held.remove(&(entry.held, client));
+            self.clients.remove(&client);
+        }
+        waker
+    }
+
+    /// `client` holds `held` units now.
+    pub(super) fn set_held(&mut self, client: Prefix, held: u64) {
+        if let Some(entry) = self.clients.get_mut(&client) {
+            self.by_held.remove(&(entry.held, client));
+            self.by_held.insert((held, client));
+            entry.held = held;
+        }
+    }
+
+    /// Removes the first of each client that `may_take` something, [`WOKEN_AT_ONCE`] at most. A client that holds more than
+    /// one that may not, may not either.
+    pub(super) fn pop(&mut self, may_take: impl Fn(Prefix) -> bool) -> Vec<Waker> {
+        let in_order = self.by_held.iter().map(|&(_, client)| client);
+        let first: Vec<_> = in_order
+            .take_while(|&client| may_take(client))
+            .take(WOKEN_AT_ONCE)
+            .collect();
+        let mut woken = Vec::new();
+        for client in first {
+            let turns = self.clients.get(&client).map(|entry| &entry.turns);
+            let turn = turns.and_then(|turns| turns.keys().next().copied());
+            woken.extend(turn.and_then(|turn| self.remove(client, turn)));
+        }
+        woken
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.clients.is_empty() && self.by_held.is_empty()
+    }
+}
