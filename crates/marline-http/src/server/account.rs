@@ -1,5 +1,7 @@
 //! Whom budgets charge for what a client uses.
 
+use std::net::Ipv4Addr;
+
 use marline::Prefix;
 
 use super::stop::Stop;
@@ -35,6 +37,15 @@ impl Account {
             client,
             number,
             end: Stop::default(),
+        }
+    }
+
+    /// The same, charged together with all clients whose addresses may be forged: nobody's network is charged for what
+    /// others request in its name.
+    pub(super) fn of_unproven(&self) -> Self {
+        Self {
+            client: Prefix::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+            ..self.clone()
         }
     }
 

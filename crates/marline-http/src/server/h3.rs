@@ -12,13 +12,14 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
+use tokio::sync::watch;
 
 use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
 use super::record::Recorder;
-use super::resources::{Chunk, Origin};
+use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::tasks::TaskSet;
@@ -131,6 +132,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             quic: Some(quic.clone()),
         }),
         context,
+        proven: watch::Sender::new(false),
         quic,
     };
     tokio::join!(connection.watch(), connection.serve());
@@ -139,6 +141,8 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
 struct ClientConnection {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
+    /// Whether the handshake has proven the address of the client.
+    proven: watch::Sender<bool>,
     quic: marline::Connection,
 }
 
@@ -149,6 +153,7 @@ impl ClientConnection {
         if self.quic.connected().await.is_err() {
             return metrics.handshake_failed();
         }
+        self.proven.send_replace(true);
         let _open = metrics.connection_opened(Version::HTTP_3);
         metrics.follow(&self.quic).await;
     }
@@ -161,19 +166,22 @@ impl ClientConnection {
             &self.quic,
             &current.transport,
         );
-        let early = || self.quic.is_replayable();
+        let early = || {
+            let is_early = self.quic.is_replayable();
+            is_early.then(|| self.proven.subscribe())
+        };
         serve(context, &self.recorder, self.quic.clone(), &config, early).await;
     }
 }
 
 /// Serves requests until the client closes the connection, or until all requests have ended after a GOAWAY.
-/// Requests that arrive while `early` is true may be replays.
+/// Requests that arrive while there is an `early` proof to wait for may be replays, or from a forged address.
 pub(super) async fn serve<C: Carrier>(
     context: &Arc<Context>,
     recorder: &Arc<Recorder>,
     connection: C,
     config: &Config,
-    early: impl Fn() -> bool,
+    early: impl Fn() -> Option<AddressProof>,
 ) {
     let mut stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
@@ -214,7 +222,8 @@ struct Exchange {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
     responses: Arc<Responses>,
-    early: bool,
+    /// Set if the request arrived in 0-RTT.
+    early: Option<AddressProof>,
 }
 
 impl Exchange {
@@ -255,7 +264,7 @@ impl Exchange {
         let origin = self.origin();
         let request = head.request;
         let request = request.map(|()| Body::new(RequestBody::new(receiver)));
-        let response = if self.early && !request.method().is_safe() {
+        let response = if self.early.is_some() && !request.method().is_safe() {
             // It may be a replay (RFC 8470).
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
@@ -268,7 +277,11 @@ impl Exchange {
     /// The origin of a request, whose response has an account of its own.
     fn origin(&self) -> Origin {
         let address = self.recorder.client.ip();
-        Origin::new(&self.context, address, Chunk::default())
+        let origin = Origin::new(&self.context, address, Chunk::default());
+        match &self.early {
+            Some(proof) => origin.with_proof(proof.clone()),
+            None => origin,
+        }
     }
 
     /// Sends `response` unless other clients are entitled to what it holds.
@@ -282,7 +295,7 @@ impl Exchange {
         let chunk = &origin.chunk;
         tokio::select! {
             biased;
-            () = origin.account.evicted() => {}
+            () = origin.evicted() => {}
             () = self.send_all(sender, response, is_head, chunk) => return,
         }
         sender.reset(ErrorCode::EXCESSIVE_LOAD);

@@ -1,18 +1,20 @@
 //! What all responses of a server share.
 
 use std::fmt::{self, Write};
+use std::fs::{File, Metadata};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use marline::Prefix;
+use tokio::sync::watch;
 
 use super::Context;
 use super::account::Account;
 use super::buffers::{Buffers, BuffersUsedUp, Grant};
 use super::exposition::head;
-use super::open_files::OpenFiles;
+use super::open_files::{HeldFile, OpenFiles, TooManyFiles};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -55,7 +57,9 @@ impl Resources {
 /// The extension of a request that says which budgets its response uses, and how.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
-    pub(super) account: Account,
+    account: Account,
+    /// Set for a request in 0-RTT, which is replayed from a forged address as well as sent from that of the client.
+    proof: Option<AddressProof>,
     pub(super) resources: Arc<Resources>,
     pub(super) runtime: RuntimeHandle,
     /// How long it may wait for a part of the buffers.
@@ -64,11 +68,15 @@ pub(super) struct Origin {
     pub(super) chunk: Chunk,
 }
 
+/// Whether the address of a client is known to be its own: it is when the handshake is complete (RFC 9000, section 8.1).
+pub(super) type AddressProof = watch::Receiver<bool>;
+
 impl Origin {
     /// Requests of a client at `address` whose responses have one account.
     pub(super) fn new(context: &Context, address: IpAddr, chunk: Chunk) -> Self {
         Self {
             account: context.resources.account(address),
+            proof: None,
             resources: Arc::clone(&context.resources),
             runtime: context.runtime.clone(),
             buffer_timeout: context.current.get().limits.buffer_timeout,
@@ -76,19 +84,67 @@ impl Origin {
         }
     }
 
-    /// Takes a part of the buffers at once, if the client may take some.
-    pub(super) fn try_take(&self, wanted: usize) -> Option<Grant> {
-        self.resources.buffers.try_take(&self.account, wanted)
+    /// The same; the network of the client is charged for what it uses after the `proof` of its address.
+    pub(super) fn with_proof(mut self, proof: AddressProof) -> Self {
+        self.proof = Some(proof);
+        self
     }
 
-    /// Waits for a part of the buffers.
+    /// Whom budgets charge now.
+    pub(super) fn account(&self) -> Account {
+        match &self.proof {
+            Some(proof) if !*proof.borrow() => self.account.of_unproven(),
+            _ => self.account.clone(),
+        }
+    }
+
+    /// Completes when its response has to end.
+    pub(super) async fn evicted(&self) {
+        self.account.evicted().await;
+    }
+
+    /// Waits for the proof of the client's address; whether there was none, and is one now.
+    pub(super) async fn becomes_proven(&self) -> bool {
+        match &self.proof {
+            Some(proof) if !*proof.borrow() => {
+                let mut proof = proof.clone();
+                proof.wait_for(|is_proven| *is_proven).await.is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Holds a file open.
+    ///
+    /// # Errors
+    /// The client may hold no other one.
+    pub(super) fn hold(&self, file: File, metadata: &Metadata) -> Result<HeldFile, TooManyFiles> {
+        self.resources.files.hold(&self.account(), file, metadata)
+    }
+
+    /// Takes a part of the buffers at once, if the client may take some.
+    pub(super) fn try_take(&self, wanted: usize) -> Option<Grant> {
+        self.resources.buffers.try_take(&self.account(), wanted)
+    }
+
+    /// Waits for a part of the buffers. Only clients with a proven address are waited for, and get what others hold.
     pub(super) fn take(
         &self,
         wanted: usize,
     ) -> impl Future<Output = Result<Grant, BuffersUsedUp>> + Send + use<> {
-        let (account, runtime) = (self.account.clone(), self.runtime.clone());
-        let buffers = self.resources.buffers.clone();
-        buffers.take(account, wanted, runtime, self.buffer_timeout)
+        let origin = self.clone();
+        async move {
+            if let Some(grant) = origin.try_take(wanted) {
+                return Ok(grant);
+            }
+            // Where there is no proof, the handshake ends in time, and the response with it.
+            origin.becomes_proven().await;
+            let account = origin.account();
+            let buffers = origin.resources.buffers.clone();
+            buffers
+                .take(account, wanted, origin.runtime, origin.buffer_timeout)
+                .await
+        }
     }
 }
 
@@ -116,5 +172,60 @@ impl Chunk {
 impl Default for Chunk {
     fn default() -> Self {
         Self::of(limits::FILE_CHUNK_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const LIMIT: u64 = 100_000;
+
+    /// The origin of a request in 0-RTT, and what proves its address.
+    fn early(resources: &Arc<Resources>, address: [u8; 4]) -> (Origin, watch::Sender<bool>) {
+        let proof = watch::Sender::new(false);
+        let origin = Origin {
+            account: resources.account(address.into()),
+            proof: Some(proof.subscribe()),
+            resources: Arc::clone(resources),
+            runtime: RuntimeHandle::new(None).unwrap(),
+            buffer_timeout: Duration::from_secs(30),
+            chunk: Chunk::default(),
+        };
+        (origin, proof)
+    }
+
+    fn take_all(origin: &Origin) -> Vec<Grant> {
+        std::iter::from_fn(|| origin.try_take(1000)).collect()
+    }
+
+    #[tokio::test]
+    async fn requests_from_forged_addresses_leave_the_share_of_the_network_to_itself() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let (forged, _unproven) = early(&resources, [192, 0, 2, 1]);
+        let held = take_all(&forged);
+        assert_eq!(resources.buffers.used(), LIMIT / 2);
+        let (victim, proof) = early(&resources, [192, 0, 2, 2]);
+        proof.send_replace(true);
+        let own = take_all(&victim);
+        assert!(resources.buffers.used() >= LIMIT / 4 * 3);
+        assert!(forged.evicted().now_or_never().is_none());
+        drop((held, own));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_in_0_rtt_waits_for_its_handshake_where_the_share_of_all_these_is_used_up() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let (forged, _unproven) = early(&resources, [192, 0, 2, 1]);
+        let _held = take_all(&forged);
+        let (origin, proof) = early(&resources, [198, 51, 100, 1]);
+        let mut taking = Box::pin(origin.take(1000));
+        let waited = tokio::time::timeout(Duration::from_secs(5), &mut taking).await;
+        assert!(waited.is_err());
+        proof.send_replace(true);
+        let grant = taking.now_or_never().expect("it waits no longer").unwrap();
+        assert_eq!(grant.bytes(), 1000);
     }
 }

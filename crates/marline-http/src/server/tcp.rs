@@ -115,7 +115,7 @@ impl Listener {
             };
             let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             let origin = Origin::new(&context, client.ip(), chunk);
-            let account = origin.account.clone();
+            let account = origin.account();
             let connection = ClientConnection {
                 context: Arc::clone(&context),
                 client,

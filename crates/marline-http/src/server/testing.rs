@@ -48,7 +48,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         &recorder,
         connection,
         &config,
-        || false
+        || None
     ));
     tokio::select! {
         biased;

@@ -173,17 +173,20 @@ impl Backend for Root {
             chosen,
         } = self.clone();
         Box::pin(async move {
-            let Opened { file, metadata } = Self::open_anywhere(inner, path).await?;
-            let held = match &origin {
-                Some(Origin {
-                    account, resources, ..
-                }) => {
-                    let held = resources.files.hold(account, file, &metadata);
-                    held.map_err(io::Error::other)?
+            loop {
+                let opened = Self::open_anywhere(Arc::clone(&inner), path.clone());
+                let Opened { file, metadata } = opened.await?;
+                let held = match &origin {
+                    Some(origin) => origin.hold(file, &metadata),
+                    None => Ok(HeldFile::uncounted(file)),
+                };
+                match (held, &origin) {
+                    (Ok(held), _) => return Ok(OpenFile::new(chosen, held, metadata)),
+                    // The client's own network may hold another one.
+                    (Err(_), Some(origin)) if origin.becomes_proven().await => {}
+                    (Err(error), _) => return Err(io::Error::other(error)),
                 }
-                None => HeldFile::uncounted(file),
-            };
-            Ok(OpenFile::new(chosen, held, metadata))
+            }
         })
     }
 
