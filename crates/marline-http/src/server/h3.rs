@@ -269,7 +269,13 @@ impl Exchange {
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
         } else {
-            respond(&self.context, &self.recorder, request, origin.clone()).await
+            // It may wait for a file or for memory while it holds others.
+            tokio::select! {
+                biased;
+                response = respond(&self.context, &self.recorder, request, origin.clone()) => response,
+                () = sender.abandoned() => return,
+                () = origin.evicted() => return sender.reset(ErrorCode::EXCESSIVE_LOAD),
+            }
         };
         self.send(&mut sender, response, is_head, &origin).await;
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use marline::TransportConfig;
+use marline_http::Body;
 use marline_http::client::{HttpVersion, parse_url};
-use marline_http::server::directory;
+use marline_http::server::{Site, directory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -328,4 +329,46 @@ async fn connections_of_one_address_leave_room_for_others() {
     let mut other = connect_from(&server, [127, 0, 9, 1]).await;
     assert!(begin(&mut other, "/file").await.contains("200"));
     drop(open);
+}
+
+/// Sends what it is given when it is dropped.
+struct Guard(tokio::sync::mpsc::UnboundedSender<()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_client_has_gone_waits_for_nothing_any_more() {
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+        let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+        let site = Site::new(tower::service_fn(move |_: Request<Body>| {
+            let guard = Guard(ended.clone());
+            let _ = begun.send(());
+            async move {
+                std::future::pending::<()>().await;
+                drop(guard);
+                Ok(Response::new(Body::empty()))
+            }
+        }));
+        let server = TestServer::site(site).await;
+        let visitor = server.connect(version).await;
+        let request = async { drop(visitor.send(Method::GET, "/", &[]).await) };
+        tokio::select! {
+            () = request => panic!("it is never answered"),
+            _ = begins.recv() => {}
+        }
+        let gone = tokio::time::timeout(Duration::from_secs(10), ends.recv()).await;
+        assert!(gone.is_ok(), "{version:?}");
+        tokio::select! {
+            () = async { drop(visitor.send(Method::GET, "/", &[]).await) } => panic!("never answered"),
+            _ = begins.recv() => {}
+        }
+        drop(visitor);
+        let gone = tokio::time::timeout(Duration::from_secs(10), ends.recv()).await;
+        assert!(gone.is_ok(), "{version:?}");
+    }
 }
