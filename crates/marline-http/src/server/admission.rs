@@ -106,6 +106,19 @@ impl Admission {
             evicted,
         })
     }
+
+    /// Connections that are open.
+    pub(super) fn open(&self) -> u64 {
+        self.state().shares.used()
+    }
+
+    /// Closes the longest idle connection of the network of `address`, or of the one that has the most and more than that,
+    /// for a connection that is not over TCP. Returns whether there was one.
+    pub(super) fn evict_idle_for(&self, address: IpAddr) -> bool {
+        let prefix = Prefix::of_network(address);
+        let mut state = self.state();
+        state.evict(prefix, None) || state.evict_crowded(prefix)
+    }
 }
 
 impl State {
@@ -161,6 +174,19 @@ impl State {
             .max_by_key(|(_, open)| open.len());
         let heaviest = heaviest.map(|(&network, _)| network);
         heaviest.is_some_and(|network| self.evict(network, None))
+    }
+
+    /// Closes the longest idle connection of the network that has the most, if it has more than `prefix` and than one.
+    fn evict_crowded(&mut self, prefix: Prefix) -> bool {
+        let own = self.open.get(&prefix).map_or(0, BTreeMap::len).max(1);
+        let crowded = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.len() > own)
+            .filter(|(_, open)| open.values().any(|entry| entry.evictable().is_some()))
+            .max_by_key(|(_, open)| open.len());
+        let crowded = crowded.map(|(&network, _)| network);
+        crowded.is_some_and(|network| self.evict(network, None))
     }
 
     fn remove(&mut self, prefix: Prefix, id: u64) -> Option<Entry> {
@@ -350,6 +376,23 @@ mod tests {
                 .map_while(|_| clients.connect([10, 0, 9, 1]))
                 .collect();
             assert_eq!(open.len(), 4);
+        });
+    }
+
+    #[test]
+    fn the_network_that_has_the_most_makes_room_for_a_connection_that_is_not_over_tcp() {
+        run(LIMITS, async |clients| {
+            let crowd = [1, 1, 2].map(|network| clients.connect([10, 0, network, 1]).unwrap());
+            let newcomer = [10, 0, 9, 1].into();
+            assert!(!clients.admission.evict_idle_for(newcomer), "none is idle");
+            clients.wait(limits::UNUSED_BEFORE_EVICTION).await;
+            assert!(clients.admission.evict_idle_for(newcomer));
+            let evicted = |open: &Admitted| open.evicted().now_or_never().is_some();
+            assert!(evicted(&crowd[0]) || evicted(&crowd[1]));
+            assert_eq!(clients.admission.open(), 2);
+            assert!(!clients.admission.evict_idle_for(newcomer), "one each");
+            assert!(clients.admission.evict_idle_for([10, 0, 2, 9].into()));
+            assert!(evicted(&crowd[2]));
         });
     }
 }

@@ -5,7 +5,6 @@ mod request_body;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -26,9 +25,6 @@ use crate::tasks::TaskSet;
 
 /// The error code with which a stopping server closes its connections.
 pub(super) const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
-
-/// How long a new connection waits for the slot of another that ends.
-const SLOT_WAIT: Duration = Duration::from_secs(1);
 
 /// A QUIC endpoint that accepts connections.
 pub(super) struct Listener {
@@ -74,15 +70,7 @@ impl Listener {
                 return Err(EndpointEnded);
             };
             let context = Arc::clone(&context);
-            connections.spawn(async move {
-                // The endpoint may have evicted a connection whose task has not ended yet.
-                let slot = Arc::clone(&context.slots).acquire_owned();
-                let Ok(Ok(slot)) = context.runtime.timeout(SLOT_WAIT, slot).await else {
-                    return context.metrics.connection_refused();
-                };
-                accept(context, connecting).await;
-                drop(slot);
-            });
+            connections.spawn(accept(context, connecting));
         }
         // A client that connects now is refused rather than left without an answer, and turns to another server.
         self.endpoint.set_server_config(Some(self.refusing));
@@ -121,6 +109,18 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             Ok(quic) => quic,
             Err(_) => return context.metrics.handshake_failed(),
         },
+    };
+    // The endpoint may have evicted a connection whose task has not ended yet.
+    let mut slot = context.slot().await;
+    if slot.is_none() {
+        // Nobody loses a place to a client whose address may be forged.
+        if quic.connected().await.is_err() {
+            return context.metrics.handshake_failed();
+        }
+        slot = context.slot_for(quic.remote_address().ip()).await;
+    }
+    let Some(_slot) = slot else {
+        return context.metrics.connection_refused();
     };
     let connection = ClientConnection {
         recorder: Arc::new(Recorder {

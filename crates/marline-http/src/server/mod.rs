@@ -28,6 +28,7 @@ mod record;
 mod reload;
 mod resources;
 mod shares;
+mod slots;
 mod state;
 mod stop;
 mod tcp;
@@ -119,6 +120,8 @@ struct Context {
     metrics: Arc<Metrics>,
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
+    /// Slots in all.
+    max_connections: usize,
     /// Connections over TCP, of which each takes a file descriptor.
     admission: Admission,
     resources: Arc<Resources>,
@@ -200,6 +203,7 @@ impl Server {
             metrics,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
+            max_connections: config.limits.max_connections,
             admission: Admission::new(ConnectionLimits {
                 total: open.connections,
                 per_address: limits.max_tcp_connections_per_address,

@@ -106,10 +106,6 @@ impl Listener {
                 context.metrics.connection_refused();
                 continue;
             };
-            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
-                context.metrics.connection_refused();
-                continue;
-            };
             let Some(tls) = context.current.get().tls.clone() else {
                 continue;
             };
@@ -124,7 +120,11 @@ impl Listener {
                 progress,
                 watcher: graceful.watcher(),
             };
+            let context = Arc::clone(&context);
             connections.spawn(async move {
+                let Some(slot) = context.slot_for(client.ip()).await else {
+                    return context.metrics.connection_refused();
+                };
                 tokio::select! {
                     () = connection.serve(stream, tls) => {}
                     () = admitted.evicted() => {}

@@ -99,6 +99,7 @@ fn context(site: Site) -> Arc<Context> {
         metrics: Arc::default(),
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
+        max_connections: 1,
         admission: Admission::new(ConnectionLimits {
             total: 1,
             per_address: 1,

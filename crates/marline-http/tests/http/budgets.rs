@@ -372,3 +372,25 @@ async fn a_request_whose_client_has_gone_waits_for_nothing_any_more() {
         assert!(gone.is_ok(), "{version:?}");
     }
 }
+
+#[tokio::test]
+async fn idle_connections_over_quic_make_room_for_others_of_any_version() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_connections = 4;
+    })
+    .await;
+    let mut open = Vec::new();
+    let idle = [HttpVersion::Http2].into_iter();
+    for version in idle.chain([HttpVersion::Http3; 3]) {
+        let visitor = server.connect(version).await;
+        assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+        open.push(visitor);
+    }
+    for version in [HttpVersion::Http3, HttpVersion::Http2] {
+        let visitor = server.connect(version).await;
+        let got = visitor.get("/file", &[]).await;
+        assert_eq!(got.1, b"content", "{version:?}");
+        open.push(visitor);
+    }
+}

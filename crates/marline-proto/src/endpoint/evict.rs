@@ -41,9 +41,24 @@ impl Endpoint {
         if self.entries.len() - evicted < server.max_connections {
             return Some(Place::Free);
         }
+        self.evictable_for(ip).map(Place::Of)
+    }
+
+    /// The idle connection that ends for another client at `ip`.
+    fn evictable_for(&self, ip: std::net::IpAddr) -> Option<ConnectionHandle> {
+        let evicted = self.evictions.all.len();
         let may_evict = self.config.clients.evict_idle && evicted < EVICTED_CONNECTIONS;
-        let victim = may_evict.then(|| self.clients.longest_idle_for(ip))?;
-        victim.map(Place::Of)
+        may_evict.then(|| self.clients.longest_idle_for(ip))?
+    }
+
+    /// Ends an idle connection for another client at `ip`, whose address is validated, because a limit is reached that this
+    /// endpoint does not know. Returns whether there was one, which [`poll_evicted`](Self::poll_evicted) returns.
+    pub fn evict_idle_for(&mut self, ip: std::net::IpAddr) -> bool {
+        let idle = self.evictable_for(ip);
+        if let Some(handle) = idle {
+            self.evict(handle);
+        }
+        idle.is_some()
     }
 
     pub(super) fn evict(&mut self, handle: ConnectionHandle) {

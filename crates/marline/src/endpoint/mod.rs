@@ -128,6 +128,24 @@ impl Endpoint {
         state.apply_server_config();
     }
 
+    /// Ends an idle connection of a client to make room for another one at `ip`, whose address is validated, where a limit
+    /// is shared with others than this endpoint. It is chosen as in a server with
+    /// [`max_connections`](ServerConfig::max_connections): [`ClientLimits::evict_idle`](marline_proto::ClientLimits::evict_idle).
+    /// Returns whether there was one.
+    pub fn evict_idle_for(&self, ip: IpAddr) -> bool {
+        let now = self.shared.runtime.now();
+        let mut state = self.shared.lock();
+        let found = state.proto.evict_idle_for(ip);
+        while let Some(evicted) = state.proto.poll_evicted() {
+            if let Some(connection) = state.connection(evicted) {
+                let mut inner = connection.lock();
+                inner.proto.evict(now);
+                connection.touch(&mut inner);
+            }
+        }
+        found
+    }
+
     /// Connects to `server_name` at `remote` with the default configuration.
     ///
     /// # Errors
