@@ -21,9 +21,9 @@ const NOT_EXECUTABLE: u8 = 126;
 
 /// Run a program behind an emulated link
 ///
-/// The program runs in a network namespace with the address 10.77.0.2, whose only interface is the link. At
-/// the far end, 10.77.0.1 (in the environment as MARLINE_SERVER), are the server that --server starts and the
-/// ports of --forward. When the program ends, the link ends with its exit status; a summary of the link is
+/// The program runs at the near end of the link, a network namespace with the address 10.77.0.2 and no other
+/// interface. At the far end, 10.77.0.1 (in the environment as MARLINE_SERVER), are the server that --server starts
+/// and the ports of --forward. When the program ends, the link ends with its exit status; a summary of the link is
 /// printed on standard error.
 ///
 /// A link is written as key=value pairs separated by commas, or as the name of a preset: a rate (7mbps), an
@@ -121,7 +121,11 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
             Failure::Failed(format!("port {port} is not free at the far end: {error}"))
         })?);
     }
-    print_message(&format!("the far end is {}", Line::FAR_ADDRESS));
+    print_message(&format!(
+        "the near end, where the program runs, is {}; the far end is {}",
+        Line::NEAR_ADDRESS,
+        Line::FAR_ADDRESS
+    ));
     let name = &arguments.command[0];
     let mut command = Command::new(name);
     command.args(&arguments.command[1..]);

@@ -70,7 +70,7 @@ fn begin(
     let id = connection.original_destination;
     let since_epoch = runtime.now().saturating_since(Instant::EPOCH);
     let header = Header {
-        title: &format!("{side} and {}", connection.remote),
+        title: &format!("peer {}", connection.remote),
         vantage_point: VantagePoint {
             name: "marline",
             side: connection.side,

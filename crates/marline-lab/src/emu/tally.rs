@@ -130,7 +130,7 @@ impl fmt::Display for Report {
         let late = |per_mille| units::seconds(self.lateness.percentile(per_mille).as_secs_f64());
         write!(
             f,
-            "late by {} (median), {} (99 %), at most {}{}",
+            "packets late by {} (median), {} (99 %), at most {}{}",
             late(500),
             late(990),
             units::seconds(self.lateness.max().as_secs_f64()),

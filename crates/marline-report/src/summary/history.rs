@@ -66,14 +66,18 @@ impl InitialWindow {
     /// As text.
     pub(super) fn text(&self) -> String {
         let window = units::bytes(self.window as f64);
-        match self.default {
+        let mut text = match self.default {
             Some(default) if self.is_learnt => {
                 let default = units::bytes(default as f64);
                 format!("{window}, from history; {default} by default")
             }
             _ if self.is_learnt => format!("{window}, from history"),
             _ => format!("{window}, the default"),
+        };
+        if !self.path.is_empty() {
+            text += &format!(", on path {}", self.path);
         }
+        text
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -130,11 +134,10 @@ impl ResumePhase {
             _ => {}
         }
         if let (None, Some(window)) = (&self.old, self.saved_window) {
-            text += &format!("; {}", bytes(window));
+            text += &format!(", saved {}", bytes(window));
             if let Some(rtt) = self.saved_rtt_s {
-                text += &format!(" in {}", units::seconds(rtt));
+                text += &format!(" with rtt {}", units::seconds(rtt));
             }
-            text += " remembered";
         }
         text
     }

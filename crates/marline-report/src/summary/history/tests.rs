@@ -89,11 +89,21 @@ fn the_summary_shows_whether_the_initial_window_is_from_history() {
 }
 
 #[test]
+fn the_summary_names_the_paths_of_further_initial_windows() {
+    let mut other = began(0.5, 12_000, false);
+    other["tuple"] = json!("1");
+    let text = summary(&[began(0.0, 12_000, false), other]).to_string();
+    let lines =
+        "\n  initial window  12 kB, the default\n  initial window  12 kB, the default, on path 1\n";
+    assert!(text.contains(lines), "{text}");
+}
+
+#[test]
 fn the_summary_shows_windows_before_and_after_each_phase() {
     let text = summary(&retreat()).to_string();
     let expected = "
   initial window  12 kB, the default
-  careful resume  reconnaissance after 0 s, window 12 kB; 1.2 MB in 40 ms remembered
+  careful resume  reconnaissance after 0 s, window 12 kB, saved 1.2 MB with rtt 40 ms
   careful resume  unvalidated after 41 ms, congestion_window_limited, window 24 kB \u{2192} 600 kB
   careful resume  safe_retreat after 81 ms, packet_loss, window 600 kB \u{2192} 12 kB
   careful resume  normal after 121 ms, exit_recovery, window 12 kB
