@@ -147,7 +147,7 @@ impl ConfigFile {
         ),
         &Table {
             key: "http",
-            about: "What clients can make the server spend",
+            about: "Limits of what clients can use of the server",
             settings: ServerLimits::SETTINGS,
             bases: &[],
             get: |c: &Self| Some(&c.limits),

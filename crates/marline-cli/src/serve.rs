@@ -34,8 +34,8 @@ use crate::transport::{QuicVersion, TransportFlags};
 ///
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress
 /// have 10 seconds to finish, unless there is a second signal. SIGHUP reads configuration, certificate and
-/// directory again, and opens the access log anew, while connections stay open; a configuration that is wrong
-/// is reported, and the one before stays.
+/// directory again, and opens the access log anew, while connections stay open; if one of them is wrong,
+/// the error is printed and nothing changes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline serve public\n  \
@@ -44,9 +44,9 @@ use crate::transport::{QuicVersion, TransportFlags};
     marline serve public --listen 0.0.0.0:4433 --profile multipath --scheduler hbes\n  \
     marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys, every key that `marline reference settings` \
-    lists: [http] has limits, [endpoint] what all connections share, and three tables that switch a feature on \
-    under any profile: [bundle] coordinates the connections of a client (docs/bundle.md), [history] lets \
+    The keys of a configuration file are the names of the flags, and the settings that `marline reference settings` \
+    lists. [http] has limits, [endpoint] what all connections share. Three tables switch a feature on under any \
+    profile: [bundle] coordinates the connections of a client (docs/bundle.md), [history] lets \
     connections begin with the capacity that earlier ones of the client's network found (docs/history.md), \
     [multipath] lets clients use several paths in one connection:\n  \
     dir = 'public'\n  \

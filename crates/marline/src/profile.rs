@@ -64,11 +64,13 @@ impl Profile {
         match self {
             Self::Plain => "QUIC as the RFCs define it: CUBIC, HyStart++, adaptive loss detection",
             Self::Published => {
-                "gQUIC as the papers measured it that experiments repeat: 32 packets at first, hybrid slow start"
+                "gQUIC as measured in the papers that experiments repeat: initial window 32 packets, hybrid slow start, fixed loss thresholds"
             }
-            Self::Today => "The baseline of today's RFCs: 10 packets at first, HyStart++, CUBIC",
+            Self::Today => {
+                "QUIC as in its RFCs, as a baseline: initial window 10 packets, HyStart++, CUBIC"
+            }
             Self::Bundle => {
-                "plain, and the connections of a bundle share what they learn about the path"
+                "plain, and the congestion control of a client's connections is coordinated (a bundle)"
             }
             Self::History => {
                 "plain, and a server's connections begin with what earlier ones from the client's network learned"

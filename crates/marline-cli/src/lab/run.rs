@@ -25,8 +25,8 @@ use crate::failure::{Failure, print_message};
     marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
     marline lab merge part1 part2 --out whole\n\n\
     The table has a row for each variant at each point of the sweep: n runs, the median of the first metric with its \
-    95 % confidence interval, its 95th percentile, and its coefficient of variation (CoV). Under `published` is the value \
-    that the paper gives whose experiment is repeated, if it gives one. The digest is a hash of all metrics of all runs: \
+    95 % confidence interval, its 95th percentile, and its coefficient of variation (CoV). The column `published` has the \
+    value in the paper that the experiment repeats, if there is one. The digest is a hash of all metrics of all runs: \
     equal digests mean that every run was the same, on whichever machine.")]
 pub(crate) struct Arguments {
     /// The experiment's name, as in `marline lab list`, or a file that ends in .toml

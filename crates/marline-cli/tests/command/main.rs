@@ -182,7 +182,7 @@ fn help_explains_what_published_and_digest_are() {
     }
     let serve = help(&["serve", "--help"]);
     assert!(
-        serve.contains("published: gQUIC as the papers measured it"),
+        serve.contains("published: gQUIC as measured in the papers"),
         "{serve}"
     );
 }

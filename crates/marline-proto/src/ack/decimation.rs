@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
 pub struct Decimation {
     /// Packets that make an acknowledgment due.
     pub packets: u64,
-    /// The longest a packet waits.
+    /// The longest a packet waits for its acknowledgment.
     pub max_delay: Duration,
     /// Packets to receive before acknowledgments become rare; until then, every second packet is
     /// acknowledged.
@@ -57,7 +57,7 @@ impl Decimation {
         &Field::new(
             "max_delay",
             MAX_DELAY,
-            "The longest a packet waits",
+            "The longest a packet waits for its acknowledgment",
             |c: &mut Self| &mut c.max_delay,
         ),
         &Field::new(
@@ -69,7 +69,7 @@ impl Decimation {
         &Field::new(
             "rtt_fraction",
             Domain::number(0.0, 1.0),
-            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such bound",
+            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such limit",
             |c: &mut Self| &mut c.rtt_fraction,
         ),
     ];

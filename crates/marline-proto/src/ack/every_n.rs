@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
 pub struct EveryN {
     /// Packets that make an acknowledgment due.
     pub packets: u64,
-    /// The longest a packet waits.
+    /// The longest a packet waits for its acknowledgment.
     pub max_delay: Duration,
 }
 
@@ -47,7 +47,7 @@ impl EveryN {
         &Field::new(
             "max_delay",
             MAX_DELAY,
-            "The longest a packet waits",
+            "The longest a packet waits for its acknowledgment",
             |c: &mut Self| &mut c.max_delay,
         ),
     ];

@@ -82,7 +82,7 @@ pub struct TransportConfig {
     /// How many connections a window-based controller backs off and grows like: see
     /// [`ControllerConfig::emulated_flows`](crate::congestion::ControllerConfig::emulated_flows).
     pub emulated_flows: u32,
-    /// Growth of the window in a round trip of slow start, above 1 and at most 2.
+    /// Factor by which the window grows in a round trip of slow start, above 1 and at most 2.
     pub slow_start_growth: f64,
     /// Makes what decides that packets are lost.
     pub loss_detector: Make<dyn LossDetector>,
@@ -92,10 +92,10 @@ pub struct TransportConfig {
     pub stream_scheduler: Make<dyn StreamScheduler>,
     /// Whether packets are spread over the round trip.
     pub pacing: bool,
-    /// What to ask of the peer's acknowledgments, if it supports the extension.
+    /// What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY.
     pub ack_frequency: Option<AckFrequencyConfig>,
 
-    /// How what this end sends is coordinated with the other connections of a bundle; `None` leaves every
+    /// How the congestion control of what this end sends is coordinated with the other connections of a bundle; `None` leaves every
     /// connection on its own.
     pub bundle: Option<Arc<BundleConfig>>,
 
@@ -147,7 +147,7 @@ impl TransportConfig {
         },
         &Choice {
             key: "initial_window",
-            about: "The first congestion window",
+            about: "The initial congestion window",
             registry: &INITIAL_WINDOWS,
             get: |c: &Self| c.initial_window.spec(),
             field: |c: &mut Self| &mut c.initial_window,
@@ -161,13 +161,13 @@ impl TransportConfig {
         &Field::new(
             "emulated_flows",
             Domain::integer(1, 16),
-            "Connections like which newreno and cubic back off and grow together",
+            "How many connections newreno and cubic back off and grow like",
             |c: &mut Self| &mut c.emulated_flows,
         ),
         &Field::new(
             "slow_start_growth",
             Domain::number(1.1, 2.0),
-            "Growth of the window in a round trip of slow start",
+            "Factor by which the window grows in a round trip of slow start",
             |c: &mut Self| &mut c.slow_start_growth,
         ),
         &Choice {
@@ -325,7 +325,7 @@ impl TransportConfig {
         ),
         &Table {
             key: "ack_frequency",
-            about: "What to ask of the peer's acknowledgments, if it supports the extension",
+            about: "What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY",
             settings: AckFrequencyConfig::SETTINGS,
             bases: &[],
             get: |c: &Self| c.ack_frequency.as_ref(),
@@ -334,7 +334,7 @@ impl TransportConfig {
         },
         &Table {
             key: "careful_resume",
-            about: "How a connection returns to the capacity of its path that history remembers",
+            about: "How a connection returns to the saved capacity of its path (Careful Resume, RFC 9959)",
             settings: CarefulResumeConfig::SETTINGS,
             bases: &[],
             get: |c: &Self| Some(&c.careful_resume),
@@ -343,7 +343,7 @@ impl TransportConfig {
         },
         &Table {
             key: "bundle",
-            about: "How what this end sends is coordinated with the other connections of a bundle; published: as the paper on mQUIC has it",
+            about: "How the congestion control of what this end sends is coordinated with the other connections of a bundle; published: as in the paper on mQUIC",
             settings: BundleConfig::SETTINGS,
             bases: BundleConfig::BASES,
             get: |c: &Self| c.bundle.as_deref(),
@@ -461,7 +461,7 @@ pub struct AckFrequencyConfig {
     pub threshold: u64,
     /// The longest an ACK may wait.
     pub max_delay: Duration,
-    /// How far a gap reaches back before it is reported at once; 0 is never.
+    /// The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is.
     pub reordering_threshold: u64,
 }
 
@@ -483,7 +483,7 @@ impl AckFrequencyConfig {
         &Field::new(
             "reordering_threshold",
             Domain::integer(0, 1_000_000),
-            "How far a gap reaches back before it is reported at once; 0 is never",
+            "The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is",
             |c: &mut Self| &mut c.reordering_threshold,
         ),
     ];

@@ -21,9 +21,9 @@ pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, HybridConfig> = Entry {
 pub struct HybridConfig {
     /// Rise of the round-trip time that ends slow start, as a part of the smallest one.
     pub factor: f64,
-    /// The rise is at least this.
+    /// The least rise that ends slow start.
     pub min_rise: Duration,
-    /// The rise is at most this; `None` is unbounded.
+    /// A rise of this much always ends slow start, unless it is `None`.
     pub max_rise: Option<Duration>,
     /// Samples that a round needs before it is judged.
     pub min_samples: u32,
@@ -71,13 +71,13 @@ impl HybridConfig {
         &Field::new(
             "min_rise",
             RISE,
-            "The rise is at least this",
+            "The least rise that ends slow start",
             |c: &mut Self| &mut c.min_rise,
         ),
         &Field::new(
             "max_rise",
             RISE.or("none"),
-            "The rise is at most this",
+            "A rise of this much ends slow start, whatever the factor says",
             |c: &mut Self| &mut c.max_rise,
         ),
         &Field::new(
