@@ -40,7 +40,7 @@ pub(super) async fn visit(
     let server_task = VisitServer {
         runtime: Arc::clone(&server.runtime),
         probe: probe.clone(),
-        start: FirstWindow::default(),
+        start: StartWindow::default(),
         answers_early: visits.iter().any(|visit| visit.early),
     };
     let start = server_task.start.clone();
@@ -180,9 +180,9 @@ impl Visitor<'_> {
 
 /// The window with which the latest transfer began, in bytes.
 #[derive(Clone, Debug, Default)]
-struct FirstWindow(Arc<Mutex<u64>>);
+struct StartWindow(Arc<Mutex<u64>>);
 
-impl FirstWindow {
+impl StartWindow {
     fn window(&self) -> u64 {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,7 +197,7 @@ impl FirstWindow {
 struct VisitServer {
     runtime: Arc<dyn Runtime>,
     probe: Probe,
-    start: FirstWindow,
+    start: StartWindow,
     /// Whether it answers requests in 0-RTT data before the handshake is complete.
     answers_early: bool,
 }

@@ -8,7 +8,7 @@ use marline::{MultipathConfig, Profile, TransportConfig};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{FirstWindow, Value};
+use super::{InitialWindow, Value};
 
 /// A profile, and the settings that differ from it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct EndpointSettings {
     /// The policies to start from.
     pub profile: Profile,
     /// The initial window, if it is set to a number or to a policy that uses earlier connections.
-    pub initial_window: Option<FirstWindow>,
+    pub initial_window: Option<InitialWindow>,
     /// Other changed settings, by the keys of [`TransportConfig::SETTINGS`].
     written: Vec<(String, Written)>,
 }

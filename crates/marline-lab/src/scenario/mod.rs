@@ -76,7 +76,7 @@ mod embedded;
 mod endpoint;
 mod error;
 mod experiment;
-mod first_window;
+mod initial_window;
 mod job;
 mod keys;
 mod links;
@@ -99,7 +99,7 @@ pub use embedded::embedded;
 pub use endpoint::EndpointSettings;
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
-pub use first_window::{FirstWindow, Learnt};
+pub use initial_window::{InitialWindow, Learnt};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
     Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,

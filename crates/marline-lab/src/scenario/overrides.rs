@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
 use super::keys::{self, WORKLOADS, is_endpoint_key};
-use super::{first_window, links};
+use super::{initial_window, links};
 
 /// Parts of a key: no key of a scenario has nearly as many, and tables are walked recursively.
 const MAX_DEPTH: usize = 32;
@@ -138,7 +138,7 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
     | ["client" | "server", "initial_window"]
     | ["background", _, "initial_window"] = path.as_slice()
     {
-        node = first_window::take_apart(node);
+        node = initial_window::take_apart(node);
     }
     match path.as_slice() {
         ["link" | "links" | "paths"] => {
@@ -297,7 +297,7 @@ pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
 fn take_words_apart(table: &mut Table) {
     keys::make_tables(table);
     if let Some(node) = table.get_mut("initial_window") {
-        *node = first_window::take_apart(node.clone());
+        *node = initial_window::take_apart(node.clone());
     }
 }
 

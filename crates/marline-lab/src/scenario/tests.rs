@@ -7,7 +7,7 @@ use super::*;
 mod bundle;
 mod channels;
 mod comparison;
-mod first_window;
+mod initial_window;
 mod paths;
 mod settings;
 mod streams;

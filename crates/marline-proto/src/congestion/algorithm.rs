@@ -11,7 +11,7 @@ use crate::settings::Spec;
 /// What a new controller needs to know.
 #[derive(Debug)]
 pub struct ControllerConfig {
-    /// The first window, in bytes.
+    /// The initial window, in bytes.
     pub initial_window: u64,
     /// Size of a full datagram, in bytes.
     pub max_datagram_size: u64,

@@ -39,7 +39,7 @@ pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
     &[&new_reno::ENTRY, &cubic::ENTRY, &bbr::ENTRY, &olia::ENTRY],
 );
 
-/// First windows, by name. Those that are learnt of earlier connections need a store, and have settings of
+/// Initial windows, by name. Those that are learnt of earlier connections need a store, and have settings of
 /// their own ([`history`](crate::coordination::history)).
 pub const INITIAL_WINDOWS: Registry<Arc<dyn InitialWindow>> = Registry::new(
     "initial window",

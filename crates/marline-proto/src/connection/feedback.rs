@@ -7,7 +7,7 @@ use marline_wire::frame::EcnCounts;
 use super::frame_owners::FrameOwners;
 use crate::congestion::Controller;
 use crate::coordination::bundle::LocalMember;
-use crate::coordination::careful_resume::Resumption;
+use crate::coordination::careful_resume::CarefulResumeDriver;
 use crate::level::SpaceId;
 use crate::observe::Observer;
 use crate::observe::events::{self, LossTrigger, PacketLost, PacketsAcked, SpuriousLoss};
@@ -31,7 +31,7 @@ pub(super) struct Feedback<'a> {
     pub(super) tuples: &'a mut Tuples,
     pub(super) ledger: &'a mut EcnLedger,
     pub(super) member: &'a mut LocalMember,
-    pub(super) resumption: Option<&'a mut Resumption>,
+    pub(super) careful_resume: Option<&'a mut CarefulResumeDriver>,
     pub(super) owners: FrameOwners<'a>,
     pub(super) observer: Option<&'a mut (dyn Observer + 'static)>,
     /// Packets that an ACK frame newly acknowledged; stays empty without an observer.
@@ -153,16 +153,16 @@ impl recovery::Context<Token> for Feedback<'_> {
                 }
             }
         }
-        let Some(resumption) = &mut self.resumption else {
+        let Some(careful_resume) = &mut self.careful_resume else {
             return;
         };
         match event {
-            CongestionEvent::Ce(_) => resumption.drive(controller, |engine| engine.on_ce()),
+            CongestionEvent::Ce(_) => careful_resume.drive(controller, |engine| engine.on_ce()),
             CongestionEvent::Lost(sample, _) => {
-                resumption.drive(controller, |engine| engine.on_loss(sample));
+                careful_resume.drive(controller, |engine| engine.on_loss(sample));
             }
             CongestionEvent::Acked(SpaceId::Data, sample, _) => {
-                resumption.drive(controller, |engine| engine.on_ack(now, sample));
+                careful_resume.drive(controller, |engine| engine.on_ack(now, sample));
             }
             CongestionEvent::Acked(..) => {}
         }

@@ -131,8 +131,8 @@ impl Connection {
         self.events.application.push_back(Event::Connected);
         self.events.endpoint.push_back(EndpointEvent::HandshakeDone);
         self.report_state(now, ConnectionState::HandshakeComplete);
-        self.learn_first_window(now);
-        self.begin_resumption(now, false);
+        self.learn_initial_window(now);
+        self.begin_careful_resume(now, false);
         self.join_bundle(now, false);
         self.request_ack_frequency();
         if self.side.is_server() {

@@ -7,7 +7,7 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::Event;
 use crate::observe::events::InitialWindowChosen;
 use crate::paths::Slot;
-use crate::recovery::FirstWindow;
+use crate::recovery::InitialWindowChoice;
 use crate::time::Instant;
 
 impl Connection {
@@ -25,17 +25,17 @@ impl Connection {
 
     /// After the handshake: takes the learnt initial window, unless the handshake itself met congestion or has grown
     /// the window further.
-    pub(super) fn learn_first_window(&mut self, now: Instant) {
+    pub(super) fn learn_initial_window(&mut self, now: Instant) {
         let bytes = self.config.initial_window.window(&self.kind(now, false));
         let main = self.paths.main_slot();
-        self.paths[main].recovery.learn_first_window(bytes);
-        self.report_first_window(now, main);
+        self.paths[main].recovery.learn_initial_window(bytes);
+        self.report_initial_window(now, main);
     }
 
     /// Reports the initial window of a path.
-    pub(super) fn report_first_window(&mut self, now: Instant, at: Slot) {
+    pub(super) fn report_initial_window(&mut self, now: Instant, at: Slot) {
         let path = &self.paths[at];
-        let first = path.recovery.first_window();
+        let first = path.recovery.initial_window();
         let event = InitialWindowChosen {
             path: path.id,
             window: first.bytes,
@@ -47,28 +47,28 @@ impl Connection {
     /// The initial window of the present path, in bytes; a bundle may have split it since. It is final when the
     /// handshake is complete.
     pub fn initial_window(&self) -> u64 {
-        self.paths.main().recovery.first_window().bytes
+        self.paths.main().recovery.initial_window().bytes
     }
 
     /// The initial window of the main path after a migration.
-    pub(super) fn first_window_after_move(&self, now: Instant) -> FirstWindow {
+    pub(super) fn initial_window_after_move(&self, now: Instant) -> InitialWindowChoice {
         let kind = ConnectionKind {
             max_datagram_size: self.paths.main().tuples.active.mtu.current().into(),
             ..self.kind(now, true)
         };
         let policy = &self.config.initial_window;
-        FirstWindow {
+        InitialWindowChoice {
             bytes: policy.window(&kind),
             default: policy.window_before_handshake(&kind),
         }
     }
 
     /// The main path returns to its previous 4-tuple: takes an initial window of its own again.
-    pub(super) fn restore_first_window(&mut self, now: Instant) {
-        let first = self.first_window_after_move(now);
+    pub(super) fn restore_initial_window(&mut self, now: Instant) {
+        let first = self.initial_window_after_move(now);
         let main = self.paths.main_slot();
         if self.paths[main].recovery.return_to(first) {
-            self.report_first_window(now, main);
+            self.report_initial_window(now, main);
         }
     }
 

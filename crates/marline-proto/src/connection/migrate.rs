@@ -149,7 +149,7 @@ impl Connection {
     fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
         let is_main = at == self.paths.main_slot();
         if reset && is_main {
-            self.abandon_resumption(now);
+            self.abandon_careful_resume(now);
             self.report_final_sample(now);
         }
         self.requeue_assigned(at);
@@ -170,18 +170,18 @@ impl Connection {
     fn restart_recovery(&mut self, now: Instant, at: Slot, is_main: bool) {
         let first = if is_main {
             self.paths.set_moved();
-            self.first_window_after_move(now)
+            self.initial_window_after_move(now)
         } else {
-            self.first_window_of_path(now, self.paths[at].tuples.active.addresses)
+            self.initial_window_of_path(now, self.paths[at].tuples.active.addresses)
         };
         let recovery = self
             .paths
             .fresh_recovery(&self.config, at, first, &mut self.rng);
         self.paths[at].reset_recovery(recovery);
         self.report_recovery_parameters(now, at);
-        self.report_first_window(now, at);
+        self.report_initial_window(now, at);
         if is_main {
-            self.begin_resumption(now, true);
+            self.begin_careful_resume(now, true);
             self.join_bundle(now, true);
         }
         self.change_path_bundle(now, at);
@@ -325,7 +325,7 @@ impl Connection {
         };
         let is_main = at == self.paths.main_slot();
         if is_main && failure != ValidationFailure::NeverOpened {
-            self.abandon_resumption(now);
+            self.abandon_careful_resume(now);
         }
         match failure {
             ValidationFailure::NeverOpened => {
@@ -334,7 +334,7 @@ impl Connection {
             ValidationFailure::Returned { to_other_host } => {
                 if to_other_host {
                     if is_main {
-                        self.restore_first_window(now);
+                        self.restore_initial_window(now);
                         self.join_bundle(now, true);
                     }
                     self.change_path_bundle(now, at);

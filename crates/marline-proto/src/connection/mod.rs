@@ -80,7 +80,7 @@ use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
 use crate::observe::{self, Observer};
 use crate::paths::{FirstPath, PathSet, Slot};
-use crate::recovery::FirstWindow;
+use crate::recovery::InitialWindowChoice;
 use crate::rng::{ConnectionRng, SecureRng};
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
@@ -391,7 +391,7 @@ impl Connection {
             is_validated: start.validated,
             local_cid: start.local_cid,
             remote_cid: start.remote_cid,
-            first_window: FirstWindow {
+            initial_window: InitialWindowChoice {
                 bytes: default,
                 default,
             },

@@ -289,7 +289,7 @@ impl Connection {
         if let Some(sample) = counted
             && id == SpaceId::Data
         {
-            path.drive_resumption(|engine| engine.on_sent(now, &sample));
+            path.drive_careful_resume(|engine| engine.on_sent(now, &sample));
         }
         if datagram.ecn {
             let pto = path.recovery.pto(self.peer.max_ack_delay);

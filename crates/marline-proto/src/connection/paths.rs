@@ -17,7 +17,7 @@ use crate::paths::{
     AbandonPathError, AmplificationLimit, Finding, NewPath, OpenPathError, Openable, Slot,
     StatusFrame, Tuple,
 };
-use crate::recovery::{FirstWindow, Outcome};
+use crate::recovery::{InitialWindowChoice, Outcome};
 use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
@@ -141,7 +141,7 @@ impl Connection {
             active_local,
             addresses,
             config: &self.config,
-            first_window: self.first_window_of_path(now, addresses),
+            initial_window: self.initial_window_of_path(now, addresses),
             active_connection_id_limit: self.peer.active_connection_id_limit,
             max_udp_payload_size: self.peer.max_udp_payload_size,
             max_ack_delay: self.peer.max_ack_delay,
@@ -153,7 +153,7 @@ impl Connection {
         self.events.application.push_back(Event::PathOpened(id));
         self.report_path(now, at);
         self.report_recovery_parameters(now, at);
-        self.report_first_window(now, at);
+        self.report_initial_window(now, at);
         if added.is_proven {
             self.on_path_valid(now, at);
         }
@@ -161,13 +161,17 @@ impl Connection {
     }
 
     /// The initial window of a path other than that of the handshake.
-    pub(super) fn first_window_of_path(&self, now: Instant, addresses: FourTuple) -> FirstWindow {
+    pub(super) fn initial_window_of_path(
+        &self,
+        now: Instant,
+        addresses: FourTuple,
+    ) -> InitialWindowChoice {
         let kind = ConnectionKind {
             peer: addresses.remote,
             ..self.kind(now, true)
         };
         let policy = &self.config.initial_window;
-        FirstWindow {
+        InitialWindowChoice {
             bytes: policy.window(&kind),
             default: policy.window_before_handshake(&kind),
         }
@@ -230,7 +234,7 @@ impl Connection {
         until: Option<Instant>,
     ) {
         if at == self.paths.main_slot() {
-            self.abandon_resumption(now);
+            self.abandon_careful_resume(now);
             self.report_final_sample(now);
         }
         self.requeue_path_data(at);

@@ -32,7 +32,7 @@ impl Connection {
                 tuples: &mut path.tuples,
                 ledger: &mut path.ledgers[id as usize],
                 member: &mut path.member,
-                resumption: path.resumption.as_deref_mut(),
+                careful_resume: path.careful_resume.as_deref_mut(),
                 owners: FrameOwners {
                     path: path.id,
                     received: &mut space.received,
@@ -122,10 +122,10 @@ impl Connection {
 
     /// Updates what depends on the recovery of a path.
     fn after_recovery(&mut self, now: Instant, at: Slot) {
-        self.paths[at].pace_resumption();
+        self.paths[at].pace_careful_resume();
         self.paths.share_mtu(at);
         self.report_to_bundle(now, at);
-        self.report_resumption(now);
+        self.report_careful_resume(now);
         self.report_metrics(now, at);
     }
 

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::coordination::careful_resume::{
-    Capacity, ResumePhase, ResumeWindow, Resumption, ResumptionEvent, WindowLimited,
+    Capacity, CarefulResumeDriver, CarefulResumeEvent, ResumePhase, ResumeWindow, WindowLimited,
 };
 use crate::observe::Event;
 use crate::observe::events::CarefulResumePhaseUpdated;
@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 impl Connection {
     /// Begins careful resume if a capacity of the path is saved. Not in a bundle, whose engine owns the windows.
-    pub(super) fn begin_resumption(&mut self, now: Instant, moved: bool) {
+    pub(super) fn begin_careful_resume(&mut self, now: Instant, moved: bool) {
         if self.belongs_to_bundle()
             || self.paths.is_coordinating()
             || self.paths.main().recovery.had_congestion()
@@ -23,28 +23,28 @@ impl Connection {
         let saved = newest(self.client_capacity(now), remembered);
         let main = self.paths.main_slot();
         let path = &mut self.paths[main];
-        path.resumption = saved.map(|saved| {
-            Box::new(Resumption::new(
+        path.careful_resume = saved.map(|saved| {
+            Box::new(CarefulResumeDriver::new(
                 saved,
                 self.config.careful_resume,
-                path.recovery.first_window().bytes,
+                path.recovery.initial_window().bytes,
                 path.recovery.controller(),
             ))
         });
-        path.pace_resumption();
-        self.report_resumption(now);
+        path.pace_careful_resume();
+        self.report_careful_resume(now);
     }
 
     /// Ends careful resume: the connection takes another path.
-    pub(super) fn abandon_resumption(&mut self, now: Instant) {
+    pub(super) fn abandon_careful_resume(&mut self, now: Instant) {
         self.forget_client_capacity();
         let main = self.paths.main_slot();
         let path = &mut self.paths[main];
-        if let Some(resumption) = &mut path.resumption {
-            resumption.abandon(path.recovery.controller());
-            self.report_resumption(now);
-            self.paths[main].resumption = None;
-            self.paths[main].pace_resumption();
+        if let Some(careful_resume) = &mut path.careful_resume {
+            careful_resume.abandon(path.recovery.controller());
+            self.report_careful_resume(now);
+            self.paths[main].careful_resume = None;
+            self.paths[main].pace_careful_resume();
         }
     }
 
@@ -54,9 +54,9 @@ impl Connection {
         let path = &self.paths[at];
         let recovery = &path.recovery;
         let may_jump = path
-            .resumption
+            .careful_resume
             .as_ref()
-            .is_some_and(|resumption| resumption.engine().is_confirmed());
+            .is_some_and(|careful_resume| careful_resume.engine().is_confirmed());
         if recovery.was_window_limited() && !may_jump {
             return false;
         }
@@ -79,16 +79,19 @@ impl Connection {
             window: path.recovery.controller().window(),
             in_slow_start: path.recovery.controller().in_slow_start(),
         };
-        let Some(resumption) = &path.resumption else {
+        let Some(careful_resume) = &path.careful_resume else {
             return false;
         };
-        let would = resumption.engine().clone().on_window_limited(now, &limited);
+        let would = careful_resume
+            .engine()
+            .clone()
+            .on_window_limited(now, &limited);
         let claimed = match would.window {
             Some(ResumeWindow::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
         let main = self.paths.main_slot();
-        self.paths[main].drive_resumption(|engine| match claimed {
+        self.paths[main].drive_careful_resume(|engine| match claimed {
             Some(None) => engine.abandon(),
             Some(Some(capacity)) => {
                 engine.replace_saved(capacity);
@@ -96,10 +99,10 @@ impl Connection {
             }
             None => engine.on_window_limited(now, &limited),
         });
-        let resumption = &self.paths.main().resumption;
-        resumption
-            .as_ref()
-            .is_some_and(|resumption| resumption.engine().phase() == ResumePhase::Unvalidated)
+        let careful_resume = &self.paths.main().careful_resume;
+        careful_resume.as_ref().is_some_and(|careful_resume| {
+            careful_resume.engine().phase() == ResumePhase::Unvalidated
+        })
     }
 
     /// Claims the capacity saved by the history and by the client's token.
@@ -111,15 +114,15 @@ impl Connection {
     }
 
     /// Reports what the engine has done, and removes it when it is done.
-    pub(super) fn report_resumption(&mut self, now: Instant) {
+    pub(super) fn report_careful_resume(&mut self, now: Instant) {
         let main = self.paths.main_slot();
-        let Some(resumption) = &mut self.paths[main].resumption else {
+        let Some(careful_resume) = &mut self.paths[main].careful_resume else {
             return;
         };
-        let report = resumption.take_report();
+        let report = careful_resume.take_report();
         if report.is_over {
-            self.paths[main].resumption = None;
-            self.paths[main].pace_resumption();
+            self.paths[main].careful_resume = None;
+            self.paths[main].pace_careful_resume();
         }
         if report.forget {
             if let Some(history) = &self.config.history {
@@ -129,7 +132,7 @@ impl Connection {
         }
         let path = self.paths[main].id;
         for event in report.events {
-            let ResumptionEvent {
+            let CarefulResumeEvent {
                 engine,
                 transition,
                 is_first,

@@ -52,7 +52,7 @@ impl Connection {
             return Some(transmit);
         }
         let outcome = self.transmit_any(now, max_datagrams.max(1), buf);
-        self.report_resumption(now);
+        self.report_careful_resume(now);
         self.set_loss_timers(now);
         if matches!(outcome, Ok(None)) {
             // Once for each burst, not for each datagram.

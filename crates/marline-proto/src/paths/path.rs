@@ -9,7 +9,7 @@ use super::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, SendQueue, T
 use crate::ack::AckPolicy;
 use crate::congestion::Phase;
 use crate::coordination::bundle::{Directive, LocalMember, MemberView};
-use crate::coordination::careful_resume::{CarefulResume, ResumeStep, Resumption};
+use crate::coordination::careful_resume::{CarefulResume, CarefulResumeDriver, ResumeStep};
 use crate::coordination::history::{PathSample, SampleEvent};
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
@@ -96,7 +96,7 @@ pub(crate) struct Path {
     /// Whether the path still answers.
     pub(crate) liveness: Liveness,
     /// The return to a saved capacity, until it is over.
-    pub(crate) resumption: Option<Box<Resumption>>,
+    pub(crate) careful_resume: Option<Box<CarefulResumeDriver>>,
     /// The path as a member of a bundle.
     pub(crate) member: LocalMember,
     /// The phase of the controller that observers know.
@@ -133,7 +133,7 @@ impl Path {
             ledgers: [EcnLedger::new(); 3],
             queue: SendQueue::default(),
             liveness: Liveness::default(),
-            resumption: None,
+            careful_resume: None,
             member: LocalMember::default(),
             reported_phase: None,
             acks_alone: 0,
@@ -170,7 +170,7 @@ impl Path {
     pub(crate) fn reset_recovery(&mut self, config: RecoveryConfig) {
         self.recovery.reset(config);
         self.liveness = Liveness::default();
-        self.resumption = None;
+        self.careful_resume = None;
         self.member.forget();
         self.reported_phase = None;
     }
@@ -215,20 +215,20 @@ impl Path {
     }
 
     /// Passes an event to careful resume, if it is active.
-    pub(crate) fn drive_resumption(
+    pub(crate) fn drive_careful_resume(
         &mut self,
         event: impl FnOnce(&mut CarefulResume) -> ResumeStep,
     ) {
-        if let Some(resumption) = &mut self.resumption {
-            resumption.drive(self.recovery.controller_mut(), event);
-            self.pace_resumption();
+        if let Some(careful_resume) = &mut self.careful_resume {
+            careful_resume.drive(self.recovery.controller_mut(), event);
+            self.pace_careful_resume();
         }
     }
 
-    /// Paces the path as its resumption wants it, if there is one.
-    pub(crate) fn pace_resumption(&mut self) {
-        let resumption = self.resumption.as_ref();
-        let rate = resumption.and_then(|resumption| resumption.pacing_rate());
+    /// Paces the path as Careful Resume wants it, if it is at work.
+    pub(crate) fn pace_careful_resume(&mut self) {
+        let careful_resume = self.careful_resume.as_ref();
+        let rate = careful_resume.and_then(|careful_resume| careful_resume.pacing_rate());
         self.recovery.set_unvalidated_rate(rate);
     }
 
@@ -243,14 +243,14 @@ impl Path {
         let mut sample = PathSample {
             event,
             window: recovery.controller().window(),
-            initial_window: recovery.first_window().bytes,
+            initial_window: recovery.initial_window().bytes,
             rtt: recovery.rtt().min(),
             delivered: recovery.delivered(),
             app_limited: !recovery.was_window_limited(),
             lost_at_first: recovery.had_congestion_at_first(),
         };
-        if let Some(resumption) = &self.resumption {
-            resumption.bound(&mut sample);
+        if let Some(careful_resume) = &self.careful_resume {
+            careful_resume.bound(&mut sample);
         }
         sample
     }

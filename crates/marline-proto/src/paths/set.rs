@@ -26,7 +26,7 @@ use crate::paths::{
     AmplificationLimit, LocalCids, Path, PathList, RemoteCids, Reserved, Slot, Tuple,
     ValidationTimes,
 };
-use crate::recovery::{FirstWindow, Recovery, RecoveryConfig};
+use crate::recovery::{InitialWindowChoice, Recovery, RecoveryConfig};
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
 use crate::token::ReturnedToken;
@@ -63,7 +63,7 @@ pub(crate) struct FirstPath {
     pub(crate) is_validated: bool,
     pub(crate) local_cid: ConnectionId,
     pub(crate) remote_cid: ConnectionId,
-    pub(crate) first_window: FirstWindow,
+    pub(crate) initial_window: InitialWindowChoice,
 }
 
 /// What a new path begins with.
@@ -73,7 +73,7 @@ pub(crate) struct NewPath<'a> {
     pub(crate) active_local: ConnectionId,
     pub(crate) addresses: FourTuple,
     pub(crate) config: &'a TransportConfig,
-    pub(crate) first_window: FirstWindow,
+    pub(crate) initial_window: InitialWindowChoice,
     /// The peer's limits of connection IDs, and of bytes in a datagram.
     pub(crate) active_connection_id_limit: u64,
     pub(crate) max_udp_payload_size: u64,
@@ -140,7 +140,7 @@ impl PathSet {
             config,
             &*controllers,
             PathStart {
-                first_window: first.first_window,
+                initial_window: first.initial_window,
                 datagram_size: MIN_DATAGRAM_SIZE,
                 initial_rtt: config.initial_rtt,
                 seed: rng.seed(),
@@ -287,7 +287,7 @@ impl PathSet {
 /// What the recovery of a path depends on, beside the configuration.
 #[derive(Clone, Copy)]
 struct PathStart {
-    first_window: FirstWindow,
+    initial_window: InitialWindowChoice,
     /// In bytes.
     datagram_size: u16,
     initial_rtt: Duration,
@@ -300,7 +300,7 @@ fn recovery_config(
     start: PathStart,
 ) -> RecoveryConfig {
     let controller = ControllerConfig {
-        initial_window: start.first_window.bytes,
+        initial_window: start.initial_window.bytes,
         max_datagram_size: start.datagram_size.into(),
         slow_start_exit: (config.slow_start_exit)(),
         backoff: config.backoff,
@@ -315,7 +315,7 @@ fn recovery_config(
         pacer: config
             .pacing
             .then(|| Pacer::new(start.datagram_size.into())),
-        first_window: start.first_window,
+        initial_window: start.initial_window,
     }
 }
 

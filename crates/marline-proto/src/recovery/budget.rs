@@ -4,7 +4,7 @@ use crate::congestion::{Controller, Pacer};
 use crate::samples::{RttView, SentSample};
 use crate::time::Instant;
 
-use super::first_flight::{FirstFlight, FirstWindow};
+use super::first_flight::{FirstFlight, InitialWindowChoice};
 
 /// How much may leave now.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Budget {
     pub(super) fn new(
         controller: Box<dyn Controller>,
         pacer: Option<Pacer>,
-        first: FirstWindow,
+        first: InitialWindowChoice,
     ) -> Self {
         Self {
             controller,

@@ -1,27 +1,27 @@
-//! The packets that leave within the first window's worth of bytes.
+//! The packets that leave within the initial window's worth of bytes.
 
 use crate::samples::RttView;
 use crate::time::Instant;
 
 /// The window that a path begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FirstWindow {
+pub(crate) struct InitialWindowChoice {
     /// In bytes.
     pub(crate) bytes: u64,
     /// Without anything learnt from earlier connections, in bytes.
     pub(crate) default: u64,
 }
 
-impl FirstWindow {
+impl InitialWindowChoice {
     pub(super) fn is_learnt(&self) -> bool {
         self.bytes > self.default
     }
 }
 
-/// What became of the first window's worth of bytes.
+/// What became of the initial window's worth of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstFlight {
-    window: FirstWindow,
+    window: InitialWindowChoice,
     /// Bytes sent so far, until the window is used up.
     sent: u64,
     /// When the last of it left.
@@ -30,7 +30,7 @@ pub(super) struct FirstFlight {
 }
 
 impl FirstFlight {
-    pub(super) fn new(window: FirstWindow) -> Self {
+    pub(super) fn new(window: InitialWindowChoice) -> Self {
         Self {
             window,
             sent: 0,
@@ -39,7 +39,7 @@ impl FirstFlight {
         }
     }
 
-    pub(super) fn window(&self) -> FirstWindow {
+    pub(super) fn window(&self) -> InitialWindowChoice {
         self.window
     }
 

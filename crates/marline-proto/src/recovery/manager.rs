@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::delivery_rate::DeliveryRate;
 use super::epoch::LossEpoch;
-use super::first_flight::{FirstFlight, FirstWindow};
+use super::first_flight::{FirstFlight, InitialWindowChoice};
 use super::loss::LossDetector;
 use super::persistent::LossPeriod;
 use super::rtt::RttEstimator;
@@ -29,7 +29,7 @@ pub(crate) struct RecoveryConfig {
     pub(crate) detector: Box<dyn LossDetector>,
     /// `None` if packets leave as fast as the window lets them.
     pub(crate) pacer: Option<Pacer>,
-    pub(crate) first_window: FirstWindow,
+    pub(crate) initial_window: InitialWindowChoice,
 }
 
 /// A packet that is sent.
@@ -88,7 +88,7 @@ impl Recovery {
     pub(crate) fn new(config: RecoveryConfig) -> Self {
         Self {
             rtt: RttEstimator::new(config.initial_rtt),
-            budget: Budget::new(config.controller, config.pacer, config.first_window),
+            budget: Budget::new(config.controller, config.pacer, config.initial_window),
             detector: config.detector,
             rate: DeliveryRate::default(),
             timers: Timers::default(),
@@ -389,23 +389,23 @@ impl Recovery {
     }
 
     /// The window that the path began with.
-    pub(crate) fn first_window(&self) -> FirstWindow {
+    pub(crate) fn initial_window(&self) -> InitialWindowChoice {
         self.budget.first_flight().window()
     }
 
-    /// It has become known which first window the path may have: begins with that, unless it has seen
+    /// It has become known which initial window the path may have: begins with that, unless it has seen
     /// congestion already, or opened its window further.
-    pub(crate) fn learn_first_window(&mut self, bytes: u64) {
+    pub(crate) fn learn_initial_window(&mut self, bytes: u64) {
         let opened = self.controller().window();
-        if bytes > opened.max(self.first_window().bytes) && !self.had_congestion {
+        if bytes > opened.max(self.initial_window().bytes) && !self.had_congestion {
             self.controller_mut().set_window(bytes);
             self.budget.first_flight_mut().set_window(bytes);
         }
     }
 
     /// Undoes a migration: drops the window that was learnt for the other host.
-    pub(crate) fn return_to(&mut self, first: FirstWindow) -> bool {
-        let returns = self.first_window().is_learnt() && first.bytes < self.controller().window();
+    pub(crate) fn return_to(&mut self, first: InitialWindowChoice) -> bool {
+        let returns = self.initial_window().is_learnt() && first.bytes < self.controller().window();
         if returns {
             self.controller_mut().set_window(first.bytes);
             *self.budget.first_flight_mut() = FirstFlight::new(first);
@@ -413,7 +413,7 @@ impl Recovery {
         returns
     }
 
-    /// Whether any of the first window's worth of bytes was lost, or marked by the network.
+    /// Whether any of the initial window's worth of bytes was lost, or marked by the network.
     pub(crate) fn had_congestion_at_first(&self) -> bool {
         self.budget.first_flight().had_congestion()
     }

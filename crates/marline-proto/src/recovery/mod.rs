@@ -41,7 +41,7 @@ mod timers;
 pub(crate) use ack::{AckReceived, Outcome};
 pub(crate) use context::{CongestionEvent, Context, LostPacket, Reaction, SpuriouslyLost};
 pub use delivery_rate::DeliveryRate;
-pub(crate) use first_flight::FirstWindow;
+pub(crate) use first_flight::InitialWindowChoice;
 pub use loss::LossDetector;
 pub(crate) use manager::{OutgoingPacket, Recovery, RecoveryConfig};
 pub use rtt::RttEstimator;

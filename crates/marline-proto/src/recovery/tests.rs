@@ -297,7 +297,7 @@ impl Bench {
             controller,
             detector: Box::new(loss::Fixed::rfc9002()),
             pacer,
-            first_window: FirstWindow {
+            initial_window: InitialWindowChoice {
                 bytes: window,
                 default: window,
             },

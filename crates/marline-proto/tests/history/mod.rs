@@ -91,7 +91,7 @@ fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Va
         max_datagram_size: 1350,
     };
     let Some(reported) = reported else {
-        return Some(json!({ "initial_cwnd": history.first_window(&kind) }));
+        return Some(json!({ "initial_cwnd": history.initial_window(&kind) }));
     };
     if !event["cwnd"].is_null() {
         history.observe(
@@ -112,7 +112,7 @@ fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Va
         SampleEvent::Closed => json!({ "average": average }),
         SampleEvent::Resumed => json!({
             "average": average,
-            "initial_cwnd": history.first_window(&kind),
+            "initial_cwnd": history.initial_window(&kind),
         }),
     })
 }

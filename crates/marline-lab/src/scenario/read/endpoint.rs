@@ -4,7 +4,7 @@
 use marline::congestion::INITIAL_WINDOWS;
 use marline::{Profile, TransportConfig};
 
-use super::first_window::read_first_window;
+use super::initial_window::read_initial_window;
 use super::written::placed;
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::EndpointSettings;
@@ -56,13 +56,13 @@ pub(super) fn read_endpoint(
         };
         match &node.item {
             Item::Text(text) if key == INITIAL_WINDOW => {
-                check_first_window(node, text)?;
+                check_initial_window(node, text)?;
                 into.initial_window = None;
                 written.push((key.to_owned(), node.written()));
             }
             _ if key == INITIAL_WINDOW => {
                 let start = into.initial_window.take().unwrap_or_default();
-                into.initial_window = Some(read_first_window(node, start)?);
+                into.initial_window = Some(read_initial_window(node, start)?);
             }
             _ => written.push((key.to_owned(), node.written())),
         }
@@ -73,7 +73,7 @@ pub(super) fn read_endpoint(
     Ok(())
 }
 
-fn check_first_window(node: &Node, text: &str) -> Result<(), Problem> {
+fn check_initial_window(node: &Node, text: &str) -> Result<(), Problem> {
     match INITIAL_WINDOWS.make(text) {
         Ok(_) => Ok(()),
         Err(why) => Err(node.problem(format_args!(

@@ -6,7 +6,7 @@ mod channels;
 mod condition;
 mod endpoint;
 mod experiment;
-mod first_window;
+mod initial_window;
 mod must;
 mod topology;
 mod variants;

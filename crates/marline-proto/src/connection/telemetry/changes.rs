@@ -235,7 +235,7 @@ impl Connection {
             timer_granularity: GRANULARITY,
             initial_rtt: rtt.smoothed,
             max_datagram_size,
-            initial_congestion_window: recovery.first_window().bytes,
+            initial_congestion_window: recovery.initial_window().bytes,
             minimum_congestion_window: MINIMUM_WINDOW_PACKETS * max_datagram_size,
             controller: recovery.controller().name(),
         };

@@ -79,7 +79,7 @@ impl Visits {
         let recovery = &self.pair.server(ends.server).paths[Slot::FIRST].recovery;
         Begun {
             ends,
-            window: recovery.first_window().bytes,
+            window: recovery.initial_window().bytes,
         }
     }
 
@@ -324,14 +324,14 @@ fn a_path_that_failed_validation_is_not_recorded() {
     let attacker = "203.0.113.66:6666".parse().unwrap();
     visits.pair.deliver_from(attacker, copy.bytes);
     let path = &mut visits.pair.server(ends.server).paths[Slot::FIRST];
-    assert!(path.recovery.first_window().bytes > DEFAULT);
+    assert!(path.recovery.initial_window().bytes > DEFAULT);
     path.tuples.previous.as_mut().unwrap().validation = None;
     visits.pair.drive(Duration::from_secs(5));
     let server = visits.pair.server(ends.server);
     assert_eq!(server.remote_address(), home);
     // Ten datagrams of the size that was discovered.
     assert_eq!(
-        server.paths[Slot::FIRST].recovery.first_window().bytes,
+        server.paths[Slot::FIRST].recovery.initial_window().bytes,
         14_720
     );
     assert_eq!(server.member_view().window, 14_720);
@@ -374,7 +374,7 @@ fn a_migration_records_the_old_path_and_looks_up_the_new_one() {
     assert_eq!(visits.store.len(), 2, "the old path was not recorded");
     let learnt = visits.average().unwrap() as u64;
     let recovery = &visits.pair.server(ends.server).paths[Slot::FIRST].recovery;
-    assert_eq!(recovery.first_window().bytes, learnt.min(240_000));
+    assert_eq!(recovery.initial_window().bytes, learnt.min(240_000));
 }
 
 #[test]

@@ -7,17 +7,17 @@ use super::{
 use crate::congestion::Controller;
 use crate::coordination::history::PathSample;
 
-/// The return of a path to a capacity that was saved.
+/// Careful Resume on a path (RFC 9959).
 #[derive(Debug)]
-pub(crate) struct Resumption {
+pub(crate) struct CarefulResumeDriver {
     engine: CarefulResume,
-    events: Vec<ResumptionEvent>,
+    events: Vec<CarefulResumeEvent>,
     forget: bool,
 }
 
 /// The engine has entered a phase.
 #[derive(Clone, Debug)]
-pub(crate) struct ResumptionEvent {
+pub(crate) struct CarefulResumeEvent {
     /// The engine as it was then.
     pub(crate) engine: CarefulResume,
     pub(crate) transition: ResumeTransition,
@@ -28,18 +28,18 @@ pub(crate) struct ResumptionEvent {
     pub(crate) ssthresh: Option<u64>,
 }
 
-/// What a resumption has reported.
+/// What Careful Resume has reported on a path.
 #[derive(Debug)]
-pub(crate) struct ResumptionReport {
-    pub(crate) events: Vec<ResumptionEvent>,
+pub(crate) struct CarefulResumeReport {
+    pub(crate) events: Vec<CarefulResumeEvent>,
     /// What is remembered of the path is wrong.
     pub(crate) forget: bool,
     /// Nothing more will come of it.
     pub(crate) is_over: bool,
 }
 
-impl Resumption {
-    /// Begins on a path with `controller`, whose first window had `initial_window` bytes.
+impl CarefulResumeDriver {
+    /// Begins on a path with `controller`, whose initial window had `initial_window` bytes.
     pub(crate) fn new(
         saved: Capacity,
         config: CarefulResumeConfig,
@@ -52,7 +52,7 @@ impl Resumption {
             new: engine.phase(),
             trigger: None,
         };
-        let first = ResumptionEvent {
+        let first = CarefulResumeEvent {
             engine: engine.clone(),
             transition,
             is_first: true,
@@ -85,7 +85,7 @@ impl Resumption {
         step.apply(controller);
         self.forget |= step.forget;
         if let Some(transition) = &step.phase {
-            // A path that cannot take its first window is not the one that is remembered.
+            // A path that cannot take its initial window is not the one that is remembered.
             self.forget |= transition.old == ResumePhase::Reconnaissance
                 && matches!(
                     transition.trigger,
@@ -104,7 +104,7 @@ impl Resumption {
     }
 
     fn report(&mut self, transition: &ResumeTransition, controller: &dyn Controller) {
-        self.events.push(ResumptionEvent {
+        self.events.push(CarefulResumeEvent {
             engine: self.engine.clone(),
             transition: *transition,
             is_first: false,
@@ -114,8 +114,8 @@ impl Resumption {
     }
 
     /// Takes what was reported since it was last asked.
-    pub(crate) fn take_report(&mut self) -> ResumptionReport {
-        ResumptionReport {
+    pub(crate) fn take_report(&mut self) -> CarefulResumeReport {
+        CarefulResumeReport {
             events: std::mem::take(&mut self.events),
             forget: std::mem::take(&mut self.forget),
             is_over: self.engine.is_over(),

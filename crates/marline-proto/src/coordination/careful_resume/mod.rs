@@ -22,7 +22,7 @@ mod step;
 
 pub use capacity::Capacity;
 pub use config::CarefulResumeConfig;
-pub(crate) use driver::{Resumption, ResumptionEvent};
+pub(crate) use driver::{CarefulResumeDriver, CarefulResumeEvent};
 pub use phases::{CarefulResume, WindowLimited};
 pub use step::{ResumePhase, ResumeStep, ResumeTransition, ResumeTrigger, ResumeWindow};
 

@@ -42,7 +42,7 @@ impl HistoryWindow {
     }
 
     /// The initial window in bytes, with fractions of a byte, which [`InitialWindow::window`] drops.
-    pub fn first_window(&self, kind: &ConnectionKind<'_>) -> f64 {
+    pub fn initial_window(&self, kind: &ConnectionKind<'_>) -> f64 {
         let config = self.config();
         let default = self.fallback.window(kind) as f64;
         let cap = config.cap.map_or(f64::INFINITY, |cap| cap as f64);
@@ -67,7 +67,7 @@ impl InitialWindow for HistoryWindow {
     }
 
     fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
-        (self.first_window(kind) as u64).min(MAXIMUM_WINDOW)
+        (self.initial_window(kind) as u64).min(MAXIMUM_WINDOW)
     }
 
     fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {

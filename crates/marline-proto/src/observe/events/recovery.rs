@@ -82,7 +82,7 @@ pub struct RecoveryParametersSet {
     pub initial_rtt: Duration,
     /// Bytes of a full datagram.
     pub max_datagram_size: u64,
-    /// First window, in bytes.
+    /// Initial window, in bytes.
     pub initial_congestion_window: u64,
     /// Smallest window, in bytes.
     pub minimum_congestion_window: u64,

@@ -88,7 +88,7 @@ impl PathSet {
             }
         }
         let start = PathStart {
-            first_window: new.first_window,
+            initial_window: new.initial_window,
             datagram_size: tuple.mtu.current(),
             initial_rtt,
             seed: rng.seed(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{PathSet, PathStart, recovery_config, validation_times};
 use crate::config::TransportConfig;
 use crate::paths::{Slot, Tuple, Validation, ValidationTimes};
-use crate::recovery::{FirstWindow, RecoveryConfig};
+use crate::recovery::{InitialWindowChoice, RecoveryConfig};
 use crate::rng::ConnectionRng;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
@@ -55,11 +55,11 @@ impl PathSet {
         &self,
         config: &TransportConfig,
         at: Slot,
-        first_window: FirstWindow,
+        initial_window: InitialWindowChoice,
         rng: &mut ConnectionRng,
     ) -> RecoveryConfig {
         let start = PathStart {
-            first_window,
+            initial_window,
             datagram_size: self.list[at].tuples.active.mtu.current(),
             initial_rtt: config.initial_rtt,
             seed: rng.seed(),

@@ -69,40 +69,40 @@ fn path_that_is_not_paced_has_no_rate() {
 }
 
 #[test]
-fn learnt_first_window_is_taken_unless_the_path_met_congestion() {
+fn learnt_initial_window_is_taken_unless_the_path_met_congestion() {
     let mut bench = Bench::new();
-    bench.recovery.learn_first_window(100_000);
+    bench.recovery.learn_initial_window(100_000);
     assert_eq!(bench.window(), 100_000);
-    assert_eq!(bench.recovery.first_window().bytes, 100_000);
+    assert_eq!(bench.recovery.initial_window().bytes, 100_000);
 
     let mut congested = Bench::with_rtt(50);
     congested.send_many(at(100), 4);
     congested.ack(at(150), 4..=4);
     assert!(congested.recovery.had_congestion());
     let window = congested.window();
-    congested.recovery.learn_first_window(100_000);
+    congested.recovery.learn_initial_window(100_000);
     assert_eq!(congested.window(), window);
 }
 
 #[test]
-fn learnt_first_window_that_the_path_has_opened_already_changes_nothing() {
+fn learnt_initial_window_that_the_path_has_opened_already_changes_nothing() {
     let mut bench = Bench::new();
     assert!(!bench.recovery.had_congestion());
-    let first = bench.recovery.first_window();
+    let first = bench.recovery.initial_window();
     bench.recovery.controller_mut().set_window(50_000);
     for bytes in [40_000, 50_000] {
-        bench.recovery.learn_first_window(bytes);
+        bench.recovery.learn_initial_window(bytes);
         assert_eq!(bench.window(), 50_000);
-        assert_eq!(bench.recovery.first_window(), first);
+        assert_eq!(bench.recovery.initial_window(), first);
     }
 }
 
 #[test]
-fn learnt_first_window_is_spread_over_a_round_trip() {
+fn learnt_initial_window_is_spread_over_a_round_trip() {
     let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
     bench.send(at(0));
     bench.ack(at(100), 0..=0);
-    bench.recovery.learn_first_window(120_000);
+    bench.recovery.learn_initial_window(120_000);
     bench.send_many(at(100), 98);
     assert_eq!(bench.recovery.pacing_rate(), Some(1_200_000));
     bench.send(at(100));
@@ -111,7 +111,7 @@ fn learnt_first_window_is_spread_over_a_round_trip() {
 
 /// Section 7.7: the controller says how fast.
 #[test]
-fn first_window_that_was_not_learnt_is_paced_by_the_controller() {
+fn initial_window_that_was_not_learnt_is_paced_by_the_controller() {
     let bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
     let rtt = bench.recovery.rtt().view();
     let rate = bench.recovery.controller().pacing_rate(&rtt);
@@ -137,10 +137,10 @@ fn losses_of_the_first_flight_are_remembered() {
 #[test]
 fn return_to_an_earlier_host_gives_up_a_learnt_window() {
     let mut bench = Bench::new();
-    let first = bench.recovery.first_window();
+    let first = bench.recovery.initial_window();
     bench.recovery.controller_mut().set_window(50_000);
     assert!(!bench.recovery.return_to(first), "nothing was learnt");
-    bench.recovery.learn_first_window(100_000);
+    bench.recovery.learn_initial_window(100_000);
     bench.recovery.controller_mut().set_window(first.bytes);
     assert!(!bench.recovery.return_to(first), "it is not larger");
     bench.recovery.controller_mut().set_window(100_000);

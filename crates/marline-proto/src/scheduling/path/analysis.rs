@@ -10,7 +10,7 @@ pub fn reorder_buffer_rr(window: f64, fast: Duration, slow: Duration) -> f64 {
     window * half_ratio(fast, slow)
 }
 
-/// As [`reorder_buffer_rr`], if the faster path is filled first: its first window arrives in order. Zero if
+/// As [`reorder_buffer_rr`], if the faster path is filled first: its initial window arrives in order. Zero if
 /// the slower path is less than twice as slow.
 pub fn reorder_buffer_lrf(window: f64, fast: Duration, slow: Duration) -> f64 {
     (window * (half_ratio(fast, slow) - 1.0)).max(0.0)

@@ -1,5 +1,5 @@
 mod capacity;
-mod first_windows;
+mod initial_windows;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -201,7 +201,7 @@ proptest! {
             history.observe(&kind, &seen);
             let window = history.window(&kind);
             prop_assert!((DEFAULT..=most).contains(&window));
-            prop_assert_eq!(window, history.first_window(&kind) as u64);
+            prop_assert_eq!(window, history.initial_window(&kind) as u64);
             match config.zero_rtt {
                 ZeroRtt::Carry if seen.event == SampleEvent::Resumed => {
                     prop_assert_eq!(history.window(&resumed), seen.window.min(MAXIMUM_WINDOW));

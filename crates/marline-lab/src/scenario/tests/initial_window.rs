@@ -2,9 +2,9 @@ use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::{Average, HistoryConfig, PathScope, ZeroRtt};
 
 use super::{error, read, read_with, with};
-use crate::scenario::{FirstWindow, Learnt};
+use crate::scenario::{InitialWindow, Learnt};
 
-fn first_window(text: &str, sets: &[&str]) -> FirstWindow {
+fn initial_window(text: &str, sets: &[&str]) -> InitialWindow {
     let experiment = read_with(&with(text), sets).unwrap();
     let settings = &experiment.cells[0].settings;
     settings.server.initial_window.clone().unwrap()
@@ -41,7 +41,7 @@ lifetime = "10min"
         raise_only_when_limited: true,
         lifetime: std::time::Duration::from_secs(600),
     };
-    let window = first_window(every, &[]);
+    let window = initial_window(every, &[]);
     assert_eq!(window.fallback, Some(32));
     assert_eq!(window.learnt, history(expected));
     let experiment = read(&with(every));
@@ -59,15 +59,15 @@ lifetime = "10min"
 
 #[test]
 fn an_initial_window_is_a_number_a_word_or_a_table() {
-    let fallback = |packets| FirstWindow {
+    let fallback = |packets| InitialWindow {
         fallback: Some(packets),
         learnt: None,
     };
-    assert_eq!(first_window("initial_window = 60", &[]), fallback(60));
-    let word = first_window("initial_window = 'history'", &[]);
+    assert_eq!(initial_window("initial_window = 60", &[]), fallback(60));
+    let word = initial_window("initial_window = 'history'", &[]);
     assert_eq!(word.learnt, history(HistoryConfig::default()));
     assert_eq!(word.fallback, None);
-    let careful = first_window(
+    let careful = initial_window(
         "server.initial_window = { careful = 'default', history = 'published', max_jump = '60kB', beta = 0.7 }",
         &[],
     );
@@ -86,7 +86,7 @@ fn an_initial_window_is_a_number_a_word_or_a_table() {
         tokens: true,
         ..CarefulResumeConfig::default()
     };
-    let learnt = first_window(carried, &[]).learnt.unwrap();
+    let learnt = initial_window(carried, &[]).learnt.unwrap();
     assert_eq!(learnt.careful, Some(expected));
     let experiment = read(&with(carried));
     let json = serde_json::to_value(&*experiment.cells[0].settings).unwrap();
@@ -95,10 +95,10 @@ fn an_initial_window_is_a_number_a_word_or_a_table() {
     // Single switches, by variants and beside the file.
     let varied =
         "[variant.a]\ninitial_window = 'history'\n[sweep]\n'initial_window.fallback' = [10]";
-    let varied = first_window(varied, &["initial_window.average=mean"]);
+    let varied = initial_window(varied, &["initial_window.average=mean"]);
     assert_eq!(varied.fallback, Some(10));
     assert_eq!(varied.learnt.unwrap().history.average, Average::Mean);
-    let set = first_window("initial_window = 'history'", &["initial_window=20"]);
+    let set = initial_window("initial_window = 'history'", &["initial_window=20"]);
     assert_eq!(set, fallback(20));
     // Flows in the background have keys of their own.
     let flows = "[[background]]\nkind = 'flows'\ninitial_window = 12";

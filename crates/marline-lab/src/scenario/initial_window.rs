@@ -14,7 +14,7 @@ use super::endpoint::shown_value;
 
 /// The initial window of connections.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FirstWindow {
+pub struct InitialWindow {
     /// The window without earlier connections, in packets; `None` is that of the profile.
     pub fallback: Option<u64>,
     /// How earlier connections are used, if they are.
@@ -30,7 +30,7 @@ pub struct Learnt {
     pub careful: Option<CarefulResumeConfig>,
 }
 
-impl FirstWindow {
+impl InitialWindow {
     /// Replaces the policy of a profile. The history is empty, and shared with no other endpoint.
     pub(super) fn apply(&self, config: &mut TransportConfig) {
         if let Some(packets) = self.fallback {

@@ -6,11 +6,14 @@ use marline::settings::{Settings, apply};
 
 use super::written::placed_in;
 use super::{Item, Node, Problem, Reader};
-use crate::scenario::first_window::{CAREFULS, HISTORIES};
-use crate::scenario::{FirstWindow, Learnt};
+use crate::scenario::initial_window::{CAREFULS, HISTORIES};
+use crate::scenario::{InitialWindow, Learnt};
 
 /// Reads the initial window in `node`; defaults are those of `start`.
-pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<FirstWindow, Problem> {
+pub(super) fn read_initial_window(
+    node: &Node,
+    start: InitialWindow,
+) -> Result<InitialWindow, Problem> {
     if !matches!(node.item, Item::Table(_)) {
         let what = match &node.item {
             Item::Text(text) => format!("\"{text}\""),
@@ -49,7 +52,7 @@ pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<First
         }
     }
     reader.finish()?;
-    Ok(FirstWindow { fallback, learnt })
+    Ok(InitialWindow { fallback, learnt })
 }
 
 /// Reads the keys of `settings` except `others`, in a table that has further keys.

@@ -15,7 +15,7 @@ fn the_larger_of_default_and_average_is_used() {
     let history = history(mean());
     history.observe(&kind(1), &closed(50_001));
     history.observe(&kind(1), &closed(30_000));
-    assert_eq!(history.first_window(&kind(1)), 40_000.5);
+    assert_eq!(history.initial_window(&kind(1)), 40_000.5);
     assert_eq!(history.window(&kind(1)), 40_000);
     for _ in 0..20 {
         history.observe(&kind(1), &closed(2400));
