@@ -81,6 +81,9 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// an idle connection.
 pub const STALL_TIMEOUT: Duration = IDLE_TIMEOUT;
 
+/// Servers of which a client remembers why it refused their certificates: more than it connects to at once, as a rule.
+pub const MAX_REFUSALS: usize = 64;
+
 /// Bytes that a client reads from a connection over TCP without progress of a request: 64 interim responses, as many as
 /// over HTTP/3, with the largest header sections.
 pub const MAX_IDLE_BYTES: u64 = 64 * MAX_HEADER_BYTES as u64;

@@ -1,5 +1,7 @@
 //! Why a server's certificate is refused.
 
+use rustls::CertificateError;
+
 /// Why a server's certificate is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,16 +15,23 @@ pub enum CertificateProblem {
 }
 
 impl CertificateProblem {
-    /// Reads the message of rustls, because the error of QUIC contains nothing else of it.
-    pub(super) fn of(message: &str) -> Self {
-        // A certificate of an authority that the server shows as its own is refused before its signer is looked for.
-        let untrusted = ["UnknownIssuer", "CaUsedAsEndEntity"];
-        if untrusted.iter().any(|one| message.contains(one)) {
-            Self::NotTrusted
-        } else if message.contains("is not valid for any names") {
-            Self::NoName
-        } else {
-            Self::Invalid
+    /// The problem for which rustls refused a certificate.
+    pub(super) fn of(error: &CertificateError) -> Self {
+        match error {
+            CertificateError::UnknownIssuer => Self::NotTrusted,
+            // A certificate of an authority that the server shows as its own is refused before its signer is looked for.
+            CertificateError::Other(other)
+                if matches!(
+                    other.0.downcast_ref(),
+                    Some(webpki::Error::CaUsedAsEndEntity)
+                ) =>
+            {
+                Self::NotTrusted
+            }
+            CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+                Self::NoName
+            }
+            _ => Self::Invalid,
         }
     }
 

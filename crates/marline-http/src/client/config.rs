@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use marline::{PathPolicy, Runtime};
 use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -159,28 +160,38 @@ impl ClientConfig {
         }
     }
 
-    /// TLS settings for these versions of TLS.
+    /// What decides which certificates are trusted.
+    pub(super) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
+        let provider = crypto_provider(self.quic.chacha20_only);
+        Ok(match &self.trust {
+            Trust::Insecure => Arc::new(Insecure(provider)),
+            Trust::System => {
+                let roots = Arc::new(system_roots()?);
+                WebPkiServerVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(|error| ClientError::Trust {
+                        path: None,
+                        reason: error.to_string(),
+                    })?
+            }
+            Trust::File(path) => Arc::new(file_trust(path, provider)?),
+        })
+    }
+
+    /// TLS settings for these versions of TLS, with the decisions of `verifier`.
     pub(super) fn tls(
         &self,
         versions: &[&'static rustls::SupportedProtocolVersion],
+        verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<rustls::ClientConfig, ClientError> {
         let provider = crypto_provider(self.quic.chacha20_only);
-        let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
-        let mut tls = match &self.trust {
-            Trust::Insecure => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Insecure(provider)))
-                .with_no_client_auth(),
-            Trust::System => builder
-                .with_root_certificates(system_roots()?)
-                .with_no_client_auth(),
-            Trust::File(path) => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(file_trust(path, provider)?))
-                .with_no_client_auth(),
-        };
+        let mut tls = builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
         Ok(tls)
     }

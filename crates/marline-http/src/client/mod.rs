@@ -13,6 +13,7 @@ mod lane;
 mod plan;
 mod progress;
 mod range;
+mod refusals;
 mod report;
 mod response;
 mod save;

@@ -4,6 +4,7 @@
 
 mod attack;
 mod budgets;
+mod certificates;
 mod common;
 mod fallback;
 mod files;

@@ -1,7 +1,7 @@
 //! Connections over QUIC: HTTP/3.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use marline::{ManagedConnectError, PathManager, PathPolicy};
@@ -11,6 +11,7 @@ use super::bundles::Bundles;
 use super::paths::PathLog;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
+use crate::client::refusals::{Recording, Refusals};
 use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
@@ -33,6 +34,7 @@ pub(in crate::client) struct QuicClient {
     /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
+    refusals: Arc<Refusals>,
 }
 
 impl QuicClient {
@@ -40,7 +42,12 @@ impl QuicClient {
         config: &ClientConfig,
         runtime: RuntimeHandle,
     ) -> Result<Self, ClientError> {
-        let mut tls = config.tls(&[&rustls::version::TLS13])?;
+        let refusals = Arc::<Refusals>::default();
+        let verifier = Arc::new(Recording {
+            verifier: config.verifier()?,
+            refusals: Arc::clone(&refusals),
+        });
+        let mut tls = config.tls(&[&rustls::version::TLS13], verifier)?;
         tls.enable_early_data = config.quic.zero_rtt;
         Ok(Self {
             config: transport::client_config(config, tls, &runtime).map_err(ClientError::Quic)?,
@@ -54,6 +61,7 @@ impl QuicClient {
                 })
             }),
             endpoints: Mutex::default(),
+            refusals,
         })
     }
 
@@ -101,11 +109,11 @@ impl QuicClient {
             config.bundle = Some(bundles.membership(origin, connections, &self.runtime)?);
         }
         let quic = match &self.manager {
-            None => open(&endpoint, config, origin, remote).await?,
+            None => self.open(&endpoint, config, origin, remote).await?,
             Some(manager) => manager
                 .connect(&endpoint, &config, remote, &origin.host)
                 .await
-                .map_err(|error| explain_managed(origin, remote, error))?,
+                .map_err(|error| self.explain_managed(origin, remote, error))?,
         };
         let http3 = http3::config(limits::MAX_HEADER_BYTES, &quic, &self.config.transport);
         let Begun { session, driver } = Begun::on(quic.clone(), Side::Client, &http3);
@@ -144,39 +152,68 @@ impl QuicClient {
                 .await;
         }
     }
-}
 
-/// Opens a connection from the address that the system chooses. Requests may be sent before the handshake
-/// ends.
-async fn open(
-    endpoint: &marline::Endpoint,
-    config: marline::ClientConfig,
-    origin: &Origin,
-    remote: SocketAddr,
-) -> Result<marline::Connection, ClientError> {
-    let connecting = endpoint
-        .connect_with(config, remote, &origin.host)
-        .map_err(|error| unreachable(origin, remote, error))?;
-    match connecting.into_0rtt() {
-        Ok(quic) => Ok(quic),
-        Err(connecting) => connecting
-            .await
-            .map_err(|error| explain(origin, remote, error)),
+    /// Opens a connection from the address that the system chooses. Requests may be sent before the handshake
+    /// ends.
+    async fn open(
+        &self,
+        endpoint: &marline::Endpoint,
+        config: marline::ClientConfig,
+        origin: &Origin,
+        remote: SocketAddr,
+    ) -> Result<marline::Connection, ClientError> {
+        let connecting = endpoint
+            .connect_with(config, remote, &origin.host)
+            .map_err(|error| unreachable(origin, remote, error))?;
+        match connecting.into_0rtt() {
+            Ok(quic) => Ok(quic),
+            Err(connecting) => connecting
+                .await
+                .map_err(|error| self.explain(origin, remote, error)),
+        }
     }
-}
 
-fn explain_managed(
-    origin: &Origin,
-    address: SocketAddr,
-    error: ManagedConnectError,
-) -> ClientError {
-    match error {
-        ManagedConnectError::Lost(error) => explain(origin, address, error),
-        ManagedConnectError::NoAddress(_) => ClientError::NoPath {
-            host: origin.host.clone(),
-            address,
-        },
-        error => unreachable(origin, address, error),
+    fn explain_managed(
+        &self,
+        origin: &Origin,
+        address: SocketAddr,
+        error: ManagedConnectError,
+    ) -> ClientError {
+        match error {
+            ManagedConnectError::Lost(error) => self.explain(origin, address, error),
+            ManagedConnectError::NoAddress(_) => ClientError::NoPath {
+                host: origin.host.clone(),
+                address,
+            },
+            error => unreachable(origin, address, error),
+        }
+    }
+
+    fn explain(
+        &self,
+        origin: &Origin,
+        address: SocketAddr,
+        error: marline::ConnectionError,
+    ) -> ClientError {
+        let host = origin.host.clone();
+        // The peer may refuse a certificate as well, by its alert.
+        let problem = match error {
+            marline::ConnectionError::Transport(_) => self.refusals.latest(&host),
+            _ => None,
+        };
+        match transport::classify(&error) {
+            transport::HandshakeFailure::Certificate => ClientError::Certificate {
+                host,
+                problem: problem.unwrap_or(CertificateProblem::Invalid),
+                cause: error.into(),
+            },
+            transport::HandshakeFailure::Protocol => ClientError::WrongProtocol {
+                host,
+                wanted: HttpVersion::Http3.name(),
+                cause: error.into(),
+            },
+            transport::HandshakeFailure::Network => unreachable(origin, address, error),
+        }
     }
 }
 
@@ -185,22 +222,5 @@ fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>)
         host: origin.host.clone(),
         address,
         cause: cause.into(),
-    }
-}
-
-fn explain(origin: &Origin, address: SocketAddr, error: marline::ConnectionError) -> ClientError {
-    let host = origin.host.clone();
-    match transport::classify(&error) {
-        transport::HandshakeFailure::Certificate => ClientError::Certificate {
-            host,
-            problem: CertificateProblem::of(&error.to_string()),
-            cause: error.into(),
-        },
-        transport::HandshakeFailure::Protocol => ClientError::WrongProtocol {
-            host,
-            wanted: HttpVersion::Http3.name(),
-            cause: error.into(),
-        },
-        transport::HandshakeFailure::Network => unreachable(origin, address, error),
     }
 }

@@ -44,7 +44,7 @@ impl TcpClient {
         let tls = match config.version {
             HttpVersion::Http11Cleartext => None,
             _ => Some(TlsConnector::from(Arc::new(
-                config.tls(rustls::DEFAULT_VERSIONS)?,
+                config.tls(rustls::DEFAULT_VERSIONS, config.verifier()?)?,
             ))),
         };
         Ok(Self {
@@ -167,9 +167,9 @@ impl TcpClient {
         let host = origin.host.clone();
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
-            Some(Error::InvalidCertificate(_)) => ClientError::Certificate {
+            Some(Error::InvalidCertificate(refused)) => ClientError::Certificate {
                 host,
-                problem: CertificateProblem::of(&error.to_string()),
+                problem: CertificateProblem::of(refused),
                 cause: error.into(),
             },
             Some(
