@@ -38,7 +38,7 @@ fn escape(text: &str, is_special: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Writes a [`line`] with its end.
+/// Writes a [`line()`] with its end.
 pub(crate) fn write_line(f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>) -> fmt::Result {
     writeln!(f, "{}", line(&text.to_string()))
 }
