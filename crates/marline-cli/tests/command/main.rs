@@ -173,7 +173,7 @@ fn help_explains_what_published_and_digest_are() {
     };
     let run = help(&["lab", "run", "--help"]);
     assert!(
-        run.contains("`published` is the value that the paper gives"),
+        run.contains("`published` has the value in the paper"),
         "{run}"
     );
     for arguments in [&["lab", "run", "--help"], &["lab", "compare", "--help"]] {

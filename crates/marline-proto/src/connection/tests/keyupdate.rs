@@ -19,8 +19,8 @@ fn common_generation(pair: &mut Pair, ends: Ends) -> u64 {
 fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     let ends = pair.establish();
     let mut transfers = [
-        Transfer::down(pair, ends, &pattern(1_000_000)),
-        Transfer::up(pair, ends, &pattern(1_000_000)),
+        Transfer::down(pair, ends, &pattern(2_000_000)),
+        Transfer::up(pair, ends, &pattern(2_000_000)),
     ];
     let mut initiated = [0; 2];
     let mut complete = [false; 2];
