@@ -9,7 +9,9 @@
 //!
 //! Each received packet is opened with one key, which its phase bit selects, and the next keys are
 //! derived while sending, so that the time to process a packet does not reveal a key update (RFC 9001,
-//! sections 6.3 and 9.5).
+//! sections 6.3 and 9.5). Those of the first update are derived with the tenth packet: many connections are closed
+//! before, and need none. If the peer updates its keys sooner, they are derived when its packet arrives. That this takes
+//! longer reveals no more than that its phase bit is not the 0 of all first packets.
 
 use marline_wire::packet::bits;
 use marline_wire::{ErrorCode, PathId, TransportError};
@@ -19,14 +21,17 @@ use super::packet::{OpenError, Sealing, Unprotected, open, seal_with, unprotect}
 use super::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, UpdateSecrets};
 use crate::Instant;
 
+/// Sealed packets before the keys of the first update are derived.
+const PREPARE_AFTER: u64 = 10;
+
 /// Both directions' 1-RTT keys of one connection, all paths together.
 pub(crate) struct OneRttKeys {
     /// Number of key updates; its lowest bit is the key phase.
     generation: u64,
     local: DirectionalKeys,
     remote: DirectionalKeys,
-    /// Absent only between an update and the first packet sent after it: the peer may not update
-    /// again before it received that one.
+    /// Absent until an update is likely, and between an update and the first packet sent after it: the peer may not
+    /// update again before it received that one.
     next: Option<PacketKeySet>,
     previous: Option<Previous>,
     secrets: UpdateSecrets,
@@ -128,12 +133,11 @@ impl OneRttKeys {
     /// Starts with the first keys and secrets, which TLS derived.
     pub(crate) fn new(keys: Keys, secrets: impl Into<UpdateSecrets>) -> Self {
         let Keys { local, remote } = keys;
-        let mut secrets = secrets.into();
         Self {
             generation: 0,
-            next: Some(secrets.next_packet_keys()),
+            next: None,
             previous: None,
-            secrets,
+            secrets: secrets.into(),
             handshake_confirmed: false,
             sealed: 0,
             acknowledged: false,
@@ -219,11 +223,14 @@ impl OneRttKeys {
         incoming: OneRttPacket,
         packet: &'a mut [u8],
     ) -> Result<OpenedOneRtt<'a>, OpenError> {
+        if self.generation == 0 {
+            self.prepare();
+        }
         let is_late = matches!(&self.previous, Some(previous) if previous.is_before(incoming));
         let (key, is_update) = match (&self.next, &self.previous) {
             (Some(next), _) if !is_late => (&*next.remote, true),
             (_, Some(previous)) => (&*previous.key, false),
-            // Not reached: while `next` is absent, `previous` is present.
+            // Not reached: while `next` is absent after the first update, `previous` is present.
             (_, None) => (&*self.remote.packet, false),
         };
         let payload = incoming
@@ -251,14 +258,14 @@ impl OneRttKeys {
     }
 
     /// The key phase bit of the next packet to be sent. Initiates an update if the current key has sealed
-    /// many packets, and derives the next keys if they are absent.
+    /// many packets, and derives the next keys if they are absent and may be needed.
     ///
     /// # Errors
     ///
     /// AEAD_LIMIT_REACHED if the key may seal no more and an update is not possible.
     #[inline]
     pub(crate) fn next_key_phase(&mut self) -> Result<bool, TransportError> {
-        if self.next.is_none() {
+        if self.next.is_none() && (self.generation > 0 || self.sealed >= PREPARE_AFTER) {
             self.prepare();
         }
         // The other half is left for the time in which an update is not possible.
@@ -335,6 +342,7 @@ impl OneRttKeys {
         if self.previous.is_some() {
             return Err(UpdateRefused::TooSoon);
         }
+        self.prepare();
         self.update();
         self.prepare();
         Ok(())

@@ -190,6 +190,38 @@ fn an_update_needs_confirmation_acknowledgment_and_time() {
 }
 
 #[test]
+fn connections_of_few_packets_derive_no_next_keys() {
+    let (mut client, _) = ends(Cipher::Aes128Gcm);
+    for _ in 0..PREPARE_AFTER {
+        client.send();
+        assert!(client.keys.next.is_none());
+    }
+    client.send();
+    assert!(client.keys.next.is_some());
+}
+
+#[test]
+fn an_update_that_comes_before_next_keys_are_derived_is_followed() {
+    let (mut client, mut server) = ends(Cipher::Aes128Gcm);
+    server.keys.on_handshake_confirmed();
+    server.exchange(&mut client);
+    server.keys.initiate_update().unwrap();
+    assert!(client.keys.next.is_none());
+    assert_eq!(client.receive(&server.send()), shown(1, UPDATED));
+    assert_eq!(server.receive(&client.send()), shown(1, FOLLOWED));
+}
+
+#[test]
+fn a_forged_packet_of_the_other_phase_is_no_update() {
+    let (mut client, mut server) = ends(Cipher::Aes128Gcm);
+    let mut forged = server.send();
+    // The mask of header protection leaves a flipped bit flipped.
+    forged[0] ^= bits::KEY_PHASE;
+    assert_eq!(client.receive(&forged), Err(OpenError::Unauthentic));
+    assert_eq!(client.receive(&server.send()), shown(0, None));
+}
+
+#[test]
 fn late_packets_open_with_the_previous_key() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     let late = [client.send(), client.send(), client.send()];
