@@ -263,7 +263,10 @@ impl Driver {
         if state.drained {
             self.timers.remove(handle);
         } else {
-            self.timers.update(handle, state.proto.poll_timeout());
+            match state.proto.poll_timeout() {
+                Some(end) if state.proto.is_closed() => self.timers.update_closed(handle, end),
+                deadline => self.timers.update(handle, deadline),
+            }
             if batch.is_some() {
                 enqueue(&mut self.queue, connection, &mut state);
             }

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use marline_proto::{ConnectionHandle, Instant};
 
+/// Closed connections are forgotten at multiples of this, in nanoseconds: many at once, for one timer.
+const FORGET_EVERY: u64 = 16_000_000;
+
 /// One deadline for each connection, in order.
 ///
 /// A deadline that is postponed keeps its earlier entry and expires too early, once: on a busy connection
@@ -34,6 +37,14 @@ impl Timers {
         }
         *entry = Some(deadline);
         self.order.insert((deadline, handle.0));
+    }
+
+    /// Sets when a closed connection is forgotten: at `end`, which is its only deadline, or shortly after.
+    pub(super) fn update_closed(&mut self, handle: ConnectionHandle, end: Instant) {
+        self.remove(handle);
+        let nanos = end.as_nanos();
+        let rounded = nanos.checked_next_multiple_of(FORGET_EVERY);
+        self.update(handle, Some(Instant::from_nanos(rounded.unwrap_or(nanos))));
     }
 
     /// Removes the connection's deadline.
@@ -81,6 +92,17 @@ mod tests {
         assert_eq!(timers.next(), Some(at(30)));
         timers.update(ConnectionHandle(3), None);
         assert_eq!(timers.pop(at(100)), None);
+    }
+
+    #[test]
+    fn closed_connections_are_forgotten_together() {
+        let mut timers = Timers::default();
+        timers.update(ConnectionHandle(1), Some(at(5)));
+        timers.update_closed(ConnectionHandle(1), at(FORGET_EVERY + 1));
+        timers.update_closed(ConnectionHandle(2), at(2 * FORGET_EVERY - 1));
+        assert_eq!(timers.next(), Some(at(2 * FORGET_EVERY)));
+        timers.pop(at(2 * FORGET_EVERY));
+        assert_eq!(timers.next(), Some(at(2 * FORGET_EVERY)));
     }
 
     #[test]
