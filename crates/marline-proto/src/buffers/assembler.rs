@@ -43,6 +43,8 @@ pub(crate) struct Assembler {
     received: u64,
     /// One more than the highest offset received.
     end: u64,
+    /// Where the stream ends, once that is known.
+    total: Option<u64>,
 }
 
 impl Assembler {
@@ -67,6 +69,11 @@ impl Assembler {
         }
     }
 
+    /// The stream ends at offset `total`: no memory is kept for more.
+    pub(crate) fn set_total(&mut self, total: u64) {
+        self.total = Some(total);
+    }
+
     /// Takes up to `max` bytes in order; `None` if the next one is missing or `max` is 0.
     pub(crate) fn read(&mut self, max: usize) -> Option<Bytes> {
         let bytes = if let Some(front) = self.ready.front_mut() {
@@ -80,7 +87,12 @@ impl Assembler {
             if len == 0 {
                 return None;
             }
-            self.tail.split_to(len).freeze()
+            if len == self.tail.len() && self.is_whole() {
+                // Nothing follows that could use what is left of the chunk.
+                std::mem::take(&mut self.tail).freeze()
+            } else {
+                self.tail.split_to(len).freeze()
+            }
         };
         self.read += bytes.len() as u64;
         (!bytes.is_empty()).then_some(bytes)
@@ -117,12 +129,18 @@ impl Assembler {
         self.received > self.read
     }
 
+    /// Whether every byte of the stream was received.
+    fn is_whole(&self) -> bool {
+        self.total == Some(self.received)
+    }
+
     /// Drops all content, which will not be read. Offsets stay.
     pub(crate) fn discard(&mut self) {
         *self = Self {
             read: self.end,
             received: self.end,
             end: self.end,
+            total: self.total,
             ..Self::default()
         };
     }
@@ -142,15 +160,19 @@ impl Assembler {
         }
     }
 
-    /// Makes room in the tail: in the same chunk if all of it is read and released, else a new one.
+    /// Makes room in the tail: in the same chunk if all of it is read and released, else a new one, of exactly
+    /// `wanted` bytes if these are the last.
     fn grow(&mut self, wanted: usize) {
         if self.tail.is_empty() && self.chunk > 0 && self.tail.try_reclaim(self.chunk) {
             return;
         }
         self.finish_tail();
-        self.chunk = (self.chunk * 2)
-            .clamp(FIRST_CHUNK, LARGEST_CHUNK)
-            .max(wanted.min(LARGEST_CHUNK));
+        self.chunk = match self.is_whole() {
+            true => wanted.min(LARGEST_CHUNK),
+            false => (self.chunk * 2)
+                .clamp(FIRST_CHUNK, LARGEST_CHUNK)
+                .max(wanted.min(LARGEST_CHUNK)),
+        };
         self.tail = BytesMut::with_capacity(self.chunk);
     }
 

@@ -68,6 +68,9 @@ impl SendBuffer {
         self.finish_tail();
         let offset = self.end;
         self.end += bytes.len() as u64;
+        // Most streams have a single chunk.
+        self.chunks
+            .reserve_exact(usize::from(self.chunks.is_empty()));
         self.chunks.push_back(Chunk { offset, bytes });
     }
 

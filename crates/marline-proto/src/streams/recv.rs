@@ -180,6 +180,9 @@ impl RecvPart {
             }
             return Ok(new);
         }
+        if frame.fin {
+            self.assembler.set_total(end);
+        }
         self.assembler.insert(frame.offset, frame.data);
         if let Some(final_size) = self.final_size {
             self.state = if self.assembler.received() == final_size {

@@ -38,6 +38,28 @@ fn a_chunk_is_reused_after_it_was_read() {
 }
 
 #[test]
+fn a_stream_in_one_frame_takes_as_much_memory_as_it_has_bytes() {
+    let mut assembler = Assembler::new();
+    assembler.set_total(100);
+    assembler.insert(0, &bytes(0..100));
+    assert_eq!(assembler.tail.capacity(), 100);
+    assert_eq!(assembler.read(40), Some(bytes(0..40).into()));
+    assert_eq!(assembler.read(1000), Some(bytes(40..100).into()));
+    assert_eq!(assembler.tail.capacity(), 0);
+}
+
+#[test]
+fn the_last_bytes_get_a_chunk_of_their_size() {
+    let mut assembler = Assembler::new();
+    assembler.insert(0, &bytes(0..FIRST_CHUNK as u64));
+    let total = FIRST_CHUNK as u64 + 10;
+    assembler.set_total(total);
+    assembler.insert(FIRST_CHUNK as u64, &bytes(FIRST_CHUNK as u64..total));
+    assert_eq!(assembler.tail.capacity(), 10);
+    assert_eq!(read_all(&mut assembler), bytes(0..total));
+}
+
+#[test]
 fn pages_are_read_without_copying() {
     let mut assembler = Assembler::new();
     let page = PAGE_SIZE as u64;
