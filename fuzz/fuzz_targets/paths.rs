@@ -277,7 +277,7 @@ impl World {
             } else {
                 pair.server(ends.server)
             };
-            while let Ok(Some(bytes)) = other.read(now, stream, usize::MAX) {
+            while let Ok(Some(bytes)) = other.read(|| now, stream, usize::MAX) {
                 sending.received += bytes.len();
             }
             let own = if sending.by_server {

@@ -46,7 +46,7 @@ fn requests(connected: &mut Connected, count: usize) {
             let now = pair.now;
             let connection = pair.server(ends.server);
             if connection.accept(Dir::Bi).is_some() {
-                while let Ok(Some(_)) = connection.read(now, id, usize::MAX) {}
+                while let Ok(Some(_)) = connection.read(|| now, id, usize::MAX) {}
                 let _ = connection.write_chunk(id, &mut answer.clone());
                 let _ = connection.finish(id);
             }
@@ -63,7 +63,7 @@ fn drain(
 ) -> Result<Option<Bytes>, ReadError> {
     let now = pair.now;
     loop {
-        match pair.client(client).read(now, id, usize::MAX) {
+        match pair.client(client).read(|| now, id, usize::MAX) {
             Ok(Some(_)) => {}
             end => return end,
         }

@@ -23,7 +23,7 @@ fn download(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle)
             }
         }
         let now = pair.now;
-        while let Ok(Some(bytes)) = pair.client(client).read(now, id, usize::MAX) {
+        while let Ok(Some(bytes)) = pair.client(client).read(|| now, id, usize::MAX) {
             received += bytes.len();
         }
         received == LENGTH

@@ -111,7 +111,7 @@ fn download(pair: &mut Pair, ends: Ends, len: usize) {
             }
         }
         let now = pair.now;
-        while let Ok(Some(chunk)) = pair.client(ends.client).read(now, id, usize::MAX) {
+        while let Ok(Some(chunk)) = pair.client(ends.client).read(|| now, id, usize::MAX) {
             received += chunk.len();
         }
         received == len

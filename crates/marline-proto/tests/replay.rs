@@ -142,7 +142,7 @@ fn transfer(pair: &mut Pair, ends: &[Ends]) {
                     Err(error) => panic!("{error}"),
                 }
             }
-            while let Ok(Some(bytes)) = pair.client(ends.client).read(now, *id, usize::MAX) {
+            while let Ok(Some(bytes)) = pair.client(ends.client).read(|| now, *id, usize::MAX) {
                 *received += bytes.len();
             }
         }

@@ -37,7 +37,7 @@ pub(crate) fn download(connected: &mut Connected, data: &Bytes) {
         }
         let now = pair.now;
         loop {
-            match pair.client(ends.client).read(now, id, usize::MAX) {
+            match pair.client(ends.client).read(|| now, id, usize::MAX) {
                 Ok(Some(bytes)) => received += black_box(&bytes).len(),
                 Ok(None) => return true,
                 Err(_) => return false,

@@ -127,14 +127,15 @@ impl Connection {
         self.streams.stop(id, error_code)
     }
 
-    /// The next bytes of a stream, at most `max`, without copying; `None` at its end.
+    /// The next bytes of a stream, at most `max`, without copying; `None` at its end. `now` is called only if flow
+    /// control measures how fast the stream is read.
     ///
     /// # Errors
     ///
     /// [`ReadError::Blocked`] if there are none now; other errors are final.
     pub fn read(
         &mut self,
-        now: Instant,
+        now: impl Fn() -> Instant,
         id: StreamId,
         max: usize,
     ) -> Result<Option<Bytes>, ReadError> {

@@ -177,7 +177,7 @@ impl Streams {
         &mut self,
         id: StreamId,
         max: usize,
-        now: Instant,
+        now: impl Fn() -> Instant,
     ) -> Result<Option<Bytes>, ReadError> {
         let stream = self.table.get_mut(&id).ok_or(ReadError::Closed)?;
         let recv = stream.recv.as_mut().ok_or(ReadError::Closed)?;
@@ -189,19 +189,18 @@ impl Streams {
             return result;
         }
         let credit = recv.take_credit();
-        recv.window.start(now);
-        if recv.window.consume(credit)
-            && recv.wants_credit()
-            && !stream.due.has(ControlFrame::MaxStreamData)
-        {
-            recv.window.tune(now, self.rtt);
-            self.window.grow_to(recv.window.size() * 3 / 2);
-            self.control
-                .make_due(id, stream, ControlFrame::MaxStreamData);
+        if recv.wants_credit() {
+            recv.window.start(&now);
+            if recv.window.consume(credit) && !stream.due.has(ControlFrame::MaxStreamData) {
+                recv.window.tune(now(), self.rtt);
+                self.window.grow_to(recv.window.size() * 3 / 2);
+                self.control
+                    .make_due(id, stream, ControlFrame::MaxStreamData);
+            }
         }
-        self.window.start(now);
+        self.window.start(&now);
         if self.window.consume(credit) && !self.control.max_data {
-            self.window.tune(now, self.rtt);
+            self.window.tune(now(), self.rtt);
             self.control.max_data = true;
         }
         result

@@ -62,8 +62,8 @@ impl ReceiveWindow {
     }
 
     /// Notes when the use of the window began, if it has not yet.
-    pub(super) fn start(&mut self, now: Instant) {
-        self.since.get_or_insert(now);
+    pub(super) fn start(&mut self, now: impl Fn() -> Instant) {
+        self.since.get_or_insert_with(now);
     }
 
     /// Grows the window to `size` bytes as far as the ceiling permits.

@@ -142,7 +142,7 @@ fn exchange(pair: &mut Pair) {
         marline_proto::scheduling::path::PathStatus::Backup,
     );
     while let Some(stream) = end.accept(Dir::Uni) {
-        while let Ok(Some(_)) = end.read(now, stream, usize::MAX) {}
+        while let Ok(Some(_)) = end.read(|| now, stream, usize::MAX) {}
     }
     pair.flush();
     pair.drive(Duration::from_millis(200));

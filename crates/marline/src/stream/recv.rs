@@ -68,8 +68,8 @@ impl RecvStream {
             Some(ReceiveEnd::Stopped) => return Poll::Ready(Err(ReadError::Closed)),
             None => {}
         }
-        let now = self.connection.now();
         let mut state = self.connection.lock();
+        let now = || self.connection.now();
         Poll::Ready(match state.proto.read(now, self.id, max) {
             Ok(Some(chunk)) => {
                 // A MAX_DATA or MAX_STREAM_DATA frame may be due.

@@ -13,7 +13,7 @@ fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<Stre
     }
     requests.retain(|&id, request| {
         loop {
-            match connection.read(now, id, usize::MAX) {
+            match connection.read(|| now, id, usize::MAX) {
                 Ok(Some(bytes)) => request.extend_from_slice(&bytes),
                 Ok(None) => break,
                 Err(ReadError::Blocked) => return true,
@@ -49,7 +49,7 @@ fn request(pair: &mut Pair, count: usize) -> Duration {
         assert!(waiting.len() <= 256, "more streams than the server allows");
         waiting.retain(|&id, (number, answer)| {
             loop {
-                match connection.read(now, id, usize::MAX) {
+                match connection.read(|| now, id, usize::MAX) {
                     Ok(Some(bytes)) => answer.extend_from_slice(&bytes),
                     Ok(None) => break,
                     Err(ReadError::Blocked) => return true,

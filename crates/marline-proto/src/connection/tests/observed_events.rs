@@ -115,7 +115,7 @@ fn a_reset_stream_reports_the_reset_at_both_ends() {
     pair.client(ends.client).reset(id, 7).expect("it is open");
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    let read = pair.server(ends.server).read(now, id, 100);
+    let read = pair.server(ends.server).read(|| now, id, 100);
     assert_eq!(read, Err(ReadError::Reset(7)));
     pair.drive(Duration::from_secs(1));
     let log = log.lock().unwrap();

@@ -260,7 +260,7 @@ impl Model {
         let Some(connection) = self.connection(side) else {
             return false;
         };
-        let read = connection.read(now, id, max);
+        let read = connection.read(|| now, id, max);
         let sender = side.peer();
         if id.dir() == Dir::Uni && id.initiator() == side {
             assert_eq!(read, Err(ReadError::Closed));

@@ -64,7 +64,7 @@ impl Downloads {
             let now = pair.now;
             for (id, arrival) in ids.iter().zip(&mut arrivals) {
                 loop {
-                    match pair.client(ends.client).read(now, *id, usize::MAX) {
+                    match pair.client(ends.client).read(|| now, *id, usize::MAX) {
                         Ok(Some(_)) => arrival.last_byte = now,
                         Ok(None) => {
                             arrival.end = now;
@@ -184,11 +184,11 @@ fn a_stream_that_ends_later_lets_those_that_depend_on_it_send() {
     server.write(child, b"second").expect("room");
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    let read = pair.client(ends.client).read(now, child, 100);
+    let read = pair.client(ends.client).read(|| now, child, 100);
     assert!(read.is_err(), "its parent has not ended: {read:?}");
     pair.server(ends.server).finish(parent).expect("it is open");
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    let read = pair.client(ends.client).read(now, child, 100);
+    let read = pair.client(ends.client).read(|| now, child, 100);
     assert_eq!(read, Ok(Some(Bytes::from_static(b"second"))));
 }

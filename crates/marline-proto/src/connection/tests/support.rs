@@ -137,7 +137,7 @@ impl Transfer {
             Side::Server => pair.client(self.ends.client),
         };
         loop {
-            match receiver.read(now, self.id, usize::MAX) {
+            match receiver.read(|| now, self.id, usize::MAX) {
                 Ok(Some(bytes)) => {
                     let until = self.received + bytes.len();
                     assert!(

@@ -44,7 +44,7 @@ fn send_early(pair: &mut Pair, data: &Bytes) -> Early {
         server = server.or(pair.server.accepted.pop_front());
         let now = pair.now;
         if let Some(server) = server {
-            while let Ok(Some(bytes)) = pair.server(server).read(now, id, usize::MAX) {
+            while let Ok(Some(bytes)) = pair.server(server).read(|| now, id, usize::MAX) {
                 received.extend_from_slice(&bytes);
             }
         }
@@ -104,7 +104,7 @@ fn early_data_is_replayable_until_the_handshake_completes() {
         .expect("the server accepted");
     let now = pair.now;
     assert_eq!(
-        pair.server(server).read(now, id, 9),
+        pair.server(server).read(|| now, id, 9),
         Ok(Some(Bytes::from_static(b"again")))
     );
     assert!(pair.server(server).is_replayable());

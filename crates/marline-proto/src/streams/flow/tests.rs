@@ -18,7 +18,7 @@ fn a_new_limit_is_due_after_half_a_window() {
 #[test]
 fn a_fast_reader_gets_a_larger_window_up_to_the_ceiling() {
     let mut window = ReceiveWindow::new(1000, 3000);
-    window.start(at(0));
+    window.start(|| at(0));
     window.tune(at(199), RTT);
     assert_eq!(window.size(), 2000);
     window.tune(at(399), RTT);

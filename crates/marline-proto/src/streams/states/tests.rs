@@ -143,7 +143,7 @@ fn states_of_a_receiving_half_are_reported_with_the_end_that_caused_them() {
     let id = StreamId::new(Side::Client, Dir::Bi, 0);
     receive(&mut server, id, 1, b"bc", true);
     receive(&mut server, id, 0, b"a", false);
-    while let Ok(Some(_)) = server.read(id, 9, Instant::EPOCH) {}
+    while let Ok(Some(_)) = server.read(id, 9, || Instant::EPOCH) {}
     let changes = server.take_state_changes();
     let expected = [
         remote(StreamState::Receive),
@@ -167,7 +167,7 @@ fn received_reset_is_read_by_the_application() {
         final_size: 0,
     };
     server.on_reset_stream(&reset).expect("allowed");
-    assert!(server.read(id, 9, Instant::EPOCH).is_err());
+    assert!(server.read(id, 9, || Instant::EPOCH).is_err());
     let states = changes(&mut server, id, StreamHalf::Receiving);
     let last = [
         remote(StreamState::ResetReceived),

@@ -67,7 +67,7 @@ fn data_of_a_stopped_stream_still_counts_until_its_end() {
         .expect("allowed");
     server.stop(id, 8).expect("open");
     assert_eq!(server.stop(id, 8), Err(ClosedStream));
-    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
+    assert_eq!(server.read(id, 9, || NOW), Err(ReadError::Closed));
     let DueControlFrames { frames, tokens } = control_frames(&mut server);
     let stop = frame::StopSending { id, error_code: 8 };
     assert_eq!(frames, [frame::Frame::StopSending(stop)]);
@@ -163,8 +163,8 @@ fn no_state_is_left_of_closed_streams() {
             .on_stream(&data(id, 0, b"request", true))
             .expect("allowed");
         assert_eq!(server.accept(Dir::Bi), Some(id));
-        assert!(matches!(server.read(id, 100, NOW), Ok(Some(_))));
-        assert_eq!(server.read(id, 100, NOW), Ok(None));
+        assert!(matches!(server.read(id, 100, || NOW), Ok(Some(_))));
+        assert_eq!(server.read(id, 100, || NOW), Ok(None));
         server.write(id, b"response").expect("room");
         server.finish(id).expect("open");
         assert!(ready_changes(&mut server).contains(&change(id, true)));

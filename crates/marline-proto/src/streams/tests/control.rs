@@ -23,7 +23,7 @@ fn everything_due() -> Streams {
     client.stop(stopped, 2).expect("open");
     let bytes = data(read, 0, &[1; 1000], false);
     client.on_stream(&bytes).expect("allowed");
-    assert!(client.read(read, 500, NOW).is_ok());
+    assert!(client.read(read, 500, || NOW).is_ok());
     for index in 0..2 {
         let id = StreamId::new(Side::Server, Dir::Uni, index);
         let frame = frame::ResetStream {
@@ -32,7 +32,7 @@ fn everything_due() -> Streams {
             final_size: 1000,
         };
         client.on_reset_stream(&frame).expect("allowed");
-        assert_eq!(client.read(id, 1, NOW), Err(ReadError::Reset(1)));
+        assert_eq!(client.read(id, 1, || NOW), Err(ReadError::Reset(1)));
     }
     client
 }
@@ -111,7 +111,7 @@ fn lost_limits_are_due_again_unless_they_are_outdated() {
             final_size: 1000,
         };
         server.on_reset_stream(&frame).expect("allowed");
-        assert_eq!(server.read(id, 1, NOW), Err(ReadError::Reset(1)));
+        assert_eq!(server.read(id, 1, || NOW), Err(ReadError::Reset(1)));
     };
     lose(&mut server, 0);
     lose(&mut server, 1);
@@ -150,7 +150,7 @@ fn credit_for_a_stream_is_due_until_its_end_is_known() {
         server.on_stream(&frame).expect("allowed");
     };
     receive(&mut server, 0, 900, false);
-    assert!(server.read(id, 500, NOW).is_ok());
+    assert!(server.read(id, 500, || NOW).is_ok());
     assert!(server.has_control_frames());
     receive(&mut server, 900, 50, false);
     let DueControlFrames { frames, tokens } = control_frames(&mut server);
@@ -167,7 +167,7 @@ fn credit_for_a_stream_is_due_until_its_end_is_known() {
     assert!(!server.has_control_frames(), "its size is known");
     server.on_token_lost(&tokens[0]);
     assert!(!server.has_control_frames());
-    assert!(server.read(id, 900, NOW).is_ok());
+    assert!(server.read(id, 900, || NOW).is_ok());
     let connection = control_frames(&mut server).frames;
     assert!(connection.iter().all(is_of_connection), "{connection:?}");
 }
@@ -178,7 +178,7 @@ fn credit_for_a_stopped_stream_is_not_due_again() {
     let id = client_bidi(0);
     let bytes = data(id, 0, &[0; 900], false);
     server.on_stream(&bytes).expect("allowed");
-    assert!(server.read(id, 500, NOW).is_ok());
+    assert!(server.read(id, 500, || NOW).is_ok());
     let DueControlFrames { tokens, .. } = control_frames(&mut server);
     server.stop(id, 1).expect("open");
     control_frames(&mut server);

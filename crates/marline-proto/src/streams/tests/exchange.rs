@@ -196,7 +196,7 @@ impl World {
     /// Reads once; returns whether that changed anything.
     fn read(&mut self, side: usize, id: StreamId, max: usize) -> bool {
         let now = self.now();
-        let result = self.ends[side].streams.read(id, max, now);
+        let result = self.ends[side].streams.read(id, max, || now);
         let note = self.note(side, id);
         match result {
             Ok(Some(bytes)) => {

@@ -48,14 +48,14 @@ fn reading_returns_credit() {
     server
         .on_stream(&data(id, 0, &[0; 1000], false))
         .expect("allowed");
-    assert!(server.read(id, 499, NOW).is_ok());
+    assert!(server.read(id, 499, || NOW).is_ok());
     assert!(!server.has_control_frames());
-    assert!(server.read(id, 1, NOW).is_ok());
+    assert!(server.read(id, 1, || NOW).is_ok());
     let DueControlFrames { frames, tokens } = control_frames(&mut server);
     let more = frame::MaxStreamData { id, maximum: 1500 };
     assert_eq!(frames, [frame::Frame::MaxStreamData(more)]);
 
-    assert!(server.read(id, 300, NOW).is_ok());
+    assert!(server.read(id, 300, || NOW).is_ok());
     server.on_token_lost(&tokens[0]);
     let more = frame::MaxStreamData { id, maximum: 1800 };
     let frames = control_frames(&mut server).frames;
@@ -79,7 +79,7 @@ fn windows_grow_for_a_fast_reader() {
             .on_stream(&data(id, offset, &bytes, false))
             .expect("allowed");
         offset = end;
-        while let Ok(Some(_)) = server.read(id, usize::MAX, at(millis)) {}
+        while let Ok(Some(_)) = server.read(id, usize::MAX, || at(millis)) {}
         control_frames(&mut server);
     }
     let recv = server.table[&id].recv.as_ref().expect("open");
@@ -278,7 +278,7 @@ fn connections_window_has_room_for_one_and_a_half_of_a_streams() {
     server
         .on_stream(&data(slow, 0, b"x", false))
         .expect("allowed");
-    assert!(server.read(slow, 1, at(0)).is_ok());
+    assert!(server.read(slow, 1, || at(0)).is_ok());
     let mut offset = 0;
     for (now, len) in [(1_000, 500), (1_010, 1_000)] {
         let bytes = vec![0; len];
@@ -286,7 +286,7 @@ fn connections_window_has_room_for_one_and_a_half_of_a_streams() {
             .on_stream(&data(fast, offset, &bytes, false))
             .expect("allowed");
         offset += len as u64;
-        while let Ok(Some(_)) = server.read(fast, len, at(now)) {}
+        while let Ok(Some(_)) = server.read(fast, len, || at(now)) {}
         control_frames(&mut server);
     }
     let recv = server.table[&fast].recv.as_ref().expect("open");

@@ -66,7 +66,7 @@ proptest! {
             if act {
                 for event in events(&mut server) {
                     if let StreamEvent::Readable(id) = event {
-                        while let Ok(Some(_)) = server.read(id, 100, NOW) {}
+                        while let Ok(Some(_)) = server.read(id, 100, || NOW) {}
                     }
                 }
                 while let Some(ReadyChange { id, ready }) = server.poll_ready_change() {

@@ -154,7 +154,7 @@ fn receiving_states_follow_the_diagram() {
         .expect("allowed");
     assert_eq!(state(&server), Some(recv::RecvState::SizeKnown));
     assert_eq!(events(&mut server), [StreamEvent::Opened(Dir::Bi)]);
-    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Blocked));
+    assert_eq!(server.read(id, 9, || NOW), Err(ReadError::Blocked));
     server
         .on_stream(&data(id, 0, b"abc", false))
         .expect("allowed");
@@ -167,12 +167,12 @@ fn receiving_states_follow_the_diagram() {
     };
     assert_eq!(server.on_reset_stream(&late_reset), Ok(()));
     assert_eq!(
-        server.read(id, 9, NOW),
+        server.read(id, 9, || NOW),
         Ok(Some(Bytes::from_static(b"abcdef")))
     );
-    assert_eq!(server.read(id, 9, NOW), Ok(None));
+    assert_eq!(server.read(id, 9, || NOW), Ok(None));
     assert_eq!(state(&server), None);
-    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
+    assert_eq!(server.read(id, 9, || NOW), Err(ReadError::Closed));
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn a_reset_interrupts_reading() {
     };
     server.on_reset_stream(&reset).expect("allowed");
     assert_eq!(server.stats().bytes_received, 10);
-    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Reset(42)));
-    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
+    assert_eq!(server.read(id, 9, || NOW), Err(ReadError::Reset(42)));
+    assert_eq!(server.read(id, 9, || NOW), Err(ReadError::Closed));
     assert_eq!(server.on_stream(&data(id, 0, b"abc", false)), Ok(()));
 }
 

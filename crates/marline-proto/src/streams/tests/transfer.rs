@@ -36,7 +36,7 @@ impl App {
     fn read(&mut self, streams: &mut Streams, id: StreamId, now: Instant) {
         let read = self.read.entry(id).or_default();
         loop {
-            match streams.read(id, 333, now) {
+            match streams.read(id, 333, || now) {
                 Ok(Some(bytes)) => {
                     let expected: Vec<u8> = (*read..).map(|i| i as u8).take(bytes.len()).collect();
                     assert_eq!(bytes, expected);

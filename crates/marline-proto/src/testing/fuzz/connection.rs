@@ -184,7 +184,7 @@ impl Attack {
         let Some(end) = self.honest() else { return };
         for dir in [Dir::Bi, Dir::Uni] {
             while let Some(stream) = end.accept(dir) {
-                while let Ok(Some(_)) = end.read(now, stream, usize::MAX) {}
+                while let Ok(Some(_)) = end.read(|| now, stream, usize::MAX) {}
             }
         }
         while end.recv_datagram().is_some() {}
