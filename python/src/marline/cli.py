@@ -1,0 +1,37 @@
+"""The command line: one verb for each analysis."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from marline.determinants import command as determinants
+from marline.errors import MarlineError
+
+INTERRUPTED = 130
+"""The status after Ctrl-C, as shells have it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; its status is 0, 1 for an error, 2 for a wrong command line, or :data:`INTERRUPTED`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m marline", description="Analysis of what marline's laboratory measures."
+    )
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    determinants.add(verbs)
+    parsed = parser.parse_args(arguments)
+    try:
+        parsed.run(parsed)
+        sys.stdout.flush()
+    except MarlineError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        # Nothing more can be written to standard output, at the end of the process neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"error: {error.strerror or error}\n")
+        return 1
+    return 0

@@ -1,0 +1,67 @@
+"""A picture that is drawn once and written in several forms."""
+
+import io
+import re
+from contextlib import AbstractContextManager
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.style import context
+
+INK: Final = "#1c1f24"
+QUIET: Final = "#5d6570"
+RULE: Final = "#dfe2e6"
+PANEL: Final = "#f4f5f3"
+PAPER: Final = "#fdfdfb"
+FIRST: Final = "#0a5c9e"
+SECOND: Final = "#bd4f00"
+
+# Colours of the pages' style sheet, which follow the scheme of the reader's screen.
+_VARIABLES = {
+    INK: "--ink", QUIET: "--quiet", RULE: "--rule", PANEL: "--panel", PAPER: "--paper", FIRST: "--s0", SECOND: "--s1"
+}  # fmt: skip
+
+_PNG_DPI = 144
+
+
+def style() -> AbstractContextManager[None]:
+    """What pictures are drawn under, whatever the user has set for others."""
+    return context(["default", {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}])
+
+
+class Picture:
+    """A drawn figure."""
+
+    def __init__(self, name: str, width_in: float, height_in: float) -> None:
+        self.name: Final = name
+        """Its name, of which the names of its files are made."""
+        self.figure: Final = Figure(figsize=(width_in, height_in), facecolor=PAPER)
+
+    def to_svg(self) -> str:
+        """A file of its own."""
+        out = io.StringIO()
+        # With a fixed salt and without the date, equal pictures are equal files.
+        with style(), mpl.rc_context({"svg.hashsalt": self.name}):
+            self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "marline"})
+        return out.getvalue()
+
+    def to_inline_svg(self) -> str:
+        """An element of a page: its identifiers are of this picture, its colours of the page."""
+        svg = self.to_svg()
+        svg = svg[svg.index("<svg") :]
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+        svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{self.name}-", svg)
+        for colour, variable in _VARIABLES.items():
+            svg = svg.replace(colour, f"var({variable})")
+        width = round(self.figure.get_figwidth() * 72)
+        size = f'style="display:block;width:100%;min-width:{width}px;height:auto"'
+        tag, rest = svg.split(">", 1)
+        return re.sub(r'\b(width|height)="[^"]*"', "", tag).replace("<svg", f"<svg {size}", 1) + ">" + rest
+
+    def to_png(self) -> bytes:
+        """A file of pixels."""
+        out = io.BytesIO()
+        with style():
+            self.figure.savefig(out, format="png", dpi=_PNG_DPI, metadata={"Software": "marline"})
+        return out.getvalue()

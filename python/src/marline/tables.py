@@ -1,0 +1,160 @@
+"""Tables in files: CSV, JSON and Parquet, read by header."""
+
+import csv
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self, TypeAlias
+
+import duckdb
+import numpy as np
+
+from marline.arrays import Numbers
+from marline.errors import (
+    EmptyTableError,
+    MissingColumnsError,
+    MissingFileError,
+    NotANumberError,
+    UnreadableFileError,
+)
+
+
+class Table:
+    """A table in a file, of which only the header was looked at."""
+
+    def __init__(self, path: Path, relation: duckdb.DuckDBPyRelation) -> None:
+        self._path = path
+        self._relation = relation
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a file, whose suffix says what it is: ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` or ``.parquet``.
+
+        Raises :class:`MissingFileError`, :class:`EmptyTableError` and :class:`UnreadableFileError`.
+        """
+        reader = _READERS.get(path.suffix.lower())
+        if reader is None:
+            raise UnreadableFileError(path, f"its suffix must be one of {', '.join(_READERS)}")
+        if not path.exists():
+            raise MissingFileError(path)
+        if not path.is_file():
+            raise UnreadableFileError(path, "is not a file")
+        try:
+            if path.stat().st_size == 0:
+                raise EmptyTableError(path, "is empty")
+            return cls(path, reader(duckdb.connect(), path))
+        except duckdb.Error as error:
+            raise UnreadableFileError(path, _reason(error)) from error
+        except OSError as error:
+            raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._relation.columns)
+
+    def load(self, columns: Sequence[str], hint: str) -> "Rows":
+        """Read ``columns`` of all rows. ``hint`` says in an error where such a table comes from.
+
+        Raises :class:`MissingColumnsError`, :class:`EmptyTableError` and :class:`UnreadableFileError`.
+        """
+        missing = [name for name in columns if name not in self.header]
+        if missing:
+            raise MissingColumnsError(self._path, missing, hint)
+        try:
+            rows = self._relation.project(", ".join(map(_quoted, columns))).fetchall()
+        except duckdb.Error as error:
+            raise UnreadableFileError(self._path, _reason(error)) from error
+        if not rows:
+            raise EmptyTableError(self._path)
+        return Rows(self._path, dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+class Rows:
+    """Columns of a table."""
+
+    def __init__(self, path: Path, columns: dict[str, tuple[object, ...]]) -> None:
+        self._path = path
+        self._columns = columns
+
+    def texts(self, name: str) -> list[str]:
+        """A column as texts; empty where a value is missing."""
+        return ["" if value is None else str(value) for value in self._columns[name]]
+
+    def numbers(self, names: Sequence[str], used: Sequence[bool]) -> Numbers:
+        """A matrix of the rows that are ``used``, with a column for each name; NaN where a value is missing.
+
+        Raises :class:`NotANumberError` for the first value that is neither missing nor a finite number.
+        """
+        matrix = np.empty((sum(used), len(names)))
+        for at, name in enumerate(names):
+            values = (pair for pair in enumerate(self._columns[name], start=1) if used[pair[0] - 1])
+            matrix[:, at] = [self._number(row, name, value) for row, value in values]
+        return matrix
+
+    def _number(self, row: int, column: str, value: object) -> float:
+        if value is None or value == "":
+            return math.nan
+        try:
+            number = float(value) if isinstance(value, str | float | int) and not isinstance(value, bool) else math.nan
+        except (ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise NotANumberError(self._path, row, column, str(value))
+        return number
+
+
+def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> duckdb.DuckDBPyRelation:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file, delimiter=separator), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableFileError(path, "its first line is no header of columns in UTF-8") from error
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise UnreadableFileError(path, f"there are several columns {', '.join(twice)}")
+    # Nothing is guessed: each row has the columns of the header. Values stay texts, so that what is no number is found
+    # with its row.
+    return connection.read_csv(
+        _literal(path),
+        header=True,
+        auto_detect=False,
+        sep=separator,
+        quotechar='"',
+        escapechar='"',
+        columns=dict.fromkeys(header, "VARCHAR"),
+    )
+
+
+_Reader: TypeAlias = Callable[[duckdb.DuckDBPyConnection, Path], duckdb.DuckDBPyRelation]
+
+_READERS: dict[str, _Reader] = {
+    ".csv": lambda connection, path: _csv(connection, path, ","),
+    ".tsv": lambda connection, path: _csv(connection, path, "\t"),
+    ".json": lambda connection, path: connection.read_json(_literal(path)),
+    ".jsonl": lambda connection, path: connection.read_json(_literal(path), format="newline_delimited"),
+    ".parquet": lambda connection, path: connection.read_parquet(_literal(path)),
+}
+
+
+def _literal(path: Path) -> str:
+    """The path as a pattern that matches only itself; absolute, so that nothing in it is taken for an address."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _reason(error: duckdb.Error) -> str:
+    """A report in one line, without what it says of the library's options, and without the content of the file."""
+    report = str(error).partition("Possible fixes")[0]
+    lines = (line.strip() for line in report.splitlines())
+    return "; ".join(line for line in lines if line and not line.startswith("Original Line"))
