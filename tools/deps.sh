@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the gate needs beside Rust and Python: packages where the system is Debian and we may, parts of Rust and
-# the oldest that is promised to do, cargo-deny and cargo-audit. What cannot be had is named here, and skipped later.
+# the oldest that is promised to do, cargo-deny and cargo-audit, and what the Python package needs. What cannot be had is named here, and skipped later.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -56,3 +56,4 @@ cargo_tools() {
 packages
 rust
 cargo_tools
+sh tools/python.sh environment || echo "what the Python package needs is not to be had" >&2
