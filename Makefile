@@ -8,9 +8,10 @@
 #   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
+#   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make lint bench bench-peers fuzz mutants
 #
-# Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors
+# Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors python
 # examples readme ring msrv minimal-versions peers interop.
 
 CARGO ?= cargo
@@ -22,8 +23,8 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo demo-picture dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples readme ring msrv minimal-versions peers interop
+.PHONY: help demo demo-picture determinants dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -38,6 +39,10 @@ demo:
 demo-picture: demo
 	@sh tools/demo-picture.sh
 
+determinants:
+	@$(CARGO) build --quiet --release -p marline-cli
+	@sh tools/determinants.sh
+
 dist:
 	@$(CARGO) build --profile dist -p marline-cli
 	@ls -lh target/dist/marline
@@ -50,7 +55,7 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors examples readme ring msrv minimal-versions peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers interop
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
@@ -87,6 +92,9 @@ quick:
 
 vectors:
 	@sh tools/vectors.sh
+
+python:
+	@sh tools/python.sh check
 
 examples:
 	@sh tools/run-examples.sh

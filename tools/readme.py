@@ -207,6 +207,8 @@ def main():
     if program is None and not os.environ.get("MARLINE_README_ALONE"):
         # As the tests build it.
         subprocess.run([CARGO, "build", "--quiet", "--workspace", "--all-features", "--bins"], cwd=ROOT, check=True)
+    if not os.environ.get("MARLINE_README_ALONE"):
+        subprocess.run(["sh", "tools/python.sh", "environment"], cwd=ROOT, check=True)
     program = pathlib.Path(program or ROOT / "target/debug/marline").resolve()
     alone()
     failed = 0
@@ -216,7 +218,7 @@ def main():
         shutil.copy(ROOT / "README.md", directory)
         environment = {
             "HOME": scratch,
-            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "PATH": f"{program.parent}:{ROOT}/target/python/bin:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
         }
         runner = Runner(directory, environment)
