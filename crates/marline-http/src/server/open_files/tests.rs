@@ -1,0 +1,154 @@
+use futures_util::FutureExt;
+use tempfile::TempDir;
+
+use super::*;
+
+/// An account of the network with this number.
+fn account(network: u8) -> Account {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    let client = Prefix::of_network([10, 0, network, 1].into());
+    Account::new(client, NUMBERS.fetch_add(1, Relaxed))
+}
+
+fn is_evicted(account: &Account) -> bool {
+    account.evicted().now_or_never().is_some()
+}
+
+/// Some files that can be held.
+struct Directory(TempDir);
+
+impl Directory {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        for name in 0..20 {
+            std::fs::write(directory.path().join(name.to_string()), b"").unwrap();
+        }
+        Self(directory)
+    }
+
+    fn hold(
+        &self,
+        files: &OpenFiles,
+        account: &Account,
+        name: u32,
+    ) -> Result<HeldFile, TooManyFiles> {
+        let file = File::open(self.0.path().join(name.to_string())).unwrap();
+        let metadata = file.metadata().unwrap();
+        files.hold(account, file, &metadata)
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn responses_share_one_open_file() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(2);
+    let held: Vec<_> = (1..=4)
+        .map(|number| directory.hold(&files, &account(number), 0).unwrap())
+        .collect();
+    assert_eq!(files.open(), 1);
+    assert!(held.iter().all(|one| Arc::ptr_eq(&one.file, &held[0].file)));
+    drop(held);
+    assert_eq!(files.open(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_replaced_is_another_one() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(10);
+    let old = directory.hold(&files, &account(1), 0).unwrap();
+    std::fs::rename(directory.0.path().join("1"), directory.0.path().join("0")).unwrap();
+    let new = directory.hold(&files, &account(1), 0).unwrap();
+    assert!(!Arc::ptr_eq(&old.file, &new.file));
+    assert_eq!(files.open(), 2);
+}
+
+#[test]
+fn one_client_cannot_hold_all_files() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(10);
+    let held: Vec<_> = (0..20)
+        .filter_map(|name| directory.hold(&files, &account(1), name).ok())
+        .collect();
+    assert_eq!(held.len(), 5);
+    let other = directory.hold(&files, &account(2), 19);
+    assert!(other.is_ok());
+    drop(held);
+    assert!(directory.hold(&files, &account(1), 10).is_ok());
+}
+
+/// Networks hold all files, in shares that halve.
+fn used_up(directory: &Directory, files: &OpenFiles) -> Vec<(Account, HeldFile)> {
+    let mut held = Vec::new();
+    for (name, network) in [(0..8, 1), (8..12, 2), (12..14, 3), (14..15, 4), (15..16, 5)]
+        .into_iter()
+        .flat_map(|(names, network)| names.map(move |name| (name, network)))
+    {
+        let account = account(network);
+        let file = directory.hold(files, &account, name).unwrap();
+        held.push((account, file));
+    }
+    assert_eq!(files.open(), 16);
+    held
+}
+
+#[test]
+fn a_further_client_gets_the_place_of_a_file_of_those_that_hold_more() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(16);
+    let mut held = used_up(&directory, &files);
+    let newcomer = account(9);
+    // Six clients: one part in seven for each.
+    let _two: Vec<_> = [16, 17]
+        .map(|name| directory.hold(&files, &newcomer, name).unwrap())
+        .into();
+    assert!(directory.hold(&files, &newcomer, 18).is_err());
+    assert!(directory.hold(&files, &account(1), 18).is_err());
+    let evicted: Vec<_> = held
+        .iter()
+        .map(|(account, _)| is_evicted(account))
+        .collect();
+    assert_eq!(evicted.iter().filter(|evicted| **evicted).count(), 2);
+    assert!(evicted[0] && evicted[1], "those that are open for longest");
+    assert_eq!(files.open(), 18, "until they are closed");
+    held.drain(..2);
+    assert_eq!(files.open(), 16);
+    // The same file is a new one.
+    held.clear();
+    let _again = directory.hold(&files, &account(1), 0).unwrap();
+    assert_eq!(files.open(), 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_a_client_within_its_share_holds_as_well_stays_open() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(16);
+    let held = used_up(&directory, &files);
+    let modest = account(7);
+    let _shared = directory.hold(&files, &modest, 0).unwrap();
+    let _new = directory.hold(&files, &account(9), 16).unwrap();
+    assert!(!is_evicted(&held[0].0) && !is_evicted(&modest));
+    assert!(is_evicted(&held[1].0));
+}
+
+#[test]
+fn files_that_are_being_closed_are_limited() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(16);
+    let _held = used_up(&directory, &files);
+    files.state().closing = limits::CLOSING_FILES;
+    assert!(directory.hold(&files, &account(9), 16).is_err());
+}
+
+#[test]
+fn a_lack_of_files_is_exhaustion() {
+    assert!(is_exhaustion(&io::Error::other(TooManyFiles)));
+    assert!(is_exhaustion(&io::Error::other(BuffersUsedUp)));
+    assert!(!is_exhaustion(&io::ErrorKind::NotFound.into()));
+    #[cfg(unix)]
+    assert!(is_exhaustion(&io::Error::from_raw_os_error(24)));
+}
