@@ -7,27 +7,12 @@ use marline::Prefix;
 use super::stop::Stop;
 
 /// A response over QUIC, or a connection over TCP, which holds files and buffered bytes. It has to end when clients that
-/// are entitled to these need them. Clones are the same account.
+/// are entitled to these need them. Clones are the same account, and may charge another network.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     client: Prefix,
     number: u64,
     end: Stop,
-}
-
-/// An account, in the order of clients and then of age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct AccountId {
-    pub(super) client: Prefix,
-    pub(super) number: u64,
-}
-
-impl AccountId {
-    /// All accounts of `client`.
-    pub(super) fn all_of(client: Prefix) -> std::ops::RangeInclusive<Self> {
-        let [first, last] = [0, u64::MAX].map(|number| Self { client, number });
-        first..=last
-    }
 }
 
 impl Account {
@@ -49,14 +34,12 @@ impl Account {
         }
     }
 
-    pub(super) fn id(&self) -> AccountId {
-        AccountId {
-            client: self.client,
-            number: self.number,
-        }
+    /// The same for its clones, whomever they charge.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
-    /// The network that it belongs to.
+    /// The network that is charged.
     pub(super) fn client(&self) -> Prefix {
         self.client
     }

@@ -53,6 +53,12 @@ impl Buffers {
         self.state().shares.used()
     }
 
+    /// Bytes that `client` is charged for.
+    #[cfg(test)]
+    pub(super) fn held_by(&self, client: Prefix) -> u64 {
+        self.state().shares.held_by(client)
+    }
+
     /// Takes up to `wanted` bytes for `account` if its client may take some.
     pub(super) fn try_take(&self, account: &Account, wanted: usize) -> Option<Grant> {
         let mut state = self.state();
@@ -97,6 +103,15 @@ impl Buffers {
         }
     }
 
+    /// The client of `account` is charged for what it holds, no longer another.
+    pub(super) fn charge_to_client_of(&self, account: &Account) {
+        let mut state = self.state();
+        state.charge_to_client_of(account);
+        let woken = state.pop_waiting();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
     fn grant(&self, account: &Account, bytes: u64) -> Grant {
         Grant {
             buffers: self.clone(),
@@ -121,20 +136,32 @@ impl State {
         if bytes == 0 {
             return;
         }
+        self.charge_to_client_of(account);
         self.shares.occupy(bytes);
-        if self.accounts.add(account, bytes) {
-            self.shares.charge(account.client(), bytes);
-            self.on_change(account.client());
+        if let Some(client) = self.accounts.add(account, bytes) {
+            self.shares.charge(client, bytes);
+            self.on_change(client);
         }
+    }
+
+    /// The client of `account` is charged for what it holds already.
+    fn charge_to_client_of(&mut self, account: &Account) {
+        let Some(moved) = self.accounts.charge_to_client_of(account) else {
+            return;
+        };
+        self.shares.discharge(moved.from, moved.bytes);
+        self.shares.charge(account.client(), moved.bytes);
+        self.on_change(moved.from);
+        self.on_change(account.client());
     }
 
     /// Returns what is kept of an account that holds nothing any more, to be dropped without the lock.
     fn give_back(&mut self, account: &Account, bytes: u64) -> Option<Held> {
         let given_back = self.accounts.subtract(account, bytes)?;
         self.shares.free(bytes);
-        if given_back.was_charged {
-            self.shares.discharge(account.client(), bytes);
-            self.on_change(account.client());
+        if let Some(client) = given_back.charged {
+            self.shares.discharge(client, bytes);
+            self.on_change(client);
         }
         given_back.ended
     }

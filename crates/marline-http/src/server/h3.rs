@@ -4,11 +4,12 @@ mod pace;
 mod request_body;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Method, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use tokio::sync::watch;
@@ -256,14 +257,29 @@ impl Exchange {
     async fn answer<C: Carrier>(
         &self,
         head: RequestHead,
-        mut sender: Sender<C>,
+        sender: Sender<C>,
         receiver: Receiver<C>,
     ) {
         sender.set_priority(head.priority);
-        let is_head = head.request.method() == Method::HEAD;
         let origin = self.origin();
         let request = head.request;
         let request = request.map(|()| Body::new(RequestBody::new(receiver)));
+        let mut answering = pin!(self.answer_for(&origin, request, sender));
+        tokio::select! {
+            biased;
+            () = &mut answering => return,
+            () = origin.charge_when_proven() => {}
+        }
+        answering.await;
+    }
+
+    async fn answer_for<C: Carrier>(
+        &self,
+        origin: &Origin,
+        request: Request<Body>,
+        mut sender: Sender<C>,
+    ) {
+        let is_head = request.method() == Method::HEAD;
         let response = if self.early.is_some() && !request.method().is_safe() {
             // It may be a replay (RFC 8470).
             let status = StatusCode::TOO_EARLY;
@@ -277,7 +293,7 @@ impl Exchange {
                 () = origin.evicted() => return sender.reset(ErrorCode::EXCESSIVE_LOAD),
             }
         };
-        self.send(&mut sender, response, is_head, &origin).await;
+        self.send(&mut sender, response, is_head, origin).await;
     }
 
     /// The origin of a request, whose response has an account of its own.

@@ -1,13 +1,13 @@
 //! The files that responses hold open: each once, and not more than the system allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marline::Prefix;
 
-use super::account::{Account, AccountId};
+use super::account::Account;
 use super::buffers::BuffersUsedUp;
 use super::shares::Shares;
 use crate::limits;
@@ -24,6 +24,8 @@ struct State {
     next: u64,
     /// The files that further responses may share.
     shared: BTreeMap<Identity, u64>,
+    /// The numbers of accounts, and of the files that each holds.
+    by_account: BTreeSet<(u64, u64)>,
     /// Files that no longer count, and that their holders have not closed yet.
     closing: usize,
 }
@@ -33,7 +35,10 @@ struct State {
 struct Entry {
     file: Arc<File>,
     identity: Option<Identity>,
-    holders: BTreeMap<AccountId, Holding>,
+    /// By the numbers of their accounts.
+    holders: BTreeMap<u64, Holding>,
+    /// How many of the accounts charge each client.
+    clients: BTreeMap<Prefix, usize>,
     /// Whether its holders have to end.
     is_evicted: bool,
 }
@@ -83,6 +88,7 @@ impl OpenFiles {
             files: BTreeMap::new(),
             next: 0,
             shared: BTreeMap::new(),
+            by_account: BTreeSet::new(),
             closing: 0,
         })))
     }
@@ -95,6 +101,12 @@ impl OpenFiles {
     pub(super) fn open(&self) -> u64 {
         let state = self.state();
         state.shares.used() + state.closing as u64
+    }
+
+    /// Files that `client` is charged for.
+    #[cfg(test)]
+    pub(super) fn held_by(&self, client: Prefix) -> u64 {
+        self.state().shares.held_by(client)
     }
 
     /// Holds `file` for a response of `account`. If it is open already, `file` is closed, and the open one is used. If no
@@ -126,6 +138,33 @@ impl OpenFiles {
             _holder: Some(holder),
         })
     }
+
+    /// The client of `account` is charged for the files that it holds, no longer another.
+    pub(super) fn charge_to_client_of(&self, account: &Account) {
+        self.state().charge_to_client_of(account);
+    }
+}
+
+impl Entry {
+    /// Charges the client of `account`, which holds the file as well. Returns whether the client did not hold it before.
+    fn add(&mut self, account: &Account) -> bool {
+        let accounts = self.clients.entry(account.client()).or_default();
+        *accounts += 1;
+        *accounts == 1
+    }
+
+    /// The client of `account` is no longer charged for it. Returns whether the client does not hold the file any more.
+    fn remove(&mut self, account: &Account) -> bool {
+        let client = account.client();
+        let Some(accounts) = self.clients.get_mut(&client) else {
+            return false;
+        };
+        *accounts -= 1;
+        if *accounts == 0 {
+            self.clients.remove(&client);
+        }
+        !self.clients.contains_key(&client)
+    }
 }
 
 /// A file that is held, and its number.
@@ -146,8 +185,8 @@ impl State {
         // One that all of its holders can spare. If each open file had a holder that has no more than it is entitled to,
         // there were fewer open files than places.
         let longest_open = self.files.values_mut().find(|entry| {
-            let mut holders = entry.holders.keys();
-            !entry.is_evicted && holders.all(|holder| shares.is_greedy(holder.client, client))
+            let mut holders = entry.clients.keys();
+            !entry.is_evicted && holders.all(|&holder| shares.is_greedy(holder, client))
         });
         let Some(entry) = longest_open else {
             return Vec::new();
@@ -156,7 +195,7 @@ impl State {
         if let Some(identity) = entry.identity {
             self.shared.remove(&identity);
         }
-        for holder in clients(&entry.holders) {
+        for &holder in entry.clients.keys() {
             self.shares.discharge(holder, 1);
         }
         self.shares.free(1);
@@ -181,6 +220,7 @@ impl State {
                     file: Arc::new(file),
                     identity,
                     holders: BTreeMap::new(),
+                    clients: BTreeMap::new(),
                     is_evicted: false,
                 };
                 self.files.insert(self.next, entry);
@@ -191,21 +231,45 @@ impl State {
             None => return Err(TooManyFiles),
         };
         let entry = self.files.get_mut(&number).ok_or(TooManyFiles)?;
-        if open.is_some() && !holds(&entry.holders, client) {
+        let file = Arc::clone(&entry.file);
+        if let Some(holding) = entry.holders.get_mut(&account.number()) {
+            holding.responses += 1;
+            return Ok(Place { file, number });
+        }
+        let holding = Holding {
+            account: account.clone(),
+            responses: 1,
+        };
+        entry.holders.insert(account.number(), holding);
+        self.by_account.insert((account.number(), number));
+        if entry.add(account) && open.is_some() {
             self.shares.charge(client, 1);
         }
-        let holding = entry
-            .holders
-            .entry(account.id())
-            .or_insert_with(|| Holding {
-                account: account.clone(),
-                responses: 0,
-            });
-        holding.responses += 1;
-        Ok(Place {
-            file: Arc::clone(&entry.file),
-            number,
-        })
+        Ok(Place { file, number })
+    }
+
+    /// The client of `account` is charged for the files that it holds already.
+    fn charge_to_client_of(&mut self, account: &Account) {
+        let files = (account.number(), 0)..=(account.number(), u64::MAX);
+        for (_, file) in self.by_account.range(files) {
+            let Some(entry) = self.files.get_mut(file) else {
+                continue;
+            };
+            let Some(holding) = entry.holders.get_mut(&account.number()) else {
+                continue;
+            };
+            let before = std::mem::replace(&mut holding.account, account.clone());
+            let (left, joined) = (entry.remove(&before), entry.add(account));
+            if entry.is_evicted {
+                continue;
+            }
+            if left {
+                self.shares.discharge(before.client(), 1);
+            }
+            if joined {
+                self.shares.charge(account.client(), 1);
+            }
+        }
     }
 
     /// Returns what is to be dropped without the lock.
@@ -214,16 +278,18 @@ impl State {
         let Some(entry) = self.files.get_mut(&number) else {
             return let_go;
         };
-        let Some(holding) = entry.holders.get_mut(&account.id()) else {
+        let Some(holding) = entry.holders.get_mut(&account.number()) else {
             return let_go;
         };
         holding.responses -= 1;
         if holding.responses > 0 {
             return let_go;
         }
-        let_go.holding = entry.holders.remove(&account.id());
-        if !entry.is_evicted && !holds(&entry.holders, account.client()) {
-            self.shares.discharge(account.client(), 1);
+        let charged = holding.account.clone();
+        let_go.holding = entry.holders.remove(&account.number());
+        self.by_account.remove(&(account.number(), number));
+        if entry.remove(&charged) && !entry.is_evicted {
+            self.shares.discharge(charged.client(), 1);
         }
         if entry.holders.is_empty() {
             match (entry.is_evicted, entry.identity) {
@@ -246,19 +312,6 @@ impl State {
 struct LetGo {
     holding: Option<Holding>,
     entry: Option<Entry>,
-}
-
-/// Whether `client` is among the holders of a file.
-fn holds(holders: &BTreeMap<AccountId, Holding>, client: Prefix) -> bool {
-    let mut of_client = holders.range(AccountId::all_of(client));
-    of_client.next().is_some()
-}
-
-/// The clients that hold a file, each once.
-fn clients(holders: &BTreeMap<AccountId, Holding>) -> Vec<Prefix> {
-    let mut clients: Vec<_> = holders.keys().map(|holder| holder.client).collect();
-    clients.dedup();
-    clients
 }
 
 /// An open file, which is closed when nobody holds it any more.

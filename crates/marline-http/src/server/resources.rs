@@ -114,6 +114,15 @@ impl Origin {
         }
     }
 
+    /// Where the address of the client has no proof: waits for it, and charges the client's network for what all clients
+    /// without a proof were charged for.
+    pub(super) async fn charge_when_proven(&self) {
+        if self.becomes_proven().await {
+            self.resources.files.charge_to_client_of(&self.account);
+            self.resources.buffers.charge_to_client_of(&self.account);
+        }
+    }
+
     /// Holds a file open.
     ///
     /// # Errors
@@ -213,6 +222,34 @@ mod tests {
         assert!(resources.buffers.used() >= LIMIT / 4 * 3);
         assert!(forged.evicted().now_or_never().is_none());
         drop((held, own));
+    }
+
+    #[tokio::test]
+    async fn what_a_request_in_0_rtt_holds_is_charged_to_its_network_once_its_address_is_proven() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let (origin, proof) = early(&resources, [192, 0, 2, 1]);
+        let file = tempfile::tempfile().unwrap();
+        let metadata = file.metadata().unwrap();
+        let file = origin.hold(file, &metadata).unwrap();
+        let bytes = origin.try_take(1000).unwrap();
+        let shared = origin.account();
+        let own = resources.account([192, 0, 2, 9].into());
+        let held_by = |account: &Account| {
+            let files = resources.files.held_by(account.client());
+            let bytes = resources.buffers.held_by(account.client());
+            (files, bytes)
+        };
+        assert_eq!((held_by(&shared), held_by(&own)), ((1, 1000), (0, 0)));
+        let mut charging = std::pin::pin!(origin.charge_when_proven());
+        assert!((&mut charging).now_or_never().is_none());
+        proof.send_replace(true);
+        charging.await;
+        assert_eq!((held_by(&shared), held_by(&own)), ((0, 0), (1, 1000)));
+        let more = origin.try_take(10).unwrap();
+        assert_eq!(held_by(&own), (1, 1010));
+        drop((file, bytes, more));
+        assert_eq!(held_by(&own), (0, 0));
+        assert_eq!((resources.files.open(), resources.buffers.used()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

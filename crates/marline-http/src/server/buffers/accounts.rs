@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use marline::Prefix;
 
-use crate::server::account::{Account, AccountId};
+use crate::server::account::Account;
 
 /// What each account holds, and which of a client's holds the most.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    held: BTreeMap<AccountId, Held>,
+    /// By number.
+    held: BTreeMap<u64, Held>,
     /// Those whose clients are charged, by what they hold.
     by_bytes: BTreeSet<Size>,
 }
@@ -31,12 +32,12 @@ struct Size {
     number: u64,
 }
 
-impl Size {
-    fn of(id: AccountId, bytes: u64) -> Self {
-        Self {
-            client: id.client,
-            bytes,
-            number: id.number,
+impl Held {
+    fn size(&self) -> Size {
+        Size {
+            client: self.account.client(),
+            bytes: self.bytes,
+            number: self.account.number(),
         }
     }
 }
@@ -47,46 +48,71 @@ pub(super) struct Evicted {
     pub(super) bytes: u64,
 }
 
+/// Another client is to be charged for an account.
+pub(super) struct Moved {
+    /// Who was charged before.
+    pub(super) from: Prefix,
+    pub(super) bytes: u64,
+}
+
 /// Bytes were given back.
 pub(super) struct GivenBack {
-    /// Whether the client was charged for them.
-    pub(super) was_charged: bool,
+    /// Who was charged for them, if anyone was.
+    pub(super) charged: Option<Prefix>,
     /// What is kept of an account that holds nothing any more, to be dropped without the lock.
     pub(super) ended: Option<Held>,
 }
 
 impl Accounts {
-    /// `account` holds `bytes` more. Returns whether its client is charged for them.
-    pub(super) fn add(&mut self, account: &Account, bytes: u64) -> bool {
-        let id = account.id();
-        let held = self.held.entry(id).or_insert_with(|| Held {
+    /// `account` holds `bytes` more. Returns who is charged for them, if anyone is.
+    pub(super) fn add(&mut self, account: &Account, bytes: u64) -> Option<Prefix> {
+        let held = self.held.entry(account.number()).or_insert_with(|| Held {
             bytes: 0,
             account: account.clone(),
             is_evicted: false,
         });
-        if !held.is_evicted {
-            self.by_bytes.remove(&Size::of(id, held.bytes));
-            self.by_bytes.insert(Size::of(id, held.bytes + bytes));
-        }
+        let before = held.size();
         held.bytes += bytes;
-        !held.is_evicted
+        if held.is_evicted {
+            return None;
+        }
+        self.by_bytes.remove(&before);
+        self.by_bytes.insert(held.size());
+        Some(held.account.client())
+    }
+
+    /// The client of `account` is charged for what it holds. `None` if that changes nothing.
+    pub(super) fn charge_to_client_of(&mut self, account: &Account) -> Option<Moved> {
+        let held = self.held.get_mut(&account.number())?;
+        let from = held.account.client();
+        if from == account.client() {
+            return None;
+        }
+        let before = held.size();
+        held.account = account.clone();
+        // An account that has to end is charged to nobody.
+        self.by_bytes.remove(&before).then(|| {
+            self.by_bytes.insert(held.size());
+            let bytes = held.bytes;
+            Moved { from, bytes }
+        })
     }
 
     /// `account` holds `bytes` less.
     pub(super) fn subtract(&mut self, account: &Account, bytes: u64) -> Option<GivenBack> {
-        let id = account.id();
-        let held = self.held.get_mut(&id)?;
-        let left = held.bytes.saturating_sub(bytes);
-        let was_charged = !held.is_evicted;
-        if was_charged {
-            self.by_bytes.remove(&Size::of(id, held.bytes));
-            if left > 0 {
-                self.by_bytes.insert(Size::of(id, left));
+        let held = self.held.get_mut(&account.number())?;
+        let before = held.size();
+        held.bytes = held.bytes.saturating_sub(bytes);
+        let is_charged = self.by_bytes.remove(&before);
+        let charged = is_charged.then(|| held.account.client());
+        let ended = match held.bytes {
+            0 => self.held.remove(&account.number()),
+            _ => {
+                self.by_bytes.extend(is_charged.then(|| held.size()));
+                None
             }
-        }
-        held.bytes = left;
-        let ended = (left == 0).then(|| self.held.remove(&id)).flatten();
-        Some(GivenBack { was_charged, ended })
+        };
+        Some(GivenBack { charged, ended })
     }
 
     /// The account of `client` that holds the most has to end: its client is no longer charged.
@@ -98,8 +124,7 @@ impl Accounts {
         });
         let largest = *self.by_bytes.range(first..=last).next_back()?;
         self.by_bytes.remove(&largest);
-        let number = largest.number;
-        let held = self.held.get_mut(&AccountId { client, number })?;
+        let held = self.held.get_mut(&largest.number)?;
         held.is_evicted = true;
         Some(Evicted {
             account: held.account.clone(),

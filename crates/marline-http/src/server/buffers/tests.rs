@@ -199,3 +199,21 @@ async fn clients_that_wait_wake_each_other_as_they_take_what_came_back() {
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
+
+#[test]
+fn an_account_that_has_to_end_is_charged_to_nobody_although_its_address_is_proven_then() {
+    let buffers = Buffers::new(1000);
+    let own = account(1);
+    let unproven = own.of_unproven();
+    let grant = buffers.try_take(&unproven, 100).unwrap();
+    let mut state = buffers.state();
+    let largest = state.accounts.evict_largest(unproven.client()).unwrap();
+    state.shares.discharge(unproven.client(), largest.bytes);
+    drop(state);
+    buffers.charge_to_client_of(&own);
+    assert_eq!(buffers.held_by(own.client()), 0);
+    assert_eq!(buffers.used(), 100);
+    drop(grant);
+    assert_eq!(buffers.used(), 0);
+    assert!(buffers.state().accounts.is_empty());
+}

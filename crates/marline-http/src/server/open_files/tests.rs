@@ -152,3 +152,26 @@ fn a_lack_of_files_is_exhaustion() {
     #[cfg(unix)]
     assert!(is_exhaustion(&io::Error::from_raw_os_error(24)));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_charged_to_the_network_of_an_account_whose_address_is_proven() {
+    let directory = Directory::new();
+    let files = OpenFiles::new(10);
+    let own = account(1);
+    let unproven = own.of_unproven();
+    let other = account(2).of_unproven();
+    let first = directory.hold(&files, &unproven, 0).unwrap();
+    let again = directory.hold(&files, &unproven, 0).unwrap();
+    let shared = directory.hold(&files, &other, 0).unwrap();
+    files.charge_to_client_of(&own);
+    let held_by = |account: &Account| files.held_by(account.client());
+    assert_eq!((held_by(&own), held_by(&unproven)), (1, 1));
+    drop((first, shared));
+    assert_eq!((held_by(&own), held_by(&unproven)), (1, 0));
+    let proven = directory.hold(&files, &own, 0).unwrap();
+    assert_eq!((held_by(&own), files.open()), (1, 1));
+    drop((again, proven));
+    assert_eq!((held_by(&own), files.open()), (0, 0));
+    assert!(files.state().by_account.is_empty());
+}
