@@ -62,6 +62,7 @@ struct PerVersion {
     responses: [AtomicU64; 5],
     bytes: AtomicU64,
     unreadable: AtomicU64,
+    unanswered: AtomicU64,
     connections: AtomicU64,
     closed: AtomicU64,
 }
@@ -173,6 +174,12 @@ impl Metrics {
         counters.unreadable.fetch_add(1, Relaxed);
     }
 
+    /// A request ended before it had a response.
+    pub(super) fn request_unanswered(&self, version: Version) {
+        let counters = &self.versions[index(version)];
+        counters.unanswered.fetch_add(1, Relaxed);
+    }
+
     /// Keys of the state directory could not be replaced.
     pub(super) fn rotation_failed(&self) {
         self.rotation_failures.fetch_add(1, Relaxed);
@@ -220,6 +227,13 @@ impl Metrics {
         for (version, counters) in VERSIONS.iter().zip(&self.versions) {
             let unreadable = counters.unreadable.load(Relaxed);
             writeln!(out, "{name}{{version=\"{version}\"}} {unreadable}")?;
+        }
+        let name = "marline_http_unanswered_requests_total";
+        let help = "Requests whose client or connection was gone before the response.";
+        head(out, name, "counter", help)?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            let unanswered = counters.unanswered.load(Relaxed);
+            writeln!(out, "{name}{{version=\"{version}\"}} {unanswered}")?;
         }
         let name = "marline_key_rotation_failures_total";
         let help = "Failures to replace the keys of the state directory.";

@@ -27,7 +27,8 @@ struct Line<'a> {
     /// Nothing if the request could not be read.
     method: Option<&'a str>,
     path: Option<&'a str>,
-    /// Nothing if a malformed request was answered with a reset of its stream.
+    /// Nothing if a malformed request was answered with a reset of its stream, or if its client or connection was gone before
+    /// the response.
     status: Option<u16>,
     /// Bytes of content that were passed to the connection.
     bytes: u64,
@@ -105,7 +106,6 @@ impl Record {
         };
         let mut record = Self::unreadable(recorder, log, version);
         record.request = Some(request);
-        record.status = Some(StatusCode::INTERNAL_SERVER_ERROR);
         record
     }
 
@@ -160,11 +160,18 @@ impl Drop for Record {
         let recorder = &self.recorder;
         let duration = recorder.runtime.now() - self.start;
         let metrics = &recorder.metrics;
-        if let Some(status) = self.status {
+        let has_failed = self.status.is_none() && std::thread::panicking();
+        let status = match has_failed {
+            true => Some(StatusCode::INTERNAL_SERVER_ERROR),
+            false => self.status,
+        };
+        if let Some(status) = status {
             metrics.responded(self.version, status, self.bytes, duration);
         }
-        if self.request.is_none() {
-            metrics.request_unreadable(self.version);
+        match (&self.request, status) {
+            (None, _) => metrics.request_unreadable(self.version),
+            (Some(_), None) => metrics.request_unanswered(self.version),
+            (Some(_), Some(_)) => {}
         }
         if let Some(progress) = &recorder.progress {
             progress.on_response_end();
@@ -176,7 +183,7 @@ impl Drop for Record {
             client: recorder.client,
             method: request.map(|request| request.method.as_str()),
             path: request.map(|request| &*request.path),
-            status: self.status.map(|status| status.as_u16()),
+            status: status.map(|status| status.as_u16()),
             bytes: self.bytes,
             http_version: version_name(self.version),
             connection: &recorder.connection,

@@ -1,13 +1,15 @@
 //! The access log.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Request, Response};
 use marline::Profile;
+use marline_http::Body;
 use marline_http::client::{HttpVersion, ParsedUrl, parse_url};
-use marline_http::server::{AccessLog, directory};
+use marline_http::server::{AccessLog, Site, directory};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -148,6 +150,57 @@ async fn requests_that_cannot_be_read_are_logged_and_counted() {
         "marline_http_responses_total{version=\"3\",status=\"4xx\"} 1",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_request_whose_client_leaves_before_the_response_is_no_error_of_the_server() {
+    for version in VERSIONS {
+        let lines = Lines::default();
+        let (arrived, mut arrivals) = tokio::sync::mpsc::unbounded_channel();
+        let site = Site::new(tower::service_fn(move |_: Request<Body>| {
+            let arrived = arrived.clone();
+            async move {
+                arrived.send(()).unwrap();
+                std::future::pending::<Result<Response<Body>, Infallible>>().await
+            }
+        }));
+        let server = TestServer::with(site, |config| {
+            config.access_log = Some(AccessLog::new(lines.clone()));
+        })
+        .await;
+        let visitor = server.connect(version).await;
+        let request = tokio::spawn(async move { visitor.get("/slow", &[]).await });
+        arrivals.recv().await.unwrap();
+        request.abort();
+        let logged = lines.wait(1).await;
+        assert_eq!(logged[0]["path"], "/slow");
+        assert!(logged[0]["status"].is_null(), "{version:?}: {logged:?}");
+        assert_eq!(logged[0]["complete"], false);
+        let page = server.metrics.render();
+        let number = logged[0]["http_version"].as_str().unwrap();
+        let unanswered =
+            format!("marline_http_unanswered_requests_total{{version=\"{number}\"}} 1\n");
+        assert!(page.contains(&unanswered), "{page}");
+        assert_eq!(server.metrics.responses(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_site_that_panics_is_an_error_of_the_server() {
+    let lines = Lines::default();
+    let site = Site::new(tower::service_fn(|_: Request<Body>| async {
+        match std::hint::black_box(true) {
+            true => panic!("a bug of the site"),
+            false => Ok::<_, Infallible>(Response::new(Body::empty())),
+        }
+    }));
+    let server = TestServer::with(site, |config| {
+        config.access_log = Some(AccessLog::new(lines.clone()));
+    })
+    .await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    assert!(visitor.try_send(Method::GET, "/", &[]).await.is_err());
+    assert_eq!(lines.wait(1).await[0]["status"], 500);
 }
 
 /// The values of `bundle` in the log: a row of three connections for each client, with two requests on each.
