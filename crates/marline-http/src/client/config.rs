@@ -93,8 +93,9 @@ pub struct ClientConfig {
     /// The version of HTTP.
     pub version: HttpVersion,
     /// Whether HTTP/2 is used where HTTP/3 does not connect: a connection over TCP is tried too if there is none over QUIC
-    /// after [`HTTP3_HEAD_START`](crate::limits::HTTP3_HEAD_START), and the first that opens is used. The version of the
-    /// first connection to an origin is that of all later ones. For HTTP/3 without [`bundle`](Self::bundle) and
+    /// after [`HTTP3_HEAD_START`](crate::limits::HTTP3_HEAD_START), and the first that opens is used. Where HTTP/2 was
+    /// faster, later connections use it. Where the handshake behind requests in 0-RTT does not complete, they are repeated over
+    /// HTTP/2. For HTTP/3 without [`bundle`](Self::bundle) and
     /// [`paths`](Self::paths); needs tokio.
     pub fallback: bool,
     /// Which certificates to trust.

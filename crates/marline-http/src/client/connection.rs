@@ -15,7 +15,7 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use hyper::client::conn::{http1, http2};
-use marline_h3::StreamEvent;
+use marline_h3::{ErrorCode, StreamEvent};
 use tokio::sync::Mutex;
 
 use self::paths::PathLog;
@@ -167,6 +167,19 @@ impl Connection {
             Sender::Http3 { session, quic, .. } => {
                 session.is_ending() || quic.close_reason().is_some()
             }
+        }
+    }
+
+    /// Whether its handshake is not complete: requests are sent in 0-RTT.
+    pub(super) fn is_early(&self) -> bool {
+        self.quic()
+            .is_some_and(|quic| quic.stats().handshake.is_none())
+    }
+
+    /// Closes it if it is HTTP/3: requests on it fail.
+    pub(super) fn close(&self) {
+        if let Some(quic) = self.quic() {
+            quic.close(ErrorCode::NO_ERROR.value(), b"");
         }
     }
 

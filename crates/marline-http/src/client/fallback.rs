@@ -1,8 +1,9 @@
 //! HTTP/2 where HTTP/3 does not connect, because the server or the network does not support QUIC (RFC 9114, section 3.1).
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::future::pending;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
 
@@ -14,14 +15,7 @@ use crate::runtime::RuntimeHandle;
 /// The transport that stands in for QUIC, and where it does.
 pub(super) struct Fallback {
     tcp: Transport,
-    chosen: Mutex<HashMap<Origin, Choice>>,
-}
-
-/// What the first connection to an origin used.
-#[derive(Clone, Copy)]
-enum Choice {
-    Quic,
-    Tcp,
+    over_tcp: Mutex<HashSet<Origin>>,
 }
 
 /// What became of QUIC in its head start.
@@ -36,27 +30,43 @@ impl Fallback {
     pub(super) fn new(config: &ClientConfig, runtime: RuntimeHandle) -> Result<Self, ClientError> {
         Ok(Self {
             tcp: Transport::Tcp(TcpClient::new(config, runtime)?),
-            chosen: Mutex::default(),
+            over_tcp: Mutex::default(),
         })
     }
 
-    /// Connects over what the first connection to the origin used; the first connection is the faster of both.
+    /// Connects over the faster of both; over TCP where that was faster before.
     pub(super) async fn connect(
         &self,
         client: &Client,
         request: ConnectRequest<'_>,
     ) -> Result<Connection, ClientError> {
-        match self.chosen(request.origin) {
-            Some(Choice::Quic) => client.connect_over(&client.transport, request).await,
-            Some(Choice::Tcp) => client.connect_over(&self.tcp, request).await,
-            None => {
-                let connection = self.race(client, request).await?;
-                let choice = match connection.quic() {
-                    Some(_) => Choice::Quic,
-                    None => Choice::Tcp,
-                };
-                self.choices().insert(request.origin.clone(), choice);
-                Ok(connection)
+        if self.over_tcp().contains(request.origin) {
+            return client.connect_over(&self.tcp, request).await;
+        }
+        let connection = self.race(client, request).await?;
+        if connection.quic().is_none() {
+            self.over_tcp().insert(request.origin.clone());
+        }
+        Ok(connection)
+    }
+
+    /// Connects over TCP unless the handshake of `early` completes before, on which requests in 0-RTT wait for it. If it does
+    /// not, `early` is closed, and the origin gets no more connections over QUIC.
+    pub(super) async fn connect_instead_of(
+        &self,
+        early: &Connection,
+        client: &Client,
+        request: ConnectRequest<'_>,
+    ) -> Result<Option<Connection>, ClientError> {
+        let connected = pin!(connected(early));
+        let tcp = pin!(client.connect_over(&self.tcp, request));
+        match select(connected, tcp).await {
+            Either::Left(_) => Ok(None),
+            Either::Right((connection, _)) => {
+                let connection = connection?;
+                self.over_tcp().insert(request.origin.clone());
+                early.close();
+                Ok(Some(connection))
             }
         }
     }
@@ -93,18 +103,22 @@ impl Fallback {
         }
     }
 
-    fn chosen(&self, origin: &Origin) -> Option<Choice> {
-        self.choices().get(origin).copied()
+    fn over_tcp(&self) -> MutexGuard<'_, HashSet<Origin>> {
+        self.over_tcp.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn choices(&self) -> std::sync::MutexGuard<'_, HashMap<Origin, Choice>> {
-        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+/// Completes if the handshake of `early` does.
+async fn connected(early: &Connection) {
+    match early.quic() {
+        Some(quic) if quic.connected().await.is_ok() => {}
+        _ => pending().await,
     }
 }
 
 /// The error to report if both failed: that of a certificate, which only TCP has come as far as to see; else QUIC's, and TCP's
 /// beside it if there was no connection at all.
-fn both(quic: ClientError, tcp: ClientError) -> ClientError {
+pub(super) fn both(quic: ClientError, tcp: ClientError) -> ClientError {
     match (quic, tcp) {
         (_, tcp @ ClientError::Certificate { .. }) => tcp,
         (

@@ -1,12 +1,15 @@
 //! A lane: a connection to an origin that is opened when it is needed, and replaced when it fails.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, Uri};
 use marline::Instant;
 use tokio::sync::Mutex;
 
+use super::fallback::both;
 use super::{Client, ClientError, Connection, Download, Origin};
+use crate::limits::HTTP3_HEAD_START;
 
 /// The response to a request, and its connection.
 pub(crate) struct Answer {
@@ -65,7 +68,34 @@ impl Lane {
         })
     }
 
-    /// Requests `uri`; repeats the request on a new connection if one that was open before fails.
+    /// Completes when the lane has another connection instead of `early`, whose handshake does not complete in time.
+    async fn replaced(&self, client: &Client, early: &Arc<Connection>) {
+        if client.may_replace(early) {
+            client.runtime().sleep(HTTP3_HEAD_START).await;
+            if matches!(self.replace(client, early).await, Ok(true)) {
+                return;
+            }
+        }
+        pending::<()>().await;
+    }
+
+    /// Connects instead of `early`, if its handshake is not complete. Returns whether the lane has another connection.
+    async fn replace(&self, client: &Client, early: &Arc<Connection>) -> Result<bool, ClientError> {
+        let mut open = self.open.lock().await;
+        if !open.last().is_some_and(|last| Arc::ptr_eq(last, early)) {
+            return Ok(true);
+        }
+        if !client.may_replace(early) {
+            return Ok(false);
+        }
+        let other = client.connect_instead_of(early, &self.origin).await?;
+        let is_replaced = other.is_some();
+        open.extend(other.map(Arc::new));
+        Ok(is_replaced)
+    }
+
+    /// Requests `uri`; repeats the request on a new connection if one that was open before fails, or if none has opened
+    /// behind a request in 0-RTT.
     pub(crate) async fn get(
         &self,
         client: &Client,
@@ -79,7 +109,22 @@ impl Lane {
                 is_reused,
             } = self.connection(client).await?;
             let connected = client.runtime().now();
-            match connection.get(&self.origin, uri, headers).await {
+            let response = tokio::select! {
+                biased;
+                response = connection.get(&self.origin, uri, headers) => response,
+                () = self.replaced(client, &connection) => continue,
+            };
+            match response {
+                Err(error)
+                    if error.is_retriable() && !retried && client.may_replace(&connection) =>
+                {
+                    retried = true;
+                    match self.replace(client, &connection).await {
+                        Ok(true) => {}
+                        Ok(false) => return Err(error),
+                        Err(other) => return Err(both(error, other)),
+                    }
+                }
                 Err(error) if error.is_retriable() && is_reused && !retried => {
                     retried = true;
                     let mut open = self.open.lock().await;

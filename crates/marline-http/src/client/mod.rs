@@ -181,6 +181,30 @@ impl Client {
         }
     }
 
+    /// Whether another connection may take the place of `connection`, whose handshake is not complete.
+    fn may_replace(&self, connection: &Connection) -> bool {
+        self.fallback.is_some() && connection.is_early()
+    }
+
+    /// Opens a connection over TCP instead of `early`, unless the handshake of that completes before.
+    async fn connect_instead_of(
+        &self,
+        early: &Connection,
+        origin: &Origin,
+    ) -> Result<Option<Connection>, ClientError> {
+        let Some(fallback) = &self.fallback else {
+            return Ok(None);
+        };
+        let addresses = self.resolve(origin).await?;
+        let request = ConnectRequest {
+            id: self.ids.fetch_add(1, Relaxed),
+            origin,
+            addresses: &addresses,
+            connections: 1,
+        };
+        fallback.connect_instead_of(early, self, request).await
+    }
+
     /// Connects over `transport`, trying the addresses one after another.
     async fn connect_over(
         &self,

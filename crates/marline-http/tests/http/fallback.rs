@@ -1,9 +1,12 @@
 //! HTTP/2 where HTTP/3 does not connect.
 
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{ClientError, FetchOptions, HttpVersion, Progress, Report, Trust};
+use marline_http::client::{
+    Client, ClientError, FetchOptions, HttpVersion, Progress, Report, Trust,
+};
 
 use crate::common::{TestServer, client_with, directory_of, discarded};
 
@@ -47,6 +50,112 @@ async fn http2_is_used_where_http3_does_not_connect() {
     );
 }
 
+/// A server that loses QUIC between two visits of one client.
+struct Changing {
+    root: tempfile::TempDir,
+    server: TestServer,
+    client: Arc<Client>,
+}
+
+impl Changing {
+    /// The client has been there once, over QUIC, as there was nothing else.
+    async fn visited(zero_rtt: bool) -> Self {
+        let root = directory_of(&[("file", b"content")]);
+        let site = marline_http::server::directory(root.path(), false).unwrap();
+        let server = TestServer::with(site, |config| config.protocols.http2 = false).await;
+        let client = client_with(|config| {
+            config.fallback = true;
+            config.quic.zero_rtt = zero_rtt;
+        });
+        let this = Self {
+            root,
+            server,
+            client,
+        };
+        let report = this.fetch(1).await;
+        assert_eq!(report.connections[0].http_version, "3");
+        // The session ticket follows the handshake.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        this
+    }
+
+    async fn fetch(&self, objects: usize) -> Report {
+        let url = self.server.url(HttpVersion::Http3, "/file");
+        let targets = (0..objects).map(|_| discarded(url.clone())).collect();
+        let progress = Arc::default();
+        let fetched = self
+            .client
+            .fetch(targets, FetchOptions::default(), &progress);
+        let report = tokio::time::timeout(LIMIT, fetched).await.unwrap();
+        assert!(report.is_complete(), "{report:?}");
+        report
+    }
+
+    /// Another server, without QUIC, takes the place of the first.
+    async fn close_quic(&mut self) {
+        let address = self.server.address;
+        self.server.handle.hurry();
+        (&mut self.server.task).await.unwrap().unwrap();
+        // The endpoint's own task closes its socket.
+        while UdpSocket::bind(address).is_err() {
+            tokio::task::yield_now().await;
+        }
+        let site = marline_http::server::directory(self.root.path(), false).unwrap();
+        self.server = TestServer::with(site, |config| {
+            config.listen = address;
+            config.protocols.http3 = false;
+        })
+        .await;
+    }
+
+    /// All objects arrive over TCP, and QUIC is not tried again.
+    async fn goes_on_over_tcp(&self) {
+        let report = self.fetch(5).await;
+        for object in &report.objects {
+            assert_eq!(object.http_version, "2");
+        }
+        let again = self.fetch(1).await;
+        assert_eq!(again.connections.len(), 1, "{again:?}");
+        assert_eq!(again.connections[0].http_version, "2");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_used_where_http3_has_connected_before_and_does_no_longer() {
+    let mut place = Changing::visited(false).await;
+    place.close_quic().await;
+    place.goes_on_over_tcp().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_in_0_rtt_to_a_port_that_is_closed_since_are_repeated_over_http2() {
+    let mut place = Changing::visited(true).await;
+    place.close_quic().await;
+    place.goes_on_over_tcp().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_in_0_rtt_that_nobody_answers_are_repeated_over_http2() {
+    let mut place = Changing::visited(true).await;
+    place.close_quic().await;
+    let _silent = UdpSocket::bind(place.server.address).unwrap();
+    place.goes_on_over_tcp().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_in_0_rtt_that_are_answered_stay_with_http3() {
+    let place = Changing::visited(true).await;
+    let report = place.fetch(5).await;
+    assert_eq!(report.connections.len(), 1, "{report:?}");
+    assert!(
+        report
+            .objects
+            .iter()
+            .all(|object| object.http_version == "3")
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn http3_is_used_where_http2_does_not_connect() {
     let root = directory_of(&[("file", b"content")]);
@@ -61,7 +170,7 @@ async fn http3_is_used_where_http2_does_not_connect() {
 async fn without_fallback_http3_insists() {
     let root = directory_of(&[("file", b"content")]);
     let server = without_quic(root.path()).await;
-    let _silent = std::net::UdpSocket::bind(server.address).unwrap();
+    let _silent = UdpSocket::bind(server.address).unwrap();
     let fetched = tokio::time::timeout(Duration::from_secs(1), fetch(&server, false, 1)).await;
     assert!(fetched.is_err(), "it waits for an answer: {fetched:?}");
 }
