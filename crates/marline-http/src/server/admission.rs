@@ -1,16 +1,17 @@
 //! Which connections over TCP are accepted, and which make room for them.
 
-use std::collections::BTreeMap;
+mod networks;
+
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use marline::Prefix;
 use tokio::sync::Notify;
 
+use self::networks::{Entry, Networks};
 use super::progress::Progress;
 use super::shares::Shares;
-use crate::limits;
+use crate::runtime::RuntimeHandle;
 
 /// The open connections over TCP. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -30,36 +31,19 @@ pub(super) struct ConnectionLimits {
 #[derive(Debug)]
 struct State {
     limits: ConnectionLimits,
+    runtime: RuntimeHandle,
     shares: Shares,
-    open: BTreeMap<Prefix, BTreeMap<u64, Entry>>,
+    open: Networks,
     next: u64,
 }
 
-#[derive(Debug)]
-struct Entry {
-    host: Prefix,
-    progress: Arc<Progress>,
-    evicted: Arc<Notify>,
-}
-
-impl Entry {
-    /// How long it has been idle, if it may be closed for another connection.
-    fn evictable(&self) -> Option<Duration> {
-        let idle = self.progress.idle();
-        let limit = match self.progress.is_unused() {
-            true => limits::UNUSED_BEFORE_EVICTION,
-            false => limits::STALLED_BEFORE_EVICTION,
-        };
-        (idle >= limit).then_some(idle)
-    }
-}
-
 impl Admission {
-    pub(super) fn new(limits: ConnectionLimits) -> Self {
+    pub(super) fn new(limits: ConnectionLimits, runtime: &RuntimeHandle) -> Self {
         Self(Arc::new(Mutex::new(State {
             limits,
             shares: Shares::new(limits.total as u64),
-            open: BTreeMap::new(),
+            runtime: runtime.clone(),
+            open: Networks::default(),
             next: 0,
         })))
     }
@@ -97,7 +81,8 @@ impl Admission {
             progress: Arc::clone(progress),
             evicted: Arc::clone(&evicted),
         };
-        state.open.entry(prefix).or_default().insert(id, entry);
+        let now = state.runtime.now();
+        state.open.insert(prefix, id, entry, now);
         drop(state);
         Some(Admitted {
             admission: self.clone(),
@@ -124,30 +109,19 @@ impl Admission {
 impl State {
     /// Whether one more connection would be too many, from `host` or else from its network.
     fn has_too_many(&self, prefix: Prefix, host: Option<Prefix>) -> bool {
-        let open = self.open.get(&prefix);
+        let open = self.open.count(prefix, host);
         match host {
-            Some(host) => {
-                let entries = open.into_iter().flat_map(BTreeMap::values);
-                entries.filter(|entry| entry.host == host).count() >= self.limits.per_address
-            }
-            None => {
-                open.map_or(0, BTreeMap::len) >= self.limits.per_prefix
-                    || self.shares.available(prefix) == 0
-            }
+            Some(_) => open >= self.limits.per_address,
+            None => open >= self.limits.per_prefix || self.shares.available(prefix) == 0,
         }
     }
 
     /// Closes the longest idle connection of `host`, or else of its network. Returns whether there was one.
     fn evict(&mut self, prefix: Prefix, host: Option<Prefix>) -> bool {
-        let Some(open) = self.open.get(&prefix) else {
+        let now = self.runtime.now();
+        let Some(id) = self.open.longest_idle(prefix, host, now) else {
             return false;
         };
-        let longest = open
-            .iter()
-            .filter(|(_, entry)| host.is_none_or(|host| entry.host == host))
-            .filter_map(|(&id, entry)| entry.evictable().map(|idle| (idle, id)))
-            .max();
-        let Some((_, id)) = longest else { return false };
         if let Some(entry) = self.remove(prefix, id) {
             entry.evicted.notify_one();
         }
@@ -157,7 +131,7 @@ impl State {
     /// Closes the longest idle connection of the network that has the most, if `prefix` has fewer than it is entitled to,
     /// and that network more. Returns whether there was one.
     fn evict_for_entitled(&mut self, prefix: Prefix) -> bool {
-        if self.open.get(&prefix).map_or(0, BTreeMap::len) >= self.limits.per_prefix {
+        if self.open.count(prefix, None) >= self.limits.per_prefix {
             return false;
         }
         if self.shares.lacking(prefix) == 0 {
@@ -166,35 +140,22 @@ impl State {
         if self.shares.available_to_waiting(prefix) > 0 {
             return true;
         }
-        let heaviest = self
-            .open
-            .iter()
-            .filter(|(network, _)| self.shares.is_greedy(**network, prefix))
-            .filter(|(_, open)| open.values().any(|entry| entry.evictable().is_some()))
-            .max_by_key(|(_, open)| open.len());
-        let heaviest = heaviest.map(|(&network, _)| network);
+        let shares = &self.shares;
+        let is_greedy = |network, _| shares.is_greedy(network, prefix);
+        let heaviest = self.open.most_crowded(self.runtime.now(), is_greedy);
         heaviest.is_some_and(|network| self.evict(network, None))
     }
 
     /// Closes the longest idle connection of the network that has the most, if it has more than `prefix` and than one.
     fn evict_crowded(&mut self, prefix: Prefix) -> bool {
-        let own = self.open.get(&prefix).map_or(0, BTreeMap::len).max(1);
-        let crowded = self
-            .open
-            .iter()
-            .filter(|(_, open)| open.len() > own)
-            .filter(|(_, open)| open.values().any(|entry| entry.evictable().is_some()))
-            .max_by_key(|(_, open)| open.len());
-        let crowded = crowded.map(|(&network, _)| network);
+        let own = self.open.count(prefix, None).max(1);
+        let has_more = |_, connections| connections > own;
+        let crowded = self.open.most_crowded(self.runtime.now(), has_more);
         crowded.is_some_and(|network| self.evict(network, None))
     }
 
     fn remove(&mut self, prefix: Prefix, id: u64) -> Option<Entry> {
-        let open = self.open.get_mut(&prefix)?;
-        let entry = open.remove(&id)?;
-        if open.is_empty() {
-            self.open.remove(&prefix);
-        }
+        let entry = self.open.remove(prefix, id, self.runtime.now())?;
         self.shares.give_back(prefix, 1);
         Some(entry)
     }

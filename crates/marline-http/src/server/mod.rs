@@ -198,17 +198,18 @@ impl Server {
         let resources = Arc::new(Resources::new(open.files, limits.max_buffered_bytes));
         metrics.show(&resources);
         metrics.show_log(config.access_log.as_ref());
+        let connection_limits = ConnectionLimits {
+            total: open.connections,
+            per_address: limits.max_tcp_connections_per_address,
+            per_prefix: limits.max_tcp_connections_per_prefix,
+        };
         let context = Context {
+            admission: Admission::new(connection_limits, &runtime),
             runtime,
             metrics,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             max_connections: config.limits.max_connections,
-            admission: Admission::new(ConnectionLimits {
-                total: open.connections,
-                per_address: limits.max_tcp_connections_per_address,
-                per_prefix: limits.max_tcp_connections_per_prefix,
-            }),
             resources,
             stop: Stop::default(),
             hurry: Stop::default(),

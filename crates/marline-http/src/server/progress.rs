@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use marline::Instant;
+
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -63,10 +65,14 @@ impl Progress {
         self.received.fetch_add(bytes, Relaxed) + bytes
     }
 
+    /// When there was progress last.
+    pub(super) fn last(&self) -> Instant {
+        Instant::from_nanos(self.last.load(Relaxed))
+    }
+
     /// The time since there was progress.
     pub(super) fn idle(&self) -> Duration {
-        let idle = self.runtime.now().as_nanos();
-        Duration::from_nanos(idle.saturating_sub(self.last.load(Relaxed)))
+        self.runtime.now().saturating_since(self.last())
     }
 
     /// Whether no request is being answered.

@@ -94,17 +94,19 @@ pub async fn serve_stream<S>(
 
 /// The state of a server of one connection.
 fn context(site: Site) -> Arc<Context> {
+    let runtime = RuntimeHandle::new(None).expect("a tokio runtime is running");
+    let one = ConnectionLimits {
+        total: 1,
+        per_address: 1,
+        per_prefix: 1,
+    };
     Arc::new(Context {
-        runtime: RuntimeHandle::new(None).expect("a tokio runtime is running"),
+        admission: Admission::new(one, &runtime),
+        runtime,
         metrics: Arc::default(),
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
         max_connections: 1,
-        admission: Admission::new(ConnectionLimits {
-            total: 1,
-            per_address: 1,
-            per_prefix: 1,
-        }),
         resources: Arc::new(Resources::new(100, 1 << 20)),
         stop: Stop::default(),
         failed: OnceLock::new(),

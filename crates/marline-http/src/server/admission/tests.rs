@@ -1,8 +1,10 @@
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use marline_sim::{Host, SimBuilder};
 
 use super::*;
-use crate::runtime::RuntimeHandle;
+use crate::limits;
 
 const LIMITS: ConnectionLimits = ConnectionLimits {
     total: 100,
@@ -34,10 +36,11 @@ fn run(limits: ConnectionLimits, test: impl AsyncFnOnce(Clients)) {
         .build()
         .unwrap();
     let host = sim.host("server").unwrap();
+    let runtime = RuntimeHandle::new(Some(Arc::new(host.clone()))).unwrap();
     let clients = Clients {
-        runtime: RuntimeHandle::new(Some(Arc::new(host.clone()))).unwrap(),
+        admission: Admission::new(limits, &runtime),
+        runtime,
         host,
-        admission: Admission::new(limits),
     };
     sim.run(test(clients), Duration::from_secs(3600)).unwrap();
 }
