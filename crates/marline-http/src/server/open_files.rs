@@ -1,5 +1,8 @@
 //! The files that responses hold open: each once, and not more than the system allows.
 
+mod entry;
+mod guards;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
@@ -7,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marline::Prefix;
 
+use self::entry::{Entry, Holding, Identity};
+use self::guards::{Guarded, Guards};
 use super::account::Account;
 use super::buffers::BuffersUsedUp;
 use super::shares::Shares;
@@ -26,53 +31,10 @@ struct State {
     shared: BTreeMap<Identity, u64>,
     /// The numbers of accounts, and of the files that each holds.
     by_account: BTreeSet<(u64, u64)>,
+    /// Who guards the files that count.
+    guards: Guards,
     /// Files that no longer count, and that their holders have not closed yet.
     closing: usize,
-}
-
-/// A file that is open.
-#[derive(Debug)]
-struct Entry {
-    file: Arc<File>,
-    identity: Option<Identity>,
-    /// By the numbers of their accounts.
-    holders: BTreeMap<u64, Holding>,
-    /// How many of the accounts charge each client.
-    clients: BTreeMap<Prefix, usize>,
-    /// Whether its holders have to end.
-    is_evicted: bool,
-}
-
-/// An account that holds a file.
-#[derive(Debug)]
-struct Holding {
-    account: Account,
-    responses: usize,
-}
-
-/// Which file it is, as long as it is open: a new version of it has another number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
-    device: u64,
-    number: u64,
-}
-
-impl Identity {
-    #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-
-        Some(Self {
-            device: metadata.dev(),
-            number: metadata.ino(),
-        })
-    }
-
-    /// Elsewhere files have no number, and are not shared.
-    #[cfg(not(unix))]
-    fn of(_metadata: &Metadata) -> Option<Self> {
-        None
-    }
 }
 
 /// The client holds as many open files as it may, or the system allows no more.
@@ -89,6 +51,7 @@ impl OpenFiles {
             next: 0,
             shared: BTreeMap::new(),
             by_account: BTreeSet::new(),
+            guards: Guards::default(),
             closing: 0,
         })))
     }
@@ -145,28 +108,6 @@ impl OpenFiles {
     }
 }
 
-impl Entry {
-    /// Charges the client of `account`, which holds the file as well. Returns whether the client did not hold it before.
-    fn add(&mut self, account: &Account) -> bool {
-        let accounts = self.clients.entry(account.client()).or_default();
-        *accounts += 1;
-        *accounts == 1
-    }
-
-    /// The client of `account` is no longer charged for it. Returns whether the client does not hold the file any more.
-    fn remove(&mut self, account: &Account) -> bool {
-        let client = account.client();
-        let Some(accounts) = self.clients.get_mut(&client) else {
-            return false;
-        };
-        *accounts -= 1;
-        if *accounts == 0 {
-            self.clients.remove(&client);
-        }
-        !self.clients.contains_key(&client)
-    }
-}
-
 /// A file that is held, and its number.
 struct Place {
     file: Arc<File>,
@@ -181,27 +122,73 @@ impl State {
         if is_open || self.shares.available_to_waiting(client) > 0 || !is_possible {
             return Vec::new();
         }
-        let shares = &self.shares;
-        // One that all of its holders can spare. If each open file had a holder that has no more than it is entitled to,
-        // there were fewer open files than places.
-        let longest_open = self.files.values_mut().find(|entry| {
-            let mut holders = entry.clients.keys();
-            !entry.is_evicted && holders.all(|&holder| shares.is_greedy(holder, client))
-        });
-        let Some(entry) = longest_open else {
+        let Some(number) = self.find_spare(client) else {
+            return Vec::new();
+        };
+        let Some(entry) = self.files.get_mut(&number) else {
             return Vec::new();
         };
         entry.is_evicted = true;
         if let Some(identity) = entry.identity {
             self.shared.remove(&identity);
         }
-        for &holder in entry.clients.keys() {
-            self.shares.discharge(holder, 1);
+        let guard = entry.guard;
+        let clients: Vec<_> = entry.clients.keys().copied().collect();
+        let holders = entry.holders.values();
+        let evicted = holders.map(|holding| holding.account.clone()).collect();
+        let file = number;
+        self.guards.remove(Guarded { guard, file });
+        for client in clients {
+            self.discharge(client);
         }
         self.shares.free(1);
         self.closing += 1;
-        let holders = entry.holders.values();
-        holders.map(|holding| holding.account.clone()).collect()
+        evicted
+    }
+
+    /// A file that all of its holders can spare for `client`, if there is one. If each open file had a holder that has no
+    /// more than it is entitled to, there were fewer open files than places.
+    fn find_spare(&mut self, client: Prefix) -> Option<u64> {
+        loop {
+            let first @ Guarded { guard, file } = self.guards.first()?;
+            if !self.shares.is_greedy(guard, client) {
+                return None;
+            }
+            let shares = &self.shares;
+            let entry = self.files.get_mut(&file)?;
+            let holders = entry.clients.keys().copied();
+            let poorest = holders.min_by_key(|&holder| shares.held_by(holder))?;
+            if shares.is_greedy(poorest, client) {
+                return Some(file);
+            }
+            entry.guard = poorest;
+            self.guards.remove(first);
+            self.guard(poorest, file);
+        }
+    }
+
+    /// `client` guards a file.
+    fn guard(&mut self, client: Prefix, file: u64) {
+        let guard = client;
+        let held = self.shares.held_by(client);
+        self.guards.insert(Guarded { guard, file }, held);
+    }
+
+    /// `client` holds one more file that is open already.
+    fn charge(&mut self, client: Prefix) {
+        self.shares.charge(client, 1);
+        self.on_change(client);
+    }
+
+    /// `client` holds one file less.
+    fn discharge(&mut self, client: Prefix) {
+        self.shares.discharge(client, 1);
+        self.on_change(client);
+    }
+
+    fn on_change(&mut self, client: Prefix) {
+        let held = self.shares.held_by(client);
+        self.guards.set_held(client, held);
     }
 
     fn hold(
@@ -221,11 +208,14 @@ impl State {
                     identity,
                     holders: BTreeMap::new(),
                     clients: BTreeMap::new(),
+                    guard: client,
                     is_evicted: false,
                 };
                 self.files.insert(self.next, entry);
                 self.shared
                     .extend(identity.map(|identity| (identity, self.next)));
+                self.on_change(client);
+                self.guard(client, self.next);
                 self.next
             }
             None => return Err(TooManyFiles),
@@ -243,7 +233,7 @@ impl State {
         entry.holders.insert(account.number(), holding);
         self.by_account.insert((account.number(), number));
         if entry.add(account) && open.is_some() {
-            self.shares.charge(client, 1);
+            self.charge(client);
         }
         Ok(Place { file, number })
     }
@@ -251,8 +241,9 @@ impl State {
     /// The client of `account` is charged for the files that it holds already.
     fn charge_to_client_of(&mut self, account: &Account) {
         let files = (account.number(), 0)..=(account.number(), u64::MAX);
-        for (_, file) in self.by_account.range(files) {
-            let Some(entry) = self.files.get_mut(file) else {
+        let files: Vec<_> = self.by_account.range(files).copied().collect();
+        for (_, number) in files {
+            let Some(entry) = self.files.get_mut(&number) else {
                 continue;
             };
             let Some(holding) = entry.holders.get_mut(&account.number()) else {
@@ -263,12 +254,33 @@ impl State {
             if entry.is_evicted {
                 continue;
             }
-            if left {
-                self.shares.discharge(before.client(), 1);
-            }
             if joined {
-                self.shares.charge(account.client(), 1);
+                self.charge(account.client());
             }
+            if left {
+                self.leave(before.client(), number);
+            }
+        }
+    }
+
+    /// `client` no longer holds a file that counts.
+    fn leave(&mut self, client: Prefix, file: u64) {
+        self.discharge(client);
+        let Some(entry) = self
+            .files
+            .get_mut(&file)
+            .filter(|entry| entry.guard == client)
+        else {
+            return;
+        };
+        let next = entry.clients.keys().next().copied();
+        if let Some(next) = next {
+            entry.guard = next;
+        }
+        let guard = client;
+        self.guards.remove(Guarded { guard, file });
+        if let Some(next) = next {
+            self.guard(next, file);
         }
     }
 
@@ -288,20 +300,22 @@ impl State {
         let charged = holding.account.clone();
         let_go.holding = entry.holders.remove(&account.number());
         self.by_account.remove(&(account.number(), number));
+        let is_over = entry.holders.is_empty();
         if entry.remove(&charged) && !entry.is_evicted {
-            self.shares.discharge(charged.client(), 1);
+            self.leave(charged.client(), number);
         }
-        if entry.holders.is_empty() {
-            match (entry.is_evicted, entry.identity) {
-                (true, _) => self.closing -= 1,
-                (false, identity) => {
-                    self.shares.free(1);
-                    if let Some(identity) = identity {
-                        self.shared.remove(&identity);
-                    }
+        if is_over {
+            let_go.entry = self.files.remove(&number);
+        }
+        match &let_go.entry {
+            Some(entry) if entry.is_evicted => self.closing -= 1,
+            Some(entry) => {
+                self.shares.free(1);
+                if let Some(identity) = &entry.identity {
+                    self.shared.remove(identity);
                 }
             }
-            let_go.entry = self.files.remove(&number);
+            None => {}
         }
         let_go
     }

@@ -1,4 +1,5 @@
 use futures_util::FutureExt;
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -174,4 +175,77 @@ fn a_file_is_charged_to_the_network_of_an_account_whose_address_is_proven() {
     drop((again, proven));
     assert_eq!((held_by(&own), files.open()), (0, 0));
     assert!(files.state().by_account.is_empty());
+}
+
+/// What happens to the files of several networks.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Hold { network: u8, name: u32 },
+    LetGo(usize),
+    Prove(usize),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        8 => (0..6_u8, 0..20_u32).prop_map(|(network, name)| Act::Hold { network, name }),
+        2 => (0..50_usize).prop_map(Act::LetGo),
+        1 => (0..50_usize).prop_map(Act::Prove),
+    ];
+    proptest::collection::vec(act, 0..120)
+}
+
+/// The files that could be closed for `client`, as a scan of all finds them.
+fn spare(files: &OpenFiles, client: Prefix) -> Vec<u64> {
+    let state = files.state();
+    let is_spare = |entry: &Entry| {
+        let mut holders = entry.clients.keys();
+        !entry.is_evicted && holders.all(|&holder| state.shares.is_greedy(holder, client))
+    };
+    let spare = state.files.iter().filter(|(_, entry)| is_spare(entry));
+    spare.map(|(&number, _)| number).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_file_is_evicted_where_a_scan_of_all_finds_one(acts in acts(), limit in 4..16_u64) {
+        let directory = Directory::new();
+        let files = OpenFiles::new(limit);
+        let mut held: Vec<(Account, HeldFile)> = Vec::new();
+        for act in acts {
+            match act {
+                Act::Hold { network, name } => {
+                    let owner = account(network);
+                    let client = owner.client();
+                    let spare = spare(&files, client);
+                    let mut state = files.state();
+                    let lacks = state.shares.lacking(client) > 0
+                        && state.shares.available_to_waiting(client) == 0;
+                    let evicted = state.make_room(client, None);
+                    let is_closed = |number: &&u64| state.files[number].is_evicted;
+                    let closed = spare.iter().find(is_closed);
+                    prop_assert_eq!(closed.is_some(), lacks && !spare.is_empty());
+                    prop_assert_eq!(evicted.is_empty(), closed.is_none());
+                    drop(state);
+                    let first = if name % 3 == 0 { owner.of_unproven() } else { owner.clone() };
+                    if let Ok(file) = directory.hold(&files, &first, name) {
+                        held.push((owner, file));
+                    }
+                }
+                Act::LetGo(number) if !held.is_empty() => {
+                    held.swap_remove(number % held.len());
+                }
+                Act::Prove(number) if !held.is_empty() => {
+                    files.charge_to_client_of(&held[number % held.len()].0);
+                }
+                Act::LetGo(_) | Act::Prove(_) => {}
+            }
+        }
+        drop(held);
+        let state = files.state();
+        prop_assert!(state.guards.is_empty() && state.by_account.is_empty());
+        prop_assert!(state.files.is_empty() && state.shared.is_empty());
+        prop_assert_eq!((state.shares.used(), state.closing), (0, 0));
+    }
 }
