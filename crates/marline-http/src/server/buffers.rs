@@ -1,6 +1,7 @@
 //! Bytes of files that were read and not yet received by clients.
 
 mod accounts;
+mod claims;
 mod waiting;
 
 use std::future::poll_fn;
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use marline::Prefix;
 
 use self::accounts::{Accounts, Held};
+use self::claims::Claims;
 use self::waiting::Waiting;
 use super::account::Account;
 use super::shares::Shares;
@@ -27,6 +29,7 @@ struct State {
     shares: Shares,
     waiting: Waiting,
     accounts: Accounts,
+    claims: Claims,
 }
 
 /// A response waited for too long.
@@ -41,6 +44,7 @@ impl Buffers {
             shares: Shares::new(limit),
             waiting: Waiting::default(),
             accounts: Accounts::default(),
+            claims: Claims::default(),
         })))
     }
 
@@ -98,7 +102,7 @@ impl Buffers {
             if left.is_zero() {
                 return Err(BuffersUsedUp);
             }
-            let evicted = self.state().reclaim(account.client(), wanted as u64);
+            let evicted = place.claim(wanted as u64);
             evicted.iter().for_each(Account::evict);
         }
     }
@@ -170,13 +174,15 @@ impl State {
     fn on_change(&mut self, client: Prefix) {
         let held = self.shares.held_by(client);
         self.waiting.set_held(client, held);
+        self.claims.update(client, self.shares.lacking(client));
     }
 
-    /// Accounts that have to end so that `client` gets what it is entitled to of `wanted`: of the clients that hold the
-    /// most, those that hold the most.
-    fn reclaim(&mut self, client: Prefix, wanted: u64) -> Vec<Account> {
-        let lacking = self.shares.lacking(client).min(wanted);
-        let mut lacking = lacking.saturating_sub(self.shares.unused());
+    /// Accounts that have to end so that `client` gets what it claims: of the clients that hold the most, those that hold the
+    /// most. All that claim something share what is free and what accounts hold that have to end already.
+    fn reclaim(&mut self, client: Prefix) -> Vec<Account> {
+        let claimed = self.claims.update(client, self.shares.lacking(client));
+        let coming = self.shares.unused() + self.accounts.ending();
+        let mut lacking = self.claims.total().saturating_sub(coming).min(claimed);
         let mut evicted = Vec::new();
         while lacking > 0
             && let Some(greediest) = self.shares.greediest(client)
@@ -205,6 +211,8 @@ struct Place<'a> {
     account: &'a Account,
     /// Its turn once it waits.
     turn: Option<u64>,
+    /// What it has waited for too long.
+    claimed: u64,
 }
 
 impl<'a> Place<'a> {
@@ -213,13 +221,37 @@ impl<'a> Place<'a> {
             buffers,
             account,
             turn: None,
+            claimed: 0,
+        }
+    }
+
+    /// It has waited for `wanted` bytes for too long. Returns the accounts that have to end.
+    fn claim(&mut self, wanted: u64) -> Vec<Account> {
+        let client = self.account.client();
+        let mut state = self.buffers.state();
+        if self.claimed == 0 {
+            self.claimed = wanted;
+            let lacking = state.shares.lacking(client);
+            state.claims.add(client, wanted, lacking);
+        }
+        state.reclaim(client)
+    }
+
+    /// It no longer waits.
+    fn unclaim(&mut self, state: &mut State) {
+        let claimed = std::mem::take(&mut self.claimed);
+        if claimed > 0 {
+            let client = self.account.client();
+            let lacking = state.shares.lacking(client);
+            state.claims.remove(client, claimed, lacking);
         }
     }
 
     /// Takes up to `wanted` bytes; waits while the client may take none.
     fn poll_take(&mut self, cx: &mut Context<'_>, wanted: usize) -> Poll<Grant> {
         let client = self.account.client();
-        let mut state = self.buffers.state();
+        let buffers = self.buffers;
+        let mut state = buffers.state();
         let bytes = state.shares.available_to_waiting(client).min(wanted as u64);
         if bytes == 0 {
             let turn = self.turn.unwrap_or_else(|| state.waiting.next_turn());
@@ -233,6 +265,7 @@ impl<'a> Place<'a> {
             return Poll::Pending;
         }
         state.take(self.account, bytes);
+        self.unclaim(&mut state);
         let known = self
             .turn
             .take()
@@ -248,9 +281,11 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        let buffers = self.buffers;
+        let mut state = buffers.state();
+        self.unclaim(&mut state);
         let Some(turn) = self.turn else { return };
         let client = self.account.client();
-        let mut state = self.buffers.state();
         let known = state.waiting.remove(client, turn);
         // It was woken, and does not use its turn.
         let next = match known {

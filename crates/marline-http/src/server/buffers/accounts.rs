@@ -13,6 +13,8 @@ pub(super) struct Accounts {
     held: BTreeMap<u64, Held>,
     /// Those whose clients are charged, by what they hold.
     by_bytes: BTreeSet<Size>,
+    /// What accounts hold that have to end.
+    ending: u64,
 }
 
 /// What an account holds.
@@ -74,6 +76,7 @@ impl Accounts {
         let before = held.size();
         held.bytes += bytes;
         if held.is_evicted {
+            self.ending += bytes;
             return None;
         }
         self.by_bytes.remove(&before);
@@ -103,6 +106,9 @@ impl Accounts {
         let held = self.held.get_mut(&account.number())?;
         let before = held.size();
         held.bytes = held.bytes.saturating_sub(bytes);
+        if held.is_evicted {
+            self.ending = self.ending.saturating_sub(bytes);
+        }
         let is_charged = self.by_bytes.remove(&before);
         let charged = is_charged.then(|| held.account.client());
         let ended = match held.bytes {
@@ -126,14 +132,20 @@ impl Accounts {
         self.by_bytes.remove(&largest);
         let held = self.held.get_mut(&largest.number)?;
         held.is_evicted = true;
+        self.ending += held.bytes;
         Some(Evicted {
             account: held.account.clone(),
             bytes: held.bytes,
         })
     }
 
+    /// Bytes of accounts that have to end.
+    pub(super) fn ending(&self) -> u64 {
+        self.ending
+    }
+
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty() && self.by_bytes.is_empty()
+        self.held.is_empty() && self.by_bytes.is_empty() && self.ending == 0
     }
 }

@@ -217,3 +217,66 @@ fn an_account_that_has_to_end_is_charged_to_nobody_although_its_address_is_prove
     assert_eq!(buffers.used(), 0);
     assert!(buffers.state().accounts.is_empty());
 }
+
+/// How many of those who hold bytes have to end.
+fn evicted(kept: &[Grant]) -> usize {
+    let evicted = kept.iter().filter(|grant| is_evicted(&grant.account));
+    evicted.count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_further_has_to_end_while_others_end_slowly() {
+    let buffers = Buffers::new(1200);
+    let mut kept = vec![buffers.try_take(&account(0), 300).unwrap()];
+    for network in 0..20 {
+        kept.extend(take_all(&buffers, network));
+    }
+    let newcomer = account(99);
+    let mut taking = pin!(take(&buffers, &newcomer, 50));
+    let waited = tokio::time::timeout(WAIT / 2, &mut taking).await;
+    assert!(waited.is_err());
+    assert!(is_evicted(&kept[0].account));
+    assert_eq!(evicted(&kept), 1);
+    kept.remove(0);
+    assert_eq!(taking.await.unwrap().bytes(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_network_that_waits_is_given_what_it_is_entitled_to_and_no_more_is_taken_back() {
+    let buffers = Buffers::new(10_000);
+    let mut kept = Vec::new();
+    for network in 200..240 {
+        kept.extend(take_all(&buffers, network));
+    }
+    assert_eq!(buffers.used(), 10_000);
+    let accounts: Vec<_> = (0..3)
+        .flat_map(|network| [(); 40].map(|()| account(network)))
+        .collect();
+    let mut waiting: Vec<_> = accounts
+        .iter()
+        .map(|account| Box::pin(take(&buffers, account, 100)))
+        .collect();
+    let wait = futures_util::future::join_all(
+        waiting
+            .iter_mut()
+            .map(|taking| tokio::time::timeout(WAIT / 2, taking)),
+    );
+    assert!(wait.await.iter().all(Result::is_err));
+    // Whatever their responses want.
+    let entitled = {
+        let state = buffers.state();
+        state.shares.entitlement(accounts[0].client())
+    };
+    let ended = kept.iter().filter(|grant| is_evicted(&grant.account));
+    let bytes: u64 = ended.map(|grant| grant.bytes).sum();
+    assert!(
+        (3 * entitled..3 * entitled + 30).contains(&bytes),
+        "{bytes} of {entitled}"
+    );
+    kept.retain(|grant| !is_evicted(&grant.account));
+    drop(waiting);
+    assert!(buffers.state().claims.is_empty());
+
+    drop(kept);
+    assert_eq!(buffers.used(), 0);
+}
