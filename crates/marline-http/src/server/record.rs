@@ -132,9 +132,10 @@ impl Record {
         }
     }
 
-    /// The whole response is `status`, without content.
-    pub(super) fn answered(mut self, status: StatusCode) {
+    /// The whole response is `status` with this many `bytes` of content.
+    pub(super) fn answered(mut self, status: StatusCode, bytes: u64) {
         self.status = Some(status);
+        self.bytes = bytes;
         self.complete = true;
     }
 

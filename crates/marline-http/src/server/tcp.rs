@@ -31,7 +31,7 @@ use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::idle::IdleTimeout;
 use super::progress::Progress;
-use super::record::Recorder;
+use super::record::{Record, Recorder};
 use super::resources::{Chunk, Origin};
 use super::{
     Context, IdentityError, Protocols, ServerConfig, ServerLimits, StateDirectory, crypto_provider,
@@ -46,14 +46,21 @@ const TLS_HANDSHAKE: u8 = 22;
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
     Content-Length: 42\r\nConnection: close\r\n\r\nThis port serves HTTPS: use an https URL.\n";
 
+/// The bytes of its content.
+const NOT_TLS_CONTENT: u64 = 42;
+
 /// How much of such a request is read, in bytes.
 const NOT_TLS_REQUEST: u64 = 64 * 1024;
 
-/// Sends [`NOT_TLS`], and reads until the client has closed: closing before would reset the connection, and the response
-/// might be lost (RFC 9112, section 9.6).
-async fn explain_not_tls<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()> {
+/// Sends [`NOT_TLS`], records that, and reads until the client has closed: closing before would reset the connection, and
+/// the response might be lost (RFC 9112, section 9.6).
+async fn explain_not_tls<S>(mut stream: S, record: Record) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     stream.write_all(NOT_TLS).await?;
     stream.shutdown().await?;
+    record.answered(StatusCode::BAD_REQUEST, NOT_TLS_CONTENT);
     let mut request = stream.take(NOT_TLS_REQUEST);
     tokio::io::copy(&mut request, &mut tokio::io::sink()).await?;
     Ok(())
@@ -170,9 +177,23 @@ impl ClientConnection {
         } else if self.context.protocols.cleartext {
             self.serve_http(stream, Version::HTTP_11).await;
         } else {
+            let recorder = self.recorder();
+            let record = unreadable(&self.context, &recorder, Version::HTTP_11);
             // Best effort: an error is ignored.
-            let _ = timeout(wait, explain_not_tls(stream)).await;
+            let _ = timeout(wait, explain_not_tls(stream, record)).await;
         }
+    }
+
+    /// The recorder of its requests.
+    fn recorder(&self) -> Arc<Recorder> {
+        Arc::new(Recorder {
+            runtime: self.context.runtime.clone(),
+            metrics: Arc::clone(&self.context.metrics),
+            client: self.client,
+            connection: format!("tcp-{}", self.id),
+            progress: Some(Arc::clone(&self.progress)),
+            quic: None,
+        })
     }
 
     /// Serves `version` over a stream whose handshake, if it needs one, is complete.
@@ -180,23 +201,16 @@ impl ClientConnection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let recorder = self.recorder();
         let Self {
             context,
             origin,
             watcher,
+            progress,
             ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
-        let recorder = Arc::new(Recorder {
-            runtime: context.runtime.clone(),
-            metrics: Arc::clone(&metrics),
-            client: self.client,
-            connection: format!("tcp-{}", self.id),
-            progress: Some(Arc::clone(&self.progress)),
-            quic: None,
-        });
-        let progress = self.progress;
         let of_requests = (Arc::clone(&context), Arc::clone(&recorder));
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = of_requests.clone();
@@ -225,7 +239,7 @@ impl ClientConnection {
             let serving = builder.serve_connection(stream, service).into_owned();
             let served = watcher.watch(serving).await;
             if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
-                unreadable(&context, &recorder, version).answered(status);
+                unreadable(&context, &recorder, version).answered(status, 0);
             }
         }
     }

@@ -203,6 +203,33 @@ async fn a_site_that_panics_is_an_error_of_the_server() {
     assert_eq!(lines.wait(1).await[0]["status"], 500);
 }
 
+#[tokio::test]
+async fn cleartext_where_tls_is_expected_is_logged_and_counted() {
+    let root = directory_of(&[("file", b"12345")]);
+    let lines = Lines::default();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.access_log = Some(AccessLog::new(lines.clone()));
+        config.protocols.cleartext = false;
+    })
+    .await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    // It is logged before the client closes its side.
+    let line = lines.wait(1).await.remove(0);
+    assert!(line["method"].is_null() && line["path"].is_null(), "{line}");
+    assert_eq!((&line["status"], &line["bytes"]), (&400.into(), &42.into()));
+    let page = server.metrics.render();
+    let counted = "marline_http_unreadable_requests_total{version=\"1.1\"} 1\n";
+    assert!(page.contains(counted), "{page}");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("https URL.\n"),
+        "{answer}"
+    );
+}
+
 /// The values of `bundle` in the log: a row of three connections for each client, with two requests on each.
 async fn bundles(profile: Profile, announced: &[bool]) -> Vec<[Value; 3]> {
     let root = directory_of(&[("file", b"12345")]);
