@@ -26,6 +26,16 @@ pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024;
 /// Time for which a connection that is closed for a flood is still read, so that the client gets GOAWAY.
 pub const LINGER: Duration = Duration::from_secs(1);
 
+/// The same for a connection that makes room for another, which waits for that.
+pub const EVICTED_LINGER: Duration = Duration::from_millis(50);
+
+/// Time after which a connection over TCP that makes room for another is closed although it could not send GOAWAY.
+pub const EVICTION_TIME: Duration = Duration::from_millis(80);
+
+/// Connections over TCP that may take this time at once, and that no longer count: what is accepted in it. Further ones are
+/// closed without GOAWAY.
+pub const LEAVING_CONNECTIONS: usize = 32;
+
 /// Streams of HTTP/2 that were reset before they were accepted, or by errors of this end, until the connection is closed
 /// (RFC 9113 section 10.5).
 pub const MAX_RESET_STREAMS: usize = 64;
@@ -34,8 +44,8 @@ pub const MAX_RESET_STREAMS: usize = 64;
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 
 /// File descriptors that are neither connections nor files of responses nor qlog files: sockets, the access log, the page of metrics with its
-/// connections, [`OPENING_FILES`], [`CLOSING_FILES`], and what the runtime needs.
-pub const RESERVED_FILES: u64 = 128;
+/// connections, [`OPENING_FILES`], [`CLOSING_FILES`], [`LEAVING_CONNECTIONS`], and what the runtime needs.
+pub const RESERVED_FILES: u64 = 160;
 
 /// Files that are being opened on blocking threads at the same time: as many as a disk serves well at once.
 pub const OPENING_FILES: usize = 32;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use marline::Prefix;
 
-use super::stop::Stop;
+use super::stop::{Stop, Stopped};
 
 /// A response over QUIC, or a connection over TCP, which holds files and buffered bytes. It has to end when clients that
 /// are entitled to these need them. Clones are the same account, and may charge another network.
@@ -50,7 +50,7 @@ impl Account {
     }
 
     /// Completes when it has to end.
-    pub(super) async fn evicted(&self) {
-        self.end.stopped().await;
+    pub(super) fn evicted(&self) -> Stopped {
+        self.end.stopped()
     }
 }

@@ -120,6 +120,8 @@ struct Context {
     metrics: Arc<Metrics>,
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
+    /// Connections over TCP that make room for others and may send GOAWAY before.
+    leaving: Semaphore,
     /// Slots in all.
     max_connections: usize,
     /// Connections over TCP, of which each takes a file descriptor.
@@ -208,6 +210,7 @@ impl Server {
             runtime,
             metrics,
             alt_svc,
+            leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             max_connections: config.limits.max_connections,
             resources,

@@ -15,6 +15,7 @@ use super::account::Account;
 use super::buffers::{Buffers, BuffersUsedUp, Grant};
 use super::exposition::head;
 use super::open_files::{HeldFile, OpenFiles, TooManyFiles};
+use super::stop::Stopped;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -99,8 +100,8 @@ impl Origin {
     }
 
     /// Completes when its response has to end.
-    pub(super) async fn evicted(&self) {
-        self.account.evicted().await;
+    pub(super) fn evicted(&self) -> Stopped {
+        self.account.evicted()
     }
 
     /// Waits for the proof of the client's address; whether there was none, and is one now.

@@ -22,7 +22,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use self::calm::Calm;
@@ -132,10 +132,21 @@ impl Listener {
                 let Some(slot) = context.slot_for(client.ip()).await else {
                     return context.metrics.connection_refused();
                 };
+                let evicted = async {
+                    tokio::select! {
+                        () = admitted.evicted() => account.evict(),
+                        () = account.evicted() => {}
+                    }
+                    // GOAWAY takes a moment.
+                    let leaving = context.leaving.try_acquire();
+                    if leaving.is_ok() {
+                        sleep(limits::EVICTION_TIME).await;
+                    }
+                };
                 tokio::select! {
+                    biased;
                     () = connection.serve(stream, tls) => {}
-                    () = admitted.evicted() => {}
-                    () = account.evicted() => {}
+                    () = evicted => {}
                 }
                 drop(slot);
             });
@@ -211,6 +222,7 @@ impl ClientConnection {
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
+        let evicted = origin.evicted();
         let of_requests = (Arc::clone(&context), Arc::clone(&recorder));
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = of_requests.clone();
@@ -231,13 +243,17 @@ impl ClientConnection {
         let _open = metrics.connection_opened(version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
-            let stream = TokioIo::new(Calm::new(stream, progress, limits.idle_timeout));
+            let calm = Calm::new(stream, progress, limits.idle_timeout, evicted);
+            let stream = TokioIo::new(calm);
             let serving = builder.serve_connection(stream, service).into_owned();
             let _ = watcher.watch(serving).await;
         } else {
             let stream = TokioIo::new(stream);
             let serving = builder.serve_connection(stream, service).into_owned();
-            let served = watcher.watch(serving).await;
+            let served = tokio::select! {
+                served = watcher.watch(serving) => served,
+                () = evicted => return,
+            };
             if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
                 unreadable(&context, &recorder, version).answered(status, 0);
             }

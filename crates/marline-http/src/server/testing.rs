@@ -105,6 +105,7 @@ fn context(site: Site) -> Arc<Context> {
         runtime,
         metrics: Arc::default(),
         alt_svc: None,
+        leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),
         slots: Arc::new(Semaphore::new(1)),
         max_connections: 1,
         resources: Arc::new(Resources::new(100, 1 << 20)),

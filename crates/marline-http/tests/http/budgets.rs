@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::common::{TestServer, VERSIONS, client_with, directory_of, pattern};
 
 /// A connection from this address of the loopback network, with a receive buffer as small as possible.
-async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
+pub(crate) async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(1).unwrap();
     socket.bind((source, 0).into()).unwrap();
@@ -21,7 +21,7 @@ async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
 }
 
 /// Requests `path` and reads the first bytes of the response only, or all of it if it is short.
-async fn begin(stream: &mut TcpStream, path: &str) -> String {
+pub(crate) async fn begin(stream: &mut TcpStream, path: &str) -> String {
     try_begin(stream, path).await.unwrap()
 }
 

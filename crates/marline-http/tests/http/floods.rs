@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::budgets::{LARGE, begin, connect_from};
 use crate::common::{TestServer, directory_of, pattern};
 
 /// Takes every certificate.
@@ -61,6 +62,12 @@ const BEGINNING: &[u8] =
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00";
 /// GET / on stream 1.
 const REQUEST: &[u8] = b"\x00\x00\x0e\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x09localhost";
+/// GET with a path of two bytes.
+fn request(stream: u8, path: &str) -> Vec<u8> {
+    let [header, fields] = [&b"\x00\x00\x11\x01\x05\x00\x00\x00"[..], b"\x82\x04\x02"];
+    let end = b"\x87\x41\x09localhost";
+    [header, &[stream], fields, path.as_bytes(), end].concat()
+}
 pub(crate) const PING: &[u8] = b"\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678";
 pub(crate) const SETTINGS: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 /// The end of GOAWAY with ENHANCE_YOUR_CALM.
@@ -81,6 +88,19 @@ pub(crate) async fn connect(server: &TestServer) -> TlsStream<TcpStream> {
     let mut stream = connector.connect(name, stream).await.unwrap();
     stream.write_all(BEGINNING).await.unwrap();
     stream
+}
+
+/// The type of a frame with the header of a response.
+const HEADERS: u8 = 1;
+
+/// Reads a frame; returns its type.
+async fn read_frame(stream: &mut TlsStream<TcpStream>) -> u8 {
+    let mut header = [0; 9];
+    stream.read_exact(&mut header).await.unwrap();
+    let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+    let mut payload = vec![0; length as usize];
+    stream.read_exact(&mut payload).await.unwrap();
+    header[3]
 }
 
 /// What came of a flood.
@@ -162,4 +182,36 @@ async fn a_connection_without_requests_ends_without_an_error() {
     let interval = Some(Duration::from_millis(20));
     let Flood { received, .. } = send_until_closed(stream, PING, interval, 500).await;
     assert!(received.ends_with(b"\x7f\xff\xff\xff\x00\x00\x00\x00"));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_connection_that_makes_room_for_others_ends_with_goaway() {
+    let names: Vec<_> = (0..9).map(|name| name.to_string()).collect();
+    let large = pattern(LARGE);
+    let files: Vec<_> = names.iter().map(|name| (&**name, &large[..])).collect();
+    let root = directory_of(&files);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.max_open_files = 8;
+    })
+    .await;
+    // Networks that hold all files together, this one the most.
+    let mut stream = connect(&server).await;
+    for (number, name) in [(1, "/0"), (3, "/1"), (5, "/2"), (7, "/3")] {
+        stream.write_all(&request(number, name)).await.unwrap();
+    }
+    let mut answers = 0;
+    while answers < 4 {
+        answers += usize::from(read_frame(&mut stream).await == HEADERS);
+    }
+    let mut others = Vec::new();
+    for (network, name) in [(5, "/4"), (5, "/5"), (6, "/6"), (7, "/7"), (9, "/8")] {
+        let mut other = connect_from(&server, [127, 0, network, 1]).await;
+        let answer = begin(&mut other, name).await;
+        assert!(answer.contains("200"), "{name}: {answer}");
+        others.push(other);
+    }
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest).await;
+    assert!(rest.ends_with(CALM), "{rest:x?}");
 }

@@ -1,4 +1,4 @@
-//! HTTP/2 connections that make no progress are closed with GOAWAY.
+//! HTTP/2 connections that make no progress, or room for others, are closed with GOAWAY.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::progress::Progress;
+use super::super::stop::Stopped;
 use crate::limits;
 
 /// A frame GOAWAY for all streams (RFC 9113 section 6.8) with ENHANCE_YOUR_CALM.
@@ -26,27 +27,35 @@ const fn go_away(code: u8) -> [u8; 17] {
 }
 
 /// Ends a connection of HTTP/2 if too many bytes arrive, or too much time passes, while its requests make no progress:
-/// floods of frames that need no request, and clients that never read responses.
+/// floods of frames that need no request, and clients that never read responses. Ends it also when it has to make room.
 ///
-/// hyper limits neither, nor can it be told to send GOAWAY with this code: the frame is written here, between two
+/// hyper limits none of these, nor can it be told to send GOAWAY with this code: the frame is written here, between two
 /// frames of hyper's.
 pub(super) struct Calm<S> {
     stream: S,
     progress: Arc<Progress>,
     limit: Duration,
     alarm: Pin<Box<Sleep>>,
+    /// Completes when the connection has to make room.
+    evicted: Stopped,
     outgoing: Frames,
     /// What is left of the last frame, if the connection is being closed.
     leaving: Option<&'static [u8]>,
 }
 
 impl<S> Calm<S> {
-    pub(super) fn new(stream: S, progress: Arc<Progress>, limit: Duration) -> Self {
+    pub(super) fn new(
+        stream: S,
+        progress: Arc<Progress>,
+        limit: Duration,
+        evicted: Stopped,
+    ) -> Self {
         Self {
             stream,
             progress,
             limit,
             alarm: Box::pin(sleep(limit)),
+            evicted,
             outgoing: Frames::default(),
             leaving: None,
         }
@@ -54,12 +63,16 @@ impl<S> Calm<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
-    /// Closes the connection: sends GOAWAY, and reads for a moment what the client still sends. Otherwise the system would
+    /// Closes the connection: sends GOAWAY, and reads while it lingers what the client still sends. Otherwise the system would
     /// answer it with a reset, for which the client's system may discard the frame.
-    fn poll_leave(&mut self, cx: &mut Context<'_>, frame: &'static [u8; 17]) -> Poll<io::Error> {
+    fn poll_leave(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &'static [u8; 17],
+        linger: Duration,
+    ) -> Poll<io::Error> {
         if self.leaving.is_none() {
-            let linger = Instant::now() + limits::LINGER;
-            self.alarm.as_mut().reset(linger);
+            self.alarm.as_mut().reset(Instant::now() + linger);
             // Within a frame of hyper's, the client has taken nothing for long.
             let is_between = self.outgoing.is_between();
             self.leaving = Some(if is_between { frame } else { &[] });
@@ -106,18 +119,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.leaving.is_some() || this.poll_idle(cx).is_ready() {
+        let is_evicted = this.leaving.is_none() && Pin::new(&mut this.evicted).poll(cx).is_ready();
+        if is_evicted || this.leaving.is_some() || this.poll_idle(cx).is_ready() {
             let frame = match this.progress.is_unused() {
                 true => &NO_ERROR,
                 false => &ENHANCE_YOUR_CALM,
             };
-            return this.poll_leave(cx, frame).map(Err);
+            let linger = match is_evicted {
+                true => limits::EVICTED_LINGER,
+                false => limits::LINGER,
+            };
+            return this.poll_leave(cx, frame, linger).map(Err);
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
         let received = this.progress.on_received(buf.filled().len() - before);
         if received > limits::MAX_BYTES_WITHOUT_PROGRESS {
-            return this.poll_leave(cx, &ENHANCE_YOUR_CALM).map(Err);
+            return this
+                .poll_leave(cx, &ENHANCE_YOUR_CALM, limits::LINGER)
+                .map(Err);
         }
         Poll::Ready(Ok(()))
     }
