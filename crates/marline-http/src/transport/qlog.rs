@@ -110,6 +110,10 @@ impl Observer for ConnectionLog {
             self.start.permit();
         }
         self.writer.on_event(now, event);
+        // What a peer without a proof causes counts.
+        if !self.start.is_permitted() {
+            self.writer.flush();
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use super::QlogLimits;
 /// Bytes kept for a file that is not permitted yet: a handshake with a long certificate chain.
 const HELD_BYTES: usize = 64 * 1024;
 
+/// Bytes kept for all files that are not permitted yet: some thousand handshakes at once.
+const HELD_BYTES_OF_ALL: u64 = 16 * 1024 * 1024;
+
 /// What the logs of a server or a client may use, and have used.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -19,6 +22,8 @@ pub(crate) struct Budget {
     open: AtomicUsize,
     created: AtomicU64,
     bytes: AtomicU64,
+    /// Bytes kept for files that are not permitted yet.
+    held: AtomicU64,
     is_reported: AtomicBool,
     /// Makes the suffixes of names: its keys are random.
     names: RandomState,
@@ -31,6 +36,7 @@ impl Budget {
             open: AtomicUsize::new(0),
             created: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             is_reported: AtomicBool::new(false),
             names: RandomState::new(),
         })
@@ -76,6 +82,24 @@ impl Budget {
             .map_err(|_| self.exceeded("bytes of all files"))
     }
 
+    /// Whether `count` more bytes may be kept.
+    fn hold(&self, count: usize) -> bool {
+        let hold = |held: u64| {
+            let held = held.saturating_add(count as u64);
+            (held <= HELD_BYTES_OF_ALL).then_some(held)
+        };
+        self.held.fetch_update(Relaxed, Relaxed, hold).is_ok()
+    }
+
+    fn release(&self, count: usize) {
+        self.held.fetch_sub(count as u64, Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> u64 {
+        self.held.load(Relaxed)
+    }
+
     #[cold]
     fn exceeded(&self, what: &str) -> io::Error {
         if !self.is_reported.swap(true, Relaxed) {
@@ -102,14 +126,14 @@ impl Start {
         self.0.store(true, Relaxed);
     }
 
-    fn is_permitted(&self) -> bool {
+    pub(super) fn is_permitted(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
 
 /// A file that is created with the first bytes that are written after its [`Start`] permits it.
 ///
-/// Writers write whole records: what is held beyond the limit is left out.
+/// Writers write whole records: what is held beyond the limits is left out. A log without its beginning is none.
 #[derive(Debug)]
 pub(super) struct LogFile {
     /// The path up to the suffix.
@@ -161,16 +185,22 @@ fn create_private(path: &Path) -> io::Result<File> {
 impl Write for LogFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.start.is_permitted() {
-            if self.held.len() + bytes.len() <= HELD_BYTES {
+            let is_kept =
+                self.held.len() + bytes.len() <= HELD_BYTES && self.budget.hold(bytes.len());
+            if is_kept {
                 self.held.extend_from_slice(bytes);
             }
-            return Ok(bytes.len());
+            return match is_kept || !self.held.is_empty() {
+                true => Ok(bytes.len()),
+                false => Err(io::Error::other("too much is held")),
+            };
         }
         let mut file = match self.file.take() {
             Some(file) => file,
             None => self.create()?,
         };
         let held = std::mem::take(&mut self.held);
+        self.budget.release(held.len());
         let written = self
             .budget
             .take_bytes(held.len() + bytes.len())
@@ -187,6 +217,7 @@ impl Write for LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
+        self.budget.release(self.held.len());
         if self.file.is_some() {
             self.budget.open.fetch_sub(1, Relaxed);
         }

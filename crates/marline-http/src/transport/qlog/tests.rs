@@ -12,11 +12,15 @@ const SMALL: QlogLimits = QlogLimits {
 
 /// A log without its observer: the header is written when it is dropped.
 fn log(directory: &Path, budget: &Arc<Budget>, is_permitted: bool) -> QlogWriter<LogFile> {
-    let id = ConnectionId::new(&[7; 8]).unwrap();
     let start = Start::default();
     if is_permitted {
         start.permit();
     }
+    log_to(directory, budget, start)
+}
+
+fn log_to(directory: &Path, budget: &Arc<Budget>, start: Start) -> QlogWriter<LogFile> {
+    let id = ConnectionId::new(&[7; 8]).unwrap();
     let base = directory.join(id.to_string());
     let header = Header {
         title: "test",
@@ -126,4 +130,58 @@ fn limits_that_are_replaced_count_the_files_of_before() {
     drop(first);
     drop(log(directory.path(), &budget, true));
     assert_eq!(files(directory.path()).len(), 2);
+}
+
+/// A log whose peer has proven nothing.
+fn unproven(directory: &Path, budget: &Arc<Budget>) -> LogFile {
+    let base = directory.join("id");
+    LogFile::new(base, "server", Arc::clone(budget), Start::default())
+}
+
+#[test]
+fn what_is_kept_before_the_proof_is_limited_over_all_connections() {
+    use std::io::Write;
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(SMALL);
+    let record = [b'a'; 1024];
+    let mut logs = Vec::new();
+    loop {
+        let mut log = unproven(directory.path(), &budget);
+        if log.write_all(&record).is_err() {
+            break;
+        }
+        logs.push(log);
+        assert!(logs.len() < 1_000_000, "there is no limit");
+    }
+    assert_eq!(budget.held(), logs.len() as u64 * 1024);
+    // Further records are left out, and a log that cannot begin has no file.
+    logs[0].write_all(&record).unwrap();
+    assert_eq!(budget.held(), logs.len() as u64 * 1024);
+    let mut late = unproven(directory.path(), &budget);
+    assert!(late.write_all(&record).is_err());
+    drop(late);
+    assert_eq!(files(directory.path()), [] as [PathBuf; 0]);
+    // Whose connection has ended, or has a file, no longer counts.
+    logs.truncate(1);
+    assert_eq!(budget.held(), 1024);
+    drop(logs);
+    assert_eq!(budget.held(), 0);
+}
+
+#[test]
+fn what_is_kept_counts_until_it_is_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let budget = Budget::new(SMALL);
+    let start = Start::default();
+    let mut log = ConnectionLog {
+        writer: log_to(directory.path(), &budget, start.clone()),
+        start,
+    };
+    let state = |new| Event::ConnectionStateUpdated(ConnectionStateUpdated { old: None, new });
+    log.on_event(Instant::EPOCH, &state(ConnectionState::Attempted));
+    assert!(budget.held() > 100, "with its header");
+    log.on_event(Instant::EPOCH, &state(ConnectionState::HandshakeComplete));
+    log.writer.flush();
+    assert_eq!(budget.held(), 0);
+    assert_eq!(files(directory.path()).len(), 1);
 }

@@ -54,7 +54,8 @@ struct State {
 impl<W: io::Write + Send> QlogWriter<W> {
     /// Begins a log in `out`; times count from `header.reference`.
     pub fn new(out: W, header: &Header<'_>) -> Self {
-        let mut buf = Vec::with_capacity(BATCH + 4096);
+        // Most connections that are attacks end after some records.
+        let mut buf = Vec::with_capacity(1024);
         header.write(&mut buf);
         let default = TransportParameters::default().ack_delay_exponent;
         Self {
