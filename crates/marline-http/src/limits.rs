@@ -91,6 +91,9 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// an idle connection.
 pub const STALL_TIMEOUT: Duration = IDLE_TIMEOUT;
 
+/// Bytes of a file of trusted certificates: those of systems have a few hundred KB.
+pub const MAX_TRUST_BYTES: u64 = 16 << 20;
+
 /// Servers of which a client remembers why it refused their certificates: more than it connects to at once, as a rule.
 pub const MAX_REFUSALS: usize = 64;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use super::ClientError;
 use super::trusted::Trusted;
+use crate::file::read_regular_file;
 use crate::limits;
 use crate::server::crypto_provider;
 use crate::transport::QuicOptions;
@@ -212,13 +213,15 @@ fn system_roots() -> Result<RootCertStore, ClientError> {
     Ok(roots)
 }
 
-fn file_trust(path: &PathBuf, provider: Arc<CryptoProvider>) -> Result<Trusted, ClientError> {
+fn file_trust(path: &Path, provider: Arc<CryptoProvider>) -> Result<Trusted, ClientError> {
     let failed = |reason: String| ClientError::Trust {
-        path: Some(path.clone()),
+        path: Some(path.to_owned()),
         reason,
     };
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let pem = read_regular_file(path, limits::MAX_TRUST_BYTES)
+        .map_err(|error| failed(error.to_string()))?;
+    let certificates = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| failed(error.to_string()))?;
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {

@@ -45,3 +45,25 @@ async fn an_unreachable_address_of_a_host_is_left_for_the_next_at_once() {
         .unwrap();
     assert_eq!(connection.report().paths[0].remote, addresses[1]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn trusted_certificates_in_a_pipe_are_refused_rather_than_waited_for() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let (refused, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let config = ClientConfig {
+            trust: Trust::File(pipe),
+            ..ClientConfig::default()
+        };
+        let verifier = config.verifier();
+        let _ = refused.send(verifier.map(drop).map_err(|error| error.to_string()));
+    });
+    let error = answer.recv_timeout(std::time::Duration::from_secs(10));
+    let error = error.expect("it does not wait").unwrap_err();
+    assert!(error.contains("it is no regular file"), "{error}");
+}
