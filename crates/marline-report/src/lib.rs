@@ -13,6 +13,7 @@
 pub mod chart;
 pub mod html;
 pub mod input;
+mod ordered;
 pub mod qlog;
 pub mod qvis;
 pub mod summary;

@@ -1,5 +1,6 @@
 //! Time series of a connection, for charts.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::qlog::{self, Event};
@@ -12,6 +13,8 @@ pub type Series = Vec<(f64, f64)>;
 pub struct Timeline {
     /// Each path, in order of appearance.
     pub paths: Vec<PathTimeline>,
+    /// The indices of the paths by their names.
+    places: HashMap<String, usize>,
     /// Actions of the engine of the connection's bundle, with their times.
     pub decisions: Vec<(f64, String)>,
     first_s: Option<f64>,
@@ -102,9 +105,10 @@ impl Timeline {
     }
 
     fn path(&mut self, tuple: &str) -> &mut PathTimeline {
-        let at = match self.paths.iter().position(|path| path.tuple == tuple) {
-            Some(at) => at,
+        let at = match self.places.get(tuple) {
+            Some(&at) => at,
             None => {
+                self.places.insert(tuple.to_owned(), self.paths.len());
                 self.paths.push(PathTimeline {
                     tuple: tuple.to_owned(),
                     ..PathTimeline::default()

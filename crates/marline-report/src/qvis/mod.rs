@@ -6,6 +6,7 @@
 mod data;
 mod name;
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,8 +37,18 @@ pub enum Error {
 pub struct Document {
     title: String,
     traces: Vec<Trace>,
+    /// The indices of the traces.
+    places: HashMap<TraceKey, usize>,
     skipped: usize,
     first_error: Option<String>,
+}
+
+/// Which connection of which trace it is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TraceKey {
+    /// The address of the trace's metadata.
+    source: usize,
+    group: String,
 }
 
 /// The events of one connection, and the trace that they come from.
@@ -64,6 +75,7 @@ impl Document {
         let mut document = Self {
             title: String::new(),
             traces: Vec::new(),
+            places: HashMap::new(),
             skipped: 0,
             first_error: None,
         };
@@ -105,21 +117,22 @@ impl Document {
 
     /// Adds an event to its trace; returns the bytes that it takes.
     fn add(&mut self, event: Event) -> usize {
-        let is_of =
-            |trace: &Trace| Arc::ptr_eq(&trace.source, &event.source) && trace.group == event.group;
-        // The last trace is the one, unless the connections of a file take turns.
-        let at = self.traces.iter().rposition(is_of);
-        let at = at.unwrap_or_else(|| {
-            if self.traces.is_empty() {
-                self.title.clone_from(&event.source.title);
-            }
+        if self.traces.is_empty() {
+            self.title.clone_from(&event.source.title);
+        }
+        let index = self.traces.len();
+        let key = TraceKey {
+            source: Arc::as_ptr(&event.source).addr(),
+            group: event.group.clone(),
+        };
+        let at = *self.places.entry(key).or_insert(index);
+        if at == index {
             self.traces.push(Trace {
                 source: Arc::clone(&event.source),
                 group: event.group.clone(),
                 events: String::new(),
             });
-            self.traces.len() - 1
-        });
+        }
         let events = &mut self.traces[at].events;
         let before = events.len();
         if !events.is_empty() {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::bundle::Line;
 use super::{Bundle, Connection, Decision, Summary};
+use crate::ordered::Ordered;
 use crate::terminal::write_line;
 use crate::units;
 
@@ -29,20 +30,30 @@ impl BundleHistory {
     /// Numbers start anew with each process. Logs are of the same bundle if they have the same number,
     /// and either the same reference time or a decision in common.
     pub fn all<'s>(summaries: impl IntoIterator<Item = &'s Summary>) -> Vec<Self> {
-        let mut histories: Vec<Self> = Vec::new();
+        let mut by_bundle = Ordered::default();
+        let mut appeared = 0;
         let connections = summaries.into_iter().flat_map(|s| &s.connections);
         for connection in connections {
             for bundle in &connection.bundles {
                 let mut history = Self::of(connection, bundle);
-                if histories.iter().any(|known| known.contains(&history)) {
+                let key = (bundle.number, history.vantage_point.clone());
+                let histories: &mut Vec<Placed> = by_bundle.get_or_insert_with(&key, Vec::new);
+                if histories
+                    .iter()
+                    .any(|known| known.history.contains(&history))
+                {
                     continue;
                 }
-                histories.retain_mut(|known| !history.merge_from(known));
-                histories.push(history);
+                histories.retain_mut(|known| !history.merge_from(&known.history));
+                appeared += 1;
+                let place = appeared;
+                histories.push(Placed { place, history });
             }
         }
-        histories.sort_by_key(|history| history.bundle.number);
-        histories
+        let mut histories: Vec<_> = by_bundle.into_values().into_iter().flatten().collect();
+        histories.sort_by_key(|placed| (placed.history.bundle.number, placed.place));
+        let histories = histories.into_iter().map(|placed| placed.history);
+        histories.collect()
     }
 
     fn of(connection: &Connection, bundle: &Bundle) -> Self {
@@ -63,23 +74,15 @@ impl BundleHistory {
         }
     }
 
-    /// Whether both may be of the same bundle.
-    fn may_be_same_bundle(&self, other: &Self) -> bool {
-        self.bundle.number == other.bundle.number && self.vantage_point == other.vantage_point
-    }
-
-    /// Whether `other` is contained already, because the same log was given twice.
+    /// Whether `other`, of the same number and vantage point, is contained already, because the same log was given twice.
     fn contains(&self, other: &Self) -> bool {
         let mut members = other.members.iter();
-        self.may_be_same_bundle(other)
-            && members.all(|id| !id.is_empty() && self.members.contains(id))
+        members.all(|id| !id.is_empty() && self.members.contains(id))
     }
 
-    /// Merges `known` into this, if both are of the same bundle. Returns whether they are.
+    /// Merges `known`, of the same number and vantage point, into this, if both are of the same bundle. Returns whether they
+    /// are.
     fn merge_from(&mut self, known: &Self) -> bool {
-        if !self.may_be_same_bundle(known) {
-            return false;
-        }
         let have_one_clock = !self.reference.is_empty() && self.reference == known.reference;
         let merged = merge(&known.bundle.decisions, &self.bundle.decisions);
         if !merged.have_common && !have_one_clock {
@@ -89,6 +92,12 @@ impl BundleHistory {
         self.members.splice(..0, known.members.iter().cloned());
         true
     }
+}
+
+/// A history, and when it appeared among all.
+struct Placed {
+    place: usize,
+    history: BundleHistory,
 }
 
 /// The result of merging two logs.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::meter::whole;
+use crate::ordered::Ordered;
 use crate::qlog::Event;
 use crate::units;
 
@@ -163,7 +164,7 @@ impl ResumePhase {
 pub(super) struct HistoryMeter {
     pub(super) initial_windows: Vec<InitialWindow>,
     pub(super) careful_resume: Vec<ResumePhase>,
-    windows: Vec<(String, u64)>,
+    windows: Ordered<String, u64>,
 }
 
 impl HistoryMeter {
@@ -184,21 +185,11 @@ impl HistoryMeter {
     }
 
     fn window(&self, event: &Event) -> Option<u64> {
-        let mut windows = self.windows.iter();
-        windows
-            .find(|(path, _)| *path == event.tuple)
-            .map(|(_, window)| *window)
+        self.windows.get(&event.tuple).copied()
     }
 
     fn track(&mut self, event: &Event, window: u64) {
-        match self
-            .windows
-            .iter_mut()
-            .find(|(path, _)| *path == event.tuple)
-        {
-            Some((_, known)) => *known = window,
-            None => self.windows.push((event.tuple.clone(), window)),
-        }
+        *self.windows.get_or_insert_with(&event.tuple, || window) = window;
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Numbers, Rtt};
+use crate::ordered::Ordered;
 use crate::qlog::Event;
 
 /// Whether the event concerns the path it names, and not the whole connection.
@@ -29,6 +30,7 @@ pub(super) struct Meter {
     latest_rtt: Vec<f64>,
     smoothed_rtt: Vec<f64>,
     state: Option<State>,
+    states: Ordered<String, (String, f64)>,
     /// Packet number spaces and numbers of packets declared lost.
     lost: BTreeSet<(Space, u64)>,
     /// How many of these were acknowledged later, in case the log has no such events.
@@ -172,11 +174,10 @@ impl Meter {
             return;
         };
         let time = (now - since).max(0.0);
-        let states = &mut self.numbers.states;
-        match states.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, total)) => *total += time,
-            None => states.push((name, time)),
-        }
+        let state = self
+            .states
+            .get_or_insert_with(&name, || (name.clone(), 0.0));
+        state.1 += time;
     }
 
     pub(super) fn finish(mut self) -> Numbers {
@@ -189,6 +190,7 @@ impl Meter {
             self.latest_rtt
         };
         let mut numbers = self.numbers;
+        numbers.states = self.states.into_values();
         numbers.duration_s = last - first;
         numbers.rtt_s = rtt(samples);
         if numbers.spurious_losses == 0 {

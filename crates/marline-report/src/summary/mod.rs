@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::ordered::Ordered;
 use crate::qlog::{self, Event, Source};
 use bundle::LoggedDecision;
 use history::HistoryMeter;
@@ -161,7 +162,7 @@ impl Summary {
         file: impl Into<PathBuf>,
         events: impl IntoIterator<Item = Result<Event, qlog::Error>>,
     ) -> Result<Self, qlog::Error> {
-        let mut meters: Vec<ConnectionMeter> = Vec::new();
+        let mut meters = Ordered::default();
         let (mut skipped, mut first_error) = (0, None);
         for event in events {
             let event = match event {
@@ -175,17 +176,36 @@ impl Summary {
                     continue;
                 }
             };
-            match meters.iter_mut().find(|meter| meter.logs(&event)) {
-                Some(meter) => meter.add(&event),
-                None => meters.push(ConnectionMeter::new(&event)),
-            }
+            meters
+                .get_or_insert_with(&ConnectionKey::of(&event), || ConnectionMeter::new(&event))
+                .add(&event);
         }
         Ok(Self {
             file: file.into(),
-            connections: meters.into_iter().map(ConnectionMeter::finish).collect(),
+            connections: meters
+                .into_values()
+                .into_iter()
+                .map(ConnectionMeter::finish)
+                .collect(),
             skipped,
             first_error,
         })
+    }
+}
+
+/// Which connection of a file it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ConnectionKey {
+    trace: usize,
+    group: String,
+}
+
+impl ConnectionKey {
+    fn of(event: &Event) -> Self {
+        Self {
+            trace: event.source.index,
+            group: event.group.clone(),
+        }
     }
 }
 
@@ -194,29 +214,29 @@ struct ConnectionMeter {
     group: String,
     source: Arc<Source>,
     total: Meter,
-    paths: Vec<(String, Meter)>,
+    paths: Ordered<String, PathMeter>,
     start_s: f64,
-    bundles: Vec<Bundle>,
+    bundles: Ordered<u64, Bundle>,
     history: HistoryMeter,
+}
+
+/// Statistics of a path.
+struct PathMeter {
+    name: String,
+    meter: Meter,
 }
 
 impl ConnectionMeter {
     fn new(first: &Event) -> Self {
-        let mut meter = Self {
+        Self {
             group: first.group.clone(),
             source: Arc::clone(&first.source),
             total: Meter::default(),
-            paths: Vec::new(),
+            paths: Ordered::default(),
             start_s: first.time_s,
-            bundles: Vec::new(),
+            bundles: Ordered::default(),
             history: HistoryMeter::default(),
-        };
-        meter.add(first);
-        meter
-    }
-
-    fn logs(&self, event: &Event) -> bool {
-        self.group == event.group && self.source.index == event.source.index
+        }
     }
 
     fn add(&mut self, event: &Event) {
@@ -229,33 +249,33 @@ impl ConnectionMeter {
         if !meter::concerns_path(event) {
             return;
         }
-        match self.paths.iter_mut().find(|(t, _)| *t == event.tuple) {
-            Some((_, path)) => path.add(event),
-            None => {
-                let mut path = Meter::default();
-                path.add(event);
-                self.paths.push((event.tuple.clone(), path));
-            }
-        }
+        let path = || PathMeter {
+            name: event.tuple.clone(),
+            meter: Meter::default(),
+        };
+        let path = self.paths.get_or_insert_with(&event.tuple, path);
+        path.meter.add(event);
     }
 
     fn decided(&mut self, number: u64, decision: Decision) {
-        match self.bundles.iter_mut().find(|b| b.number == number) {
-            Some(bundle) => bundle.decisions.push(decision),
-            None => self.bundles.push(Bundle {
-                number,
-                decisions: vec![decision],
-            }),
-        }
+        let bundle = || Bundle {
+            number,
+            decisions: Vec::new(),
+        };
+        let bundle = self.bundles.get_or_insert_with(&number, bundle);
+        bundle.decisions.push(decision);
     }
 
-    fn finish(mut self) -> Connection {
+    fn finish(self) -> Connection {
         let mut total = self.total.finish();
-        for bundle in &mut self.bundles {
+        let mut bundles = self.bundles.into_values();
+        for bundle in &mut bundles {
             let decisions = &mut bundle.decisions;
             decisions.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
         }
-        if self.paths.len() > 1 {
+        let paths = self.paths.into_values().into_iter();
+        let paths: Vec<_> = paths.map(|path| (path.name, path.meter.finish())).collect();
+        if paths.len() > 1 {
             total.states.clear();
         }
         Connection {
@@ -263,12 +283,8 @@ impl ConnectionMeter {
             source: self.source,
             start_s: self.start_s,
             total,
-            paths: self
-                .paths
-                .into_iter()
-                .map(|(tuple, path)| (tuple, path.finish()))
-                .collect(),
-            bundles: self.bundles,
+            paths,
+            bundles,
             initial_windows: self.history.initial_windows,
             careful_resume: self.history.careful_resume,
         }

@@ -219,3 +219,45 @@ fn what_a_terminal_would_obey_is_escaped() {
     assert!(text.chars().all(is_plain), "{text:?}");
     assert!(!text.contains("\nmarline: all"), "{text}");
 }
+
+/// So many that the time for all would show if each were compared with all others.
+const MANY: usize = 10_000;
+
+#[test]
+fn many_connections_paths_bundles_and_states_are_told_apart() {
+    let mut records = Vec::new();
+    for round in 0..2_u32 {
+        for number in 0..MANY {
+            let mut sent = event(round, "quic:packet_sent", packet(1));
+            sent["group_id"] = json!(format!("connection {number}"));
+            records.push(sent);
+            let mut sent = event(round, "quic:packet_sent", packet(1));
+            sent["tuple"] = json!(format!("path {number}"));
+            records.push(sent);
+            let state = json!({ "new": format!("state {number}") });
+            records.push(event(round, "quic:congestion_state_updated", state));
+            let window = json!({ "congestion_window": 1000 + number });
+            let mut metrics = event(round, "quic:recovery_metrics_updated", window);
+            metrics["tuple"] = json!(format!("path {number}"));
+            records.push(metrics);
+            let decision = json!({ "bundle": number, "action": "none" });
+            records.push(event(round, "marline:bundle_updated", decision));
+        }
+    }
+    let summary = summary(&records);
+    assert_eq!(summary.connections.len(), MANY + 1);
+    let unnamed = |connection: &&Connection| connection.group.is_empty();
+    let other = summary.connections.iter().find(unnamed).unwrap();
+    let named = summary.connections.iter().filter(|one| !unnamed(one));
+    assert!(named.clone().all(|one| one.total.packets_sent == 2));
+    let groups: Vec<_> = named.map(|one| one.group.clone()).collect();
+    assert_eq!(groups[MANY - 1], format!("connection {}", MANY - 1));
+    // The path `0` has the states.
+    assert_eq!(other.paths.len(), MANY + 1);
+    assert_eq!(other.bundles.len(), MANY);
+    let states = other.paths.iter().find(|(name, _)| name == "0");
+    assert_eq!(states.unwrap().1.states.len(), MANY);
+    let histories = BundleHistory::all([&summary]);
+    assert_eq!(histories.len(), MANY);
+    assert_eq!(histories[7].bundle.decisions.len(), 2);
+}
