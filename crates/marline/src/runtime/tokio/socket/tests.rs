@@ -134,3 +134,52 @@ async fn messages_that_nobody_waits_for_end_with_the_first() {
         assert!(!is_enabled());
     }
 }
+
+/// After an ICMP message the reactor takes a socket that is full for one that can be written.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_socket_is_waited_for_although_there_were_messages() {
+    use nix::libc::MSG_MORE;
+    use socket2::SockRef;
+
+    let (sender, local) = socket(Ipv4Addr::LOCALHOST);
+    let (_receiver, remote) = socket(Ipv4Addr::LOCALHOST);
+    // Its port is closed to the sender: it receives from another address only.
+    let (closed, nowhere) = socket(Ipv4Addr::LOCALHOST);
+    closed.main.io.connect(remote).await.unwrap();
+    let transmit = Transmit {
+        tuple: FourTuple {
+            local,
+            remote: nowhere,
+        },
+        size: 10,
+        segment_size: None,
+        ecn: None,
+    };
+    sender.report_unreachable(true);
+    poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
+    sender.try_send(&transmit, &[0; 10]).unwrap();
+    let report = poll_fn(|cx| sender.poll_unreachable(cx)).await;
+    assert_eq!(report.what, marline_proto::Unreachable::Port);
+    poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
+
+    // A datagram that is not complete takes space, which loopback frees at once otherwise.
+    let io = SockRef::from(&sender.main.io);
+    io.set_send_buffer_size(8192).unwrap();
+    for _ in 0..20 {
+        io.send_to_with_flags(&[0; 1000], &remote.into(), MSG_MORE)
+            .unwrap();
+    }
+    for _ in 0..2 {
+        let waited = poll_fn(|cx| Poll::Ready(sender.poll_send_ready(cx))).await;
+        assert!(waited.is_pending(), "{waited:?}");
+    }
+    let waiting = poll_fn(|cx| sender.poll_send_ready(cx));
+    let completing = async {
+        tokio::task::yield_now().await;
+        io.send_to(&[], &remote.into()).unwrap();
+    };
+    let (ready, ()) = tokio::join!(waiting, completing);
+    ready.unwrap();
+    poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
+}
