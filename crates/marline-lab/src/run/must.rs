@@ -156,28 +156,45 @@ impl fmt::Display for MustResult {
             writeln!(f, "  {explanation}")?;
         }
         for result in self.violations.iter().take(SHOWN) {
-            write!(f, "  not in {} against {}", result.a, result.b)?;
-            let at = at(&result.parameters);
-            if !at.is_empty() {
-                write!(f, " at {at}")?;
-            }
-            write!(f, ", {} of {}:", result.statistic, result.metric)?;
-            if let Some(percent) = result.improvement_percent {
-                write!(f, " {percent:.1} %")?;
-            }
-            if let Some([low, high]) = result.ci95 {
-                write!(f, " ({low:.1} to {high:.1})")?;
-            }
-            if let Some(percent) = result.published_percent {
-                write!(f, ", published {percent:.1} %")?;
-            }
-            writeln!(f)?;
+            writeln!(f, "  not met by {}", compared(result))?;
         }
         match self.violations.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => writeln!(f, "  and not in {more} more"),
+            more => writeln!(f, "  and not met in {more} more comparisons"),
         }
     }
+}
+
+/// A comparison, as `bundle at loss=1%: the median of completion_s is 3.1 % better than that of single (95 % interval: -2.0
+/// to 6.0 %; published: 37.9 % better)`.
+fn compared(result: &ComparisonResult) -> String {
+    let mut text = result.a.clone();
+    let at = at(&result.parameters);
+    if !at.is_empty() {
+        text += &format!(" at {at}");
+    }
+    text += &format!(": the {} of {} is", result.statistic, result.metric);
+    let percent = result.improvement_percent.unwrap_or_default();
+    let is_worse = percent < 0.0;
+    let relation = if is_worse { "worse" } else { "better" };
+    text += &format!(
+        " {:.1} % {relation} than that of {}",
+        percent.abs(),
+        result.b
+    );
+    let mut beside = Vec::new();
+    if let Some([low, high]) = result.ci95 {
+        let [low, high] = if is_worse { [-high, -low] } else { [low, high] };
+        beside.push(format!("95 % interval: {low:.1} to {high:.1} %"));
+    }
+    if let Some(percent) = result.published_percent {
+        let relation = if percent < 0.0 { "worse" } else { "better" };
+        beside.push(format!("published: {:.1} % {relation}", percent.abs()));
+    }
+    if !beside.is_empty() {
+        text += &format!(" ({})", beside.join("; "));
+    }
+    text
 }
 
 /// A point, as `loss=1% size=500`.

@@ -125,10 +125,20 @@ fn displayed_verdicts_list_the_first_violations() {
     );
     assert_eq!(
         lines[3],
-        "  not in bundle against 1c at content_kb=2400, p95 of completion_s: 3.1 % (-2.0 to 6.0), published 37.9 %"
+        "  not met by bundle at content_kb=2400: the p95 of completion_s is 3.1 % better than that of 1c \
+         (95 % interval: -2.0 to 6.0 %; published: 37.9 % better)"
     );
     assert_eq!(lines[2], "  the link was too good");
-    assert_eq!(lines[15], "  and not in 2 more");
+    assert_eq!(lines[15], "  and not met in 2 more comparisons");
+}
+
+#[test]
+fn what_is_worse_is_displayed_as_such() {
+    let worse = result(Some(-4.0), [-6.0, -2.5], None);
+    let text = judge(Claim::AtLeastPercent(0.0), &[worse]).to_string();
+    let line = "  not met by bundle at content_kb=2400: the p95 of completion_s is 4.0 % worse than that of 1c \
+                (95 % interval: 2.5 to 6.0 %)";
+    assert_eq!(text.lines().nth(3), Some(line), "{text}");
 }
 
 #[test]
