@@ -1,0 +1,243 @@
+//! What a scenario gets wrong is named with its place.
+
+use super::*;
+
+#[test]
+fn a_duplicate_key_is_named_with_its_line() {
+    let error = read_with(
+        "title = 'x'\nlink = 'lte-a'\n[workload]\nobjects = '1MB'\nobjects = '2MB'\n",
+        &[],
+    );
+    let error = error.unwrap_err();
+    assert!(
+        error.starts_with("train.toml:5: objects: duplicate key"),
+        "{error}"
+    );
+}
+
+/// Each error names the file, the line, the key, what is wrong and what to do.
+#[test]
+fn mistakes_are_explained() {
+    for (text, expected) in [
+        (
+            "cc = 'bbrr'",
+            "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, olia",
+        ),
+        (
+            "[variant.bbr]\ncc = 'bbrr'",
+            "train.toml:5: [variant.bbr] cc: unknown controller \"bbrr\"",
+        ),
+        (
+            "[variant.a]\nlink.loss = '1%'\nrepeets = 3",
+            "train.toml:6: [variant.a] repeets: unknown key \"repeets\"; did you mean repeats?",
+        ),
+        (
+            "[http]\nconections = 3",
+            "train.toml:5: [http] conections: unknown key \"conections\"; did you mean connections?",
+        ),
+        (
+            "[variant.a]\n[variant.b]\n[variant.a]",
+            "train.toml:6: a: duplicate key: a variant, table or key is there twice",
+        ),
+        ("repeats = ", "train.toml:4:"),
+        (
+            "repeats = 0",
+            "train.toml:4: repeats: this must be an integer from 1 to 100000",
+        ),
+        (
+            "time_limit = '30'",
+            "train.toml:4: time_limit: \"30\" has no unit; append one of ns, us, ms, s, min",
+        ),
+        ("time_limit = 30", "\"30\" has no unit"),
+        (
+            "pacing = 'on'",
+            "pacing: this must be true or false, not \"on\"",
+        ),
+        (
+            "backoff = 1.5",
+            "backoff: this must be a number above 0 and below 1",
+        ),
+        (
+            "ack = 'every'",
+            "unknown policy of acknowledgment \"every\"; did you mean every_n?",
+        ),
+        ("initial_window = 1", "this must be an integer from 2"),
+        (
+            "mtu = 1100",
+            "this must be a size from 1200B to 9kB, not 1100",
+        ),
+        (
+            "profile = 'tody'",
+            "unknown profile \"tody\"; did you mean today?",
+        ),
+        ("http = 3", "http: an integer is no table"),
+        (
+            "http.ranges = 'even'",
+            "train.toml:4: [http] ranges: unknown kind of ranges \"even\"; known: auto, equal, handed",
+        ),
+        (
+            "http.bundle = 3",
+            "[http] bundle: an integer is not true or false",
+        ),
+        (
+            "bundle = 'publishd'",
+            "train.toml:4: bundle: unknown bundle \"publishd\"; did you mean published?",
+        ),
+        (
+            "bundle = 3",
+            "bundle: this must be true, false, \"default\", \"published\", \"published-every-event\" or a table, not 3",
+        ),
+        (
+            "[server.bundle]\nsync_stat = true",
+            "train.toml:5: [server.bundle] sync_stat: unknown key \"sync_stat\"; did you mean sync_state?",
+        ),
+        (
+            "bundle.backoff = 'measurd'",
+            "[bundle] backoff: this must be a number above 0 and below 1, or \"measured\", not \"measurd\"",
+        ),
+        (
+            "bundle.slow_start_growth = 0.5",
+            "this must be a number from 1 to 100",
+        ),
+        (
+            "bundle.scope = 'some'",
+            "unknown scope \"some\"; known: all, active",
+        ),
+        (
+            "bundle.connections = 17",
+            "this must be an integer from 1 to 16",
+        ),
+        (
+            "[variant.a]\nbundle.fair = 1",
+            "train.toml:5: [variant.a.bundle] fair: this must be true or false, not 1",
+        ),
+        (
+            "id = 'other'",
+            "the file's name makes this experiment \"train\"",
+        ),
+        ("[sweep]", "train.toml:4: sweep: the sweep is empty; add"),
+        (
+            "[sweep]\ncc = []",
+            "train.toml:5: [sweep] cc: the sweep is empty",
+        ),
+        (
+            "[sweep]\ncc = 'bbr'",
+            "text is one value; a sweep has a list of them",
+        ),
+        (
+            "[sweep]\ncc = ['bbr', 'cubi']",
+            "train.toml:5: [sweep] cc: unknown controller \"cubi\"",
+        ),
+        (
+            "[variant.a]\ncc = 'bbr'\n[sweep]\ncc = ['bbr']",
+            "train.toml:7: [sweep] cc: variant a sets cc too",
+        ),
+        ("variant = {}", "there are no variants"),
+        ("links = []", "there is `link` already"),
+        (
+            "hosts = ['x']",
+            "train.toml:4: hosts: only links with names have hosts",
+        ),
+        (
+            "[[background]]\nrate = '1mbps'",
+            "kind is missing; add kind = \"flows\"",
+        ),
+        (
+            "[[background]]\nkind = 'flow'",
+            "unknown kind of background \"flow\"; did you mean flows?",
+        ),
+        (
+            "[[background]]\nkind = 'flows'\nfrom = 'serve'",
+            "unknown host \"serve\"; did you mean server?",
+        ),
+        (
+            "[[background]]\nkind = 'flows'\nfrom = 'server'",
+            "from and to are both \"server\"",
+        ),
+        (
+            "[[background]]\nkind = 'flows'\ncc = 'cubi'",
+            "train.toml:6: [background] cc: unknown controller \"cubi\"; did you mean cubic?",
+        ),
+        (
+            "[[background]]\nkind = 'poisson'\nrate = '1mbps'\nsize = '2kB'",
+            "a packet carries 1 to 1472 bytes",
+        ),
+        ("[[comparison]]\na = 'base'", "b is missing; add"),
+        (
+            "[[comparison]]\na = 'base'\nb = 'bass'",
+            "unknown variant \"bass\"; did you mean base?",
+        ),
+        (
+            "[[comparison]]\na = 'base'\nb = 'base'\nstatistic = 'std'",
+            "unknown statistic \"std\"",
+        ),
+        (
+            "[[published]]\nfile = 'no.csv'\nvalue = 'x'",
+            "there is no table \"no.csv\"",
+        ),
+        (
+            "workload.page = 'small'",
+            "train.toml:4: [workload] page: there is objects and page",
+        ),
+    ] {
+        let error = error(&with(text));
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+    for (text, expected) in [
+        (
+            "link = 'rtt=1ms'\nworkload.page = 'x'",
+            "train.toml: title is missing; add title =",
+        ),
+        (
+            "title = 'x'\nworkload.page = 'x'",
+            "train.toml: link is missing; add link =",
+        ),
+        (
+            "title = 'x'\nlink = ''\nworkload.page = 'x'",
+            "train.toml:2: link: the link is empty",
+        ),
+        (
+            "title = 'x'\nlink = 3\nworkload.page = 'x'",
+            "train.toml:2: link: an integer is no link",
+        ),
+        (
+            "title = 'x'\nlinks = []\nworkload.page = 'x'",
+            "train.toml:2: links: there are no links",
+        ),
+        (
+            "title = 'x'\nlink = 'rtt=1ms'",
+            "train.toml: workload is missing; add [workload]",
+        ),
+        (
+            "title = 'x'\nlink = 'rtt=1ms'\n[workload]",
+            "train.toml:3: workload: what to do is missing",
+        ),
+        (
+            "title = 'x'\nlink = 'rtt=1ms'\nworkload.objects = []",
+            "the list is empty",
+        ),
+    ] {
+        let error = error(text);
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+}
+
+#[test]
+fn truncated_scenarios_do_not_panic() {
+    for cut in 0..TRAIN.len() {
+        if TRAIN.is_char_boundary(cut) {
+            read_with(&TRAIN[..cut], &[]).ok();
+        }
+    }
+    assert!(error("\u{0}").starts_with("train.toml:1:"));
+}
+
+#[test]
+fn keys_with_too_many_parts_are_refused() {
+    let deep = format!("{}x=1", "a.".repeat(12_000));
+    let refused = read_with(TRAIN, &[&deep]).unwrap_err();
+    assert!(refused.contains("more than 32 parts"));
+    let variant = format!("{TRAIN}\n[variant.deep]\n\"{}x\" = 1\n", "a.".repeat(300));
+    let refused = read_with(&variant, &[]).unwrap_err();
+    assert!(refused.contains("more than 32 parts"));
+}
