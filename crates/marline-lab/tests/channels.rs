@@ -2,11 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+mod medians;
 
-use marline_lab::run::{Options, run};
-use marline_lab::scenario::Experiment;
-use marline_lab::sim::Simulator;
+use self::medians::medians;
 
 /// A client two hops from the wire, and a neighbor at the gateway.
 const MESH: &str = r#"
@@ -34,27 +32,14 @@ channel = "36"
 wifi.mcs = 0
 "#;
 
-/// The metrics of a run of `scenario`.
-fn metrics(scenario: &str) -> BTreeMap<String, f64> {
-    let experiment = Experiment::parse(scenario, "mesh.toml", &[]).unwrap();
-    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {}).unwrap();
-    let results = finished.results.unwrap();
-    let cell = &results.cells[0];
-    assert!(cell.failed.is_empty(), "{:?}", cell.failed);
-    let metrics = cell.metrics.iter();
-    metrics
-        .map(|(name, metric)| (name.clone(), metric.median))
-        .collect()
-}
-
 #[test]
 fn hops_on_one_channel_take_longer_than_hops_on_two() {
-    let shared = metrics(MESH);
+    let shared = medians(MESH);
     // The second hop moves to another channel.
     let second = "between = [\"roof\", \"client\"]\nchannel = \"36\"";
     let moved = MESH.replace(second, &second.replace("36", "40"));
     let other = "\n[channels.40]\nwifi.phy = \"ht40\"\nwifi.mcs = 3\n";
-    let apart = metrics(&format!("{moved}{other}"));
+    let apart = medians(&format!("{moved}{other}"));
     let [shared, apart] = [&shared, &apart].map(|metrics| metrics["completion_s"]);
     assert!(
         apart < 0.9 * shared,
@@ -64,9 +49,9 @@ fn hops_on_one_channel_take_longer_than_hops_on_two() {
 
 #[test]
 fn a_slow_neighbor_takes_airtime_from_the_client() {
-    let alone = metrics(MESH);
+    let alone = medians(MESH);
     let flow = "[[background]]\nkind = \"flows\"\nfrom = \"neighbor\"\nto = \"server\"\n";
-    let beside = metrics(&format!("{MESH}{flow}"));
+    let beside = medians(&format!("{MESH}{flow}"));
     let [alone, beside] = [&alone, &beside].map(|metrics| metrics["completion_s"]);
     assert!(
         beside > 1.5 * alone,

@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod medians;
+
 use std::collections::BTreeMap;
 
-use marline_lab::run::{Options, run};
-use marline_lab::scenario::Experiment;
-use marline_lab::sim::Simulator;
+use self::medians::medians;
 
 /// The metrics of a transfer over `link` with hybrid slow start; both ends have `more`.
 fn metrics(link: &str, more: &str) -> BTreeMap<String, f64> {
@@ -14,15 +14,7 @@ fn metrics(link: &str, more: &str) -> BTreeMap<String, f64> {
         "title = 'x'\nrepeats = 1\nlink = '{link}'\nprofile = 'published'\n{more}\n\
          [workload]\ntransfer = '3MB'\nfeatures = true\n"
     );
-    let experiment = Experiment::parse(&text, "x.toml", &[]).unwrap();
-    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {}).unwrap();
-    let results = finished.results.unwrap();
-    let cell = &results.cells[0];
-    assert!(cell.failed.is_empty(), "{:?}", cell.failed);
-    let metrics = cell.metrics.iter();
-    metrics
-        .map(|(name, metric)| (name.clone(), metric.median))
-        .collect()
+    medians(&text)
 }
 
 #[test]

@@ -2,13 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod job;
+
 use std::collections::BTreeMap;
 
 use marline_lab::execution::network;
-use marline_lab::scenario::{Backend, Cell, Experiment, Job};
+use marline_lab::scenario::{Backend, Experiment};
 use marline_lab::sim::Simulator;
 use marline_link::Seed;
 use marline_sim::Datagram;
+
+use self::job::job;
 
 const TWO: &str = r#"
 title = "Two paths"
@@ -28,20 +32,6 @@ fn metrics(text: &str) -> Vec<BTreeMap<String, f64>> {
     let runs = experiment.cells.iter();
     runs.map(|cell| Simulator.run(&job(cell)).unwrap().metrics)
         .collect()
-}
-
-fn job(cell: &Cell) -> Job {
-    Job {
-        experiment: "test".into(),
-        variant: cell.variant.clone(),
-        parameters: cell.parameters.clone(),
-        repeat: 0,
-        seed: 7,
-        settings: cell.settings.clone(),
-        qlog: None,
-        pcap: None,
-        watch: false,
-    }
 }
 
 /// The times of one variant, in seconds.

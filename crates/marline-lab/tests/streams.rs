@@ -2,27 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod job;
+
 use std::collections::BTreeMap;
 
 use marline_lab::scenario::{Backend, Experiment, Job};
 use marline_lab::sim::Simulator;
 
+use self::job::job;
+
 /// The metrics of each variant of a scenario with one run each.
 fn run(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
     let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
     let outcomes = experiment.cells.iter().map(|cell| {
-        let job = Job {
-            experiment: "test".into(),
-            variant: cell.variant.clone(),
-            parameters: cell.parameters.clone(),
-            repeat: 0,
-            seed: 7,
-            settings: cell.settings.clone(),
-            qlog: None,
-            pcap: None,
-            watch: false,
-        };
-        let outcome = Simulator.run(&job).unwrap();
+        let outcome = Simulator.run(&job(cell)).unwrap();
         (cell.variant.to_string(), outcome.metrics)
     });
     outcomes.collect()
@@ -133,17 +126,7 @@ fn shuffled_streams_are_requested_in_another_order_in_each_repeat() {
     let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap();
     let fifo = &experiment.cells[0];
     let times = (0..8).map(|seed| {
-        let job = Job {
-            experiment: "test".into(),
-            variant: fifo.variant.clone(),
-            parameters: fifo.parameters.clone(),
-            repeat: 0,
-            seed,
-            settings: fifo.settings.clone(),
-            qlog: None,
-            pcap: None,
-            watch: false,
-        };
+        let job = Job { seed, ..job(fifo) };
         let metrics = Simulator.run(&job).unwrap().metrics;
         (metrics["stream_5_s"] / 0.11) as u32
     });

@@ -1,11 +1,14 @@
 //! Repeated visits, in the simulator.
 
+mod job;
+
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
 
-use marline_lab::scenario::{Backend, Experiment, Job, Outcome};
+use marline_lab::scenario::{Backend, Experiment, Outcome};
 use marline_lab::sim::Simulator;
+
+use self::job::job;
 
 fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
     let text = format!(
@@ -14,24 +17,10 @@ fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
          workload.afterwards = '4s'\n{more}"
     );
     let experiment = Experiment::parse(&text, "visits.toml", &[])?;
-    let job = job_of(&experiment);
-    let outcome = Simulator.run(&job)?;
-    assert_eq!(Simulator.run(&job)?, outcome);
+    let first = job(&experiment.cells[0]);
+    let outcome = Simulator.run(&first)?;
+    assert_eq!(Simulator.run(&first)?, outcome);
     Ok(outcome)
-}
-
-fn job_of(experiment: &Experiment) -> Job {
-    Job {
-        experiment: "visits".into(),
-        variant: "base".into(),
-        parameters: Arc::default(),
-        repeat: 0,
-        seed: 7,
-        settings: Arc::clone(&experiment.cells[0].settings),
-        qlog: None,
-        pcap: None,
-        watch: false,
-    }
 }
 
 #[test]
@@ -96,7 +85,7 @@ fn last_of(visits: &str, more: &str) -> Result<BTreeMap<String, f64>, Box<dyn Er
          workload.visits = [{visits}]\n{more}"
     );
     let experiment = Experiment::parse(&text, "visits.toml", &[])?;
-    Ok(Simulator.run(&job_of(&experiment))?.metrics)
+    Ok(Simulator.run(&job(&experiment.cells[0]))?.metrics)
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Logs of whole connections are valid, and every event that is declared is emitted by some run.
 
+mod log;
 mod schema;
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,23 +18,9 @@ use marline_proto::{
 };
 use serde_json::Value;
 
+use self::log::Log;
+
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A log that can be read while it is written.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut log = self.0.lock().expect("no writer panicked");
-        log.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Writes each event out at once.
 struct Unbuffered(QlogWriter<Log>);
@@ -83,7 +69,7 @@ impl Logs {
     fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for log in &*self.0.lock().expect("no run panicked") {
-            let log = log.0.lock().expect("no writer panicked");
+            let log = log.content();
             let faults = schema::faults(&log);
             assert!(faults.is_empty(), "{}", faults.join("\n"));
             for record in log.split(|&byte| byte == 0x1e).skip(2) {

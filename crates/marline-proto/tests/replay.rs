@@ -1,10 +1,10 @@
 //! The decisions in the log of a bundle's member are those of the engine for the same events, in the format of the
 //! shared vectors.
 
+mod log;
 mod mquic;
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,28 +19,14 @@ use marline_proto::{
 };
 use serde_json::{Value, json};
 
+use self::log::Log;
+
 const MEMBERS: u64 = 3;
 const MTU: u64 = 1200;
 /// Bytes that each member sends.
 const LENGTH: usize = 600_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const ID: [u8; 16] = [0x5a; 16];
-
-/// A log that can be read while it is written.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut log = self.0.lock().expect("no writer panicked");
-        log.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn observer(logs: &Mutex<Vec<Log>>, info: &ConnectionInfo) -> Box<dyn Observer> {
     let log = Log::default();
@@ -103,8 +89,9 @@ fn logs(seed: u64, rises: bool) -> Vec<String> {
     transfer(&mut pair, &ends);
     drop(pair);
     let logs = logs.lock().expect("no thread panicked");
-    let text = |log: &Log| String::from_utf8(log.0.lock().expect("no writer panicked").clone());
-    let texts = logs.iter().map(|log| text(log).expect("qlog is text"));
+    let texts = logs
+        .iter()
+        .map(|log| String::from_utf8(log.content()).expect("qlog is text"));
     texts.collect()
 }
 
