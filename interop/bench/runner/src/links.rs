@@ -62,6 +62,11 @@ pub(crate) fn measure(
         "{} emulates links and is not built: --marline PATH",
         emulator.display()
     );
+    let downloader = Downloader {
+        emulator: &emulator,
+        args,
+        identity,
+    };
     let mut downloads = Downloads {
         links: args
             .links
@@ -78,7 +83,7 @@ pub(crate) fn measure(
                 // The order is rotated in each round.
                 let stack = stacks[(turn + round) % stacks.len()];
                 let label = format!("round {} {} {}", round + 1, link.name, stack.name);
-                match download(&emulator, args, stack, link, round, identity) {
+                match downloader.download(stack, link, round) {
                     Ok(one) => {
                         let late = if one.valid { "" } else { ", packets were late" };
                         eprintln!("{label}: {:.1} Mbit/s{late}", one.mbit_s);
@@ -100,43 +105,46 @@ pub(crate) fn measure(
     })
 }
 
-fn download(
-    emulator: &Path,
-    args: &Args,
-    stack: &Stack,
-    link: &NamedLink,
-    round: usize,
-    identity: &Identity,
-) -> anyhow::Result<Download> {
-    let program = stack.program(&args.programs).context("not built")?;
-    // The server ends with its standard input, the pipe with the emulator.
-    let server = format!(
-        "sleep {LIMIT} | {} server --listen {SERVER} --cert {} --key {}",
-        program.display(),
-        identity.cert.display(),
-        identity.key.display(),
-    );
-    let output = Command::new("timeout")
-        .arg(LIMIT)
-        .arg(emulator)
-        .args(["lab", "link", "--json", "--link", &link.spec])
-        .args(["--seed", &(round + 1).to_string(), "--server", &server])
-        .arg("--")
-        .arg(program)
-        .args(["client", "--server", SERVER, "--task", "bulk", "--bytes"])
-        .arg(args.link_bytes.to_string())
-        .output()
-        .context("timeout")?;
-    // With --json, what the client prints is on standard error.
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let report = printed.lines().find(|line| line.starts_with("{\"bytes\""));
-    let last = || printed.lines().last().unwrap_or_default().to_owned();
-    let report: Report = serde_json::from_str(report.with_context(last)?)?;
-    let emulation: Emulation = serde_json::from_slice(&output.stdout).context("emulator")?;
-    Ok(Download {
-        mbit_s: report.bytes * 8e-6 / report.seconds,
-        valid: emulation.valid,
-    })
+/// What downloads over emulated links need.
+struct Downloader<'a> {
+    emulator: &'a Path,
+    args: &'a Args,
+    identity: &'a Identity,
+}
+
+impl Downloader<'_> {
+    /// Downloads once with `stack` over `link`.
+    fn download(&self, stack: &Stack, link: &NamedLink, round: usize) -> anyhow::Result<Download> {
+        let program = stack.program(&self.args.programs).context("not built")?;
+        // The server ends with its standard input, the pipe with the emulator.
+        let server = format!(
+            "sleep {LIMIT} | {} server --listen {SERVER} --cert {} --key {}",
+            program.display(),
+            self.identity.cert.display(),
+            self.identity.key.display(),
+        );
+        let output = Command::new("timeout")
+            .arg(LIMIT)
+            .arg(self.emulator)
+            .args(["lab", "link", "--json", "--link", &link.spec])
+            .args(["--seed", &(round + 1).to_string(), "--server", &server])
+            .arg("--")
+            .arg(program)
+            .args(["client", "--server", SERVER, "--task", "bulk", "--bytes"])
+            .arg(self.args.link_bytes.to_string())
+            .output()
+            .context("timeout")?;
+        // With --json, what the client prints is on standard error.
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let report = printed.lines().find(|line| line.starts_with("{\"bytes\""));
+        let last = || printed.lines().last().unwrap_or_default().to_owned();
+        let report: Report = serde_json::from_str(report.with_context(last)?)?;
+        let emulation: Emulation = serde_json::from_slice(&output.stdout).context("emulator")?;
+        Ok(Download {
+            mbit_s: report.bytes * 8e-6 / report.seconds,
+            valid: emulation.valid,
+        })
+    }
 }
 
 impl Downloads {
