@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline_http::limits;
 use marline_http::server::directory;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -103,6 +105,22 @@ async fn read_frame(stream: &mut TlsStream<TcpStream>) -> u8 {
     header[3]
 }
 
+/// A server of one file.
+struct Served {
+    server: TestServer,
+    _root: TempDir,
+}
+
+async fn serve(content: &[u8], idle_timeout: Duration) -> Served {
+    let root = directory_of(&[("index.html", content)]);
+    let site = directory(root.path(), false).unwrap();
+    let server = TestServer::with(site, |config| config.limits.idle_timeout = idle_timeout).await;
+    Served {
+        server,
+        _root: root,
+    }
+}
+
 /// What came of a flood.
 pub(crate) struct Flood {
     /// How often the frames were sent.
@@ -145,10 +163,9 @@ pub(crate) async fn send_until_closed(
 
 #[tokio::test]
 async fn floods_of_frames_that_need_no_request_are_cut_off() {
-    let root = directory_of(&[("index.html", b"content")]);
-    let server = TestServer::files(root.path()).await;
+    let served = serve(b"content", limits::IDLE_TIMEOUT).await;
     for (name, frame) in [("PING", PING), ("SETTINGS", SETTINGS)] {
-        let stream = connect(&server).await;
+        let stream = connect(&served.server).await;
         let frames = frame.repeat(100);
         let Flood { sent, received } = send_until_closed(stream, &frames, None, 100_000).await;
         assert!(sent < 100_000, "{name} is not cut off");
@@ -158,12 +175,9 @@ async fn floods_of_frames_that_need_no_request_are_cut_off() {
 
 #[tokio::test]
 async fn pings_do_not_keep_a_response_alive_that_is_not_read() {
-    let root = directory_of(&[("index.html", &pattern(100_000))]);
-    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        config.limits.idle_timeout = Duration::from_millis(500);
-    })
-    .await;
-    let mut stream = connect(&server).await;
+    let idle_timeout = Duration::from_millis(500);
+    let served = serve(&pattern(100_000), idle_timeout).await;
+    let mut stream = connect(&served.server).await;
     stream.write_all(REQUEST).await.unwrap();
     let interval = Some(Duration::from_millis(20));
     let Flood { sent, received } = send_until_closed(stream, PING, interval, 500).await;
@@ -173,12 +187,8 @@ async fn pings_do_not_keep_a_response_alive_that_is_not_read() {
 
 #[tokio::test]
 async fn a_connection_without_requests_ends_without_an_error() {
-    let root = directory_of(&[("index.html", b"content")]);
-    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        config.limits.idle_timeout = Duration::from_millis(200);
-    })
-    .await;
-    let stream = connect(&server).await;
+    let served = serve(b"content", Duration::from_millis(200)).await;
+    let stream = connect(&served.server).await;
     let interval = Some(Duration::from_millis(20));
     let Flood { received, .. } = send_until_closed(stream, PING, interval, 500).await;
     assert!(received.ends_with(b"\x7f\xff\xff\xff\x00\x00\x00\x00"));
