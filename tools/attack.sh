@@ -13,6 +13,11 @@
 # The attacks are the ignored tests of crates/marline-http/tests/http/attack.rs. They need some hundred MiB of memory for the
 # clients, and nothing but the loopback interface.
 set -eu
+cargo=${CARGO:-cargo}
+tests="test --release -p marline-http --all-features --test http"
+# Building may take longer than the attacks.
+# shellcheck disable=SC2086
+$cargo $tests --no-run
 # Each takes less than a minute on two cores; a server that hangs must not hang this.
-exec timeout 900 "${CARGO:-cargo}" test --release -p marline-http --all-features --test http -- \
-	--ignored --test-threads 1 "attack::${ONLY:-}"
+# shellcheck disable=SC2086
+exec timeout 900 $cargo $tests -- --ignored --test-threads 1 --nocapture "attack::${ONLY:-}"
