@@ -54,3 +54,24 @@ impl Account {
         self.end.stopped()
     }
 }
+
+/// Accounts for tests of budgets.
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// A new account of the network with this number.
+    pub(in crate::server) fn account(network: u8) -> Account {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let client = Prefix::of_network([10, 0, network, 1].into());
+        Account::new(client, NUMBERS.fetch_add(1, Relaxed))
+    }
+
+    pub(in crate::server) fn is_evicted(account: &Account) -> bool {
+        account.evicted().now_or_never().is_some()
+    }
+}

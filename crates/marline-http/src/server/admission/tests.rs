@@ -31,18 +31,26 @@ impl Clients {
 }
 
 fn run(limits: ConnectionLimits, test: impl AsyncFnOnce(Clients)) {
+    run_on_host(async |host, runtime| {
+        let clients = Clients {
+            admission: Admission::new(limits, &runtime),
+            runtime,
+            host,
+        };
+        test(clients).await;
+    });
+}
+
+/// Runs in virtual time.
+pub(super) fn run_on_host(test: impl AsyncFnOnce(Host, RuntimeHandle)) {
     let mut sim = SimBuilder::new(1)
         .link("link", ["client", "server"], "")
         .build()
         .unwrap();
     let host = sim.host("server").unwrap();
     let runtime = RuntimeHandle::new(Some(Arc::new(host.clone()))).unwrap();
-    let clients = Clients {
-        admission: Admission::new(limits, &runtime),
-        runtime,
-        host,
-    };
-    sim.run(test(clients), Duration::from_secs(3600)).unwrap();
+    sim.run(test(host, runtime), Duration::from_secs(100_000))
+        .unwrap();
 }
 
 #[test]

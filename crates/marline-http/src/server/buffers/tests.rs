@@ -3,21 +3,9 @@ use std::pin::pin;
 use futures_util::FutureExt;
 
 use super::*;
+use crate::server::account::tests::{account, is_evicted};
 
 const WAIT: Duration = Duration::from_secs(10);
-
-/// An account of the network with this number.
-fn account(network: u8) -> Account {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-    static NUMBERS: AtomicU64 = AtomicU64::new(0);
-    let client = Prefix::of_network([10, 0, network, 1].into());
-    Account::new(client, NUMBERS.fetch_add(1, Relaxed))
-}
-
-fn is_evicted(account: &Account) -> bool {
-    account.evicted().now_or_never().is_some()
-}
 
 /// Takes as much as there is in one network, in parts that have an account each.
 fn take_all(buffers: &Buffers, network: u8) -> Vec<Grant> {

@@ -1,21 +1,8 @@
-use futures_util::FutureExt;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-
-/// An account of the network with this number.
-fn account(network: u8) -> Account {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-    static NUMBERS: AtomicU64 = AtomicU64::new(0);
-    let client = Prefix::of_network([10, 0, network, 1].into());
-    Account::new(client, NUMBERS.fetch_add(1, Relaxed))
-}
-
-fn is_evicted(account: &Account) -> bool {
-    account.evicted().now_or_never().is_some()
-}
+use crate::server::account::tests::{account, is_evicted};
 
 /// Some files that can be held.
 struct Directory(TempDir);

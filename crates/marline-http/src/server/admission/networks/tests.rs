@@ -1,22 +1,10 @@
 use std::time::Duration;
 
-use marline_sim::{Host, SimBuilder};
 use proptest::prelude::*;
 
+use super::super::tests::run_on_host;
 use super::*;
 use crate::runtime::RuntimeHandle;
-
-/// Runs in virtual time.
-fn run(test: impl AsyncFnOnce(Host, RuntimeHandle)) {
-    let mut sim = SimBuilder::new(1)
-        .link("link", ["client", "server"], "")
-        .build()
-        .unwrap();
-    let host = sim.host("server").unwrap();
-    let runtime = RuntimeHandle::new(Some(Arc::new(host.clone()))).unwrap();
-    sim.run(test(host, runtime), Duration::from_secs(100_000))
-        .unwrap();
-}
 
 fn network(number: u8) -> Prefix {
     Prefix::of_network([10, 0, number, 1].into())
@@ -71,6 +59,15 @@ struct Model {
 }
 
 impl Model {
+    fn new(runtime: RuntimeHandle) -> Self {
+        Self {
+            runtime,
+            networks: Networks::default(),
+            known: Vec::new(),
+            next: 0,
+        }
+    }
+
     fn open(&mut self, of_network: u8, of_host: u8) {
         self.next += 1;
         let known = Known {
@@ -143,13 +140,8 @@ proptest! {
 
     #[test]
     fn what_is_chosen_is_what_a_scan_of_all_finds(acts in acts()) {
-        run(async |clock, runtime| {
-            let mut model = Model {
-                runtime,
-                networks: Networks::default(),
-                known: Vec::new(),
-                next: 0,
-            };
+        run_on_host(async |clock, runtime| {
+            let mut model = Model::new(runtime);
             for act in acts {
                 match act {
                     Act::Open { network, host } => model.open(network, host),
@@ -205,13 +197,8 @@ proptest! {
 
 #[test]
 fn an_eviction_looks_at_few_connections() {
-    run(async |clock, runtime| {
-        let mut model = Model {
-            runtime,
-            networks: Networks::default(),
-            known: Vec::new(),
-            next: 0,
-        };
+    run_on_host(async |clock, runtime| {
+        let mut model = Model::new(runtime);
         for number in 0..2000_u16 {
             model.open((number % 200) as u8, (number / 200) as u8);
         }
