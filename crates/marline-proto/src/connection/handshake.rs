@@ -1,6 +1,6 @@
 //! Steps of the handshake: keys are installed and discarded, the peer's transport parameters are applied.
 
-use marline_wire::frame::{AckFrequency, NewToken};
+use marline_wire::frame::NewToken;
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, Retry, retry};
 use marline_wire::params::TransportParameters;
 use marline_wire::{ErrorCode, TransportError};
@@ -236,34 +236,6 @@ impl Connection {
             let version = self.versions.format();
             client.tokens.put(&client.server_name, version, frame.token);
         }
-        Ok(())
-    }
-
-    fn request_ack_frequency(&mut self) {
-        let Some(wanted) = self.config.ack_frequency else {
-            return;
-        };
-        if let Some(shortest) = self.peer.min_ack_delay {
-            let max_delay = wanted.max_delay.max(shortest);
-            let announcement = &mut self.announcements.ack_frequency;
-            announcement.announce(wanted.threshold, max_delay, wanted.reordering_threshold);
-            self.peer.max_ack_delay = self.peer.max_ack_delay.max(max_delay);
-        }
-    }
-
-    /// Handles a request to acknowledge less or more often (draft-ietf-quic-ack-frequency).
-    pub(super) fn on_ack_frequency(
-        &mut self,
-        now: Instant,
-        frame: &AckFrequency,
-    ) -> Result<(), TransportError> {
-        let Some(requested) = self.ack_request.on_frame(frame)? else {
-            return Ok(());
-        };
-        for path in self.paths.iter_mut() {
-            path.ack_policy.on_frequency(&requested);
-        }
-        self.report_ack_frequency(now, frame);
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 //! | receive path: datagram, packets, frames, modules | `receive`, `dispatch` |
 //! | send path: which stream, which path, which frames, one packet | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
 //! | acknowledgments and losses, back to the modules that wrote the frames | `recover`, `feedback`, `frame_owners` |
+//! | requests about acknowledgments | `ack_frequency` |
 //! | time | `timers`, `idle` |
 //! | handshake, version and keys | `handshake`, `version`, `handshake_spaces`, `keys`, `peer` |
 //! | paths and their addresses | `paths`, `migrate` |
@@ -17,6 +18,7 @@
 //! | observers and statistics | `telemetry` |
 //! | packets that no honest peer sends, for tests | `craft` |
 
+mod ack_frequency;
 mod api;
 mod bundle;
 mod capacity_tokens;
