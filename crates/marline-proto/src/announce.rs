@@ -1,10 +1,10 @@
 //! Frames of the connection that are sent once and again after loss until they are acknowledged:
 //! HANDSHAKE_DONE, NEW_TOKEN, ACK_FREQUENCY.
 
-use std::time::Duration;
-
 use marline_wire::frame::{AckFrequency, HANDSHAKE_DONE, NewToken};
 use marline_wire::varint;
+
+use crate::ack::Requested;
 
 /// The delivery state of an announcement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,14 +104,12 @@ impl NewTokenFrame {
 pub(crate) struct AckFrequencyFrame {
     state: State,
     sequence: u64,
-    threshold: u64,
-    max_delay: Duration,
-    reordering_threshold: u64,
+    requested: Requested,
 }
 
 impl AckFrequencyFrame {
     /// Makes a request due, which replaces the one before.
-    pub(crate) fn announce(&mut self, threshold: u64, max_delay: Duration, reordering: u64) {
+    pub(crate) fn announce(&mut self, requested: &Requested) {
         *self = Self {
             sequence: if self.state == State::None {
                 0
@@ -119,9 +117,7 @@ impl AckFrequencyFrame {
                 self.sequence + 1
             },
             state: State::Due,
-            threshold,
-            max_delay,
-            reordering_threshold: reordering,
+            requested: *requested,
         };
     }
 
@@ -133,9 +129,9 @@ impl AckFrequencyFrame {
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let frame = AckFrequency {
             sequence: self.sequence,
-            ack_eliciting_threshold: self.threshold,
-            requested_max_ack_delay: self.max_delay.as_micros() as u64,
-            reordering_threshold: self.reordering_threshold,
+            ack_eliciting_threshold: self.requested.threshold,
+            requested_max_ack_delay: self.requested.max_delay.as_micros() as u64,
+            reordering_threshold: self.requested.reordering_threshold,
         };
         if !self.is_due() || buf.len() + frame.size() > limit {
             return None;
@@ -174,6 +170,8 @@ impl Announcements {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -196,9 +194,14 @@ mod tests {
     fn only_the_newest_request_is_sent_again() {
         let mut frame = AckFrequencyFrame::default();
         let mut buf = Vec::new();
-        frame.announce(2, Duration::from_millis(5), 1);
+        let requested = Requested {
+            threshold: 2,
+            max_delay: Duration::from_millis(5),
+            reordering_threshold: 1,
+        };
+        frame.announce(&requested);
         assert_eq!(frame.write_frames(&mut buf, 100), Some(0));
-        frame.announce(10, Duration::from_millis(25), 1);
+        frame.announce(&requested);
         assert_eq!(frame.write_frames(&mut buf, 100), Some(1));
         frame.on_lost(0);
         assert!(!frame.is_due());

@@ -137,6 +137,7 @@ fn transfer_and_migrate() -> BTreeSet<String> {
                 threshold: 9,
                 max_delay: Duration::from_millis(20),
                 reordering_threshold: 3,
+                ..AckFrequencyConfig::default()
             }),
             key_update_interval: Some(200),
             ..TransportConfig::default()

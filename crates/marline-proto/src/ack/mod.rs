@@ -5,6 +5,7 @@ pub mod conformance;
 mod decimation;
 mod every_n;
 mod frequency;
+mod request;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use as_asked::AsAsked;
 pub use decimation::Decimation;
 pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
+pub(crate) use request::{OwnRequest, SendView};
 
 use crate::Instant;
 use crate::settings::{Domain, Make, Registry, Spec};
@@ -70,7 +72,7 @@ pub enum AckDecision {
 }
 
 /// What a peer asks with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
     /// Ack-eliciting packets that may arrive without an immediate acknowledgment.
     pub threshold: u64,

@@ -455,7 +455,7 @@ impl Default for MtuConfig {
 }
 
 /// What ACK_FREQUENCY asks of the peer (draft-ietf-quic-ack-frequency-14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckFrequencyConfig {
     /// Ack-eliciting packets that may come without an immediate ACK.
     pub threshold: u64,
@@ -463,6 +463,13 @@ pub struct AckFrequencyConfig {
     pub max_delay: Duration,
     /// The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is.
     pub reordering_threshold: u64,
+    /// ACKs that a congestion window gets at least: small windows ask for fewer packets than `threshold` allows, down
+    /// to one ACK for two packets. With 0 the window does not matter.
+    pub acks_per_window: u64,
+    /// An ACK waits no longer than this part of the smoothed round-trip time, nor than `max_delay`; 0 is no such limit.
+    pub rtt_fraction: f64,
+    /// Packets to send before anything is requested.
+    pub start_after: u64,
 }
 
 impl AckFrequencyConfig {
@@ -486,17 +493,38 @@ impl AckFrequencyConfig {
             "The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is",
             |c: &mut Self| &mut c.reordering_threshold,
         ),
+        &Field::new(
+            "acks_per_window",
+            Domain::integer(0, 1000),
+            "ACKs that a congestion window gets at least, so that small windows ask for more; with 0 the window does not matter",
+            |c: &mut Self| &mut c.acks_per_window,
+        ),
+        &Field::new(
+            "rtt_fraction",
+            Domain::number(0.0, 1.0),
+            "An ACK waits no longer than this part of the smoothed round-trip time; 0 is no such limit",
+            |c: &mut Self| &mut c.rtt_fraction,
+        ),
+        &Field::new(
+            "start_after",
+            Domain::integer(0, 1_000_000),
+            "Packets to send before anything is requested",
+            |c: &mut Self| &mut c.start_after,
+        ),
     ];
 }
 
 impl Default for AckFrequencyConfig {
     /// What RFC 9000, section 13.2 has every receiver do: an ACK for every second packet, within 25 ms, and at
-    /// once for a gap.
+    /// once for a gap; one request, whatever the window and the round-trip time.
     fn default() -> Self {
         Self {
             threshold: 1,
             max_delay: ack::DEFAULT_MAX_ACK_DELAY,
             reordering_threshold: 1,
+            acks_per_window: 0,
+            rtt_fraction: 0.0,
+            start_after: 0,
         }
     }
 }

@@ -4,19 +4,43 @@ use marline_wire::TransportError;
 use marline_wire::frame::AckFrequency;
 
 use super::Connection;
+use crate::ack::SendView;
 use crate::time::Instant;
 
 impl Connection {
-    /// The handshake is complete: asks the peer for another frequency, if it takes requests.
-    pub(super) fn request_ack_frequency(&mut self) {
-        let Some(wanted) = self.config.ack_frequency else {
+    /// Asks the peer for another frequency, if it takes requests and what is best to ask has changed. To be called
+    /// when the handshake completes, and after acknowledgments.
+    pub(super) fn request_ack_frequency(&mut self, now: Instant) {
+        let (Some(wanted), Some(shortest)) = (self.config.ack_frequency, self.peer.min_ack_delay)
+        else {
             return;
         };
-        if let Some(shortest) = self.peer.min_ack_delay {
-            let max_delay = wanted.max_delay.max(shortest);
-            let announcement = &mut self.announcements.ack_frequency;
-            announcement.announce(wanted.threshold, max_delay, wanted.reordering_threshold);
-            self.peer.max_ack_delay = self.peer.max_ack_delay.max(max_delay);
+        let sending = self.send_view();
+        let request = self
+            .own_ack_request
+            .update(now, &wanted, shortest, &sending);
+        if let Some(requested) = request {
+            self.peer.max_ack_delay = self.peer.max_ack_delay.max(requested.max_delay);
+            self.announcements.ack_frequency.announce(&requested);
+        }
+    }
+
+    fn send_view(&self) -> SendView {
+        let open = || self.paths.iter().filter(|path| path.is_open());
+        let packets = open().map(|path| {
+            let size = u64::from(path.tuples.active.mtu.current()).max(1);
+            path.recovery.controller().window() / size
+        });
+        SendView {
+            window_packets: packets.min().unwrap_or(0),
+            rtt: open()
+                .map(|path| path.recovery.rtt().view().smoothed)
+                .min()
+                .unwrap_or_default(),
+            sent: open()
+                .map(|path| path.space.sent.next_number())
+                .max()
+                .unwrap_or(0),
         }
     }
 

@@ -134,7 +134,7 @@ impl Connection {
         self.learn_initial_window(now);
         self.begin_careful_resume(now, false);
         self.join_bundle(now, false);
-        self.request_ack_frequency();
+        self.request_ack_frequency(now);
         if self.side.is_server() {
             self.announcements.handshake_done.announce();
             self.issue_address_token(now);

@@ -65,7 +65,7 @@ use marline_wire::{ConnectionId, Side, Version, varint};
 pub(crate) use craft::Held;
 pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable};
 
-use crate::ack::{MIN_ACK_DELAY, PeerRequest};
+use crate::ack::{MIN_ACK_DELAY, OwnRequest, PeerRequest};
 use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
@@ -148,6 +148,7 @@ pub struct Connection {
     telemetry: Telemetry,
     progress: Progress,
     ack_request: PeerRequest,
+    own_ack_request: OwnRequest,
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
 }
@@ -455,6 +456,7 @@ impl Connection {
                 config.handshake_timeout,
             ),
             ack_request: PeerRequest::default(),
+            own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
             config,
         };

@@ -105,6 +105,9 @@ impl Connection {
             path.member.on_acked(outcome.largest_acked, next);
         }
         self.after_recovery(now, at);
+        if id == SpaceId::Data {
+            self.request_ack_frequency(now);
+        }
         self.renew_capacity_token(now);
         Ok(())
     }

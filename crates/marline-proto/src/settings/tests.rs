@@ -209,6 +209,9 @@ fn every_field_of_a_configuration_has_a_key() {
         threshold,
         max_delay,
         reordering_threshold,
+        acks_per_window,
+        rtt_fraction,
+        start_after,
     });
     covers!(MultipathConfig {
         max_paths,

@@ -1,0 +1,228 @@
+//! What we ask of the peer's acknowledgments, by ACK_FREQUENCY frames.
+
+use std::time::Duration;
+
+use super::Requested;
+use crate::Instant;
+use crate::config::AckFrequencyConfig;
+use crate::samples::scaled;
+
+/// A change by this factor, of packets or of time, is worth a new request.
+const RELEVANT: u32 = 2;
+
+/// No request for fewer packets: what every receiver does by itself (RFC 9000, section 13.2.2).
+const FEWEST_PACKETS: u64 = 2;
+
+/// The state of sending on which a request depends; of several paths, that of the smallest window and of the
+/// shortest round trip.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendView {
+    /// The congestion window, in full datagrams.
+    pub(crate) window_packets: u64,
+    /// The smoothed round-trip time.
+    pub(crate) rtt: Duration,
+    /// Packets sent on the path with the most.
+    pub(crate) sent: u64,
+}
+
+/// What was asked for last.
+#[derive(Debug, Default)]
+pub(crate) struct OwnRequest {
+    asked: Option<Asked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    requested: Requested,
+    at: Instant,
+}
+
+impl OwnRequest {
+    /// What to ask for now of a peer that takes requests of `min_ack_delay` and more; `None` if nothing is to be
+    /// asked, or nothing that differs enough from what was.
+    ///
+    /// A request follows the window and the round-trip time: whatever changes them (slow start, its end, losses, a
+    /// migration) changes it too, at most once in a round trip.
+    pub(crate) fn update(
+        &mut self,
+        now: Instant,
+        wanted: &AckFrequencyConfig,
+        min_ack_delay: Duration,
+        sending: &SendView,
+    ) -> Option<Requested> {
+        if sending.sent < wanted.start_after {
+            return None;
+        }
+        let requested = wanted.at(sending, min_ack_delay);
+        let is_due = self.asked.is_none_or(|asked| {
+            now >= asked.at + sending.rtt && asked.is_outdated(&requested, wanted)
+        });
+        is_due.then(|| {
+            self.asked = Some(Asked { requested, at: now });
+            requested
+        })
+    }
+}
+
+impl Asked {
+    fn is_outdated(&self, next: &Requested, wanted: &AckFrequencyConfig) -> bool {
+        let before = &self.requested;
+        let packets =
+            [before.threshold, next.threshold].map(|threshold| threshold.saturating_add(1));
+        let (fewer, more) = (packets[0].min(packets[1]), packets[0].max(packets[1]));
+        let (shorter, longer) = (
+            before.max_delay.min(next.max_delay),
+            before.max_delay.max(next.max_delay),
+        );
+        // The full threshold ends a series of requests, even if it is not twice the last one.
+        let reaches_full = before.threshold < next.threshold && next.threshold == wanted.threshold;
+        reaches_full
+            || more >= fewer.saturating_mul(RELEVANT.into())
+            || longer >= shorter.saturating_mul(RELEVANT)
+    }
+}
+
+impl AckFrequencyConfig {
+    /// What it asks for at a window and a round-trip time.
+    fn at(&self, sending: &SendView, min_ack_delay: Duration) -> Requested {
+        let packets = match self.acks_per_window {
+            0 => u64::MAX,
+            acks => (sending.window_packets / acks).max(FEWEST_PACKETS),
+        };
+        let fraction = scaled(sending.rtt, self.rtt_fraction);
+        let max_delay = match fraction.is_zero() {
+            true => self.max_delay,
+            false => self.max_delay.min(fraction),
+        };
+        Requested {
+            threshold: self.threshold.min(packets - 1),
+            max_delay: max_delay.max(min_ack_delay),
+            reordering_threshold: self.reordering_threshold,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIN: Duration = Duration::from_millis(1);
+
+    const WIFI: AckFrequencyConfig = AckFrequencyConfig {
+        threshold: 9,
+        max_delay: ms(25),
+        reordering_threshold: 0,
+        acks_per_window: 8,
+        rtt_fraction: 0.25,
+        start_after: 0,
+    };
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::EPOCH + ms(millis)
+    }
+
+    fn sending(window_packets: u64, rtt: u64) -> SendView {
+        SendView {
+            window_packets,
+            rtt: ms(rtt),
+            sent: 1000,
+        }
+    }
+
+    fn threshold(request: &mut OwnRequest, now: u64, window_packets: u64) -> Option<u64> {
+        request
+            .update(at(now), &WIFI, MIN, &sending(window_packets, 40))
+            .map(|requested| requested.threshold)
+    }
+
+    #[test]
+    fn a_window_of_any_size_gets_its_acknowledgments() {
+        let threshold = |window| threshold(&mut OwnRequest::default(), 0, window);
+        assert_eq!(threshold(1000), Some(9), "ten packets");
+        assert_eq!(threshold(80), Some(9));
+        assert_eq!(threshold(40), Some(4), "an eighth of the window");
+        assert_eq!(threshold(10), Some(1), "as without a request");
+        assert_eq!(threshold(2), Some(1));
+    }
+
+    #[test]
+    fn a_request_follows_the_window_in_steps_of_two_at_most_once_a_round_trip() {
+        let mut request = OwnRequest::default();
+        assert_eq!(threshold(&mut request, 0, 32), Some(3));
+        assert_eq!(threshold(&mut request, 39, 64), None, "too soon");
+        assert_eq!(threshold(&mut request, 40, 40), None, "not enough");
+        assert_eq!(threshold(&mut request, 40, 64), Some(7));
+        assert_eq!(threshold(&mut request, 80, 72), None, "not enough");
+        assert_eq!(
+            threshold(&mut request, 80, 80),
+            Some(9),
+            "all there is to ask for"
+        );
+        assert_eq!(threshold(&mut request, 120, 5000), None);
+        assert_eq!(threshold(&mut request, 160, 56), None, "not enough");
+        assert_eq!(
+            threshold(&mut request, 160, 40),
+            Some(4),
+            "a loss halved the window"
+        );
+    }
+
+    #[test]
+    fn a_delay_is_part_of_a_round_trip_within_what_the_peer_can() {
+        let delay = |rtt, min| {
+            let mut request = OwnRequest::default();
+            let requested = request.update(at(0), &WIFI, ms(min), &sending(100, rtt));
+            requested.map(|requested| requested.max_delay)
+        };
+        assert_eq!(delay(40, 1), Some(ms(10)));
+        assert_eq!(delay(400, 1), Some(ms(25)));
+        assert_eq!(delay(40, 20), Some(ms(20)), "the peer's min_ack_delay");
+        assert_eq!(delay(0, 1), Some(ms(25)));
+    }
+
+    #[test]
+    fn nothing_is_asked_before_the_first_packets_are_sent() {
+        let wanted = AckFrequencyConfig {
+            start_after: 1001,
+            ..WIFI
+        };
+        let mut request = OwnRequest::default();
+        let view = sending(100, 40);
+        assert_eq!(request.update(at(0), &wanted, MIN, &view), None);
+        let view = SendView { sent: 1001, ..view };
+        assert!(request.update(at(0), &wanted, MIN, &view).is_some());
+    }
+
+    #[test]
+    fn a_request_that_depends_on_nothing_is_made_once() {
+        let wanted = AckFrequencyConfig {
+            acks_per_window: 0,
+            rtt_fraction: 0.0,
+            ..WIFI
+        };
+        let mut request = OwnRequest::default();
+        for (round, window) in [10, 1000, 2].into_iter().enumerate() {
+            let now = at(1000 * round as u64);
+            let made = request.update(now, &wanted, MIN, &sending(window, 40));
+            assert_eq!(made.is_some(), round == 0);
+        }
+    }
+
+    #[test]
+    fn extreme_settings_ask_for_something_valid() {
+        let wanted = AckFrequencyConfig {
+            threshold: u64::MAX,
+            max_delay: Duration::ZERO,
+            acks_per_window: u64::MAX,
+            rtt_fraction: f64::MAX,
+            ..WIFI
+        };
+        let view = sending(u64::MAX, 40);
+        let requested = OwnRequest::default().update(at(0), &wanted, MIN, &view);
+        assert_eq!(requested.map(|it| it.max_delay), Some(MIN));
+    }
+}
