@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, EveryN, MAX_DELAY, ReceivedView};
+use super::{
+    AckDecision, AckPolicy, AsAsked, DEFAULT_MAX_ACK_DELAY, EveryN, MAX_DELAY, ReceivedView,
+    Requested,
+};
 use crate::samples::scaled;
 use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
@@ -13,7 +16,12 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     about: "One acknowledgment for many packets, after the first packets of a connection",
     parameters: Decimation::SETTINGS,
     default: Decimation::default,
-    make: |config| Arc::new(move || Box::new(config)),
+    make: |config| {
+        Arc::new(move || match config.until_asked {
+            true => Box::new(UntilAsked::new(config)),
+            false => Box::new(config),
+        })
+    },
 };
 
 /// One cumulative acknowledgment for many packets, once a connection has had time to grow.
@@ -32,6 +40,8 @@ pub struct Decimation {
     /// A packet waits no longer than this part of the smallest round-trip time; 0 for no such
     /// bound.
     pub rtt_fraction: f64,
+    /// Whether a request of the peer takes the place of all that: see [`UntilAsked`].
+    pub until_asked: bool,
 }
 
 impl Default for Decimation {
@@ -72,6 +82,12 @@ impl Decimation {
             "A packet waits no longer than this part of the smallest round-trip time; 0 is no such limit",
             |c: &mut Self| &mut c.rtt_fraction,
         ),
+        &Field::new(
+            "until_asked",
+            Domain::SWITCH,
+            "Whether a request of the peer (ACK_FREQUENCY) takes the place of all that",
+            |c: &mut Self| &mut c.until_asked,
+        ),
     ];
 
     /// Ten packets or 25 ms, from the first packet on.
@@ -80,6 +96,7 @@ impl Decimation {
         max_delay: DEFAULT_MAX_ACK_DELAY,
         start_after: 0,
         rtt_fraction: 0.0,
+        until_asked: false,
     };
 
     /// The frequency that applies to `packet`.
@@ -117,5 +134,65 @@ impl AckPolicy for Decimation {
 
     fn spec(&self) -> Spec {
         ENTRY.spec(self)
+    }
+}
+
+/// [`Decimation`] until the peer requests a frequency with ACK_FREQUENCY, then as [`AsAsked`]: a sender that asks
+/// knows its window, its loss detection and its pacing.
+#[derive(Clone, Copy, Debug)]
+pub struct UntilAsked {
+    before: Decimation,
+    asked: AsAsked,
+    is_asked: bool,
+}
+
+impl UntilAsked {
+    /// Acknowledges like `before` until the peer requests a frequency.
+    pub fn new(before: Decimation) -> Self {
+        Self {
+            before: Decimation {
+                until_asked: true,
+                ..before
+            },
+            asked: AsAsked::default(),
+            is_asked: false,
+        }
+    }
+
+    fn policy(&self) -> &dyn AckPolicy {
+        match self.is_asked {
+            true => &self.asked,
+            false => &self.before,
+        }
+    }
+}
+
+impl AckPolicy for UntilAsked {
+    fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision {
+        match self.is_asked {
+            true => self.asked.on_packet(packet),
+            false => self.before.on_packet(packet),
+        }
+    }
+
+    fn on_frequency(&mut self, requested: &Requested) {
+        self.is_asked = true;
+        self.asked.on_frequency(requested);
+    }
+
+    fn max_ack_delay(&self) -> Duration {
+        self.policy().max_ack_delay()
+    }
+
+    fn reordering_threshold(&self) -> u64 {
+        self.policy().reordering_threshold()
+    }
+
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        self.before.spec()
     }
 }

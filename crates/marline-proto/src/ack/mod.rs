@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 pub use as_asked::AsAsked;
-pub use decimation::Decimation;
+pub use decimation::{Decimation, UntilAsked};
 pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
 pub(crate) use request::{OwnRequest, SendView};
@@ -90,7 +90,7 @@ pub trait AckPolicy: Send + Debug {
     /// An ACK frame left, for whatever reason.
     fn on_ack_sent(&mut self) {}
 
-    /// The peer asks for another frequency; only [`AsAsked`] complies.
+    /// The peer asks for another frequency; only [`AsAsked`] and [`UntilAsked`] comply.
     fn on_frequency(&mut self, _requested: &Requested) {}
 
     /// The longest it lets a packet wait.

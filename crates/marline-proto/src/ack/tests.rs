@@ -66,6 +66,30 @@ fn decimation_acknowledges_after_ten_packets_or_a_quarter_of_a_round_trip() {
     assert_eq!(policy.on_packet(&far), AckDecision::By(at(125)));
 }
 
+#[test]
+fn decimation_gives_way_to_a_request_of_the_peer_only_if_it_is_to() {
+    let requested = Requested {
+        threshold: 3,
+        max_delay: ms(50),
+        reordering_threshold: 0,
+    };
+    let disordered = ReceivedView {
+        out_of_order: true,
+        ..packet(1)
+    };
+    for (spec, decision) in [
+        ("decimation", AckDecision::Now),
+        ("decimation(until_asked=true)", AckDecision::By(at(150))),
+    ] {
+        let mut policy = POLICIES.make(spec).expect("it is in the table")();
+        assert_eq!(policy.spec().to_string(), spec);
+        assert_eq!(policy.on_packet(&packet(9)), AckDecision::By(at(110)));
+        assert_eq!(policy.on_packet(&disordered), AckDecision::Now);
+        policy.on_frequency(&requested);
+        assert_eq!(policy.on_packet(&disordered), decision);
+    }
+}
+
 fn asked(threshold: u64, reordering_threshold: u64) -> AsAsked {
     let mut policy = AsAsked::default();
     policy.on_frequency(&Requested {
