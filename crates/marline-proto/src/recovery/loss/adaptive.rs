@@ -10,7 +10,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// Its name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
     name: "adaptive",
-    about: "As rfc9002 at first; every spurious loss raises the thresholds",
+    about: "Like rfc9002 at first, unless told otherwise; every spurious loss raises the thresholds",
     parameters: AdaptiveLimits::SETTINGS,
     default: AdaptiveLimits::default,
     make: |limits| Arc::new(move || Box::new(Adaptive::new(limits))),
@@ -24,9 +24,13 @@ const PERSISTENCE: u32 = 16;
 /// for a loss again.
 const MARGIN: f64 = 1.0 / 16.0;
 
-/// How far [`Adaptive`] goes.
+/// Where [`Adaptive`] begins, and how far it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveLimits {
+    /// Packet threshold at first, at least 3; `None` if time alone ever decides.
+    pub from_packets: Option<u64>,
+    /// Part of a round trip to wait beyond it at first.
+    pub from_patience: f64,
     /// Largest packet threshold.
     pub packets: u64,
     /// Largest part of a round trip to wait beyond it.
@@ -39,6 +43,18 @@ pub struct AdaptiveLimits {
 impl AdaptiveLimits {
     /// Its parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "from_packets",
+            Domain::integer(3, 1_000_000).or("none"),
+            "The packet threshold at first; none if time alone ever decides",
+            |c: &mut Self| &mut c.from_packets,
+        ),
+        &Field::new(
+            "from_patience",
+            Domain::number(0.125, 10.0),
+            "The time to wait beyond a round trip at first, as a part of it",
+            |c: &mut Self| &mut c.from_patience,
+        ),
         &Field::new(
             "packets",
             Domain::integer(3, 1_000_000),
@@ -63,6 +79,8 @@ impl AdaptiveLimits {
 impl Default for AdaptiveLimits {
     fn default() -> Self {
         Self {
+            from_packets: Thresholds::RFC9002.packets,
+            from_patience: Thresholds::RFC9002.patience,
             packets: 1000,
             patience: 1.0,
             wait: Duration::from_millis(100),
@@ -70,7 +88,7 @@ impl Default for AdaptiveLimits {
     }
 }
 
-/// Starts as RFC 9002 and grows when packets it declared lost arrive after all.
+/// Starts as RFC 9002, or where its limits say, and grows when packets it declared lost arrive after all.
 ///
 /// Wireless links retransmit on their own, and links of several strands deliver out of order. A
 /// packet threshold of 3 then takes reordering for loss: the window shrinks without congestion, and
@@ -82,26 +100,32 @@ impl Default for AdaptiveLimits {
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
     limits: AdaptiveLimits,
-    packets: u64,
+    packets: Option<u64>,
     patience: f64,
     wait: Duration,
     losses: u32,
 }
 
 impl Adaptive {
-    const BASE: Thresholds = Thresholds::RFC9002;
-    const BASE_PACKETS: u64 = 3;
+    const LEAST: Thresholds = Thresholds::RFC9002;
+    const LEAST_PACKETS: u64 = 3;
 
-    /// With limits other than the default; they never go below RFC 9002.
+    /// With limits other than the default; they never go below RFC 9002, nor below where it begins.
     pub fn new(limits: AdaptiveLimits) -> Self {
+        let from_packets = limits
+            .from_packets
+            .map(|packets| packets.max(Self::LEAST_PACKETS));
+        let from_patience = limits.from_patience.max(Self::LEAST.patience);
         Self {
             limits: AdaptiveLimits {
-                packets: limits.packets.max(Self::BASE_PACKETS),
-                patience: limits.patience.max(Self::BASE.patience),
+                from_packets,
+                from_patience,
+                packets: limits.packets.max(from_packets.unwrap_or(0)),
+                patience: limits.patience.max(from_patience),
                 ..limits
             },
-            packets: Self::BASE_PACKETS,
-            patience: Self::BASE.patience,
+            packets: from_packets,
+            patience: from_patience,
             wait: Duration::ZERO,
             losses: 0,
         }
@@ -118,30 +142,40 @@ impl LossDetector for Adaptive {
     fn time_threshold(&self, rtt: &RttView) -> Duration {
         Thresholds {
             patience: self.patience,
-            ..Self::BASE
+            ..Self::LEAST
         }
         .time(rtt)
         .max(self.wait)
     }
 
     fn packet_threshold(&self) -> Option<u64> {
-        Some(self.packets)
+        self.packets
     }
 
     fn on_loss(&mut self) {
         self.losses += 1;
         if self.losses >= PERSISTENCE {
             self.losses = 0;
-            self.packets = Self::BASE_PACKETS + (self.packets - Self::BASE_PACKETS) / 2;
-            self.patience = Self::BASE.patience + (self.patience - Self::BASE.patience) / 2.0;
+            let AdaptiveLimits {
+                from_packets,
+                from_patience,
+                ..
+            } = self.limits;
+            self.packets = self
+                .packets
+                .zip(from_packets)
+                .map(|(packets, from)| from + (packets - from) / 2);
+            self.patience = from_patience + (self.patience - from_patience) / 2.0;
             self.wait /= 2;
         }
     }
 
     fn on_spurious_loss(&mut self, spurious: &Spurious, rtt: &RttView) {
         self.losses = 0;
-        let packets = spurious.packets_after.saturating_add(1);
-        self.packets = packets.min(self.limits.packets).max(self.packets);
+        let waited = spurious.packets_after.saturating_add(1);
+        self.packets = self
+            .packets
+            .map(|packets| waited.min(self.limits.packets).max(packets));
         let round_trip = rtt.latest.max(rtt.smoothed).as_secs_f64();
         if round_trip > 0.0 {
             let patience = spurious.elapsed.as_secs_f64() / round_trip - 1.0 + MARGIN;

@@ -82,6 +82,7 @@ fn adaptive_has_limits() {
         packets: 20,
         patience: 0.5,
         wait: ms(50),
+        ..AdaptiveLimits::default()
     });
     detector.on_spurious_loss(
         &Spurious {
@@ -109,6 +110,32 @@ fn adaptive_waits_for_what_came_late_however_short_the_round_trips_of_overtaking
     };
     detector.on_spurious_loss(&late, &rtt(1));
     assert_eq!(detector.time_threshold(&rtt(1)), ms(100));
+}
+
+#[test]
+fn adaptive_begins_and_ends_where_it_is_told() {
+    let mut detector = Adaptive::new(AdaptiveLimits {
+        from_packets: None,
+        from_patience: 0.25,
+        ..AdaptiveLimits::default()
+    });
+    assert_eq!(
+        detector.is_lost(&after(500), &rtt(40), at(ms(49))),
+        Verdict::Until(at(ms(50))),
+        "no number of packets undoes the time threshold"
+    );
+    detector.on_spurious_loss(
+        &Spurious {
+            packets_after: 66,
+            elapsed: ms(70),
+        },
+        &rtt(40),
+    );
+    assert_eq!(detector.packet_threshold(), None);
+    assert!(detector.time_threshold(&rtt(40)) > ms(70));
+    (0..16 * 20).for_each(|_| detector.on_loss());
+    assert_eq!(detector.packet_threshold(), None);
+    assert!(detector.time_threshold(&rtt(40)) < ms(51));
 }
 
 #[test]
