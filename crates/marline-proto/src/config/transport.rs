@@ -92,6 +92,10 @@ pub struct TransportConfig {
     pub stream_scheduler: Make<dyn StreamScheduler>,
     /// Whether packets are spread over the round trip.
     pub pacing: bool,
+    /// Packets that the pacer lets leave together, if the window holds four times as many; 1 spreads them evenly.
+    /// Links that send several packets as fast as one, as Wi-Fi does with its aggregates, need fewer turns for them;
+    /// a short queue overflows sooner.
+    pub send_quantum: u64,
     /// What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY.
     pub ack_frequency: Option<AckFrequencyConfig>,
 
@@ -196,6 +200,12 @@ impl TransportConfig {
             Domain::SWITCH,
             "Whether packets are spread over the round trip",
             |c: &mut Self| &mut c.pacing,
+        ),
+        &Field::new(
+            "send_quantum",
+            Domain::integer(1, 64),
+            "Packets that the pacer lets leave together, if the window holds four times as many",
+            |c: &mut Self| &mut c.send_quantum,
         ),
         &Field::new(
             "ecn",
@@ -391,6 +401,7 @@ impl Default for TransportConfig {
             ack_policy: Arc::new(|| Box::new(ack::AsAsked::default())),
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),
             pacing: true,
+            send_quantum: 1,
             ack_frequency: None,
             bundle: None,
             multipath: None,

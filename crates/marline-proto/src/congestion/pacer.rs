@@ -11,6 +11,9 @@ const BURST_PACKETS: u64 = 10;
 /// as much.
 const BURST_NANOS: u64 = 2_000_000;
 
+/// Quanta of a window at least.
+const QUANTA_PER_WINDOW: u64 = 4;
+
 /// A token bucket of bytes that fills at the controller's rate.
 ///
 /// It stores the moment at which the bucket will be full instead of a level, so that no level has to be updated
@@ -19,6 +22,11 @@ const BURST_NANOS: u64 = 2_000_000;
 pub struct Pacer {
     full_at: Instant,
     burst_bytes: u64,
+    max_datagram_size: u64,
+    /// Packets that leave together once the bucket was empty.
+    quantum: u64,
+    /// Whether it was empty, and the next quantum is not yet in it.
+    refills: bool,
 }
 
 impl Pacer {
@@ -27,14 +35,45 @@ impl Pacer {
         let mut pacer = Self {
             full_at: Instant::EPOCH,
             burst_bytes: 0,
+            max_datagram_size,
+            quantum: 1,
+            refills: false,
         };
         pacer.on_mtu(max_datagram_size);
         pacer
     }
 
+    /// The same, but it lets `packets` leave together, for links that send many as fast as one: see
+    /// [`next_quantum`](Self::next_quantum). The bucket holds as many at least.
+    pub fn with_quantum(mut self, packets: u64) -> Self {
+        self.quantum = packets.max(1);
+        self.on_mtu(self.max_datagram_size);
+        self
+    }
+
     /// Datagrams may now be `mtu` bytes long.
     pub fn on_mtu(&mut self, mtu: u64) {
-        self.burst_bytes = mtu.saturating_mul(BURST_PACKETS);
+        self.max_datagram_size = mtu;
+        self.burst_bytes = mtu.saturating_mul(BURST_PACKETS.max(self.quantum));
+    }
+
+    /// As [`next_send`](Self::next_send), but once the bucket is empty, nothing leaves until a whole quantum can, or
+    /// a quarter of a smaller `window`, so that acknowledgments keep coming.
+    pub fn next_quantum(
+        &mut self,
+        now: Instant,
+        rate: u64,
+        bytes: u64,
+        window: u64,
+    ) -> Option<Instant> {
+        let quantum = self.quantum.saturating_mul(self.max_datagram_size);
+        let quantum = quantum.min(window / QUANTA_PER_WINDOW).max(bytes);
+        if !self.refills && self.next_send(now, rate, bytes).is_none() {
+            return None;
+        }
+        let allowed_at = self.next_send(now, rate, quantum);
+        self.refills = allowed_at.is_some();
+        allowed_at
     }
 
     /// When `bytes` may be sent at `rate` bytes per second; `None` is now.
@@ -46,10 +85,11 @@ impl Pacer {
         self.next_send_from(capacity, now, rate, bytes)
     }
 
-    /// As [`next_send`](Self::next_send), but with bursts of ten full datagrams at most, however high the rate:
+    /// As [`next_send`](Self::next_send), but with the smallest bursts, of ten full datagrams, however high the rate:
     /// for a window that the path is not known to carry (RFC 9002, section 7.7).
     pub fn next_send_spread(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
-        let capacity = cost(rate, self.burst_bytes);
+        let smallest = self.max_datagram_size.saturating_mul(BURST_PACKETS);
+        let capacity = cost(rate, smallest);
         self.next_send_from(capacity, now, rate, bytes)
     }
 

@@ -314,7 +314,7 @@ fn recovery_config(
         detector: (config.loss_detector)(),
         pacer: config
             .pacing
-            .then(|| Pacer::new(start.datagram_size.into())),
+            .then(|| Pacer::new(start.datagram_size.into()).with_quantum(config.send_quantum)),
         initial_window: start.initial_window,
     }
 }

@@ -138,7 +138,10 @@ impl Budget {
         let pacer = self.pacer.as_mut()?;
         match spread {
             Some(rate) => pacer.next_send_spread(now, rate, bytes),
-            None => pacer.next_send(now, self.controller.pacing_rate(rtt), bytes),
+            None => {
+                let window = self.controller.window();
+                pacer.next_quantum(now, self.controller.pacing_rate(rtt), bytes, window)
+            }
         }
     }
 

@@ -187,6 +187,7 @@ fn every_field_of_a_configuration_has_a_key() {
         ack_policy => "ack",
         stream_scheduler,
         pacing,
+        send_quantum,
         ack_frequency,
         bundle,
         multipath,

@@ -108,3 +108,71 @@ fn unproven_windows_are_sent_in_bursts_of_ten_at_any_rate() {
     assert_eq!(burst(Pacer::next_send_spread), 10);
     assert!(burst(Pacer::next_send) > 1000);
 }
+
+/// How many datagrams leave together, and how long the pacer waits before each batch.
+fn batches(pacer: &mut Pacer, window: u64, rate: u64, packets: u64) -> Vec<(u64, Duration)> {
+    let mut now = at_ms(100);
+    let mut batches = vec![(0, Duration::ZERO)];
+    for _ in 0..packets {
+        if let Some(at) = pacer.next_quantum(now, rate, MTU, window) {
+            batches.push((0, at - now));
+            now = at;
+            assert_eq!(pacer.next_quantum(now, rate, MTU, window), None);
+        }
+        pacer.on_sent(now, rate, MTU);
+        batches.last_mut().expect("one at least").0 += 1;
+    }
+    batches
+}
+
+#[test]
+fn a_quantum_leaves_together_at_the_same_rate() {
+    let rate = 1_200_000; // one datagram a millisecond
+    let batch = |packets, ms| (packets, Duration::from_millis(ms));
+    let mut pacer = Pacer::new(MTU).with_quantum(4);
+    let large = 1000 * MTU;
+    assert_eq!(
+        batches(&mut pacer, large, rate, 22),
+        [batch(10, 0), batch(4, 4), batch(4, 4), batch(4, 4)]
+    );
+    let mut pacer = Pacer::new(MTU).with_quantum(32);
+    assert_eq!(
+        batches(&mut pacer, large, rate, 96),
+        [batch(32, 0), batch(32, 32), batch(32, 32)],
+        "the bucket holds a quantum"
+    );
+}
+
+#[test]
+fn a_quantum_is_a_quarter_of_the_window_at_most() {
+    let rate = 1_200_000;
+    let mut pacer = Pacer::new(MTU).with_quantum(8);
+    let sizes = batches(&mut pacer, 12 * MTU, rate, 19).split_off(1);
+    assert_eq!(sizes, [(3, Duration::from_millis(3)); 3]);
+}
+
+#[test]
+fn a_quantum_that_is_awaited_is_not_taken_packet_by_packet() {
+    let rate = 1_200_000;
+    let mut pacer = Pacer::new(MTU).with_quantum(4);
+    send_all(&mut pacer, at_ms(0), rate, 10);
+    for ms in 0..4 {
+        let next = pacer.next_quantum(at_ms(ms), rate, MTU, 1000 * MTU);
+        assert_eq!(next, Some(at_ms(4)), "at {ms} ms");
+    }
+    assert_eq!(pacer.next_quantum(at_ms(4), rate, MTU, 1000 * MTU), None);
+}
+
+#[test]
+fn a_quantum_of_one_is_the_plain_pacer() {
+    let rate = 1_200_000;
+    let mut pacer = Pacer::new(MTU);
+    let mut plain = Pacer::new(MTU);
+    for ms in (0..50).step_by(3) {
+        let next = pacer.next_quantum(at_ms(ms), rate, MTU, 2 * MTU);
+        assert_eq!(next, plain.next_send(at_ms(ms), rate, MTU));
+        for pacer in [&mut pacer, &mut plain] {
+            pacer.on_sent(at_ms(ms), rate, 2 * MTU);
+        }
+    }
+}
