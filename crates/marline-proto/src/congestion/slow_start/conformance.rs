@@ -36,6 +36,7 @@ fn stays_on_a_steady_path(exit: &mut dyn SlowStartExit, rtt: Option<Duration>) {
                 min_rtt: RTT,
                 window: (100 * MTU) << round,
                 max_datagram_size: MTU,
+                rate: Some(MTU << round),
             });
             assert_eq!(
                 decision,
@@ -60,6 +61,7 @@ fn survives_anything(exit: &mut dyn SlowStartExit) {
                     min_rtt: Duration::from_nanos(magnitude()),
                     window: magnitude(),
                     max_datagram_size: magnitude(),
+                    rate: (magnitude() % 4 > 0).then_some(magnitude()),
                 });
                 assert_ne!(decision, SlowStartDecision::Slow(0), "slower is not a stop");
             }

@@ -47,6 +47,10 @@ impl SlowStart {
             min_rtt: ack.rtt.min,
             window,
             max_datagram_size,
+            rate: ack
+                .rate
+                .filter(|rate| !rate.app_limited)
+                .map(|rate| rate.bytes_per_second()),
         });
         match decision {
             SlowStartDecision::Stay => Some(self.growth(ack.bytes)),

@@ -43,9 +43,6 @@ impl Default for HybridConfig {
     }
 }
 
-/// Times that can be a rise.
-const RISE: Domain = Domain::time(Duration::ZERO, Duration::from_secs(10));
-
 /// The samples of a round so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
@@ -60,35 +57,44 @@ pub struct Round {
 }
 
 impl HybridConfig {
+    /// Values of [`Self::factor`].
+    pub(super) const FACTOR: Domain = Domain::number(0.0, 10.0);
+    /// Times that can be a rise.
+    pub(super) const RISE: Domain = Domain::time(Duration::ZERO, Duration::from_secs(10));
+    /// Values of [`Self::min_samples`].
+    pub(super) const SAMPLES: Domain = Domain::integer(1, 1000);
+    /// Values of [`Self::low_window`].
+    pub(super) const LOW_WINDOW: Domain = Domain::integer(0, 10_000);
+
     /// Its parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "factor",
-            Domain::number(0.0, 10.0),
+            Self::FACTOR,
             "Rise of the round-trip time that ends slow start, as a part of the smallest one",
             |c: &mut Self| &mut c.factor,
         ),
         &Field::new(
             "min_rise",
-            RISE,
+            Self::RISE,
             "The least rise that ends slow start",
             |c: &mut Self| &mut c.min_rise,
         ),
         &Field::new(
             "max_rise",
-            RISE.or("none"),
+            Self::RISE.or("none"),
             "A rise of this much ends slow start, whatever the factor says",
             |c: &mut Self| &mut c.max_rise,
         ),
         &Field::new(
             "min_samples",
-            Domain::integer(1, 1000),
+            Self::SAMPLES,
             "Samples that a round needs before it is judged",
             |c: &mut Self| &mut c.min_samples,
         ),
         &Field::new(
             "low_window",
-            Domain::integer(0, 10_000),
+            Self::LOW_WINDOW,
             "Windows of fewer full datagrams than this stay in slow start",
             |c: &mut Self| &mut c.low_window,
         ),

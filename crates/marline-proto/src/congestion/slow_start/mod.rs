@@ -1,5 +1,6 @@
 //! Ending slow start before there are losses.
 
+mod confirmed;
 pub mod conformance;
 mod driver;
 mod hybrid;
@@ -9,6 +10,7 @@ mod none;
 use std::fmt::Debug;
 use std::time::Duration;
 
+pub use confirmed::{ConfirmedConfig, ConfirmedExit};
 pub(super) use driver::SlowStart;
 pub use hybrid::{HybridConfig, HybridSlowStart, Round};
 pub use hystart_pp::HyStartPp;
@@ -19,7 +21,12 @@ use crate::settings::{Make, Registry, Spec};
 /// What can end slow start, by name.
 pub const EXITS: Registry<Make<dyn SlowStartExit>> = Registry::new(
     "exit from slow start",
-    &[&none::ENTRY, &hybrid::ENTRY, &hystart_pp::ENTRY],
+    &[
+        &none::ENTRY,
+        &hybrid::ENTRY,
+        &hystart_pp::ENTRY,
+        &confirmed::ENTRY,
+    ],
 );
 
 /// A sample of one acknowledgment in slow start.
@@ -34,6 +41,8 @@ pub struct SlowStartSample {
     pub window: u64,
     /// Size of a full datagram, in bytes.
     pub max_datagram_size: u64,
+    /// The delivery rate in bytes per second; `None` if this ACK gave none, or sending was app-limited.
+    pub rate: Option<u64>,
 }
 
 /// How slow start continues.

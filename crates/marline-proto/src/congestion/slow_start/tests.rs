@@ -15,6 +15,7 @@ fn sample(rtt: Duration, packets: u64) -> SlowStartSample {
         min_rtt: ms(40),
         window: packets * MTU,
         max_datagram_size: MTU,
+        rate: None,
     }
 }
 
@@ -132,10 +133,11 @@ fn hybrid_forgets_the_round_when_slow_start_begins_anew() {
 
 #[test]
 fn exits_have_the_names_of_their_settings() {
-    let exits: [Box<dyn SlowStartExit>; 3] = [
+    let exits: [Box<dyn SlowStartExit>; 4] = [
         Box::new(NoExit),
         Box::new(HybridSlowStart::default()),
         Box::new(HyStartPp::default()),
+        Box::new(ConfirmedExit::default()),
     ];
     assert!(exits.iter().map(|exit| exit.name()).eq(EXITS.names()));
 }
