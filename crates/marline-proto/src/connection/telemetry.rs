@@ -421,6 +421,7 @@ impl Path {
             packets_lost_spuriously: counters.spurious_losses,
             ptos: self.counters.ptos,
             congestion_events: counters.congestion_events,
+            undone_reductions: counters.undone_reductions,
             min_rtt: sampled.then_some(rtt.min),
             latest_rtt: sampled.then_some(rtt.latest),
             smoothed_rtt: rtt.smoothed,

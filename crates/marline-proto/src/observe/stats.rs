@@ -123,6 +123,8 @@ pub struct PathStats {
     pub ptos: u64,
     /// Times the controller reduced its window.
     pub congestion_events: u64,
+    /// Times it took such a reduction back, because all losses that caused it were spurious.
+    pub undone_reductions: u64,
     /// Smallest RTT seen; `None` before the first sample, as for the last.
     pub min_rtt: Option<Duration>,
     /// The last RTT sample.

@@ -234,7 +234,9 @@ impl Recovery {
             .counted_by
             .and_then(|sample| self.epoch.on_spurious_loss(sample));
         if let Some(newest_sent_at) = newest_sent_at {
+            let before = self.controller().window();
             self.controller_mut().on_spurious_loss(now, newest_sent_at);
+            self.counters.undone_reductions += u64::from(self.controller().window() > before);
         }
     }
 

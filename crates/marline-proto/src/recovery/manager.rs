@@ -59,6 +59,8 @@ pub(crate) struct RecoveryCounters {
     pub(crate) spurious_losses: u64,
     /// Loss epochs, those that marks began included.
     pub(crate) congestion_events: u64,
+    /// Reductions that the controller took back.
+    pub(crate) undone_reductions: u64,
 }
 
 /// Loss recovery and congestion control of one path.

@@ -28,8 +28,10 @@ fn epoch_whose_losses_were_all_spurious_is_undone_by_controllers_that_can() {
     bench.ack(at(155), 1..=1);
     let reduced = bench.window();
     assert!(reduced < before, "one loss is still unexplained");
+    assert_eq!(bench.recovery.counters().undone_reductions, 0);
     bench.ack(at(160), 2..=2);
     assert!(bench.window() > reduced);
+    assert_eq!(bench.recovery.counters().undone_reductions, 1);
 }
 
 /// A window that losses have reduced, and its losses 1 and 2 but for the last: one of them is still unexplained.
@@ -181,6 +183,7 @@ fn reaction_that_marks_demand_is_not_undone() {
         bench.ack(at(160), 1..=2);
         assert_eq!(bench.path.spurious, [1, 2]);
         assert_eq!(bench.window(), reduced, "marked first: {marked_first}");
+        assert_eq!(bench.recovery.counters().undone_reductions, 0);
     }
 }
 
