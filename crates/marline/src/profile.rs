@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use marline_proto::ack::{AsAsked, EveryN};
-use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
+use marline_proto::ack::{AsAsked, DEFAULT_MAX_ACK_DELAY, Decimation, EveryN, UntilAsked};
+use marline_proto::congestion::slow_start::{ConfirmedExit, HyStartPp, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
-use marline_proto::recovery::loss::Fixed;
+use marline_proto::recovery::loss::{Adaptive, AdaptiveLimits, Fixed};
 use marline_proto::settings::{Named, Word, unknown};
-use marline_proto::{MultipathConfig, TransportConfig};
+use marline_proto::{AckFrequencyConfig, MultipathConfig, TransportConfig};
 
 /// A named set of policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,17 +34,23 @@ pub enum Profile {
     /// [`Plain`](Self::Plain), and a connection may have several paths, if both ends want it
     /// ([`MultipathConfig`]). Each path has a controller of its own.
     Multipath,
+    /// [`Plain`](Self::Plain) for Wi-Fi, where acknowledgments compete with data, delays vary by milliseconds and packets
+    /// may arrive out of order. It follows BQUIC (J. Manzoor, 2019, section 6.3): an acknowledgment for ten packets or 25 ms, asked of
+    /// the peer as well; a slow start that does not take jitter for a queue; a time threshold of loss without a
+    /// packet threshold. Either end may have it alone.
+    Wifi,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Plain,
         Self::Published,
         Self::Today,
         Self::Bundle,
         Self::History,
         Self::Multipath,
+        Self::Wifi,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -56,6 +62,7 @@ impl Profile {
             Self::Bundle => "bundle",
             Self::History => "history",
             Self::Multipath => "multipath",
+            Self::Wifi => "wifi",
         }
     }
 
@@ -77,6 +84,9 @@ impl Profile {
             }
             Self::Multipath => {
                 "plain, and a connection may use several paths, Wi-Fi and mobile at once"
+            }
+            Self::Wifi => {
+                "plain for Wi-Fi: rare acknowledgments, patience with varying delays and late packets"
             }
         }
     }
@@ -117,6 +127,7 @@ impl Profile {
                 multipath: Some(MultipathConfig::default()),
                 ..TransportConfig::default()
             },
+            Self::Wifi => wifi(),
         }
     }
 
@@ -150,6 +161,32 @@ fn baseline() -> TransportConfig {
     }
 }
 
+/// What [`Profile::Wifi`] changes. The values were swept in the experiments `wifi/factors` and `wifi/slow-start`; bursts
+/// for aggregates gain nothing in `wifi/quantum`.
+fn wifi() -> TransportConfig {
+    TransportConfig {
+        ack_policy: Arc::new(|| Box::new(UntilAsked::new(Decimation::default()))),
+        // Eight ACKs are what a round of slow start is judged by. Time alone decides about losses, so that no gap
+        // needs to be reported at once.
+        ack_frequency: Some(AckFrequencyConfig {
+            threshold: 9,
+            max_delay: DEFAULT_MAX_ACK_DELAY,
+            reordering_threshold: 0,
+            acks_per_window: 8,
+            rtt_fraction: 0.25,
+            start_after: 0,
+        }),
+        slow_start_exit: Arc::new(|| Box::new(ConfirmedExit::default())),
+        loss_detector: Arc::new(|| {
+            Box::new(Adaptive::new(AdaptiveLimits {
+                from_packets: None,
+                ..AdaptiveLimits::default()
+            }))
+        }),
+        ..TransportConfig::default()
+    }
+}
+
 impl Named for Profile {
     const WORDS: &'static [Word<Self>] = &[
         Self::Plain.word(),
@@ -158,6 +195,7 @@ impl Named for Profile {
         Self::Bundle.word(),
         Self::History.word(),
         Self::Multipath.word(),
+        Self::Wifi.word(),
     ];
 }
 
@@ -216,7 +254,7 @@ mod tests {
         let error = "plan".parse::<Profile>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown profile \"plan\"; did you mean plain? known: plain, published, today, bundle, history, multipath"
+            "unknown profile \"plan\"; did you mean plain? known: plain, published, today, bundle, history, multipath, wifi"
         );
     }
 
@@ -225,6 +263,17 @@ mod tests {
         for profile in Profile::ALL {
             let several = profile.config().multipath.is_some();
             assert_eq!(several, profile == Profile::Multipath, "{profile}");
+        }
+    }
+
+    #[test]
+    fn only_the_wifi_profile_asks_for_rare_acknowledgments_and_counts_no_packets_to_find_losses() {
+        for profile in Profile::ALL {
+            let config = profile.config();
+            let is_wifi = profile == Profile::Wifi;
+            assert_eq!(config.ack_frequency.is_some(), is_wifi, "{profile}");
+            let packets = (config.loss_detector)().packet_threshold();
+            assert_eq!(packets.is_none(), is_wifi, "{profile}");
         }
     }
 

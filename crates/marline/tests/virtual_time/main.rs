@@ -10,3 +10,4 @@ mod resumed;
 mod setup;
 #[cfg(feature = "tracing")]
 mod trace;
+mod wifi;
