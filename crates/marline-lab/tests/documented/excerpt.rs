@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use marline_lab::run::Results;
+use marline_lab::run::{ComparisonResult, Results};
 use marline_lab::scenario::Value;
 use marline_lab::stats::Statistic;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,27 @@ pub(crate) struct Wanted {
     pub(crate) variants: BTreeSet<String>,
     pub(crate) metrics: BTreeSet<(String, Statistic)>,
     pub(crate) gains: BTreeSet<Pair>,
+    pub(crate) published: BTreeSet<Measure>,
+    pub(crate) published_gains: BTreeSet<Pair>,
+}
+
+/// A statistic of a variant's metric.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Measure {
+    pub(crate) variant: String,
+    pub(crate) metric: String,
+    pub(crate) statistic: Statistic,
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            variant,
+            metric,
+            statistic,
+        } = self;
+        write!(f, "{variant}, {metric} {statistic}")
+    }
 }
 
 /// A comparison of two variants.
@@ -59,6 +80,9 @@ pub(crate) struct Excerpt {
     /// At each point: improvements in percent, and the ends of their 95 % intervals.
     #[serde(default)]
     pub(crate) gains: BTreeMap<String, Vec<Option<[f64; 3]>>>,
+    /// At each point: what the paper says of values, and of improvements in percent.
+    #[serde(default)]
+    pub(crate) published: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 /// The verdict on a claim.
@@ -114,6 +138,19 @@ impl Excerpt {
             (pair.to_string(), at.collect())
         });
         let gains = gains.collect();
+        let improvements = wanted.published_gains.iter().map(|pair| {
+            let at = points
+                .iter()
+                .map(|point| published_gain(results, pair, point));
+            (pair.to_string(), at.collect::<Vec<_>>())
+        });
+        let measures = wanted.published.iter().map(|measure| {
+            let at = points
+                .iter()
+                .map(|point| published(results, measure, point));
+            (measure.to_string(), at.collect())
+        });
+        let published = improvements.chain(measures).collect();
         let claims = results.must.iter().map(|must| Verdict {
             text: must.text.clone(),
             holds: must.holds,
@@ -137,6 +174,7 @@ impl Excerpt {
             points: points.collect(),
             values,
             gains,
+            published,
         }
     }
 
@@ -174,6 +212,16 @@ impl Excerpt {
             let gains = gains.map(|(pair, at)| format!("{}: {}", json(pair), json(at)));
             write!(text, ",\n\"gains\": {{\n{}\n}}", lines(gains.collect())).unwrap();
         }
+        if !self.published.is_empty() {
+            let published = self.published.iter();
+            let published = published.map(|(what, at)| format!("{}: {}", json(what), json(at)));
+            write!(
+                text,
+                ",\n\"published\": {{\n{}\n}}",
+                lines(published.collect())
+            )
+            .unwrap();
+        }
         text += "\n}\n";
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -205,6 +253,23 @@ impl Excerpt {
         gain.unwrap_or_else(|| panic!("{} does not compare {pair}", self.experiment))
     }
 
+    /// What the paper says at a point, if it does.
+    pub(crate) fn published(&self, measure: &Measure, point: usize) -> Option<f64> {
+        self.published_as(&measure.to_string(), point)
+    }
+
+    /// The improvement that the paper says at a point, if it does, in percent.
+    pub(crate) fn published_gain(&self, pair: &Pair, point: usize) -> Option<f64> {
+        self.published_as(&pair.to_string(), point)
+    }
+
+    fn published_as(&self, what: &str, point: usize) -> Option<f64> {
+        let at = self.published.get(what);
+        let at =
+            at.unwrap_or_else(|| panic!("{} has nothing published of {what}", self.experiment));
+        at[point]
+    }
+
     /// A value at a point.
     pub(crate) fn value(
         &self,
@@ -229,14 +294,35 @@ impl Excerpt {
 
 /// The improvement of `pair` at `point` and the ends of its interval, as far as tables show them.
 fn gain(results: &Results, pair: &Pair, point: &BTreeMap<String, Value>) -> Option<[f64; 3]> {
-    let found = results.comparisons.iter().find(|one| {
-        (&one.a, &one.b, &one.metric) == (&pair.a, &pair.b, &pair.metric)
-            && one.statistic == pair.statistic
-            && one.parameters == *point
-    })?;
+    let found = comparison(results, pair, point)?;
     let [low, high] = found.ci95?;
     let tenths = [found.improvement_percent?, low, high].map(|percent| (percent * 10.0).round());
     Some(tenths.map(|tenths| tenths / 10.0))
+}
+
+fn comparison<'a>(
+    results: &'a Results,
+    pair: &Pair,
+    point: &BTreeMap<String, Value>,
+) -> Option<&'a ComparisonResult> {
+    results.comparisons.iter().find(|one| {
+        (&one.a, &one.b, &one.metric) == (&pair.a, &pair.b, &pair.metric)
+            && one.statistic == pair.statistic
+            && one.parameters == *point
+    })
+}
+
+fn published_gain(results: &Results, pair: &Pair, point: &BTreeMap<String, Value>) -> Option<f64> {
+    comparison(results, pair, point)?.published_percent
+}
+
+fn published(results: &Results, measure: &Measure, point: &BTreeMap<String, Value>) -> Option<f64> {
+    let found = results.published.iter().find(|one| {
+        (&one.variant, &one.metric) == (&measure.variant, &measure.metric)
+            && one.statistic == measure.statistic
+            && one.parameters == *point
+    });
+    found.map(|one| one.value)
 }
 
 fn json<T: Serialize + ?Sized>(value: &T) -> String {

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
-//! value at the points that `where` selects; or what `of` says, over the medians at these points. `<!-- claims` with
+//! value at the points that `where` selects; or what `of` says, over the medians at these points; a `variant` of its own replaces the row's. `<!-- claims` with
 //! `results` alone is followed by the verdicts on all claims.
 //!
 //! The numbers come from `docs/results/ID.json`, which hold what the pages show and no more.

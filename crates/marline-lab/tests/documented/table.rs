@@ -1,12 +1,12 @@
 //! Tables of results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use marline_lab::scenario::Value;
 use marline_lab::stats::Statistic;
 use serde::Deserialize;
 
-use super::excerpt::{Excerpt, Pair, Wanted};
+use super::excerpt::{Excerpt, Measure, Pair, Wanted};
 
 /// A table: a row for each variant, then one for each `row`.
 #[derive(Debug, Deserialize)]
@@ -45,6 +45,9 @@ struct Column {
     statistic: Statistic,
     #[serde(default)]
     unit: Unit,
+    /// Whose value it shows, if not that of the row's variant.
+    #[serde(default)]
+    variant: Option<String>,
     #[serde(default, rename = "where")]
     place: BTreeMap<String, Value>,
     /// What it shows instead of the values.
@@ -92,17 +95,22 @@ enum Of {
     Spread,
     /// The improvement over this variant at one point, with its 95 % interval. The experiment has to compare them.
     GainOver(String),
+    /// What the paper says of the value at one point.
+    Published,
+    /// What the paper says of the improvement over this variant at one point.
+    PublishedGainOver(String),
 }
 
 impl Table {
     /// Adds what it shows.
     pub(crate) fn add_to(&self, wanted: &mut Wanted) {
         let rows = self.rows();
-        wanted
-            .variants
-            .extend(rows.iter().map(|row| row.variant.clone()));
         for column in &self.columns {
             let mut metrics = vec![column.statistic];
+            let shown: BTreeSet<_> = rows.iter().map(|row| column.variant(row)).collect();
+            wanted
+                .variants
+                .extend(shown.iter().map(|&variant| variant.to_owned()));
             match &column.of {
                 None => {}
                 Some(Of::BetterThan(other) | Of::RatioTo(other)) => {
@@ -113,14 +121,16 @@ impl Table {
                 }
                 Some(Of::Spread) => metrics.push(Statistic::Median),
                 Some(Of::GainOver(other)) => {
-                    let gain = |row: &NamedRow| Pair {
-                        a: row.variant.clone(),
-                        b: other.clone(),
-                        metric: column.metric.clone(),
-                        statistic: column.statistic,
-                    };
-                    let others = rows.iter().filter(|row| row.variant != *other);
-                    wanted.gains.extend(others.map(gain));
+                    wanted.gains.extend(column.pairs(&shown, other));
+                    continue;
+                }
+                Some(Of::PublishedGainOver(other)) => {
+                    wanted.published_gains.extend(column.pairs(&shown, other));
+                    continue;
+                }
+                Some(Of::Published) => {
+                    let measures = shown.iter().map(|variant| column.measure(variant));
+                    wanted.published.extend(measures);
                     continue;
                 }
             }
@@ -150,7 +160,7 @@ impl Table {
                 let mut place = self.place.clone();
                 place.extend(row.place.clone());
                 place.extend(column.place.clone());
-                column.text(excerpt, &row.variant, &excerpt.select(&place))
+                column.text(excerpt, column.variant(row), &excerpt.select(&place))
             });
             let cells: Vec<_> = std::iter::once(row.name.clone()).chain(cells).collect();
             text += &line(cells.iter().map(String::as_str));
@@ -165,6 +175,45 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl Column {
+    fn variant<'a>(&'a self, row: &'a NamedRow) -> &'a str {
+        self.variant.as_deref().unwrap_or(&row.variant)
+    }
+
+    fn pair(&self, variant: &str, other: &str) -> Pair {
+        Pair {
+            a: variant.to_owned(),
+            b: other.to_owned(),
+            metric: self.metric.clone(),
+            statistic: self.statistic,
+        }
+    }
+
+    /// The point at which it shows what is not of several.
+    fn one(&self, points: &[usize]) -> usize {
+        let [point] = points else {
+            panic!(
+                "{} is shown at one point, not at {}",
+                self.name,
+                points.len()
+            );
+        };
+        *point
+    }
+
+    /// The comparisons of variants that it shows with another.
+    fn pairs(&self, shown: &BTreeSet<&str>, other: &str) -> Vec<Pair> {
+        let others = shown.iter().filter(|&&variant| variant != other);
+        others.map(|variant| self.pair(variant, other)).collect()
+    }
+
+    fn measure(&self, variant: &str) -> Measure {
+        Measure {
+            variant: variant.to_owned(),
+            metric: self.metric.clone(),
+            statistic: self.statistic,
+        }
+    }
+
     fn text(&self, excerpt: &Excerpt, row: &str, points: &[usize]) -> String {
         let value = |variant: &str, point: usize| {
             excerpt.value(variant, &self.metric, self.statistic, point)
@@ -188,19 +237,20 @@ impl Column {
                 }
             }
             Some(Of::BetterThan(other) | Of::GainOver(other)) if other == row => String::new(),
+            Some(Of::Published) => {
+                let published = excerpt.published(&self.measure(row), self.one(points));
+                let text = |value| format!("{}{}", self.unit.text(value), self.unit.name());
+                published.map(text).unwrap_or_default()
+            }
+            Some(Of::PublishedGainOver(other)) => {
+                let published = excerpt.published_gain(&self.pair(row, other), self.one(points));
+                let text = |percent: f64| format!("{:.0} %", percent.round()).replace('-', "−");
+                published.map(text).unwrap_or_default()
+            }
             Some(Of::GainOver(other)) => {
-                let pair = Pair {
-                    a: row.to_owned(),
-                    b: other.clone(),
-                    metric: self.metric.clone(),
-                    statistic: self.statistic,
-                };
-                let [point] = points else {
-                    panic!("{pair} is shown at one point, not at {}", points.len());
-                };
                 // Adding 0 turns -0 into 0.
                 let rounded = excerpt
-                    .gain(&pair, *point)
+                    .gain(&self.pair(row, other), self.one(points))
                     .map(|percent| percent.round() + 0.0);
                 let [percent, low, high] = rounded;
                 format!("{percent:.0} % ({low:.0} to {high:.0})").replace('-', "−")
