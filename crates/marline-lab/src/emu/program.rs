@@ -1,5 +1,6 @@
 //! Programs inside hosts: starting them, waiting for them, ending them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::process::{Command, ExitStatus};
@@ -107,18 +108,19 @@ impl Program {
         self.child.wait().await
     }
 
-    /// Waits at most 10 s until any program inside `host` listens, and returns whether one does. No other
-    /// program inside `host` may listen.
+    /// Waits at most 10 s until any program inside `host` listens and opens no further sockets for 20 ms, and returns
+    /// whether one does. No other program inside `host` may listen.
     ///
     /// # Errors
     /// The program ended before it listened.
     pub async fn listens(&mut self, emulation: &Emulation, host: Node) -> io::Result<bool> {
         let look = async {
+            let mut listeners = Listeners::default();
             loop {
                 if let Some(status) = self.child.try_wait()? {
                     return Err(io::Error::other(format!("ended at once ({status})")));
                 }
-                if emulation.inside(host, has_listener)? {
+                if listeners.are_complete(emulation.inside(host, listening)?) {
                     return Ok(());
                 }
                 sleep(POLL_INTERVAL).await;
@@ -131,15 +133,53 @@ impl Program {
     }
 }
 
-/// Whether a socket of this thread's namespace listens for TCP, or is an unconnected UDP socket.
-fn has_listener() -> bool {
+/// The sockets that listen, when they were looked at last. A server may open one for TCP before the one for UDP.
+#[derive(Debug, Default)]
+struct Listeners {
+    last: BTreeSet<String>,
+}
+
+impl Listeners {
+    /// Whether there are sockets, the same as last time.
+    fn are_complete(&mut self, now: BTreeSet<String>) -> bool {
+        let complete = !now.is_empty() && now == self.last;
+        self.last = now;
+        complete
+    }
+}
+
+/// The protocols and addresses of sockets of this thread's namespace that listen for TCP, or are unconnected UDP sockets.
+fn listening() -> BTreeSet<String> {
     /// The states in /proc: `TCP_LISTEN`, and `TCP_CLOSE` for UDP sockets that are not connected.
     const STATES: [(&str, &str); 4] =
         [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
-    STATES.into_iter().any(|(protocol, state)| {
+    let mut found = BTreeSet::new();
+    for (protocol, state) in STATES {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{protocol}"));
-        let table = table.unwrap_or_default();
-        let mut sockets = table.lines().skip(1);
-        sockets.any(|socket| socket.split_whitespace().nth(3) == Some(state))
-    })
+        for socket in table.unwrap_or_default().lines().skip(1) {
+            let mut fields = socket.split_whitespace().skip(1);
+            if let (Some(local), Some(is)) = (fields.next(), fields.nth(1))
+                && is == state
+            {
+                found.insert(format!("{protocol} {local}"));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_waited_for_until_it_opens_no_further_sockets() {
+        let sockets = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let mut listeners = Listeners::default();
+        assert!(!listeners.are_complete(sockets(&[])));
+        assert!(!listeners.are_complete(sockets(&[])), "nothing listens");
+        assert!(!listeners.are_complete(sockets(&["tcp 443"])));
+        assert!(!listeners.are_complete(sockets(&["tcp 443", "udp 443"])));
+        assert!(listeners.are_complete(sockets(&["tcp 443", "udp 443"])));
+    }
 }
