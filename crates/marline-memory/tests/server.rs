@@ -152,6 +152,8 @@ fn records_are_shared_between_stores() {
     };
     let (one, other) = (server.store(), server.store());
     assert_eq!(read_through(&other, START, &key(1)), None);
+    // The second recall of a missing record asks the server once more.
+    assert!(other.flush(MINUTE));
     learn(&one, START, &key(1), 40_000);
     assert_eq!(
         other.recall(START, &key(1)),
