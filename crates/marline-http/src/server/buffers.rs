@@ -312,10 +312,11 @@ impl Grant {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
-    /// Grows towards `wanted` bytes, as far as the client may take more.
-    pub(super) fn grow(&mut self, wanted: usize) {
+    /// Grows towards `wanted` bytes, as far as the client may take more. `account` is its account, and charges whom that
+    /// charges now: the client's network may have been charged since the first bytes were taken.
+    pub(super) fn grow(&mut self, account: &Account, wanted: usize) {
         let more = wanted.saturating_sub(self.bytes());
-        if let Some(mut more) = self.buffers.try_take(&self.account, more) {
+        if let Some(mut more) = self.buffers.try_take(account, more) {
             self.bytes += std::mem::take(&mut more.bytes);
         }
     }

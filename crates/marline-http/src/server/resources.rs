@@ -107,18 +107,23 @@ impl Origin {
     /// Waits for the proof of the client's address; whether there was none, and is one now.
     pub(super) async fn becomes_proven(&self) -> bool {
         match &self.proof {
-            Some(proof) if !*proof.borrow() => {
-                let mut proof = proof.clone();
-                proof.wait_for(|is_proven| *is_proven).await.is_ok()
-            }
+            Some(proof) if !*proof.borrow() => self.is_proven_in_time().await,
             _ => false,
         }
     }
 
-    /// Where the address of the client has no proof: waits for it, and charges the client's network for what all clients
-    /// without a proof were charged for.
+    /// Waits for the proof of the client's address if there has to be one; whether there is one now.
+    async fn is_proven_in_time(&self) -> bool {
+        let Some(mut proof) = self.proof.clone() else {
+            return false;
+        };
+        proof.wait_for(|is_proven| *is_proven).await.is_ok()
+    }
+
+    /// For a request in 0-RTT: waits for the proof of the client's address, and charges the client's network for what all
+    /// clients without a proof were charged for. The proof may have come since it was charged.
     pub(super) async fn charge_when_proven(&self) {
-        if self.becomes_proven().await {
+        if self.is_proven_in_time().await {
             self.resources.files.charge_to_client_of(&self.account);
             self.resources.buffers.charge_to_client_of(&self.account);
         }
@@ -251,6 +256,36 @@ mod tests {
         drop((file, bytes, more));
         assert_eq!(held_by(&own), (0, 0));
         assert_eq!((resources.files.open(), resources.buffers.used()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn what_a_request_took_while_its_address_was_proven_is_charged_to_its_network() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let (origin, proof) = early(&resources, [192, 0, 2, 1]);
+        let bytes = origin.try_take(1000).unwrap();
+        let shared = origin.account();
+        proof.send_replace(true);
+        origin.charge_when_proven().await;
+        let held_by = |account: &Account| resources.buffers.held_by(account.client());
+        assert_eq!((held_by(&shared), held_by(&origin.account())), (0, 1000));
+        drop(bytes);
+    }
+
+    #[tokio::test]
+    async fn a_part_that_grows_after_the_proof_is_charged_to_the_network_of_the_client() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let (origin, proof) = early(&resources, [192, 0, 2, 1]);
+        let mut bytes = origin.try_take(1000).unwrap();
+        let shared = origin.account();
+        let mut charging = std::pin::pin!(origin.charge_when_proven());
+        assert!((&mut charging).now_or_never().is_none());
+        proof.send_replace(true);
+        charging.await;
+        bytes.grow(&origin.account(), 3000);
+        let held_by = |account: &Account| resources.buffers.held_by(account.client());
+        assert_eq!((held_by(&shared), held_by(&origin.account())), (0, 3000));
+        drop(bytes);
+        assert_eq!(resources.buffers.used(), 0);
     }
 
     #[tokio::test(start_paused = true)]

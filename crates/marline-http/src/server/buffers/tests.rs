@@ -45,10 +45,11 @@ fn one_client_leaves_memory_for_others() {
 #[test]
 fn a_part_grows_as_far_as_its_client_may_take_more() {
     let buffers = Buffers::new(1000);
-    let mut grant = buffers.try_take(&account(1), 10).unwrap();
-    grant.grow(30);
+    let account = account(1);
+    let mut grant = buffers.try_take(&account, 10).unwrap();
+    grant.grow(&account, 30);
     assert_eq!((grant.bytes(), buffers.used()), (30, 30));
-    grant.grow(5000);
+    grant.grow(&account, 5000);
     assert!(grant.bytes() <= 515, "{}", grant.bytes());
     drop(grant);
     assert_eq!(buffers.used(), 0);

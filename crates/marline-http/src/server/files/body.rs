@@ -80,7 +80,7 @@ impl FileBody {
         }
         let grant = match &mut self.grant {
             Some(grant) => {
-                grant.grow(wanted);
+                grant.grow(&origin.account(), wanted);
                 grant
             }
             none => {
