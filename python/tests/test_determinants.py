@@ -202,6 +202,13 @@ def test_what_a_table_says_is_text_in_the_page(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in files)
 
 
+def test_each_protocol_has_files_of_its_own_whatever_its_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.csv", table(variants=("2", "x y")))
+    report = analyse(path, Options(folds=2))
+    trees = {name for name in render(report) if re.fullmatch(r"tree-[^-]*\.txt", name)}
+    assert len(trees) == len(report.subjects) == 3
+
+
 def test_the_command_writes_a_directory_and_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "runs.csv", table(60, ("quic",)))
     assert main(["determinants", str(path), "-o", str(tmp_path / "out"), "--folds", "3"]) == 0
@@ -238,7 +245,14 @@ def test_an_output_that_takes_no_more_is_an_error_of_one_line(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--folds", "1"], ["--folds", "nan"], ["--class-mbps", "0"], ["--confidence", "0.7"], ["--without", "luck"]],
+    [
+        ["--folds", "1"],
+        ["--folds", "nan"],
+        ["--folds", "inf"],
+        ["--class-mbps", "0"],
+        ["--confidence", "0.7"],
+        ["--without", "luck"],
+    ],
 )
 def test_values_out_of_range_are_errors_of_the_command_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

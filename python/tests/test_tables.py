@@ -75,6 +75,23 @@ def test_a_name_is_no_pattern(tmp_path: Path, name: str) -> None:
     assert Table.open(written(tmp_path / name, ROWS)).header == ["name", "a", "b"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".parquet"])
+def test_the_names_of_directories_are_no_columns(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "a=9").mkdir()
+    path = tmp_path / "a=9" / f"t{suffix}"
+    if suffix == ".parquet":
+        duckdb.execute(f"copy (select 1 as a) to '{path}'")
+    else:
+        written(path, '{"a": 1}\n' if "json" in suffix else "a\n1\n")
+    assert Table.open(path).load(["a"], "hint").texts("a") == ["1"]
+
+
+def test_decimal_values_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    duckdb.execute(f"copy (select 2.5::decimal(4, 1) as a) to '{path}'")
+    assert Table.open(path).load(["a"], "hint").numbers(["a"], [True]).tolist() == [[2.5]]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "error", "text"),
     [

@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -19,6 +20,9 @@ from marline.errors import (
     NotANumberError,
     UnreadableFileError,
 )
+
+_NUMBERS = (str, float, int, Decimal)
+"""Types of values that can be numbers; decimal ones are in files of Parquet."""
 
 
 class Table:
@@ -103,7 +107,7 @@ class Rows:
         if value is None or value == "":
             return math.nan
         try:
-            number = float(value) if isinstance(value, str | float | int) and not isinstance(value, bool) else math.nan
+            number = float(value) if isinstance(value, _NUMBERS) and not isinstance(value, bool) else math.nan
         except (ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
@@ -130,17 +134,21 @@ def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> d
         quotechar='"',
         escapechar='"',
         columns=dict.fromkeys(header, "VARCHAR"),
+        hive_partitioning=False,
     )
 
 
+# A directory like `variant=quic` is no column: what a table says is in its file.
 _Reader: TypeAlias = Callable[[duckdb.DuckDBPyConnection, Path], duckdb.DuckDBPyRelation]
 
 _READERS: dict[str, _Reader] = {
     ".csv": lambda connection, path: _csv(connection, path, ","),
     ".tsv": lambda connection, path: _csv(connection, path, "\t"),
-    ".json": lambda connection, path: connection.read_json(_literal(path)),
-    ".jsonl": lambda connection, path: connection.read_json(_literal(path), format="newline_delimited"),
-    ".parquet": lambda connection, path: connection.read_parquet(_literal(path)),
+    ".json": lambda connection, path: connection.read_json(_literal(path), hive_partitioning=False),
+    ".jsonl": lambda connection, path: connection.read_json(
+        _literal(path), format="newline_delimited", hive_partitioning=False
+    ),
+    ".parquet": lambda connection, path: connection.read_parquet(_literal(path), hive_partitioning=False),
 }
 
 

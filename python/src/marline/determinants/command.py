@@ -129,7 +129,7 @@ def _confidence(text: str) -> float:
 
 def _folds(text: str) -> int:
     value = _number(text)
-    if value != int(value) or not 2 <= value <= 100:
+    if not 2 <= value <= 100 or value != int(value):
         raise argparse.ArgumentTypeError(f"must be a whole number from 2 to 100, and is {text}")
     return int(value)
 

@@ -54,6 +54,6 @@ def _file_names(report: Report) -> dict[str | None, str]:
     names: dict[str | None, str] = {None: "all"}
     for at, subject in enumerate(report.subjects):
         if subject.name is not None:
-            plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.]{0,40}", subject.name) and subject.name.lower()
+            plain = re.fullmatch(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.]{0,40}", subject.name) and subject.name.lower()
             names[subject.name] = plain if plain and plain not in names.values() else f"{at}"
     return names
