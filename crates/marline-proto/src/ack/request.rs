@@ -76,9 +76,11 @@ impl Asked {
         );
         // The full threshold ends a series of requests, even if it is not twice the last one.
         let reaches_full = before.threshold < next.threshold && next.threshold == wanted.threshold;
-        reaches_full
+        let is_relevant = reaches_full
             || more >= fewer.saturating_mul(RELEVANT.into())
-            || longer >= shorter.saturating_mul(RELEVANT)
+            || longer >= shorter.saturating_mul(RELEVANT);
+        // Twice nothing is nothing.
+        is_relevant && before != next
     }
 }
 
@@ -210,6 +212,21 @@ mod tests {
             let made = request.update(now, &wanted, MIN, &sending(window, 40));
             assert_eq!(made.is_some(), round == 0);
         }
+    }
+
+    #[test]
+    fn nothing_is_asked_twice_without_a_change() {
+        let wanted = AckFrequencyConfig {
+            threshold: u64::MAX,
+            max_delay: Duration::ZERO,
+            acks_per_window: 0,
+            rtt_fraction: 0.0,
+            ..WIFI
+        };
+        let mut request = OwnRequest::default();
+        let mut ask = |now| request.update(at(now), &wanted, Duration::ZERO, &sending(100, 40));
+        assert!(ask(0).is_some());
+        assert_eq!(ask(1000), None);
     }
 
     #[test]
