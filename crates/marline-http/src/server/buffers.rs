@@ -148,7 +148,8 @@ impl State {
         }
     }
 
-    /// The client of `account` is charged for what it holds already.
+    /// The client of `account` is charged for what it holds already. The account has to end if the client thereby holds more
+    /// than it could have taken: else requests in 0-RTT would fill their share again and again, for one network.
     fn charge_to_client_of(&mut self, account: &Account) {
         let Some(moved) = self.accounts.charge_to_client_of(account) else {
             return;
@@ -157,6 +158,9 @@ impl State {
         self.shares.charge(account.client(), moved.bytes);
         self.on_change(moved.from);
         self.on_change(account.client());
+        if self.shares.is_beyond(account.client()) {
+            account.evict();
+        }
     }
 
     /// Returns what is kept of an account that holds nothing any more, to be dropped without the lock.

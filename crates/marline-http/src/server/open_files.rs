@@ -238,7 +238,8 @@ impl State {
         Ok(Place { file, number })
     }
 
-    /// The client of `account` is charged for the files that it holds already.
+    /// The client of `account` is charged for the files that it holds already. The account has to end if the client thereby
+    /// holds more than it could have taken.
     fn charge_to_client_of(&mut self, account: &Account) {
         let files = (account.number(), 0)..=(account.number(), u64::MAX);
         let files: Vec<_> = self.by_account.range(files).copied().collect();
@@ -260,6 +261,9 @@ impl State {
             if left {
                 self.leave(before.client(), number);
             }
+        }
+        if self.shares.is_beyond(account.client()) {
+            account.evict();
         }
     }
 

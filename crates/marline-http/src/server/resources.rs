@@ -259,6 +259,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn requests_in_0_rtt_give_a_network_no_more_than_it_could_take() {
+        let resources = Arc::new(Resources::new(10, LIMIT));
+        let mut held = Vec::new();
+        let mut ended = Vec::new();
+        for _ in 0..8 {
+            let (origin, proof) = early(&resources, [192, 0, 2, 1]);
+            let bytes = take_all(&origin);
+            proof.send_replace(true);
+            origin.charge_when_proven().await;
+            // A response that has to end gives back what it holds.
+            let has_to_end = origin.evicted().now_or_never().is_some();
+            held.extend((!has_to_end).then_some(bytes));
+            ended.push(has_to_end);
+        }
+        assert_eq!(ended.iter().filter(|&&has_to_end| !has_to_end).count(), 1);
+        let (small, proof) = early(&resources, [198, 51, 100, 1]);
+        let bytes = small.try_take(1000).unwrap();
+        proof.send_replace(true);
+        small.charge_when_proven().await;
+        assert!(small.evicted().now_or_never().is_none());
+        drop((held, bytes));
+    }
+
+    #[tokio::test]
     async fn what_a_request_took_while_its_address_was_proven_is_charged_to_its_network() {
         let resources = Arc::new(Resources::new(10, LIMIT));
         let (origin, proof) = early(&resources, [192, 0, 2, 1]);

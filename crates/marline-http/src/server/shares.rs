@@ -77,6 +77,11 @@ impl Shares {
         self.held_by(holder) > self.entitlement(client)
     }
 
+    /// Whether `client` holds more than it is entitled to and more than is left free, which it could not have taken itself.
+    pub(super) fn is_beyond(&self, client: Prefix) -> bool {
+        self.is_greedy(client, client) && self.held_by(client) > self.unused()
+    }
+
     /// Units that nobody uses.
     pub(super) fn unused(&self) -> u64 {
         self.limit.saturating_sub(self.used)
