@@ -9,7 +9,7 @@
 //!
 //! Each received packet is opened with one key, which its phase bit selects, and the next keys are
 //! derived while sending, so that the time to process a packet does not reveal a key update (RFC 9001,
-//! sections 6.3 and 9.5). Those of the first update are derived with the tenth packet: many connections are closed
+//! sections 6.3 and 9.5). Those of the first update are derived after ten packets: many connections are closed
 //! before, and need none. If the peer updates its keys sooner, they are derived when its packet arrives. That this takes
 //! longer reveals no more than that its phase bit is not the 0 of all first packets.
 
