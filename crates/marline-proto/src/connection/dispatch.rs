@@ -65,19 +65,22 @@ impl Connection {
             }
             Frame::ConnectionClose(frame) => self.on_connection_close(now, frame),
             Frame::ApplicationClose(frame) => self.on_application_close(now, frame),
-            Frame::PathAck(_)
-            | Frame::PathAbandon(_)
-            | Frame::PathStatusBackup(_)
-            | Frame::PathStatusAvailable(_)
-            | Frame::PathNewConnectionId(_)
-            | Frame::PathRetireConnectionId(_)
-            | Frame::MaxPathId(_)
-            | Frame::PathsBlocked(_)
-            | Frame::PathCidsBlocked(_)
-                if !self.paths.is_multipath() =>
-            {
-                Err(unknown(frame))
-            }
+            frame => self.dispatch_of_paths(now, packet, frame),
+        }
+    }
+
+    /// The frames of the multipath extension.
+    #[inline(never)]
+    fn dispatch_of_paths(
+        &mut self,
+        now: Instant,
+        packet: &ReceivedPacket,
+        frame: &Frame<'_>,
+    ) -> Result<(), TransportError> {
+        if !self.paths.is_multipath() {
+            return Err(unknown(frame));
+        }
+        match frame {
             Frame::PathAck(frame) => self.on_path_ack(now, frame, packet),
             Frame::PathAbandon(frame) => self.on_path_abandon(now, frame),
             Frame::PathStatusBackup(PathStatusBackup { path_id, sequence }) => {
@@ -102,6 +105,7 @@ impl Connection {
             Frame::MaxPathId(frame) => self.paths.on_max_path_id(frame),
             Frame::PathsBlocked(frame) => self.paths.on_paths_blocked(frame),
             Frame::PathCidsBlocked(frame) => self.paths.on_path_cids_blocked(frame),
+            frame => Err(unknown(frame)),
         }
     }
 

@@ -24,6 +24,12 @@ impl HandshakeSpaces {
         self.initial.is_none() && self.handshake.is_none()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
+        [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .filter_map(|id| Some((id, self.get(id)?)))
+    }
+
     pub(super) fn get(&self, id: SpaceId) -> Option<&Space<Token>> {
         match id {
             SpaceId::Initial => self.initial.as_deref(),

@@ -533,13 +533,16 @@ impl Connection {
         self.paths.longest_pto(self.peer.max_ack_delay)
     }
 
-    /// The packet number spaces of a path; those of the handshake belong to the first one.
+    /// The packet number spaces of a path.
     fn spaces(&self, at: Slot) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
-        let handshake = [SpaceId::Initial, SpaceId::Handshake]
-            .into_iter()
-            .filter(move |_| at == Slot::FIRST)
-            .filter_map(|id| Some((id, self.handshake_spaces.get(id)?)));
-        handshake.chain(std::iter::once((SpaceId::Data, &self.paths[at].space)))
+        let data = (SpaceId::Data, &self.paths[at].space);
+        self.handshake_spaces_of(at).chain(std::iter::once(data))
+    }
+
+    /// The packet number spaces of the handshake, which belong to the first path.
+    fn handshake_spaces_of(&self, at: Slot) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
+        let spaces = (at == Slot::FIRST).then_some(&self.handshake_spaces);
+        spaces.into_iter().flat_map(HandshakeSpaces::iter)
     }
 }
 

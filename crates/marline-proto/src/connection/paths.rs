@@ -309,7 +309,7 @@ impl Connection {
 
     /// Issues connection IDs up to the peer's limits.
     pub(super) fn issue_connection_ids(&mut self) {
-        if self.keys.one_rtt.is_none() {
+        if self.keys.one_rtt.is_none() || !self.paths.is_issue_due() {
             return;
         }
         let len = self.progress.local_cid().len();

@@ -11,8 +11,7 @@ use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
-use crate::observe::Event;
-use crate::observe::events::{DropTrigger, Ecn, PacketReceived};
+use crate::observe::events::DropTrigger;
 use crate::paths::{PacketPath, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
@@ -88,7 +87,9 @@ impl Connection {
             return;
         }
         self.handle_packets(now, arrival, datagram);
-        self.retry_undecryptable(now);
+        if !self.undecryptable.is_empty() {
+            self.retry_undecryptable(now);
+        }
         self.after_input(now);
     }
 
@@ -236,18 +237,9 @@ impl Connection {
                     self.report_dropped(now, dropped, DropTrigger::Duplicate);
                     return;
                 }
-                if let Some(observer) = &mut self.telemetry.observer {
-                    let event = PacketReceived {
-                        path: self.paths[at].id,
-                        kind: level.into(),
-                        number: Some(number),
-                        size: dropped.size,
-                        payload: unsealed.payload,
-                        ecn: ecn_of(arrival.ecn),
-                        datagram: self.telemetry.counters.datagrams_received as u32,
-                    };
-                    observer.on_event(now, &Event::PacketReceived(event));
+                if self.telemetry.observer.is_some() {
                     let is_newest = context.largest.is_none_or(|largest| number > largest);
+                    self.report_received(now, &received, unsealed.payload, dropped.size);
                     if header.kind == ProtectedKind::Short && is_newest {
                         self.report_local_id(now, at, header.dcid);
                     }
@@ -447,10 +439,14 @@ impl Connection {
         }
         let (mut ack_eliciting, mut probing) = (false, true);
         for frame in Frames::new(payload) {
-            let frame = frame.map_err(|error| self.frame_error(error))?;
+            // By reference: a frame is large, and moving it out of the result copies it.
+            let frame = match &frame {
+                Ok(frame) => frame,
+                Err(error) => return Err(self.frame_error(*error)),
+            };
             ack_eliciting |= frame.is_ack_eliciting();
             probing &= frame.is_probing();
-            self.dispatch(now, packet, &frame)?;
+            self.dispatch(now, packet, frame)?;
             if !self.lifecycle.is_open() {
                 return Ok(());
             }
@@ -528,14 +524,5 @@ impl Connection {
         }
         self.report_key_change(now, change);
         Ok(())
-    }
-}
-
-fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
-    match codepoint {
-        None => Ecn::NotEct,
-        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
-        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
-        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }

@@ -138,8 +138,21 @@ impl Connection {
         if !path.is_open() || !path.tuples.active.may_send_data() {
             return None;
         }
+        let is_handshake_over = self.is_confirmed() && self.handshake_spaces.is_empty();
+        let max_ack_delay = self.peer.max_ack_delay;
+        let probe_interval = self.paths.probe_interval();
         let mut eliciting = [false; 3];
-        for (id, space) in self.spaces(at) {
+        eliciting[SpaceId::Data as usize] = path.space.sent.has_ack_eliciting_in_flight();
+        if is_handshake_over {
+            return Some(ProbeConditions {
+                eliciting,
+                probes_data: true,
+                unblocks: None,
+                max_ack_delay,
+                probe_interval,
+            });
+        }
+        for (id, space) in self.handshake_spaces_of(at) {
             eliciting[id as usize] = space.sent.has_ack_eliciting_in_flight();
         }
         let unblocks = match self.keys.handshake {
@@ -150,8 +163,8 @@ impl Connection {
             eliciting,
             probes_data: self.is_confirmed() || self.handshake_spaces.is_empty(),
             unblocks: (!self.peer_completed_address_validation()).then_some(unblocks),
-            max_ack_delay: self.peer.max_ack_delay,
-            probe_interval: self.paths.probe_interval(),
+            max_ack_delay,
+            probe_interval,
         })
     }
 

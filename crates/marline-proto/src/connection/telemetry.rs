@@ -7,14 +7,15 @@ use marline_wire::{ErrorCode, PathId};
 
 use super::Connection;
 use super::events::ConnectionError;
+use super::receive::ReceivedPacket;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
-    ConnectionState, ConnectionStateUpdated, DropTrigger, EcnState, Initiator, KeyDiscarded,
+    ConnectionState, ConnectionStateUpdated, DropTrigger, Ecn, EcnState, Initiator, KeyDiscarded,
     KeyKind, KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated,
-    PacketDropped, PacketKind, PacketNumberSpace, PathAssigned, ReassemblyUpdated,
+    PacketDropped, PacketKind, PacketNumberSpace, PacketReceived, PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
@@ -24,6 +25,7 @@ use crate::paths;
 use crate::paths::Slot;
 use crate::paths::{Path, Stage};
 use crate::time::Instant;
+use crate::tuple::EcnCodepoint;
 
 use changes::ReportedPath;
 
@@ -290,6 +292,27 @@ impl Connection {
         self.emit(now, &observe::Event::ConnectionClosed(event));
     }
 
+    #[cold]
+    pub(super) fn report_received(
+        &mut self,
+        now: Instant,
+        packet: &ReceivedPacket,
+        payload: &[u8],
+        size: usize,
+    ) {
+        let event = PacketReceived {
+            path: self.paths[packet.path].id,
+            kind: EncryptionLevel::from(packet.kind).into(),
+            number: Some(packet.number),
+            size,
+            payload,
+            ecn: ecn_of(packet.arrival.ecn),
+            datagram: self.telemetry.counters.datagrams_received as u32,
+        };
+        self.emit(now, &observe::Event::PacketReceived(event));
+    }
+
+    #[cold]
     pub(super) fn report_dropped(
         &mut self,
         now: Instant,
@@ -438,5 +461,14 @@ impl Path {
             ecn_ce: counters.ecn_ce,
             mtu: active.mtu.current(),
         }
+    }
+}
+
+fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }

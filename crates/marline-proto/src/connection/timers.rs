@@ -34,9 +34,10 @@ impl Connection {
             let carrier = &self.paths[self.paths.ack_carrier(at)];
             carrier.tuples.active.may_send_data()
         };
-        let acks = self
-            .spaces(at)
+        let handshake = self.handshake_spaces_of(at);
+        let acks = handshake
             .filter_map(|(_, space)| space.received.deadline())
+            .chain(path.space.received.deadline())
             .min();
         let sends = path.recovery.paced_until().filter(|_| may_send);
         acks.filter(may_acknowledge)

@@ -7,7 +7,6 @@ use marline_wire::frame::Ack;
 use super::context::{CongestionEvent, Context, Reaction, SpuriouslyLost};
 use super::loss::Spurious;
 use super::manager::Recovery;
-use super::pto;
 use crate::level::SpaceId;
 use crate::samples::{AckSample, CeSample};
 use crate::spaces::{BadAck, Fate, Sent, SentPacket, SettledPacket};
@@ -120,7 +119,7 @@ impl Recovery {
             self.on_acked(now, ack.space, &sample, context);
         }
         self.budget.note_idle(now);
-        let horizon = now - pto::period(&sample.rtt, ack.max_ack_delay).saturating_mul(3);
+        let horizon = now - self.pto(ack.max_ack_delay).saturating_mul(3);
         sent.forget_settled(horizon);
 
         let outcome = Outcome {

@@ -75,7 +75,7 @@ impl Recovery {
             return;
         };
         let rtt = self.rtt.view();
-        let persistent_after = pto::persistent_congestion(&rtt, max_ack_delay);
+        let persistent_after = pto::persistent_congestion(self.pto(max_ack_delay));
         let mut losses = Losses {
             largest_sent: sent.next_number() - 1,
             persistent: PersistentCongestion::new(

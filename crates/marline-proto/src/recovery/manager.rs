@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::Context;
 use super::budget::Budget;
 use super::delivery_rate::DeliveryRate;
 use super::epoch::LossEpoch;
@@ -12,7 +13,6 @@ use super::loss::LossDetector;
 use super::persistent::LossPeriod;
 use super::rtt::RttEstimator;
 use super::timers::{ArmedTimer, Expired, ProbeConditions, Timers};
-use super::{Context, pto};
 use crate::congestion::{Controller, Pacer};
 use crate::level::SpaceId;
 use crate::limits::FORMER_TUPLES;
@@ -234,7 +234,7 @@ impl Recovery {
 
     /// The probe timeout without backoff, for a peer that holds back ACKs for `max_ack_delay`.
     pub(crate) fn pto(&self, max_ack_delay: Duration) -> Duration {
-        pto::period(&self.rtt.view(), max_ack_delay)
+        self.rtt.pto() + max_ack_delay
     }
 
     /// Probe timeouts since the path last answered.
@@ -285,9 +285,8 @@ impl Recovery {
     /// Sets the loss detection timer (RFC 9002, appendix A.8). Without `conditions` the path may not send, and
     /// is not probed.
     pub(crate) fn set_timer(&mut self, now: Instant, conditions: Option<&ProbeConditions>) {
-        let rtt = self.rtt.view();
         self.timers
-            .set(now, &rtt, self.budget.idle_since(), conditions);
+            .set(now, self.rtt.pto(), self.budget.idle_since(), conditions);
     }
 
     /// The loss detection timer has fired (RFC 9002, appendix A.9): says for what. Losses are to be
@@ -297,9 +296,8 @@ impl Recovery {
         now: Instant,
         conditions: Option<&ProbeConditions>,
     ) -> Option<Expired> {
-        let rtt = self.rtt.view();
         self.timers
-            .on_timeout(now, &rtt, self.budget.idle_since(), conditions)
+            .on_timeout(now, self.rtt.pto(), self.budget.idle_since(), conditions)
     }
 
     /// The probe timeout of `expired` is over: has `space` repeat what it must in the probes, if any. The data

@@ -24,9 +24,9 @@ pub fn backoff(period: Duration, count: u32) -> Duration {
 }
 
 /// How long nothing may be acknowledged, between two lost ack-eliciting packets, before congestion
-/// is persistent.
-pub fn persistent_congestion(rtt: &RttView, max_ack_delay: Duration) -> Duration {
-    period(rtt, max_ack_delay).saturating_mul(PERSISTENT_CONGESTION_THRESHOLD)
+/// is persistent; `period` is the probe timeout.
+pub fn persistent_congestion(period: Duration) -> Duration {
+    period.saturating_mul(PERSISTENT_CONGESTION_THRESHOLD)
 }
 
 #[cfg(test)]

@@ -12,19 +12,23 @@ pub(super) const INITIAL_RTT: Duration = Duration::from_millis(333);
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     view: RttView,
+    /// The probe timeout that follows from `view`: it is read for every packet, and changes with a sample.
+    pto: Duration,
     sampled: bool,
 }
 
 impl RttEstimator {
     /// An estimator that assumes `initial` until the first sample.
-    pub const fn new(initial: Duration) -> Self {
+    pub fn new(initial: Duration) -> Self {
+        let view = RttView {
+            latest: initial,
+            smoothed: initial,
+            min: initial,
+            variance: initial / 2,
+        };
         Self {
-            view: RttView {
-                latest: initial,
-                smoothed: initial,
-                min: initial,
-                variance: Duration::from_nanos(initial.as_nanos() as u64 / 2),
-            },
+            view,
+            pto: pto::period(&view, Duration::ZERO),
             sampled: false,
         }
     }
@@ -35,6 +39,17 @@ impl RttEstimator {
     /// `max_ack_delay` is the peer's promise, which bounds `ack_delay` once the handshake is
     /// confirmed (RFC 9002, section 5.3).
     pub fn update(
+        &mut self,
+        latest: Duration,
+        ack_delay: Duration,
+        handshake_confirmed: bool,
+        max_ack_delay: Duration,
+    ) {
+        self.sample(latest, ack_delay, handshake_confirmed, max_ack_delay);
+        self.pto = pto::period(&self.view, Duration::ZERO);
+    }
+
+    fn sample(
         &mut self,
         latest: Duration,
         ack_delay: Duration,
@@ -95,8 +110,8 @@ impl RttEstimator {
     }
 
     /// The probe timeout without the peer's acknowledgment delay and without backoff.
-    pub fn pto_base(&self) -> Duration {
-        pto::period(&self.view, Duration::ZERO)
+    pub const fn pto(&self) -> Duration {
+        self.pto
     }
 
     /// All of it, as policies see it.

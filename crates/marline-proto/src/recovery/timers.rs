@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::pto;
 use crate::level::SpaceId;
-use crate::samples::RttView;
 use crate::time::Instant;
 
 /// Packets that probe after a timeout (RFC 9002, section 6.2.4).
@@ -32,6 +31,13 @@ pub(crate) struct ProbeConditions {
     pub(crate) probe_interval: Option<Duration>,
 }
 
+impl ProbeConditions {
+    /// Whether packets of `space` in flight are a reason to probe.
+    fn probes(&self, space: SpaceId) -> bool {
+        self.eliciting[space as usize] && (space != SpaceId::Data || self.probes_data)
+    }
+}
+
 /// Why the loss detection timer fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
@@ -47,6 +53,14 @@ pub(crate) struct ArmedTimer {
     pub(crate) at: Instant,
     /// What it fires for, if nothing happens before.
     pub(crate) reason: Expired,
+}
+
+/// The timer that fires first; `one` of two at once.
+fn earlier(one: Option<ArmedTimer>, other: ArmedTimer) -> Option<ArmedTimer> {
+    match one {
+        Some(one) if one.at <= other.at => Some(one),
+        _ => Some(other),
+    }
 }
 
 /// What RFC 9002, appendix A.3 keeps of each space.
@@ -131,81 +145,93 @@ impl Timers {
         }
     }
 
-    /// Sets the timer (RFC 9002, appendix A.8). Without `conditions` the path may not send, and is not probed.
+    /// Sets the timer (RFC 9002, appendix A.8); `pto` is the probe timeout without the peer's delay of acknowledgments
+    /// and without backoff. Without `conditions` the path may not send, and is not probed.
     pub(super) fn set(
         &mut self,
         now: Instant,
-        rtt: &RttView,
+        pto: Duration,
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) {
         self.timer = self
             .next_loss()
-            .or_else(|| self.next_probe(now, rtt, idle_since, conditions?));
+            .or_else(|| self.next_probe(now, pto, idle_since, conditions?));
     }
 
     /// The timer fired; afterwards it is to be [set](Self::set) again. `None` if there was no reason.
     pub(super) fn on_timeout(
         &mut self,
         now: Instant,
-        rtt: &RttView,
+        pto: Duration,
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) -> Option<Expired> {
         if let Some(loss) = self.next_loss() {
             return Some(loss.reason);
         }
-        let probe = self.next_probe(now, rtt, idle_since, conditions?)?;
+        let probe = self.next_probe(now, pto, idle_since, conditions?)?;
         self.pto_count += 1;
         Some(probe.reason)
     }
 
     /// The timer of the space in which packets are declared lost by time first.
     fn next_loss(&self) -> Option<ArmedTimer> {
-        let timers = SpaceId::ALL.into_iter().filter_map(|id| {
-            Some(ArmedTimer {
-                at: self.spaces[id as usize].loss_time?,
-                reason: Expired::Loss(id),
-            })
-        });
-        timers.min_by_key(|timer| timer.at)
+        let mut first = None;
+        for id in SpaceId::ALL {
+            if let Some(at) = self.spaces[id as usize].loss_time {
+                first = earlier(
+                    first,
+                    ArmedTimer {
+                        at,
+                        reason: Expired::Loss(id),
+                    },
+                );
+            }
+        }
+        first
     }
 
     /// The timer of the space whose probe timeout ends first (RFC 9002, section 6.2.1).
     fn next_probe(
         &self,
         now: Instant,
-        rtt: &RttView,
+        pto: Duration,
         idle_since: Option<Instant>,
         conditions: &ProbeConditions,
     ) -> Option<ArmedTimer> {
-        let mut eliciting = SpaceId::ALL
-            .into_iter()
-            .filter(|&id| conditions.eliciting[id as usize])
-            .filter(|&id| id != SpaceId::Data || conditions.probes_data)
-            .peekable();
-        if eliciting.peek().is_none() {
-            let space = conditions.unblocks?;
-            let since = idle_since.or(self.last_ack_eliciting(SpaceId::Data));
-            let pause = self.backoff(pto::period(rtt, Duration::ZERO), conditions);
-            return Some(ArmedTimer {
-                at: since.unwrap_or(now) + pause,
-                reason: Expired::Probe(space),
-            });
-        }
-        eliciting
-            .filter_map(|id| {
-                let delay = match id {
-                    SpaceId::Data => conditions.max_ack_delay,
-                    SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
-                };
-                let pause = self.backoff(pto::period(rtt, delay), conditions);
-                Some(ArmedTimer {
-                    at: self.last_ack_eliciting(id)? + pause,
+        let mut first = None;
+        let mut in_flight = false;
+        for id in SpaceId::ALL {
+            if !conditions.probes(id) {
+                continue;
+            }
+            in_flight = true;
+            let Some(sent) = self.last_ack_eliciting(id) else {
+                continue;
+            };
+            let delay = match id {
+                SpaceId::Data => conditions.max_ack_delay,
+                SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
+            };
+            let at = sent + self.backoff(pto + delay, conditions);
+            first = earlier(
+                first,
+                ArmedTimer {
+                    at,
                     reason: Expired::Probe(id),
-                })
-            })
-            .min_by_key(|timer| timer.at)
+                },
+            );
+        }
+        if in_flight {
+            return first;
+        }
+        let space = conditions.unblocks?;
+        let since = idle_since.or(self.last_ack_eliciting(SpaceId::Data));
+        Some(ArmedTimer {
+            at: since.unwrap_or(now) + self.backoff(pto, conditions),
+            reason: Expired::Probe(space),
+        })
     }
 
     /// The time until the path is probed again, of which the probe timeout is `period`: with others beside

@@ -115,8 +115,10 @@ impl Node {
                 break;
             }
         }
-        self.connections
-            .retain(|_, connection| !connection.is_drained());
+        if self.connections.values().any(Connection::is_drained) {
+            self.connections
+                .retain(|_, connection| !connection.is_drained());
+        }
     }
 
     /// Has the endpoint process the events of connections; returns whether a connection got a directive.

@@ -17,6 +17,11 @@ impl PathSet {
         self.issue_ids = true;
     }
 
+    /// Whether there may be IDs to [issue](Self::issue_ids).
+    pub(crate) fn is_issue_due(&self) -> bool {
+        self.issue_ids
+    }
+
     /// Issues the IDs of `len` bytes by which the peer may reach us, beside the one of the handshake; returns
     /// them.
     pub(crate) fn issue_ids(
@@ -25,10 +30,8 @@ impl PathSet {
         reset_key: &ResetKey,
         rng: &mut ConnectionRng,
     ) -> Vec<ConnectionId> {
+        self.issue_ids = false;
         let mut issued = Vec::new();
-        if !std::mem::take(&mut self.issue_ids) {
-            return issued;
-        }
         let mut issue = |cids: &mut LocalCids| {
             for _ in 0..cids.want_more() {
                 let id = rng.connection_id(len);

@@ -17,7 +17,7 @@ fn rtt(smoothed: Duration, variance: Duration) -> RttView {
 fn periods_follow_the_formula() {
     let rtt = rtt(ms(40), ms(5));
     assert_eq!(period(&rtt, ms(25)), ms(85));
-    assert_eq!(persistent_congestion(&rtt, ms(25)), ms(255));
+    assert_eq!(persistent_congestion(period(&rtt, ms(25))), ms(255));
 }
 
 #[test]

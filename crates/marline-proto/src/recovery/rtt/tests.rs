@@ -10,7 +10,7 @@ fn assumes_the_initial_value() {
     let rtt = RttEstimator::default();
     assert!(!rtt.has_sample());
     assert_eq!(rtt.smoothed(), ms(333));
-    assert_eq!(rtt.pto_base(), ms(333) + 4 * (ms(333) / 2));
+    assert_eq!(rtt.pto(), ms(333) + 4 * (ms(333) / 2));
 }
 
 #[test]
@@ -86,7 +86,7 @@ proptest! {
         let mut rtt = RttEstimator::default();
         for (sample, delay, confirmed) in samples {
             rtt.update(Duration::from_nanos(sample), Duration::from_micros(delay), confirmed, ms(25));
-            prop_assert!(rtt.pto_base() >= rtt.smoothed());
+            prop_assert!(rtt.pto() >= rtt.smoothed());
         }
     }
 }
