@@ -95,15 +95,17 @@ async fn collect(read: &mut ReadHalf<DuplexStream>) -> Vec<u8> {
     answers
 }
 
-/// The lines of the answers to valid requests, without the fields that show the time of day. Whether bytes that are no request
+/// The answers to valid requests, without the fields that show the time of day. Whether bytes that are no request
 /// are answered before the connection ends depends on how many of them have arrived.
-fn answered(answers: &[u8]) -> Vec<&[u8]> {
+fn answered(answers: &[u8]) -> Vec<u8> {
     const MALFORMED: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
     let mut places = answers.windows(MALFORMED.len());
     let end = places.position(|bytes| bytes == MALFORMED);
     let lines = answers[..end.unwrap_or(answers.len())].split(|byte| *byte == b'\n');
     let is_kept = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"date: ");
-    lines.filter(is_kept).collect()
+    let lines: Vec<_> = lines.filter(is_kept).collect();
+    // Content need not end a line: the answer after it begins in its last one.
+    lines.join(&b'\n')
 }
 
 /// Executes the steps of an input over HTTP/2.

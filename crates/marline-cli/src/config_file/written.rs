@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use marline::TransportConfig;
 use marline::settings::{
-    Lines, Refused, Settings, Written, apply, is_key, misplaced_policy, quote, unknown,
+    Lines, Refused, Settings, Written, apply, is_key, misplaced_policy, one_line, quote, unknown,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -71,9 +71,10 @@ impl WrittenTable {
             // The span is that of the second one.
             match text.get(span).filter(|_| reason.contains("duplicate key")) {
                 Some(key) => {
+                    let key = quote(key);
                     format!("{file}:{line}: {key}: this key is there twice; keep one of them")
                 }
-                None => format!("{file}:{line}: {reason}"),
+                None => format!("{file}:{line}: {}", one_line(&reason)),
             }
         })?;
         let mut keys = Keys::default();
@@ -195,7 +196,7 @@ impl WrittenTable {
     fn explain(&self, why: &Refused) -> String {
         let path: Vec<_> = why.path.iter().map(String::as_str).collect();
         let key = dotted(self.full(&path));
-        format!("{}: {key}: {}", self.place(&path), why.text)
+        format!("{}: {key}: {}", self.place(&path), one_line(&why.text))
     }
 }
 

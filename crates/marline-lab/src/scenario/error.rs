@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use marline::settings::one_line;
 pub(super) use marline::settings::unknown;
 
 /// An error in a scenario: file, line and key, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.text())]
+#[error("{}", one_line(&self.text()))]
 pub struct ScenarioError {
     /// The file, as it was named.
     pub file: String,

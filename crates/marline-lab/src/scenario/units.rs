@@ -1,6 +1,6 @@
 //! Rates with units.
 
-use marline::settings::split_unit;
+use marline::settings::{quote, split_unit};
 
 const RATES: [(&str, f64); 4] = [("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9)];
 
@@ -10,7 +10,9 @@ const LARGEST: f64 = 1e17;
 /// Bits per second.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
     let known = RATES.map(|(name, _)| name).join(", ");
-    let Some((number, unit)) = split_unit(text) else {
+    let split = split_unit(text);
+    let text = quote(text);
+    let Some((number, unit)) = split else {
         return Err(format!(
             "\"{text}\" is not a rate; write a number and one of {known}"
         ));
@@ -21,7 +23,8 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     let mut rates = RATES.iter();
     let Some((_, scale)) = rates.find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
         return Err(format!(
-            "\"{text}\" has an unknown unit \"{unit}\"; use one of {known}"
+            "\"{text}\" has an unknown unit \"{}\"; use one of {known}",
+            quote(unit)
         ));
     };
     let value = number * scale;

@@ -39,7 +39,7 @@ pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, show};
 pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
-pub use words::{quote, unknown};
+pub use words::{one_line, quote, unknown};
 
 use std::sync::Arc;
 

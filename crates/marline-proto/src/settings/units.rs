@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::quote;
+
 type Scale = [(&'static str, u64)];
 
 /// Bytes, the largest units first.
@@ -38,7 +40,10 @@ pub fn read_bytes(text: &str) -> Result<u64, String> {
     if bytes.fract() == 0.0 {
         Ok(bytes as u64)
     } else {
-        Err(format!("\"{text}\" is not a whole number of bytes"))
+        Err(format!(
+            "\"{}\" is not a whole number of bytes",
+            quote(text)
+        ))
     }
 }
 
@@ -89,7 +94,9 @@ fn quantity(text: &str, what: &str, units: &Scale) -> Result<f64, String> {
         let names: Vec<_> = units.iter().rev().map(|(name, _)| *name).collect();
         names.join(", ")
     };
-    let Some((number, unit)) = split_unit(text) else {
+    let split = split_unit(text);
+    let text = quote(text);
+    let Some((number, unit)) = split else {
         return Err(format!(
             "\"{text}\" is not a {what}; write a number and one of {}",
             known()
@@ -102,7 +109,8 @@ fn quantity(text: &str, what: &str, units: &Scale) -> Result<f64, String> {
     let Some((_, scale)) = of_name(|a, b| a == b).or_else(|| of_name(str::eq_ignore_ascii_case))
     else {
         return Err(format!(
-            "\"{text}\" has an unknown unit \"{unit}\"; use one of {}",
+            "\"{text}\" has an unknown unit \"{}\"; use one of {}",
+            quote(unit),
             known()
         ));
     };

@@ -8,12 +8,27 @@ const LISTED: usize = 12;
 /// Messages quote no more characters of a word than this.
 const QUOTED: usize = 64;
 
-/// `text` as messages quote it: the beginning of one that is long.
+/// `text` as messages quote it: in one line, and only the beginning of one that is long.
 pub fn quote(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
-        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}...", one_line(&text[..end]))),
+        None => one_line(text),
     }
+}
+
+/// `text` with escapes for line breaks and other control characters, which a terminal would obey.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    Cow::Owned(line)
 }
 
 /// `unknown {what} "{word}"`, with the nearest known word if one is near, and those that are known.
@@ -104,6 +119,14 @@ mod tests {
             "unknown controller \"vegas\"; known: newreno, cubic, bbr"
         );
     }
+
+    #[test]
+    fn quotes_stay_in_one_line() {
+        assert_eq!(quote("hy\nbrid"), "hy\\nbrid");
+        assert_eq!(quote("\u{1b}[2J"), "\\u{1b}[2J");
+        assert_eq!(quote("größer \"x\""), "größer \"x\"");
+    }
+
     #[test]
     fn a_long_word_is_quoted_in_part_and_compared_with_none() {
         let long = "cubic".repeat(1 << 20);

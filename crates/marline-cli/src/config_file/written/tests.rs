@@ -135,6 +135,11 @@ fn wrong_keys_and_values_are_refused_by_file_line_and_key() {
         ),
         ("receive_window = '4m'", 2, "unknown unit \"m\""),
         ("slow-start-exit = 'hybird'", 2, "did you mean hybrid?"),
+        (
+            "receive_window = '''as\nis'''",
+            2,
+            "\"as\\nis\" is not a size",
+        ),
     ] {
         let error = read(&format!("cc = 'cubic'\n{text}\n")).unwrap_err();
         let place = format!("site.toml:{line}: ");
