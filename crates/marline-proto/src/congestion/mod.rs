@@ -10,9 +10,11 @@ pub mod conformance;
 mod cubic;
 mod initial_window;
 mod loss_based;
+mod max_filter;
 mod new_reno;
 mod olia;
 mod pacer;
+mod rounds;
 pub mod slow_start;
 
 use std::fmt::Debug;

@@ -1,20 +1,18 @@
 //! BBR version 1 (Cardwell et al., 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
 //! The model consists of the bandwidth of the bottleneck and the delay of the path without queue; window and
-//! rate follow from them and from the gains of the mode. [`filter`] and [`rounds`] do not depend on the mode.
+//! rate follow from them and from the gains of the mode.
 
-mod filter;
 mod min_rtt;
 mod recovery;
-mod rounds;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::filter::MaxFilter;
 use self::min_rtt::MinRtt;
 use self::recovery::BbrRecovery;
-use self::rounds::Rounds;
+use super::max_filter::MaxFilter;
+use super::rounds::Rounds;
 use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
