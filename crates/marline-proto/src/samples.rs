@@ -31,6 +31,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes delivered since the connection began.
     pub delivered_total: u64,
+    /// Bytes in flight when the newest acknowledged packet was sent, that packet included.
+    pub in_flight_at_send: u64,
+    /// Bytes declared lost since it was sent.
+    pub lost: u64,
     /// Whether sending was app-limited during part of the interval.
     pub app_limited: bool,
 }
@@ -39,6 +43,11 @@ impl RateSample {
     /// The rate in bytes per second.
     pub fn bytes_per_second(&self) -> u64 {
         let nanos = self.interval.as_nanos().max(1);
+        let scaled = self.delivered.checked_mul(1_000_000_000);
+        // 64 bits suffice for any sample but absurd ones, and are divided faster.
+        if let (Some(scaled), Ok(nanos)) = (scaled, u64::try_from(nanos)) {
+            return scaled / nanos;
+        }
         u64::try_from(u128::from(self.delivered) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
     }
 }
@@ -49,7 +58,10 @@ pub struct RateSnapshot {
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Instant,
     pub(crate) first_sent_at: Instant,
-    pub(crate) sent_at: Instant,
+    /// Bytes in flight, this packet included; at most 2^32 - 1.
+    pub(crate) in_flight: u32,
+    /// Bytes declared lost, modulo 2^32.
+    pub(crate) lost: u32,
     pub(crate) app_limited: bool,
 }
 
@@ -88,6 +100,25 @@ pub struct AckSample {
     /// The delivery rate, if one could be measured.
     pub rate: Option<RateSample>,
     /// Whether sending was app-limited: the window was not full when the ACK arrived.
+    pub app_limited: bool,
+}
+
+/// One of the packets that were declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketLoss {
+    /// Its number.
+    pub packet_number: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent_at: Instant,
+    /// Bytes in flight then, this packet included.
+    pub in_flight_at_send: u64,
+    /// Bytes declared lost since it was sent, this packet included.
+    pub lost: u64,
+    /// Bytes delivered since the connection began.
+    pub delivered_total: u64,
+    /// Whether sending was app-limited when it was sent.
     pub app_limited: bool,
 }
 

@@ -19,7 +19,9 @@ use self::call::{Call, magnitude};
 use super::slow_start::NoExit;
 use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS};
 use crate::Instant;
-use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
+use crate::samples::{
+    AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
+};
 
 const MTU: u64 = 1200;
 const RTT: Duration = Duration::from_millis(40);
@@ -112,6 +114,8 @@ impl Path {
                     interval: RTT,
                     prior_delivered,
                     delivered_total: self.delivered,
+                    in_flight_at_send: packets * MTU,
+                    lost: 0,
                     app_limited,
                 }),
                 app_limited,
@@ -140,6 +144,16 @@ impl Path {
     }
 
     fn lose(&mut self, latest_sent_at: Instant, persistent: bool) {
+        let packet = PacketLoss {
+            packet_number: self.next.saturating_sub(1),
+            bytes: MTU,
+            sent_at: latest_sent_at,
+            in_flight_at_send: self.window(),
+            lost: MTU,
+            delivered_total: self.delivered,
+            app_limited: false,
+        };
+        self.controller.on_packet_lost(self.now, &packet);
         self.controller.on_loss(
             self.now,
             &LossSample {

@@ -32,7 +32,7 @@ pub use pacer::Pacer;
 pub use slow_start::SlowStartExit;
 
 use crate::Instant;
-use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
+use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RttView, SentSample};
 use crate::settings::{Registry, Spec};
 
 /// Congestion controllers, by name.
@@ -85,6 +85,9 @@ pub trait Controller: Send + Debug {
 
     /// Packets were acknowledged.
     fn on_ack(&mut self, now: Instant, ack: &AckSample);
+
+    /// A packet was lost: called for each of them, in ascending order, before [`on_loss`](Self::on_loss) for all.
+    fn on_packet_lost(&mut self, _now: Instant, _lost: &PacketLoss) {}
 
     /// Packets were lost; called before `on_ack` if one ACK frame causes both.
     fn on_loss(&mut self, now: Instant, loss: &LossSample);

@@ -181,7 +181,8 @@ impl Recovery {
                 self.budget.release(bytes);
                 if packet.in_flight && self.is_of_path(packet, active_tuple) {
                     newly.bytes += bytes;
-                    self.rate.on_packet_acked(now, &packet.rate, bytes);
+                    self.rate
+                        .on_packet_acked(now, &packet.rate, packet.sent_at, bytes);
                 }
             }
             Fate::AckedAfterLoss => {

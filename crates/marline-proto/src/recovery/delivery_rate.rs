@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Instant;
-use crate::samples::{RateSample, RateSnapshot};
+use crate::samples::{PacketLoss, RateSample, RateSnapshot};
 
 /// Measures the delivery rate of one path, one sample per ACK frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,12 +11,20 @@ pub struct DeliveryRate {
     /// Bytes delivered so far.
     delivered: u64,
     delivered_at: Instant,
+    /// Bytes declared lost so far, modulo 2^32.
+    lost: u32,
     /// When the first packet of the present sending interval left.
     first_sent_at: Instant,
     /// Samples are application limited until this much is delivered; 0 if they are not.
     app_limited_until: u64,
     /// The newest packet that the ACK frame being read acknowledges.
-    newest: Option<RateSnapshot>,
+    newest: Option<Newest>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    sent_at: Instant,
+    rate: RateSnapshot,
 }
 
 impl DeliveryRate {
@@ -25,8 +33,8 @@ impl DeliveryRate {
         Self::default()
     }
 
-    /// A packet leaves while `bytes_in_flight` bytes are in flight without it.
-    pub fn on_sent(&mut self, now: Instant, bytes_in_flight: u64) -> RateSnapshot {
+    /// A packet leaves that adds `bytes` to the `bytes_in_flight` before it.
+    pub fn on_sent(&mut self, now: Instant, bytes_in_flight: u64, bytes: u64) -> RateSnapshot {
         if bytes_in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -35,7 +43,8 @@ impl DeliveryRate {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            sent_at: now,
+            in_flight: u32::try_from(bytes_in_flight.saturating_add(bytes)).unwrap_or(u32::MAX),
+            lost: self.lost,
             app_limited: self.app_limited_until != 0,
         }
     }
@@ -46,27 +55,59 @@ impl DeliveryRate {
         self.app_limited_until = self.delivered.saturating_add(bytes_in_flight).max(1);
     }
 
-    /// A packet of `bytes` bytes is acknowledged for the first time.
-    pub fn on_packet_acked(&mut self, now: Instant, packet: &RateSnapshot, bytes: u64) {
+    /// A packet of `bytes` bytes that was sent at `sent_at` is acknowledged for the first time.
+    pub fn on_packet_acked(
+        &mut self,
+        now: Instant,
+        packet: &RateSnapshot,
+        sent_at: Instant,
+        bytes: u64,
+    ) {
         self.delivered = self.delivered.saturating_add(bytes);
         self.delivered_at = now;
         let is_newer = self.newest.is_none_or(|newest| {
-            (packet.delivered, packet.sent_at) >= (newest.delivered, newest.sent_at)
+            (packet.delivered, sent_at) >= (newest.rate.delivered, newest.sent_at)
         });
         if is_newer {
-            self.newest = Some(*packet);
+            self.newest = Some(Newest {
+                sent_at,
+                rate: *packet,
+            });
+        }
+    }
+
+    /// Packet `packet_number` of `bytes` bytes, sent at `sent_at`, is declared lost.
+    pub fn on_packet_lost(
+        &mut self,
+        packet_number: u64,
+        packet: &RateSnapshot,
+        sent_at: Instant,
+        bytes: u64,
+    ) -> PacketLoss {
+        self.lost = self.lost.wrapping_add(bytes as u32);
+        PacketLoss {
+            packet_number,
+            bytes,
+            sent_at,
+            in_flight_at_send: packet.in_flight.into(),
+            lost: self.lost_since(packet),
+            delivered_total: self.delivered,
+            app_limited: packet.app_limited,
         }
     }
 
     /// The ACK frame is read: gives its sample, if it acknowledged anything. A sample over less
     /// than `min_rtt` is bursts arriving together, not a rate, and is left out.
     pub fn finish(&mut self, min_rtt: Duration) -> Option<RateSample> {
-        let newest = self.newest.take()?;
+        let Newest {
+            sent_at,
+            rate: newest,
+        } = self.newest.take()?;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        self.first_sent_at = newest.sent_at;
-        let sending = newest.sent_at - newest.first_sent_at;
+        self.first_sent_at = sent_at;
+        let sending = sent_at - newest.first_sent_at;
         let acknowledging = self.delivered_at - newest.delivered_at;
         let interval = sending.max(acknowledging);
         if interval.is_zero() || interval < min_rtt {
@@ -77,8 +118,14 @@ impl DeliveryRate {
             interval,
             prior_delivered: newest.delivered,
             delivered_total: self.delivered,
+            in_flight_at_send: newest.in_flight.into(),
+            lost: self.lost_since(&newest),
             app_limited: newest.app_limited,
         })
+    }
+
+    fn lost_since(&self, packet: &RateSnapshot) -> u64 {
+        self.lost.wrapping_sub(packet.lost).into()
     }
 
     /// Bytes delivered so far.

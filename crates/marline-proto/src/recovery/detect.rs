@@ -112,8 +112,19 @@ impl Recovery {
                 if settled.acked_between {
                     losses.persistent.on_acked_between();
                 }
-                let is_of_path = self.is_of_path(settled.packet, context.active_tuple());
+                let active_tuple = context.active_tuple();
+                let is_of_path = self.former_tuples.is_of_path(settled.packet, active_tuple);
                 let is_counted = losses.add(settled.number, settled.packet, is_of_path);
+                if is_counted {
+                    let packet = settled.packet;
+                    let loss = self.rate.on_packet_lost(
+                        settled.number,
+                        &packet.rate,
+                        packet.sent_at,
+                        packet.size.into(),
+                    );
+                    self.budget.controller_mut().on_packet_lost(now, &loss);
+                }
                 settled
                     .tokens
                     .for_each(|token| context.on_token_lost(token));

@@ -49,6 +49,15 @@ pub(crate) struct OutgoingPacket {
     pub(crate) tuple: u32,
 }
 
+impl OutgoingPacket {
+    fn bytes_in_flight(&self) -> u64 {
+        match self.in_flight {
+            true => self.size.into(),
+            false => 0,
+        }
+    }
+}
+
 /// Totals for statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecoveryCounters {
@@ -61,6 +70,25 @@ pub(crate) struct RecoveryCounters {
     pub(crate) congestion_events: u64,
     /// Reductions that the controller took back.
     pub(crate) undone_reductions: u64,
+}
+
+/// The latest 4-tuples before the active one that led to the same host: acknowledgments, losses and marks of their
+/// packets still count.
+#[derive(Debug, Default)]
+pub(super) struct FormerTuples(VecDeque<u32>);
+
+impl FormerTuples {
+    fn push(&mut self, former: u32) {
+        if self.0.len() == FORMER_TUPLES {
+            self.0.pop_front();
+        }
+        self.0.push_back(former);
+    }
+
+    /// Whether `packet` was sent on the `active` 4-tuple, or on one before a NAT rebinding.
+    pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
+        packet.tuple == active || self.0.contains(&packet.tuple)
+    }
 }
 
 /// Loss recovery and congestion control of one path.
@@ -77,9 +105,7 @@ pub(crate) struct Recovery {
     /// When the first round-trip sample came.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
-    /// The latest 4-tuples before this one that led to the same host: acknowledgments, losses and marks of their
-    /// packets still count.
-    former_tuples: VecDeque<u32>,
+    pub(super) former_tuples: FormerTuples,
     /// Whether packets were lost or marked.
     had_congestion: bool,
     /// Bytes that `rate` counted before the path led where it leads now.
@@ -98,7 +124,7 @@ impl Recovery {
             loss_periods: [LossPeriod::default(); 3],
             first_sample_at: None,
             counters: RecoveryCounters::default(),
-            former_tuples: VecDeque::new(),
+            former_tuples: FormerTuples::default(),
             had_congestion: false,
             delivered_before: 0,
         }
@@ -136,7 +162,9 @@ impl Recovery {
             ecn: outgoing.ecn,
             mtu_probe: outgoing.mtu_probe,
             tuple: outgoing.tuple,
-            rate: self.rate.on_sent(now, self.budget.in_flight()),
+            rate: self
+                .rate
+                .on_sent(now, self.budget.in_flight(), outgoing.bytes_in_flight()),
             counted_by: None,
         });
         if outgoing.ack_eliciting {
@@ -365,16 +393,12 @@ impl Recovery {
     /// The path has another 4-tuple that leads to the same host: what packets on the `former` one show still
     /// counts (RFC 9000, section 9.4).
     pub(crate) fn on_rebinding(&mut self, former: u32) {
-        if self.former_tuples.len() == FORMER_TUPLES {
-            self.former_tuples.pop_front();
-        }
-        self.former_tuples.push_back(former);
+        self.former_tuples.push(former);
     }
 
-    /// Whether `packet` was sent on the `active` 4-tuple, or on one before a NAT rebinding, so that its
-    /// acknowledgment, loss or mark counts for the path as it is.
+    /// Whether the acknowledgment, loss or mark of `packet` counts for the path as it is.
     pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
-        packet.tuple == active || self.former_tuples.contains(&packet.tuple)
+        self.former_tuples.is_of_path(packet, active)
     }
 
     /// A packet sent at `sent_at` was lost or marked.

@@ -7,6 +7,7 @@ mod congestion;
 mod losses;
 mod persistent;
 mod probes;
+mod single_losses;
 mod spurious;
 
 use std::ops::RangeInclusive;

@@ -107,6 +107,8 @@ impl Bottleneck {
                 interval: self.now - packet.delivered_at,
                 prior_delivered: packet.delivered,
                 delivered_total: self.delivered,
+                in_flight_at_send: 0,
+                lost: 0,
                 app_limited: false,
             }),
             app_limited: false,
@@ -352,6 +354,8 @@ fn rated(rate: u64, prior: u64) -> RateSample {
         interval: MS * 100,
         prior_delivered: prior,
         delivered_total: prior + rate / 10,
+        in_flight_at_send: 0,
+        lost: 0,
         app_limited: false,
     }
 }

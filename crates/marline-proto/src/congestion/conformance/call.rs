@@ -8,12 +8,13 @@ use rand_pcg::Pcg32;
 use super::rtt_of;
 use crate::Instant;
 use crate::congestion::Controller;
-use crate::samples::{AckSample, CeSample, LossSample, RateSample, SentSample};
+use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RateSample, SentSample};
 
 #[derive(Debug)]
 pub(super) enum Call {
     Sent(SentSample),
     Ack(AckSample),
+    PacketLoss(PacketLoss),
     Loss(LossSample),
     Ce(CeSample),
     Spurious(Instant),
@@ -47,7 +48,7 @@ impl Call {
         let number = magnitude(rng);
         let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
         let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..22_u32) {
+        match rng.random_range(0..25_u32) {
             0..4 => Self::Sent(SentSample {
                 packet_number: number,
                 bytes,
@@ -68,6 +69,8 @@ impl Call {
                     interval: rtt,
                     prior_delivered: magnitude(rng),
                     delivered_total: magnitude(rng),
+                    in_flight_at_send: magnitude(rng),
+                    lost: magnitude(rng),
                     app_limited: rng.random(),
                 }),
                 app_limited: rng.random(),
@@ -96,6 +99,15 @@ impl Call {
             18 => Self::Bandwidth(bytes),
             19 => Self::Share(share(rng)),
             20 => Self::Ssthresh(bytes),
+            21..24 => Self::PacketLoss(PacketLoss {
+                packet_number: number,
+                bytes,
+                sent_at,
+                in_flight_at_send: magnitude(rng),
+                lost: magnitude(rng),
+                delivered_total: magnitude(rng),
+                app_limited: rng.random(),
+            }),
             _ if rng.random() => Self::EnterSlowStart,
             _ => Self::ExitSlowStart,
         }
@@ -105,6 +117,7 @@ impl Call {
         match self {
             Self::Sent(sent) => controller.on_sent(now, sent),
             Self::Ack(ack) => controller.on_ack(now, ack),
+            Self::PacketLoss(lost) => controller.on_packet_lost(now, lost),
             Self::Loss(loss) => controller.on_loss(now, loss),
             Self::Ce(ce) => controller.on_ce(now, ce),
             Self::Spurious(sent_at) => controller.on_spurious_loss(now, *sent_at),

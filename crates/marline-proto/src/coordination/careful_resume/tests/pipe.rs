@@ -295,6 +295,8 @@ impl Pipe {
                 interval: self.now - packet.delivered_at,
                 prior_delivered: packet.delivered,
                 delivered_total: self.delivered,
+                in_flight_at_send: 0,
+                lost: 0,
                 app_limited: self.waiting == 0,
             }),
             app_limited: self.waiting == 0

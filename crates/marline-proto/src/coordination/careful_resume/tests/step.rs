@@ -33,6 +33,8 @@ fn controller(algorithm: Algorithm) -> Box<dyn Controller> {
             interval: RTT,
             prior_delivered: 0,
             delivered_total: 10 * DATAGRAM,
+            in_flight_at_send: 0,
+            lost: 0,
             app_limited: false,
         }),
         app_limited: false,
