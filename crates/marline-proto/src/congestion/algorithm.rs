@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Bbr, Controller, Cubic, NewReno, OliaGroup, bbr, cubic, new_reno, olia};
+use super::{Bbr, Bbr3, Controller, Cubic, NewReno, OliaGroup, bbr, bbr3, cubic, new_reno, olia};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::settings::Spec;
 
@@ -27,7 +27,7 @@ pub struct ControllerConfig {
     /// Growth of the window in a round trip of slow start, above 1 and at most 2: 2 adds all that is acknowledged
     /// (RFC 9002, section 7.3.1). BBR does not use it.
     pub slow_start_growth: f64,
-    /// Any number, different for each path: where BBR begins its cycle of probing.
+    /// Any number, different for each path: when BBR probes.
     pub seed: u64,
 }
 
@@ -87,13 +87,21 @@ pub enum Algorithm {
     Cubic,
     /// BBR version 1.
     Bbr,
+    /// BBR version 3.
+    Bbr3,
     /// OLIA, which couples the paths of a connection; NewReno where there is one.
     Olia,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 4] = [Self::NewReno, Self::Cubic, Self::Bbr, Self::Olia];
+    pub const ALL: [Self; 5] = [
+        Self::NewReno,
+        Self::Cubic,
+        Self::Bbr,
+        Self::Bbr3,
+        Self::Olia,
+    ];
 
     /// Its name in settings.
     pub const fn name(self) -> &'static str {
@@ -101,6 +109,7 @@ impl Algorithm {
             Self::NewReno => new_reno::ENTRY.name,
             Self::Cubic => cubic::ENTRY.name,
             Self::Bbr => bbr::ENTRY.name,
+            Self::Bbr3 => bbr3::ENTRY.name,
             Self::Olia => olia::ENTRY.name,
         }
     }
@@ -112,6 +121,7 @@ impl ControllerFactory for Algorithm {
             Self::NewReno => Box::new(NewReno::new(config)),
             Self::Cubic => Box::new(Cubic::new(config)),
             Self::Bbr => Box::new(Bbr::new(&config)),
+            Self::Bbr3 => Box::new(Bbr3::new(&config)),
             Self::Olia => OliaGroup::default().build(config),
         }
     }

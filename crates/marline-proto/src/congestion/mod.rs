@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod bbr;
+mod bbr3;
 pub mod conformance;
 mod cubic;
 mod initial_window;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, PerPath};
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
 pub use loss_based::{Growth, GrowthSample, LossBasedController};
@@ -38,7 +40,13 @@ use crate::settings::{Registry, Spec};
 /// Congestion controllers, by name.
 pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
     "controller",
-    &[&new_reno::ENTRY, &cubic::ENTRY, &bbr::ENTRY, &olia::ENTRY],
+    &[
+        &new_reno::ENTRY,
+        &cubic::ENTRY,
+        &bbr::ENTRY,
+        &bbr3::ENTRY,
+        &olia::ENTRY,
+    ],
 );
 
 /// Initial windows, by name. Those that are learnt of earlier connections need a store, and have settings of

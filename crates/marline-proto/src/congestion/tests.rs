@@ -30,7 +30,8 @@ fn algorithms_have_names_and_kinds() {
         assert_eq!(controller.name(), algorithm.name());
         assert_eq!(algorithm.to_string(), algorithm.name());
         assert_eq!(controller.bandwidth(), None, "nothing is measured yet");
-        assert_eq!(controller.is_rate_based(), algorithm == Algorithm::Bbr);
+        let is_rate_based = matches!(algorithm, Algorithm::Bbr | Algorithm::Bbr3);
+        assert_eq!(controller.is_rate_based(), is_rate_based);
         let couples = algorithm.of_connection().is_some();
         assert_eq!(couples, algorithm == Algorithm::Olia);
     }

@@ -435,7 +435,7 @@ fn errors_name_the_key_and_the_allowed_values() {
         (
             "cc",
             "cubik",
-            "did you mean cubic? known: newreno, cubic, bbr, olia",
+            "did you mean cubic? known: newreno, cubic, bbr, bbr3, olia",
         ),
         ("cc", "7", "this must be a policy, as \"newreno\", not 7"),
         (

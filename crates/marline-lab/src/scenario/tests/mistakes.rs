@@ -21,7 +21,7 @@ fn mistakes_are_explained() {
     for (text, expected) in [
         (
             "cc = 'bbrr'",
-            "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, olia",
+            "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, bbr3, olia",
         ),
         (
             "[variant.bbr]\ncc = 'bbrr'",

@@ -93,7 +93,7 @@ fn retreat_and_its_end_apply_to_every_controller() {
         assert_eq!(controller.window(), 5000);
         let searches = controller.ssthresh() == Some(40_000);
         assert_eq!(controller.in_slow_start(), searches);
-        assert_eq!(searches, algorithm != Algorithm::Bbr);
+        assert_eq!(searches, !controller.is_rate_based());
     }
 }
 

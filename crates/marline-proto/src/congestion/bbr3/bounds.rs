@@ -1,0 +1,81 @@
+//! Bounds that losses and marks set (sections 2.9.2 and 5.5.10).
+
+/// No bound.
+pub(super) const UNBOUNDED: u64 = u64::MAX;
+
+/// What is left of a short-term bound after a round with losses, at least (`BBR.Beta`).
+pub(super) const BETA: f64 = 0.7;
+
+/// The part of the long-term bound that is left to other flows (`BBR.Headroom`).
+const HEADROOM: f64 = 0.15;
+
+/// Bounds on the bandwidth in bytes per second, and on the bytes in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Bytes in flight that probing found to be safe (`BBR.inflight_longterm`).
+    pub(super) in_flight: u64,
+    /// What losses since the last probe leave of the bandwidth (`BBR.bw_shortterm`).
+    pub(super) short_bandwidth: u64,
+    /// What they leave of the bytes in flight (`BBR.inflight_shortterm`).
+    pub(super) short_in_flight: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            in_flight: UNBOUNDED,
+            short_bandwidth: UNBOUNDED,
+            short_in_flight: UNBOUNDED,
+        }
+    }
+}
+
+impl Bounds {
+    /// Forgets losses since the last probe.
+    pub(super) fn reset_short_term(&mut self) {
+        self.short_bandwidth = UNBOUNDED;
+        self.short_in_flight = UNBOUNDED;
+    }
+
+    /// The short-term bounds begin at `bandwidth` and `in_flight`, unless there are some.
+    pub(super) fn begin_short_term(&mut self, bandwidth: u64, in_flight: u64) {
+        if self.short_bandwidth == UNBOUNDED {
+            self.short_bandwidth = bandwidth;
+        }
+        self.begin_short_in_flight(in_flight);
+    }
+
+    /// The short-term bound on the bytes in flight begins at `in_flight`, unless there is one.
+    pub(super) fn begin_short_in_flight(&mut self, in_flight: u64) {
+        if self.short_in_flight == UNBOUNDED {
+            self.short_in_flight = in_flight;
+        }
+    }
+
+    /// Lowers the short-term bounds after a round with losses, but not below what it delivered.
+    pub(super) fn reduce(&mut self, latest_bandwidth: u64, latest_volume: u64) {
+        self.short_bandwidth = latest_bandwidth.max(scale(self.short_bandwidth, BETA));
+        self.short_in_flight = latest_volume.max(scale(self.short_in_flight, BETA));
+    }
+
+    /// Allows at least what `before` allowed.
+    pub(super) fn restore(&mut self, before: &Self) {
+        self.in_flight = self.in_flight.max(before.in_flight);
+        self.short_bandwidth = self.short_bandwidth.max(before.short_bandwidth);
+        self.short_in_flight = self.short_in_flight.max(before.short_in_flight);
+    }
+
+    /// The long-term bound without what is left to other flows: a datagram at least.
+    pub(super) fn with_headroom(&self, datagram: u64) -> u64 {
+        if self.in_flight == UNBOUNDED {
+            return UNBOUNDED;
+        }
+        let headroom = scale(self.in_flight, HEADROOM).max(datagram);
+        self.in_flight.saturating_sub(headroom)
+    }
+}
+
+/// A part of `bytes`.
+pub(super) fn scale(bytes: u64, factor: f64) -> u64 {
+    (bytes as f64 * factor) as u64
+}

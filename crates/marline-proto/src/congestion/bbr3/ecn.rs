@@ -1,0 +1,83 @@
+//! How much of what is delivered is marked Congestion Experienced.
+
+/// Weight of a round in the average (1/16 in Linux).
+const GAIN: f64 = 1.0 / 16.0;
+
+/// The part of the bytes in flight that goes if all are marked (a third in Linux).
+const FACTOR: f64 = 1.0 / 3.0;
+
+/// A round of which this part is marked went too high (one half in Linux).
+const TOO_HIGH: f64 = 0.5;
+
+/// Such rounds in a row that end startup (2 in Linux).
+const STARTUP_ROUNDS: u32 = 2;
+
+/// Marks of a round, and their average over rounds.
+///
+/// The draft has no response of its own to ECN and demands that marks count as congestion (section 3.7). This is
+/// Linux's: the bytes in flight are reduced in proportion to the part that is marked, so that one mark among many
+/// packets costs little. Linux does so on paths of at most 5 ms whose marks are known to mean a short queue; here it
+/// applies to every path, and a round with marks also counts as one with losses. The average begins with the first
+/// mark, at the full reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    /// The average part that is marked; `None` before the first mark.
+    average: Option<f64>,
+    /// Bytes marked since the round began.
+    bytes: u64,
+    /// Bytes delivered when it began.
+    delivered: u64,
+    /// Whether this round has marks that are not answered.
+    in_round: bool,
+    /// Rounds of startup in a row that went too high.
+    startup_rounds: u32,
+}
+
+impl Marks {
+    pub(super) fn in_round(&self) -> bool {
+        self.in_round
+    }
+
+    /// `bytes` were marked.
+    pub(super) fn on_marked(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.in_round = true;
+        self.average.get_or_insert(1.0);
+    }
+
+    /// A round ends with `delivered` bytes in all. Returns whether so much of it was marked that the bytes in flight
+    /// were too many.
+    pub(super) fn end_round(&mut self, delivered: u64) -> bool {
+        let marked = std::mem::take(&mut self.bytes);
+        let in_round = delivered.saturating_sub(self.delivered);
+        self.delivered = delivered;
+        if in_round == 0 {
+            return false;
+        }
+        let part = (marked as f64 / in_round as f64).min(1.0);
+        if let Some(average) = &mut self.average {
+            *average += GAIN * (part - *average);
+        }
+        let is_too_high = part >= TOO_HIGH;
+        self.startup_rounds = match is_too_high {
+            true => self.startup_rounds.saturating_add(1),
+            false => 0,
+        };
+        is_too_high
+    }
+
+    /// Whether so many rounds in a row went too high that startup ends.
+    pub(super) fn end_startup(&self) -> bool {
+        self.startup_rounds >= STARTUP_ROUNDS
+    }
+
+    /// What the average leaves of the bytes in flight.
+    pub(super) fn remainder(&self) -> f64 {
+        1.0 - FACTOR * self.average.unwrap_or_default()
+    }
+
+    /// The marks of this round are answered.
+    pub(super) fn clear_round(&mut self) {
+        self.in_round = false;
+    }
+}

@@ -1,0 +1,202 @@
+//! Losses and marks, and losses that were spurious (sections 5.5.10, 5.5.11 and 5.6.4.4).
+
+use super::bounds::{BETA, Bounds, UNBOUNDED, scale};
+use super::{Bbr3, ProbeBwPhase, State};
+use crate::Instant;
+use crate::samples::{PacketLoss, RateSample};
+
+/// The part of a round that may be lost while the path is probed (`BBR.LossThresh`).
+const LOSS_THRESHOLD: f64 = 0.02;
+
+/// Recovery from losses, and the window to return to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossRecovery {
+    /// When the latest recovery began: losses of packets sent until then belong to it.
+    start: Option<Instant>,
+    is_active: bool,
+    /// Whether persistent congestion collapsed the window.
+    is_collapsed: bool,
+    /// The latest window that neither recovery nor a measurement of the delay had reduced (`BBR.prior_cwnd`).
+    prior_window: u64,
+}
+
+impl LossRecovery {
+    pub(super) fn is_collapsed(&self) -> bool {
+        self.is_collapsed
+    }
+
+    fn covers(&self, sent_at: Instant) -> bool {
+        self.start.is_some_and(|start| sent_at <= start)
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.start = Some(now);
+        self.is_active = true;
+    }
+
+    /// A coordinator set the window: recovery is over.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.is_active = false;
+        self.is_collapsed = false;
+        self.prior_window = window;
+    }
+}
+
+/// What losses changed, to be taken back if they were spurious.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    saved: Option<Bounds>,
+    /// The state that losses ended.
+    state: Option<State>,
+}
+
+impl Undo {
+    fn save(&mut self, bounds: Bounds) {
+        *self = Self {
+            saved: Some(bounds),
+            state: None,
+        };
+    }
+
+    /// Losses end `state`.
+    pub(super) fn returns_to(&mut self, state: State) {
+        if self.saved.is_some() {
+            self.state = Some(state);
+        }
+    }
+
+    /// Marks demand the same.
+    pub(super) fn forbid(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Bbr3 {
+    /// Whether `lost` bytes are too many of a round that began with `in_flight` bytes in flight.
+    pub(super) fn is_loss_too_high(lost: u64, in_flight: u64) -> bool {
+        lost as f64 > in_flight as f64 * LOSS_THRESHOLD
+    }
+
+    /// The bytes in flight at which losses crossed the threshold, within the packet that was lost.
+    fn in_flight_at_loss(lost: &PacketLoss) -> u64 {
+        let in_flight_before = lost.in_flight_at_send.saturating_sub(lost.bytes) as f64;
+        let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
+        let prefix = (LOSS_THRESHOLD * in_flight_before - lost_before) / (1.0 - LOSS_THRESHOLD);
+        (in_flight_before + prefix.max(0.0)) as u64
+    }
+
+    pub(super) fn handle_lost_packet(&mut self, now: Instant, lost: &PacketLoss) {
+        if !self.recovery.covers(lost.sent_at) {
+            self.save_window();
+            self.recovery.begin(now);
+            self.undo.save(self.bounds);
+        }
+        self.latest.on_loss(self.delivered);
+        self.startup_losses.on_lost(lost.packet_number);
+        if self.cycle.is_sampling() && Self::is_loss_too_high(lost.lost, lost.in_flight_at_send) {
+            let in_flight = Self::in_flight_at_loss(lost);
+            self.handle_too_high(now, in_flight, lost.app_limited);
+        }
+    }
+
+    /// A probe with `in_flight` bytes caused too many losses or marks. If sending was app-limited, more might fit.
+    fn handle_too_high(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+        self.cycle.on_too_high();
+        if !app_limited {
+            self.bounds.in_flight = in_flight.max(scale(self.target_in_flight(), BETA));
+        }
+        if self.state == State::ProbeBw(ProbeBwPhase::Up) {
+            self.undo.returns_to(self.state);
+            self.start_down(now);
+        }
+    }
+
+    /// Takes in the marks of a round that ends.
+    pub(super) fn update_marks(&mut self, now: Instant, rate: &RateSample) {
+        if !self.round_begins || !self.marks.end_round(self.delivered) {
+            return;
+        }
+        if self.cycle.is_sampling() {
+            self.handle_too_high(now, rate.in_flight_at_send, rate.app_limited);
+        }
+        if !self.full_pipe.is_reached() && self.marks.end_startup() {
+            self.end_startup_by_congestion();
+        }
+    }
+
+    /// Once per round: while the path is not probed, losses and marks lower the short-term bounds.
+    pub(super) fn answer_congestion(&mut self) {
+        let has_marks = self.marks.in_round();
+        if !self.is_probing_bandwidth() && (self.latest.has_loss() || has_marks) {
+            let bandwidth = self.bandwidth.get();
+            self.bounds.begin_short_term(bandwidth, self.window);
+            let unmarked = match has_marks {
+                true => scale(self.bounds.short_in_flight, self.marks.remainder()),
+                false => UNBOUNDED,
+            };
+            let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
+            self.bounds.reduce(bandwidth, volume);
+            self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
+        }
+        self.latest.clear_loss();
+        self.marks.clear_round();
+    }
+
+    /// Persistent congestion. The short-term bound begins at the window before, not at the collapsed one (as in
+    /// Linux).
+    pub(super) fn collapse(&mut self, now: Instant) {
+        self.save_window();
+        self.recovery.begin(now);
+        if !self.is_probing_bandwidth() {
+            let before = self.recovery.prior_window;
+            self.bounds.begin_short_in_flight(before);
+        }
+        self.recovery.is_collapsed = true;
+        self.put(0);
+    }
+
+    /// A packet sent at `sent_at` was acknowledged: recovery ends if it was sent since.
+    pub(super) fn leave_recovery(&mut self, sent_at: Instant) {
+        if !self.recovery.is_active || self.recovery.covers(sent_at) {
+            return;
+        }
+        self.recovery.is_active = false;
+        if !std::mem::take(&mut self.recovery.is_collapsed) {
+            self.restore_window();
+        }
+    }
+
+    pub(super) fn save_window(&mut self) {
+        let is_good = !self.recovery.is_active && self.state != State::ProbeRtt;
+        self.recovery.prior_window = match is_good {
+            true => self.window,
+            false => self.window.max(self.recovery.prior_window),
+        };
+    }
+
+    pub(super) fn restore_window(&mut self) {
+        self.put(self.window.max(self.recovery.prior_window));
+    }
+
+    /// All losses of the latest recovery were spurious: returns to the state that they ended, and probes again.
+    pub(super) fn undo_losses(&mut self) {
+        let undo = std::mem::take(&mut self.undo);
+        let Some(saved) = undo.saved else { return };
+        self.restore_window();
+        self.recovery.is_collapsed = false;
+        self.latest.clear_loss();
+        self.full_pipe.restart(0);
+        self.bounds.restore(&saved);
+        let is_measuring = self.state == State::ProbeRtt;
+        match undo.state.filter(|state| *state != self.state) {
+            Some(State::Startup) => {
+                self.full_pipe.set_reached(false);
+                if !is_measuring {
+                    self.state = State::Startup;
+                }
+            }
+            Some(_) if !is_measuring => self.start_refill(),
+            _ => {}
+        }
+    }
+}

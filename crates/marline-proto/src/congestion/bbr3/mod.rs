@@ -1,0 +1,382 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr-06); sections without a document are of that draft.
+//!
+//! A model of the path (bandwidth, delay, and what it holds without excessive losses) gives the pacing rate and the
+//! window. Unlike version 1 it answers losses: what is probed in vain bounds the bytes in flight until a later probe
+//! finds more room, and losses between probes lower the rate to what is delivered.
+//!
+//! | subject | section | file |
+//! | --- | --- | --- |
+//! | startup and drain | 5.3.1, 5.3.2 | [`startup`], [`full_pipe`] |
+//! | probing for bandwidth | 5.3.3 | [`probe_bw`] |
+//! | measuring the delay | 5.3.4, 5.5.7 | [`probe_rtt`], [`min_rtt`] |
+//! | bandwidth | 5.5.2 to 5.5.6 | [`bandwidth`] |
+//! | aggregation | 5.5.9 | [`aggregation`] |
+//! | losses, and those that were spurious | 5.5.10, 5.5.11, 5.6.4.4 | [`loss`], [`bounds`], [`latest`] |
+//! | marks | 3.7 | [`ecn`] |
+//! | pacing rate and window | 5.6 | [`window`] |
+//!
+//! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
+//!
+//! - The window does not grow while sending is app-limited (RFC 9002, section 7.8).
+//! - Persistent congestion takes the place of a retransmission timeout: the window collapses to 4 datagrams, and then
+//!   grows with what is acknowledged (section 5.6.4.4). Losses of a probe timeout alone are losses like others.
+//! - Recovery lasts until a packet is acknowledged that was sent after it began (RFC 9002, section 7.3.2), so startup
+//!   ends by losses after a full round since the first of them, not after a round in recovery (section 5.3.1.3).
+//! - What losses may undo is saved when recovery begins, as in Linux, not with the first loss of each round: the end
+//!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
+//! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
+//!   of tolerance: afterwards they are always below the window.
+//! - Drain paces at half the bandwidth and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91).
+
+mod aggregation;
+mod bandwidth;
+mod bounds;
+mod ecn;
+mod full_pipe;
+mod latest;
+mod loss;
+mod min_rtt;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+
+use self::aggregation::{AckedBurst, ExtraAcked};
+use self::bandwidth::MaxBandwidth;
+use self::bounds::{Bounds, UNBOUNDED};
+use self::ecn::Marks;
+use self::full_pipe::FullPipe;
+use self::latest::LatestDelivery;
+use self::loss::{LossRecovery, Undo};
+use self::min_rtt::MinRtt;
+use self::probe_bw::{Cycle, ProbeBwPhase};
+use self::probe_rtt::ProbeRtt;
+use self::startup::StartupLosses;
+use self::window::WindowUse;
+use super::rounds::Rounds;
+use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Phase};
+use crate::Instant;
+use crate::samples::{
+    AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
+};
+use crate::settings::Entry;
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "bbr3",
+    "BBR version 3: as bbr, and losses and marks bound what is in flight",
+    |()| Arc::new(Algorithm::Bbr3),
+);
+
+/// The state of the state machine (`BBR.state`, section 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain {
+        /// The round in which it began.
+        since: u64,
+    },
+    ProbeBw(ProbeBwPhase),
+    ProbeRtt,
+}
+
+/// Paces at the bandwidth of the bottleneck, and keeps the bytes in flight below what caused losses.
+#[derive(Debug)]
+pub struct Bbr3 {
+    state: State,
+    rng: Pcg32,
+    window: u64,
+    initial_window: u64,
+    max_datagram_size: u64,
+    /// Bytes per second; `None` before there is a round-trip sample.
+    pacing_rate: Option<u64>,
+    bandwidth: MaxBandwidth,
+    /// Packets sent before this many bytes were delivered measure the rate before a coordinator lowered it.
+    overruled: u64,
+    min_rtt: MinRtt,
+    bounds: Bounds,
+    latest: LatestDelivery,
+    extra_acked: ExtraAcked,
+    marks: Marks,
+    rounds: Rounds,
+    /// Whether the newest sample began a round.
+    round_begins: bool,
+    /// Bytes that the connection delivered so far, those that this controller saw delivered, and bytes in flight.
+    delivered: u64,
+    delivered_here: u64,
+    in_flight: u64,
+    full_pipe: FullPipe,
+    startup_losses: StartupLosses,
+    cycle: Cycle,
+    probe_rtt: ProbeRtt,
+    recovery: LossRecovery,
+    undo: Undo,
+    window_use: WindowUse,
+    /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
+    was_idle: bool,
+    app_limited: bool,
+}
+
+impl Bbr3 {
+    /// A controller for a new path.
+    pub fn new(config: &ControllerConfig) -> Self {
+        let mut bbr = Self {
+            state: State::Startup,
+            rng: Pcg32::seed_from_u64(config.seed),
+            window: 0,
+            initial_window: config.initial_window,
+            max_datagram_size: config.max_datagram_size,
+            pacing_rate: None,
+            bandwidth: MaxBandwidth::default(),
+            overruled: 0,
+            min_rtt: MinRtt::default(),
+            bounds: Bounds::default(),
+            latest: LatestDelivery::default(),
+            extra_acked: ExtraAcked::default(),
+            marks: Marks::default(),
+            rounds: Rounds::default(),
+            round_begins: false,
+            delivered: 0,
+            delivered_here: 0,
+            in_flight: 0,
+            full_pipe: FullPipe::default(),
+            startup_losses: StartupLosses::default(),
+            cycle: Cycle::default(),
+            probe_rtt: ProbeRtt::default(),
+            recovery: LossRecovery::default(),
+            undo: Undo::default(),
+            window_use: WindowUse::default(),
+            was_idle: false,
+            app_limited: false,
+        };
+        bbr.put(config.initial_window);
+        bbr
+    }
+
+    /// The bandwidth to send at in bytes per second (`BBR.bw`); 0 before the first sample.
+    fn bandwidth_now(&self) -> u64 {
+        self.bandwidth.get().min(self.bounds.short_bandwidth)
+    }
+
+    /// `gain` times the product of `bandwidth` and delay, in bytes; the initial window before the delay is known.
+    fn product_of(&self, bandwidth: u64, gain: f64) -> u64 {
+        let Some(min_rtt) = self.min_rtt.get() else {
+            return self.initial_window;
+        };
+        (gain * bandwidth as f64 * min_rtt.as_secs_f64()) as u64
+    }
+
+    fn product(&self, gain: f64) -> u64 {
+        self.product_of(self.bandwidth_now(), gain)
+    }
+
+    /// The bytes that are wanted in flight: the product, unless congestion left less of the window.
+    fn target_in_flight(&self) -> u64 {
+        self.product(1.0).min(self.window)
+    }
+
+    /// The steps of section 5.2.3 that take in a delivery sample.
+    fn update_model(&mut self, now: Instant, ack: &AckSample, rate: &RateSample) {
+        self.delivered = self.delivered.max(rate.delivered_total);
+        self.latest.update(rate);
+        self.update_bandwidth(rate);
+        self.update_marks(now, rate);
+        if self.latest.round_ended() {
+            self.answer_congestion();
+        }
+        let burst = AckedBurst {
+            bytes: ack.bytes,
+            bandwidth: self.bandwidth_now(),
+            round: self.rounds.count(),
+            window: self.window,
+            is_startup: !self.full_pipe.is_reached(),
+        };
+        self.extra_acked.update(now, &burst);
+        if self.round_begins && !rate.app_limited {
+            self.full_pipe.on_round(rate.bytes_per_second());
+        }
+        self.check_startup(rate);
+        self.check_drain(now);
+        self.update_cycle(now, ack, rate);
+    }
+
+    /// Counts rounds (section 5.5.1) and takes in the bandwidth. An app-limited sample is a lower bound.
+    fn update_bandwidth(&mut self, rate: &RateSample) {
+        self.round_begins = self.rounds.update(rate);
+        if self.round_begins {
+            self.cycle.on_round();
+            self.window_use.on_round();
+        }
+        let bandwidth = rate.bytes_per_second();
+        let is_overruled = rate.prior_delivered < self.overruled;
+        if !is_overruled && (!rate.app_limited || bandwidth >= self.bandwidth.get()) {
+            self.bandwidth.update(bandwidth);
+        }
+    }
+
+    /// The present round ends only with a packet sent from now on.
+    fn restart_round(&mut self) {
+        self.rounds.restart(self.delivered);
+    }
+
+    fn is_probing_bandwidth(&self) -> bool {
+        matches!(
+            self.state,
+            State::Startup | State::ProbeBw(ProbeBwPhase::Refill | ProbeBwPhase::Up)
+        )
+    }
+}
+
+impl Controller for Bbr3 {
+    fn on_sent(&mut self, _now: Instant, sent: &SentSample) {
+        self.in_flight = sent.bytes_in_flight;
+        let full = self.window.saturating_sub(self.max_datagram_size);
+        self.window_use.on_sent(sent.bytes_in_flight > full);
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &AckSample) {
+        self.app_limited = ack.app_limited;
+        self.in_flight = ack.bytes_in_flight;
+        self.delivered_here = self.delivered_here.saturating_add(ack.bytes);
+        self.round_begins = false;
+        self.leave_recovery(ack.largest_acked_sent_at);
+        let rate = ack.rate.map(|rate| RateSample {
+            app_limited: rate.app_limited || self.probe_rtt.limits(rate.prior_delivered),
+            ..rate
+        });
+        if let Some(rate) = &rate {
+            self.update_model(now, ack, rate);
+        }
+        let rtt = ack.rtt_updated.then_some(ack.rtt.latest);
+        let expired = self.min_rtt.update(now, rtt);
+        self.check_probe_rtt(now, expired);
+        self.was_idle = false;
+        if let Some(rate) = &rate {
+            self.latest.advance(rate);
+        }
+        self.update_pacing_rate(ack);
+        self.update_window(ack);
+    }
+
+    fn on_packet_lost(&mut self, now: Instant, lost: &PacketLoss) {
+        self.delivered = self.delivered.max(lost.delivered_total);
+        self.handle_lost_packet(now, lost);
+    }
+
+    fn on_loss(&mut self, now: Instant, loss: &LossSample) {
+        self.in_flight = loss.bytes_in_flight;
+        if loss.persistent {
+            self.collapse(now);
+        }
+    }
+
+    fn on_ce(&mut self, _now: Instant, ce: &CeSample) {
+        let bytes = ce.new_ce.saturating_mul(self.max_datagram_size);
+        self.marks.on_marked(bytes);
+        self.undo.forbid();
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, _sent_at: Instant) {
+        self.undo_losses();
+    }
+
+    fn on_idle(&mut self, now: Instant, _idle: Duration) {
+        if self.app_limited {
+            self.restart_from_idle(now);
+        }
+    }
+
+    fn on_mtu(&mut self, mtu: u64) {
+        self.max_datagram_size = mtu.max(1);
+        self.put(self.window);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing_rate(&self, rtt: &RttView) -> u64 {
+        let rate = self.pacing_rate;
+        rate.unwrap_or_else(|| self.initial_pacing_rate(rtt)).max(1)
+    }
+
+    fn phase(&self) -> Phase {
+        if self.recovery.is_collapsed() {
+            return Phase::Recovery;
+        }
+        match self.state {
+            State::ProbeRtt => Phase::ProbeRtt,
+            _ if self.app_limited => Phase::ApplicationLimited,
+            State::Startup => Phase::Startup,
+            State::Drain { .. } => Phase::Drain,
+            State::ProbeBw(_) => Phase::ProbeBw,
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        !self.full_pipe.is_reached()
+    }
+
+    fn ssthresh(&self) -> Option<u64> {
+        None
+    }
+
+    fn set_window(&mut self, bytes: u64) {
+        self.put(bytes);
+        self.recovery.set_window(self.window);
+        self.undo = Undo::default();
+        if self.bandwidth.get() == 0 {
+            self.initial_window = self.window;
+        }
+    }
+
+    fn enter_slow_start(&mut self) {
+        self.full_pipe = FullPipe::default();
+        self.bounds = Bounds::default();
+        self.undo = Undo::default();
+        if self.state != State::ProbeRtt {
+            self.state = State::Startup;
+        }
+    }
+
+    fn exit_slow_start(&mut self) {
+        self.full_pipe.set_reached(true);
+        if self.state == State::Startup {
+            self.enter_drain();
+        }
+    }
+
+    fn set_bandwidth(&mut self, bytes_per_second: u64) {
+        let bandwidth = bytes_per_second.max(1);
+        if bandwidth < self.bandwidth.get() {
+            // Packets in flight still arrive at the old rate.
+            self.overruled = self.delivered.saturating_add(self.in_flight);
+        }
+        self.bandwidth.reset(bandwidth);
+        self.bounds.short_bandwidth = UNBOUNDED;
+        self.full_pipe.rebase(bandwidth);
+        self.pacing_rate = Some(self.modelled_pacing_rate(self.pacing_gain()));
+        self.put(self.window.min(self.max_in_flight()));
+    }
+
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
+    fn bandwidth(&self) -> Option<u64> {
+        Some(self.bandwidth_now()).filter(|bandwidth| *bandwidth > 0)
+    }
+
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Startup and drain (sections 5.3.1 and 5.3.2).
+
+use super::{Bbr3, State};
+use crate::Instant;
+use crate::samples::RateSample;
+
+/// Ranges of packet numbers that must be lost in a round for startup to end by losses (`BBRStartupFullLossCnt`).
+const LOST_RANGES: u32 = 6;
+
+/// Rounds after which drain ends, whatever is in flight.
+const DRAIN_ROUNDS: u64 = 3;
+
+/// Ranges of packet numbers that were lost in a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StartupLosses {
+    ranges: u32,
+    newest: Option<u64>,
+}
+
+impl StartupLosses {
+    pub(super) fn on_lost(&mut self, packet_number: u64) {
+        let continues = packet_number
+            .checked_sub(1)
+            .is_some_and(|before| self.newest == Some(before));
+        if !continues {
+            self.ranges = self.ranges.saturating_add(1);
+        }
+        self.newest = Some(packet_number);
+    }
+}
+
+impl Bbr3 {
+    /// Whether the path is full, by a plateau of the bandwidth, by losses or by marks.
+    pub(super) fn check_startup(&mut self, rate: &RateSample) {
+        if self.latest.round_ended() {
+            let ranges = std::mem::take(&mut self.startup_losses).ranges;
+            let is_too_high = Self::is_loss_too_high(rate.lost, rate.in_flight_at_send);
+            if ranges >= LOST_RANGES && is_too_high && !self.full_pipe.is_reached() {
+                self.end_startup_by_congestion();
+            }
+        }
+        if self.state == State::Startup && self.full_pipe.is_reached() {
+            self.enter_drain();
+        }
+    }
+
+    /// Startup went too far: what the path delivered is what it holds.
+    pub(super) fn end_startup_by_congestion(&mut self) {
+        self.undo.returns_to(State::Startup);
+        self.full_pipe.set_reached(true);
+        self.bounds.in_flight = self.product(1.0).max(self.latest.volume());
+    }
+
+    pub(super) fn enter_drain(&mut self) {
+        self.state = State::Drain {
+            since: self.rounds.count(),
+        };
+    }
+
+    /// Ends drain once the queue is gone.
+    pub(super) fn check_drain(&mut self, now: Instant) {
+        let State::Drain { since } = self.state else {
+            return;
+        };
+        let is_late = self.rounds.count() > since + DRAIN_ROUNDS;
+        if is_late || self.in_flight <= self.in_flight_for(1.0) {
+            self.start_down(now);
+        }
+    }
+}
