@@ -105,6 +105,8 @@ pub(crate) struct AckFrequencyFrame {
     state: State,
     sequence: u64,
     requested: Requested,
+    /// It was never sent.
+    is_new: bool,
 }
 
 impl AckFrequencyFrame {
@@ -118,6 +120,7 @@ impl AckFrequencyFrame {
             },
             state: State::Due,
             requested: *requested,
+            is_new: true,
         };
     }
 
@@ -139,6 +142,15 @@ impl AckFrequencyFrame {
         frame.encode(buf);
         self.state = State::Sent;
         Some(self.sequence)
+    }
+
+    /// The request if it has been sent for the first time since the last call.
+    pub(crate) fn take_first_sent(&mut self) -> Option<Requested> {
+        let is_first = self.is_new && self.state == State::Sent;
+        is_first.then(|| {
+            self.is_new = false;
+            self.requested
+        })
     }
 
     pub(crate) fn on_acked(&mut self, sequence: u64) {

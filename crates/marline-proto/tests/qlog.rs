@@ -673,6 +673,7 @@ fn every_event_is_logged_as_one_record() {
             trigger: Some(Initiator::Local),
         }),
         Event::AckFrequencyUpdated(AckFrequencyUpdated {
+            path: PathId::INITIAL,
             initiator: Initiator::Remote,
             ack_eliciting_threshold: 10,
             requested_max_ack_delay: Duration::from_millis(25),

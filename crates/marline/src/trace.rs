@@ -127,7 +127,7 @@ impl Observer for Tracer {
                 "remembered transport parameters", parameters = ?parameters),
             Event::AckFrequencyUpdated(e) => {
                 emit!(debug, self, "marline::connection", "ACK frequency",
-                initiator = ?e.initiator, threshold = e.ack_eliciting_threshold,
+                path = e.path.0, initiator = ?e.initiator, threshold = e.ack_eliciting_threshold,
                 max_ack_delay = ?e.requested_max_ack_delay, reordering = e.reordering_threshold);
             }
             Event::MtuUpdated(e) => emit!(

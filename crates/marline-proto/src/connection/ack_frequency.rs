@@ -5,6 +5,8 @@ use marline_wire::frame::AckFrequency;
 
 use super::Connection;
 use crate::ack::SendView;
+use crate::observe::events::Initiator;
+use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
@@ -44,10 +46,11 @@ impl Connection {
         }
     }
 
-    /// Handles a request to acknowledge less or more often (draft-ietf-quic-ack-frequency).
+    /// Handles a request to acknowledge less or more often (draft-ietf-quic-ack-frequency), in a packet on path `at`.
     pub(super) fn on_ack_frequency(
         &mut self,
         now: Instant,
+        at: Slot,
         frame: &AckFrequency,
     ) -> Result<(), TransportError> {
         let Some(requested) = self.ack_request.on_frame(frame)? else {
@@ -56,7 +59,7 @@ impl Connection {
         for path in self.paths.iter_mut() {
             path.ack_policy.on_frequency(&requested);
         }
-        self.report_ack_frequency(now, frame);
+        self.report_ack_frequency(now, at, Initiator::Remote, &requested);
         Ok(())
     }
 }

@@ -58,7 +58,7 @@ impl Connection {
             Frame::PathResponse(frame) => self.on_path_response(now, frame),
             Frame::HandshakeDone => self.on_handshake_done(now),
             Frame::NewToken(frame) => self.on_new_token(frame),
-            Frame::AckFrequency(frame) => self.on_ack_frequency(now, frame),
+            Frame::AckFrequency(frame) => self.on_ack_frequency(now, packet.path, frame),
             Frame::ImmediateAck => {
                 self.paths[packet.path].space.acknowledge_by(now);
                 Ok(())

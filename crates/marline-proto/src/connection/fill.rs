@@ -4,6 +4,7 @@ use super::packet::PacketBuilder;
 use super::transmit::Permit;
 use super::{ACK_DELAY_EXPONENT, Connection};
 use crate::level::{EncryptionLevel, SpaceId};
+use crate::observe::events::Initiator;
 use crate::paths::Slot;
 use crate::time::Instant;
 use crate::token::Token;
@@ -179,9 +180,12 @@ impl Connection {
                 if let Some(sequence) = self.announcements.new_token.write_frames(buf, limit) {
                     sent.push_token(Token::AddressValidation { sequence });
                 }
+                if let Some(requested) = self.announcements.ack_frequency.take_first_sent() {
+                    self.report_ack_frequency(now, at, Initiator::Local, &requested);
+                }
             }
         }
-        let responses = &mut path.tuples.active.responses;
+        let responses = &mut self.paths[at].tuples.active.responses;
         if one_rtt && responses.is_due() {
             packet.wants_full |= responses.write_frames(buf, limit);
         }

@@ -2,12 +2,12 @@
 
 mod changes;
 
-use marline_wire::frame::AckFrequency;
 use marline_wire::{ErrorCode, PathId};
 
 use super::Connection;
 use super::events::ConnectionError;
 use super::receive::ReceivedPacket;
+use crate::ack::Requested;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
 use crate::level::{EncryptionLevel, SpaceId};
@@ -361,14 +361,20 @@ impl Connection {
         self.emit(now, &observe::Event::PathAssigned(event));
     }
 
-    pub(super) fn report_ack_frequency(&mut self, now: Instant, frame: &AckFrequency) {
+    /// Reports a request of `initiator` in a packet on path `at`.
+    pub(super) fn report_ack_frequency(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        initiator: Initiator,
+        requested: &Requested,
+    ) {
         let event = AckFrequencyUpdated {
-            initiator: Initiator::Remote,
-            ack_eliciting_threshold: frame.ack_eliciting_threshold,
-            requested_max_ack_delay: std::time::Duration::from_micros(
-                frame.requested_max_ack_delay,
-            ),
-            reordering_threshold: frame.reordering_threshold,
+            path: self.paths[at].id,
+            initiator,
+            ack_eliciting_threshold: requested.threshold,
+            requested_max_ack_delay: requested.max_delay,
+            reordering_threshold: requested.reordering_threshold,
         };
         self.emit(now, &observe::Event::AckFrequencyUpdated(event));
     }

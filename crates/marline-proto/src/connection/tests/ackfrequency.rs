@@ -1,7 +1,14 @@
 //! Fewer acknowledgments, because the sender asks for fewer.
 
+use std::sync::Mutex;
+
+use marline_wire::PathId;
+use marline_wire::frame::{Frame, Frames};
+
 use super::*;
-use crate::config::AckFrequencyConfig;
+use crate::config::{AckFrequencyConfig, MakeObserver};
+use crate::observe::events::{AckFrequencyUpdated, Initiator};
+use crate::observe::{Event as Observed, Observer};
 
 /// A download of three megabytes.
 #[derive(Debug)]
@@ -133,4 +140,87 @@ fn a_peer_without_the_extension_is_asked_nothing() {
         let received = pair.client(ends.client).stats().frames_received;
         assert_eq!(received.ack_frequency > 0, takes_requests);
     }
+}
+
+/// What an end reports of requests.
+#[derive(Debug, Default)]
+struct Reported {
+    requests: Vec<AckFrequencyUpdated>,
+    /// ACK_FREQUENCY frames that it sent.
+    frames_sent: usize,
+}
+
+#[derive(Clone, Default)]
+struct Reports(Arc<Mutex<Reported>>);
+
+impl Reports {
+    fn make(&self) -> MakeObserver {
+        let reports = self.clone();
+        Arc::new(move |_: &ConnectionInfo| Some(Box::new(reports.clone()) as Box<dyn Observer>))
+    }
+
+    /// What `initiator` asked for, in order.
+    fn thresholds(&self, initiator: Initiator) -> Vec<u64> {
+        let reported = self.0.lock().unwrap();
+        let threshold = |request: &AckFrequencyUpdated| {
+            assert_eq!(request.initiator, initiator);
+            assert_eq!(request.path, PathId::INITIAL);
+            assert!(request.requested_max_ack_delay > Duration::ZERO);
+            assert_eq!(request.reordering_threshold, 0);
+            request.ack_eliciting_threshold
+        };
+        reported.requests.iter().map(threshold).collect()
+    }
+}
+
+impl Observer for Reports {
+    fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
+        let mut reported = self.0.lock().unwrap();
+        match event {
+            Observed::AckFrequencyUpdated(update) => reported.requests.push(*update),
+            Observed::PacketSent(packet) => {
+                let frames = Frames::new(packet.payload);
+                let is_request = |frame: &Frame<'_>| matches!(frame, Frame::AckFrequency(_));
+                reported.frames_sent += frames.flatten().filter(is_request).count();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn both_ends_report_a_request_once_however_often_it_is_sent() {
+    let (mut requests, mut frames) = (0, 0);
+    for seed in 1..=8 {
+        let mut pair = Pair::with(PairConfig {
+            server: TransportConfig {
+                ack_frequency: Some(BY_WINDOW),
+                ..TransportConfig::default()
+            },
+            seed,
+            ..PairConfig::default()
+        });
+        let [at_client, at_server] = [Reports::default(), Reports::default()];
+        pair.client_config.observer = Some(at_client.make());
+        let observer = at_server.make();
+        pair.reconfigure_server(move |server, _| server.observer = Some(observer));
+        pair.network.set(Conditions {
+            delay: Duration::from_millis(15),
+            ..Conditions::default()
+        });
+        let ends = pair.establish();
+        for loss in [0.0, 0.3] {
+            pair.network.conditions(Direction::ToClient).loss = loss;
+            download(&mut pair, ends, &pattern(200_000));
+        }
+        let sent = at_server.thresholds(Initiator::Local);
+        let received = at_client.thresholds(Initiator::Remote);
+        assert!(received.len() > 1, "{received:?}");
+        requests += sent.len();
+        frames += at_server.0.lock().unwrap().frames_sent;
+        let mut sent = sent.iter();
+        let in_order = received.iter().all(|one| sent.any(|other| other == one));
+        assert!(in_order, "{received:?}");
+    }
+    assert!(frames > requests, "none was lost: {frames}, {requests}");
 }

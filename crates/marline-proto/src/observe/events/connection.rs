@@ -143,9 +143,12 @@ pub struct ParametersSet<'a> {
     pub parameters: &'a TransportParameters,
 }
 
-/// Another frequency of acknowledgments was requested (draft-ietf-quic-ack-frequency, section 4).
+/// Another frequency of acknowledgments was requested (draft-ietf-quic-ack-frequency, section 4): the first ACK_FREQUENCY
+/// frame with the request was sent, or one received that is newer than all before.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFrequencyUpdated {
+    /// The path of the packet with the frame; the request concerns all paths.
+    pub path: PathId,
     /// Which end requested it.
     pub initiator: Initiator,
     /// Ack-eliciting packets that may go unacknowledged.

@@ -130,6 +130,7 @@ impl Event<'_> {
             Self::MtuUpdated(event) => Some(event.path),
             Self::EcnStateUpdated(event) => Some(event.path),
             Self::MigrationStateUpdated(event) => Some(event.path),
+            Self::AckFrequencyUpdated(event) => Some(event.path),
             Self::CarefulResumePhaseUpdated(event) => Some(event.path),
             Self::ConnectionStarted(_)
             | Self::ConnectionStateUpdated(_)
@@ -142,7 +143,6 @@ impl Event<'_> {
             | Self::KeyDiscarded(_)
             | Self::StreamStateUpdated(_)
             | Self::ReassemblyUpdated(_)
-            | Self::AckFrequencyUpdated(_)
             | Self::BundleUpdated(_) => None,
         }
     }
