@@ -24,6 +24,10 @@ impl Backend for Simulator {
     fn run(&self, job: &Job) -> Result<Outcome, RunError> {
         let seed = Seed::new(job.seed);
         let settings = &job.settings;
+        if !settings.stress.is_empty() {
+            let why = "hosts of the simulator have no processor to stress: use the emulator";
+            return Err(RunError::Unsupported(why.to_owned()));
+        }
         let switch = Switch::default();
         let fabric =
             execution::changing_network(&settings.topology, &settings.changes, &switch, seed)?;

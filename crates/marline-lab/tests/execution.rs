@@ -33,6 +33,7 @@ fn job(link: &str, workload: Workload) -> Job {
         workload,
         background: Vec::new(),
         changes: Vec::new(),
+        stress: Vec::new(),
         time_limit: Duration::from_secs(60),
     };
     Job {

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::iperf::Iperf;
 use super::line::capture;
+use super::stress::Stressed;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
 use crate::execution::{self, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError};
@@ -45,7 +46,9 @@ impl Backend for Emulator {
         let file = job.pcap.as_deref();
         let file = file.map(|path| begin_capture(&mut fabric, path));
         let file = file.transpose()?;
-        let iperf = Iperf::plan(job, &mut fabric)?;
+        let stressed = job.settings.stress.iter().map(Stressed::start);
+        let stressed = stressed.collect::<Result<Vec<_>, _>>()?;
+        let iperf = Iperf::plan(job, &mut fabric, &stressed)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -63,6 +66,8 @@ impl Backend for Emulator {
             let mut testbed_host = BTreeMap::new();
             for (name, &host) in names.into_iter().zip(&hosts) {
                 let addresses = emulation.addresses(host).iter();
+                let stressed = stressed.iter().find(|one| one.host() == name);
+                let _context = stressed.map(|one| one.runtime().enter());
                 let one = execution::Host {
                     runtime: emulation
                         .runtime(host)
@@ -91,6 +96,7 @@ impl Backend for Emulator {
         });
         // Endpoints that still exist are dropped with the runtime, while their hosts still exist.
         drop(runtime);
+        drop(stressed);
         let report = emulation.stop();
         if let Some(file) = file {
             file.finish().map_err(cannot_capture)?;

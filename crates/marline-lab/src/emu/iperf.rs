@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::stress::{Stressed, confine};
 use super::tcp_tap::{self, HostSocket, WatchedFlow};
 use super::{EmuError, Emulation, IpPacket, Namespace};
 use crate::execution;
@@ -52,14 +53,33 @@ struct Flow {
     /// When it starts, from the start of the run.
     begins: Duration,
     count: TcpCount,
+    /// The processors of both ends, if they are stressed.
+    processors: Processors,
+}
+
+/// The processors to which the programs of a flow are confined.
+#[derive(Clone, Copy)]
+struct Processors {
+    client: Option<usize>,
+    server: Option<usize>,
 }
 
 impl Iperf {
-    /// The flows that `job` has iperf3 run. From now on, `fabric` counts them.
+    /// The flows that `job` has iperf3 run, on hosts of which some are `stressed`. From now on, `fabric` counts them.
     ///
     /// # Errors
     /// A host has no address, or iperf3 is not installed and is needed.
-    pub(super) fn plan(job: &Job, fabric: &mut Fabric<IpPacket>) -> Result<Self, EmuError> {
+    pub(super) fn plan(
+        job: &Job,
+        fabric: &mut Fabric<IpPacket>,
+        stressed: &[Stressed],
+    ) -> Result<Self, EmuError> {
+        let processor = |host: &str| {
+            let mut stressed = stressed.iter();
+            stressed
+                .find(|one| one.host() == host)
+                .map(Stressed::processor)
+        };
         let mut flows = Vec::new();
         let backgrounds = job.settings.background.iter().zip(0..);
         for (background, number) in backgrounds {
@@ -80,6 +100,10 @@ impl Iperf {
                     direction: tcp.direction,
                     begins,
                     count: TcpCount::default(),
+                    processors: Processors {
+                        client: processor(&background.from),
+                        server: processor(&background.to),
+                    },
                 });
             }
         }
@@ -106,7 +130,7 @@ impl Iperf {
         for flow in &self.flows {
             let namespace = emulation.namespace(flow.server.node);
             let namespace = namespace.map_err(EmuError::system("opening a namespace"))?;
-            let child = spawn(&namespace, flow.server_command());
+            let child = spawn(&namespace, flow.server_command(), flow.processors.server);
             let child = child.map_err(cannot_start)?;
             programs.spawn(supervise("server", child, stop.clone()));
         }
@@ -133,7 +157,7 @@ impl Iperf {
                     () = sleep_until(start + flow.begins) => {}
                     _ = stop.changed() => return String::new(),
                 }
-                match spawn(&namespace, flow.client_command()) {
+                match spawn(&namespace, flow.client_command(), flow.processors.client) {
                     Ok(child) => supervise("client", child, stop).await,
                     Err(error) => cannot_start(error).to_string(),
                 }
@@ -238,9 +262,13 @@ fn cannot_start(error: io::Error) -> EmuError {
     }
 }
 
-/// Starts a program in a namespace, in a process group of its own: an interrupt from the terminal does not
-/// reach it.
-fn spawn(namespace: &Arc<Namespace>, command: Command) -> io::Result<Child> {
+/// Starts a program in a namespace, and on a processor if one is given, in a process group of its own: an interrupt
+/// from the terminal does not reach it.
+fn spawn(
+    namespace: &Arc<Namespace>,
+    command: Command,
+    processor: Option<usize>,
+) -> io::Result<Child> {
     let tokio = Handle::try_current().map_err(io::Error::other)?;
     let mut command = tokio::process::Command::from(command);
     command.kill_on_drop(true).process_group(0);
@@ -248,6 +276,7 @@ fn spawn(namespace: &Arc<Namespace>, command: Command) -> io::Result<Child> {
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     namespace.inside(|| {
         let _context = tokio.enter();
+        processor.map(confine).transpose()?;
         command.spawn()
     })?
 }

@@ -27,6 +27,7 @@ mod relay;
 mod runtime;
 mod segment;
 mod spool;
+mod stress;
 mod tally;
 mod tcp_tap;
 mod tun;

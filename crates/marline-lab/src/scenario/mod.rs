@@ -43,6 +43,7 @@
 //! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `direction`, `features`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `tcp`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...), and of TCP `cc` is `cubic`, `reno` or `bbr`: [`TcpFlows`] |
 //! | `[[change]]` | `link`, `links.NAME` or `paths.NUMBER`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
+//! | `stress` | `stress.HOST = N` confines the host's endpoints and programs to one processor, on which `N` threads compute without end (emulator only): [`Stress`] |
 //! | `time_limit` | a run that takes longer has failed |
 //!
 //! Dotted keys lead into tables (`http.connections`), links (`link.loss`, `links.access.down.rate`) and
@@ -103,7 +104,7 @@ pub use initial_window::{InitialWindow, Learnt};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
     Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,
-    Settings, StreamDef, Topology, Traffic, Visit, When, Workload,
+    Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,
 };
 pub use must::{Check, Claim, Must};
 pub use tcp::{TcpController, TcpFlows, TcpRunner};

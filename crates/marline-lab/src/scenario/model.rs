@@ -32,6 +32,9 @@ pub struct Settings {
     /// Changes of links during the run, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Hosts with a processor that has other work; only the emulator's have processors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stress: Vec<Stress>,
     /// A run that takes longer has failed.
     #[serde(serialize_with = "seconds")]
     pub time_limit: Duration,
@@ -105,6 +108,15 @@ pub struct Change {
     pub links: Vec<LinkDef>,
 }
 
+/// A host whose endpoints and programs run on one processor, and the other work of this processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stress {
+    /// The name of the host.
+    pub host: String,
+    /// Threads that compute without end; with 0 the processor has no other work.
+    pub threads: usize,
+}
+
 /// When links change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -141,7 +153,7 @@ impl From<Ecmp> for EcmpHash {
 pub struct HttpSettings {
     /// The version of HTTP, and its transport.
     pub version: HttpVersion,
-    /// Connections to a host, at least 1.
+    /// Connections to a host, at least 1; a measurement may be of background flows alone, and have none.
     pub connections: usize,
     /// Objects of more than this many bytes are fetched in ranges over all connections; of a page, the
     /// objects in which others are found, in ranges of at least this many bytes. `None` disables ranges.

@@ -39,6 +39,7 @@ fn job() -> Job {
         },
         background: Vec::new(),
         changes: Vec::new(),
+        stress: Vec::new(),
         time_limit: Duration::from_secs(30),
     };
     Job {

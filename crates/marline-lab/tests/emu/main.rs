@@ -14,4 +14,5 @@ mod ping;
 mod quic;
 mod relay;
 mod same_decisions;
+mod stress;
 mod tcp;

@@ -6,7 +6,7 @@ use crate::stats::jain_index;
 
 /// Goodputs in Mbit/s of connections and flows that ran at the same time.
 pub(super) struct Shares {
-    /// Of each connection that the run is about, at least one.
+    /// Of each connection that the run is about.
     pub(super) connections: Vec<f64>,
     /// Of each background flow.
     pub(super) flows: Vec<f64>,
@@ -23,15 +23,19 @@ impl Shares {
         };
         let own: f64 = self.connections.iter().sum();
         let beside: f64 = self.flows.iter().sum();
-        metric("goodput_mbps", own);
-        metric(
-            "smallest_connection_goodput_mbps",
-            smallest(&self.connections),
-        );
-        if own + beside > 0.0 {
-            metric("share", own / (own + beside));
+        if !self.connections.is_empty() {
+            metric("goodput_mbps", own);
+            let smallest = smallest(&self.connections);
+            metric("smallest_connection_goodput_mbps", smallest);
+            if own + beside > 0.0 {
+                metric("share", own / (own + beside));
+            }
         }
-        if let Some(index) = jain_index(&[&[own], &self.flows[..]].concat()) {
+        let together = match self.connections.is_empty() {
+            true => self.flows.clone(),
+            false => [&[own], &self.flows[..]].concat(),
+        };
+        if let Some(index) = jain_index(&together) {
             metric("jain_index", index);
         }
         if let Some(index) = jain_index(&[&self.connections[..], &self.flows].concat()) {
@@ -45,7 +49,12 @@ impl Shares {
             metric("background_goodput_mbps", beside / flows);
             metric("smallest_background_goodput_mbps", smallest(&self.flows));
             if let Some(capacity) = self.capacity {
-                let fair = capacity / (flows + 1.0);
+                let own_share = if self.connections.is_empty() {
+                    0.0
+                } else {
+                    1.0
+                };
+                let fair = capacity / (flows + own_share);
                 metric("background_share_of_fair", beside / flows / fair);
             }
         }
@@ -89,6 +98,20 @@ mod tests {
         assert_eq!((metrics["share"], metrics["jain_index"]), (1.0, 1.0));
         assert_eq!(metrics["smallest_connection_goodput_mbps"], 4.0);
         assert!(!metrics.contains_key("background_goodput_mbps"));
+    }
+
+    #[test]
+    fn flows_alone_are_measured_without_connections() {
+        let shares = Shares {
+            connections: Vec::new(),
+            flows: vec![9.0, 3.0],
+            capacity: Some(12.0),
+        };
+        let metrics = shares.metrics();
+        assert_eq!(metrics["background_share_of_fair"], 1.0);
+        assert_eq!(metrics["background_goodput_mbps"], 6.0);
+        assert_eq!(metrics["jain_index"], 0.8);
+        assert!(!metrics.contains_key("goodput_mbps"), "{metrics:?}");
     }
 
     #[test]

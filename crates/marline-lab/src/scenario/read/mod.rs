@@ -8,6 +8,7 @@ mod endpoint;
 mod experiment;
 mod initial_window;
 mod must;
+mod stress;
 mod topology;
 mod variants;
 mod workload;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{HttpSettings, HttpVersion, RangeKind, Settings};
+use super::{HttpSettings, HttpVersion, RangeKind, Settings, Workload};
 
 use super::reader::Reader;
 pub(super) use condition::Condition;
@@ -50,9 +51,12 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
         path,
         client,
         server,
-        http: reader.optional("http", read_http)?.unwrap_or_default(),
+        http: reader
+            .optional("http", |node| read_http(node, &workload))?
+            .unwrap_or_default(),
         background: background::read_background(&mut reader, &topology)?,
         changes: change::read_changes(&mut reader, &topology, &workload)?,
+        stress: stress::read_stress(&mut reader, &topology)?,
         workload,
         time_limit: reader
             .optional("time_limit", Node::time)?
@@ -64,9 +68,13 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     Ok(settings)
 }
 
-fn read_http(node: &Node) -> Result<HttpSettings, Problem> {
+fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> {
     let mut reader = Reader::of(node)?;
     let default = HttpSettings::default();
+    let fewest = match workload {
+        Workload::Measure { .. } => 0,
+        _ => 1,
+    };
     let settings = HttpSettings {
         version: reader
             .optional("version", |node| {
@@ -74,7 +82,7 @@ fn read_http(node: &Node) -> Result<HttpSettings, Problem> {
             })?
             .unwrap_or(default.version),
         connections: reader
-            .optional("connections", |node| node.within(1..=1000))?
+            .optional("connections", |node| node.within(fewest..=1000))?
             .map_or(default.connections, |number| number as usize),
         split: reader.optional("split", Node::size)?,
         ranges: reader

@@ -120,6 +120,8 @@ size = "600B"
 [[background]]
 kind = "poisson"
 rate = "1mbps"
+[stress]
+other = 3
 "#,
     );
     assert_eq!(experiment.backend, BackendKind::Emu);
@@ -147,6 +149,8 @@ rate = "1mbps"
     assert_eq!((server.loss_detector)().spec().name(), "patient");
     assert_eq!((server.slow_start_exit)().spec().name(), "none");
     assert_eq!(settings.time_limit, Duration::from_secs(60));
+    let (host, threads) = ("other".to_owned(), 3);
+    assert_eq!(settings.stress, [Stress { host, threads }]);
     assert_eq!(settings.http.version, HttpVersion::Http2Parallel);
     assert_eq!(settings.http.split, Some(1_000_000));
     assert_eq!(settings.http.ranges, RangeKind::Handed);

@@ -104,6 +104,16 @@ fn mistakes_are_explained() {
             "unknown scope \"some\"; known: all, active",
         ),
         (
+            "http.connections = 0",
+            "[http] connections: this must be an integer from 1 to 1000",
+        ),
+        (
+            "stress.clint = 4",
+            "[stress] clint: unknown host \"clint\"; did you mean client?",
+        ),
+        ("stress.client = 65", "this must be an integer from 0 to 64"),
+        ("stress = 4", "stress is a table; write stress.client = 4"),
+        (
             "bundle.connections = 17",
             "this must be an integer from 1 to 16",
         ),
