@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, PerPath};
 pub use bbr::Bbr;
-pub use bbr3::Bbr3;
+pub use bbr3::{Bbr3, Bbr3Config};
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
 pub use loss_based::{Growth, GrowthSample, LossBasedController};

@@ -28,6 +28,11 @@ impl FullPipe {
         self.is_reached
     }
 
+    /// Whether the latest round still grew.
+    pub(super) fn is_growing(&self) -> bool {
+        self.rounds == 0
+    }
+
     pub(super) fn set_reached(&mut self, is_reached: bool) {
         self.is_reached = is_reached;
     }

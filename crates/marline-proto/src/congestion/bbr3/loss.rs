@@ -6,7 +6,7 @@ use crate::Instant;
 use crate::samples::{PacketLoss, RateSample};
 
 /// The part of a round that may be lost while the path is probed (`BBR.LossThresh`).
-const LOSS_THRESHOLD: f64 = 0.02;
+pub(super) const LOSS_THRESHOLD: f64 = 0.02;
 
 /// Recovery from losses, and the window to return to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,15 +73,19 @@ impl Undo {
 
 impl Bbr3 {
     /// Whether `lost` bytes are too many of a round that began with `in_flight` bytes in flight.
-    pub(super) fn is_loss_too_high(lost: u64, in_flight: u64) -> bool {
-        lost as f64 > in_flight as f64 * LOSS_THRESHOLD
+    pub(super) fn is_loss_too_high(&self, lost: u64, in_flight: u64) -> bool {
+        match self.config.chance_losses {
+            true => self.exceeds_chance(lost, in_flight, LOSS_THRESHOLD),
+            false => lost as f64 > in_flight as f64 * LOSS_THRESHOLD,
+        }
     }
 
     /// The bytes in flight at which losses crossed the threshold, within the packet that was lost.
-    fn in_flight_at_loss(lost: &PacketLoss) -> u64 {
+    fn in_flight_at_loss(&self, lost: &PacketLoss) -> u64 {
         let in_flight_before = lost.in_flight_at_send.saturating_sub(lost.bytes) as f64;
         let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
-        let prefix = (LOSS_THRESHOLD * in_flight_before - lost_before) / (1.0 - LOSS_THRESHOLD);
+        let threshold = LOSS_THRESHOLD + self.chance.share();
+        let prefix = (threshold * in_flight_before - lost_before) / (1.0 - threshold);
         (in_flight_before + prefix.max(0.0)) as u64
     }
 
@@ -93,8 +97,12 @@ impl Bbr3 {
         }
         self.latest.on_loss(self.delivered);
         self.startup_losses.on_lost(lost.packet_number);
-        if self.cycle.is_sampling() && Self::is_loss_too_high(lost.lost, lost.in_flight_at_send) {
-            let in_flight = Self::in_flight_at_loss(lost);
+        if self.config.chance_losses {
+            self.count_lost(lost.packet_number, lost.bytes);
+            self.check_startup_overflow(lost);
+        }
+        if self.cycle.is_sampling() && self.is_loss_too_high(lost.lost, lost.in_flight_at_send) {
+            let in_flight = self.in_flight_at_loss(lost);
             self.handle_too_high(now, in_flight, lost.app_limited);
         }
     }
@@ -125,9 +133,13 @@ impl Bbr3 {
     }
 
     /// Once per round: while the path is not probed, losses and marks lower the short-term bounds.
-    pub(super) fn answer_congestion(&mut self) {
+    pub(super) fn answer_congestion(&mut self, rate: &RateSample) {
         let has_marks = self.marks.in_round();
-        if !self.is_probing_bandwidth() && (self.latest.has_loss() || has_marks) {
+        let mut has_loss = self.latest.has_loss();
+        if self.config.chance_losses {
+            has_loss &= self.is_round_congested(rate);
+        }
+        if !self.is_probing_bandwidth() && (has_loss || has_marks) {
             let bandwidth = self.bandwidth.get();
             self.bounds.begin_short_term(bandwidth, self.window);
             let unmarked = match has_marks {

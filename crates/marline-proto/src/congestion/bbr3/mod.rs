@@ -13,6 +13,7 @@
 //! | aggregation | 5.5.9 | [`aggregation`] |
 //! | losses, and those that were spurious | 5.5.10, 5.5.11, 5.6.4.4 | [`loss`], [`bounds`], [`latest`] |
 //! | marks | 3.7 | [`ecn`] |
+//! | losses by chance (a parameter, off by default) | none | [`chance`] |
 //! | pacing rate and window | 5.6 | [`window`] |
 //!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
@@ -31,6 +32,7 @@
 mod aggregation;
 mod bandwidth;
 mod bounds;
+mod chance;
 mod ecn;
 mod full_pipe;
 mod latest;
@@ -50,6 +52,7 @@ use rand_pcg::Pcg32;
 use self::aggregation::{AckedBurst, ExtraAcked};
 use self::bandwidth::MaxBandwidth;
 use self::bounds::{Bounds, UNBOUNDED};
+use self::chance::ChanceLosses;
 use self::ecn::Marks;
 use self::full_pipe::FullPipe;
 use self::latest::LatestDelivery;
@@ -60,19 +63,45 @@ use self::probe_rtt::ProbeRtt;
 use self::startup::StartupLosses;
 use self::window::WindowUse;
 use super::rounds::Rounds;
-use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Phase};
+use super::{Controller, ControllerConfig, ControllerFactory, Phase};
 use crate::Instant;
 use crate::samples::{
     AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
 };
-use crate::settings::Entry;
+use crate::settings::{Domain, Entry, Field, Settings, Spec};
 
 /// Its name in settings.
-pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
-    "bbr3",
-    "BBR version 3: as bbr, and losses and marks bound what is in flight",
-    |()| Arc::new(Algorithm::Bbr3),
-);
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, Bbr3Config> = Entry {
+    name: "bbr3",
+    about: "BBR version 3: as bbr, and losses and marks bound what is in flight",
+    parameters: Bbr3Config::SETTINGS,
+    default: Bbr3Config::default,
+    make: |config| Arc::new(config),
+};
+
+/// The settings of [`Bbr3`]; the default is the draft's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bbr3Config {
+    /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
+    /// exceeds it.
+    pub chance_losses: bool,
+}
+
+impl Bbr3Config {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[&Field::new(
+        "chance_losses",
+        Domain::SWITCH,
+        "Count as congestion only losses beyond what the path loses without a queue",
+        |c: &mut Self| &mut c.chance_losses,
+    )];
+}
+
+impl ControllerFactory for Bbr3Config {
+    fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Bbr3::with_settings(&config, *self))
+    }
+}
 
 /// The state of the state machine (`BBR.state`, section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +118,7 @@ enum State {
 /// Paces at the bandwidth of the bottleneck, and keeps the bytes in flight below what caused losses.
 #[derive(Debug)]
 pub struct Bbr3 {
+    config: Bbr3Config,
     state: State,
     rng: Pcg32,
     window: u64,
@@ -117,6 +147,7 @@ pub struct Bbr3 {
     probe_rtt: ProbeRtt,
     recovery: LossRecovery,
     undo: Undo,
+    chance: ChanceLosses,
     window_use: WindowUse,
     /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
@@ -124,9 +155,15 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A controller for a new path.
+    /// A controller for a new path, as the draft has it.
     pub fn new(config: &ControllerConfig) -> Self {
+        Self::with_settings(config, Bbr3Config::default())
+    }
+
+    /// A controller for a new path.
+    pub fn with_settings(config: &ControllerConfig, settings: Bbr3Config) -> Self {
         let mut bbr = Self {
+            config: settings,
             state: State::Startup,
             rng: Pcg32::seed_from_u64(config.seed),
             window: 0,
@@ -151,6 +188,7 @@ impl Bbr3 {
             probe_rtt: ProbeRtt::default(),
             recovery: LossRecovery::default(),
             undo: Undo::default(),
+            chance: ChanceLosses::default(),
             window_use: WindowUse::default(),
             was_idle: false,
             app_limited: false,
@@ -188,7 +226,7 @@ impl Bbr3 {
         self.update_bandwidth(rate);
         self.update_marks(now, rate);
         if self.latest.round_ended() {
-            self.answer_congestion();
+            self.answer_congestion(rate);
         }
         let burst = AckedBurst {
             bytes: ack.bytes,
@@ -255,6 +293,9 @@ impl Controller for Bbr3 {
         }
         let rtt = ack.rtt_updated.then_some(ack.rtt.latest);
         let expired = self.min_rtt.update(now, rtt);
+        if self.config.chance_losses {
+            self.count_arrived(ack.bytes, rtt);
+        }
         self.check_probe_rtt(now, expired);
         self.was_idle = false;
         if let Some(rate) = &rate {
@@ -375,6 +416,10 @@ impl Controller for Bbr3 {
 
     fn name(&self) -> &'static str {
         ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.config)
     }
 }
 

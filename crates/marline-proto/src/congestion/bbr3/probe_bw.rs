@@ -93,6 +93,11 @@ impl Cycle {
         self.is_sampling = false;
     }
 
+    /// Whether packets of the probe that stopped are still under way.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.feedback == Feedback::Stopping
+    }
+
     /// Probing stops, but its packets are still under way.
     pub(super) fn stop(&mut self) {
         self.feedback = Feedback::Stopping;
@@ -222,7 +227,7 @@ impl Bbr3 {
                 return true;
             }
         }
-        let is_safe = !Self::is_loss_too_high(rate.lost, rate.in_flight_at_send);
+        let is_safe = !self.is_loss_too_high(rate.lost, rate.in_flight_at_send);
         if is_safe && self.bounds.in_flight != UNBOUNDED {
             self.bounds.in_flight = self.bounds.in_flight.max(rate.in_flight_at_send);
             if self.state == State::ProbeBw(ProbeBwPhase::Up) {

@@ -2,7 +2,7 @@
 
 use super::{Bbr3, State};
 use crate::Instant;
-use crate::samples::RateSample;
+use crate::samples::{PacketLoss, RateSample};
 
 /// Ranges of packet numbers that must be lost in a round for startup to end by losses (`BBRStartupFullLossCnt`).
 const LOST_RANGES: u32 = 6;
@@ -18,6 +18,11 @@ pub(super) struct StartupLosses {
 }
 
 impl StartupLosses {
+    /// Whether they are enough to end startup.
+    fn are_many(&self) -> bool {
+        self.ranges >= LOST_RANGES
+    }
+
     pub(super) fn on_lost(&mut self, packet_number: u64) {
         let continues = packet_number
             .checked_sub(1)
@@ -33,14 +38,29 @@ impl Bbr3 {
     /// Whether the path is full, by a plateau of the bandwidth, by losses or by marks.
     pub(super) fn check_startup(&mut self, rate: &RateSample) {
         if self.latest.round_ended() {
-            let ranges = std::mem::take(&mut self.startup_losses).ranges;
-            let is_too_high = Self::is_loss_too_high(rate.lost, rate.in_flight_at_send);
-            if ranges >= LOST_RANGES && is_too_high && !self.full_pipe.is_reached() {
+            let are_many = std::mem::take(&mut self.startup_losses).are_many();
+            let is_too_high = self.is_loss_too_high(rate.lost, rate.in_flight_at_send);
+            if are_many && is_too_high && self.may_overflow() && !self.full_pipe.is_reached() {
                 self.end_startup_by_congestion();
             }
         }
         if self.state == State::Startup && self.full_pipe.is_reached() {
             self.enter_drain();
+        }
+    }
+
+    /// Whether losses of startup can be of a full buffer: with losses by chance, there is a queue or no growth.
+    fn may_overflow(&self) -> bool {
+        !self.config.chance_losses || self.meets_queue() || !self.full_pipe.is_growing()
+    }
+
+    /// With losses by chance, startup ends as soon as many packets were lost beside a queue, not at the end of the
+    /// round: the queue shows what caused them, and what is sent until then is lost as well.
+    pub(super) fn check_startup_overflow(&mut self, lost: &PacketLoss) {
+        let is_too_high = self.is_loss_too_high(lost.lost, lost.in_flight_at_send);
+        let are_many = self.startup_losses.are_many();
+        if are_many && is_too_high && self.meets_queue() && !self.full_pipe.is_reached() {
+            self.end_startup_by_congestion();
         }
     }
 

@@ -1,6 +1,7 @@
 //! By sections of the draft, over a bottleneck with a drop-tail queue, random losses, and one ACK per packet.
 
 mod bounds;
+mod chance;
 mod coordinator;
 mod idle;
 mod links;

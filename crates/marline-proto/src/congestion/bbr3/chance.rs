@@ -1,0 +1,178 @@
+//! Losses by chance: those that happen while the path holds no queue. Not of the draft.
+//!
+//! A packet that finds the queue empty is not dropped for want of room. What part of such packets is lost, while the
+//! controller sends no faster than its model says, is what the link loses by chance: among as many packets, as many
+//! losses say nothing about congestion. A policer drops without a queue as well, but not below its rate, so that the
+//! packets of probes are not counted.
+
+use std::time::Duration;
+
+use super::loss::LOSS_THRESHOLD;
+use super::{Bbr3, ProbeBwPhase, State};
+use crate::samples::RateSample;
+
+/// Round-trip times above the path's by more than this part of it show a queue.
+const QUEUE: u32 = 8;
+
+/// And by more than this: what hosts and aggregation add.
+const LEAST_QUEUE: Duration = Duration::from_millis(1);
+
+/// Packets over which the part that is lost is averaged.
+const PACKETS: f64 = 400.0;
+
+/// The average begins as if so many packets had arrived.
+const ARRIVED_BEFORE: f64 = 50.0;
+
+/// Not more than this part is ascribed to chance.
+const LARGEST_SHARE: f64 = 0.1;
+
+/// Losses over which it is averaged how many come in rows.
+const LOSSES: f64 = 16.0;
+
+/// The largest part of losses that are taken to continue a row.
+const LARGEST_ROW: f64 = 0.8;
+
+/// Standard deviations of what is lost by chance that are still chance.
+const DEVIATIONS: f64 = 3.0;
+
+/// And beside a queue, where losses between probes only lower the short-term bounds.
+const QUEUED_DEVIATIONS: f64 = 1.0;
+
+/// So many packets beyond what chance explains are no congestion if there is no queue.
+const LEAST_LOSSES: f64 = 2.0;
+
+/// What the path loses without a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChanceLosses {
+    /// The part of packets that is lost.
+    share: f64,
+    /// The packets that it was averaged over, up to [`PACKETS`].
+    packets: f64,
+    /// The part of losses that follow the loss of the packet before.
+    in_rows: f64,
+    newest: Option<u64>,
+    /// The latest round-trip sample.
+    rtt: Option<Duration>,
+    /// Bytes lost in this round, and those of them beside packets that met a queue.
+    lost: u64,
+    queued: u64,
+}
+
+impl Default for ChanceLosses {
+    fn default() -> Self {
+        Self {
+            share: 0.0,
+            packets: ARRIVED_BEFORE,
+            in_rows: 0.0,
+            newest: None,
+            rtt: None,
+            lost: 0,
+            queued: 0,
+        }
+    }
+}
+
+impl ChanceLosses {
+    /// The part of packets that is lost by chance.
+    pub(super) fn share(&self) -> f64 {
+        self.share.min(LARGEST_SHARE)
+    }
+
+    /// Packets that found no queue arrived, or were lost.
+    fn count(&mut self, packets: f64, lost: bool) {
+        self.packets = (self.packets + packets).min(PACKETS);
+        let weight = (packets / self.packets).min(1.0);
+        self.share += weight * (f64::from(u8::from(lost)) - self.share);
+    }
+
+    fn count_row(&mut self, continues: bool) {
+        self.in_rows += (f64::from(u8::from(continues)) - self.in_rows) / LOSSES;
+    }
+
+    /// Losses of `packets` packets that chance explains, within `deviations` standard deviations.
+    fn explained(&self, packets: f64, deviations: f64) -> f64 {
+        let row = self.in_rows.min(LARGEST_ROW);
+        let mean = packets * self.share();
+        mean + deviations * (mean * (1.0 + row) / (1.0 - row)).sqrt()
+    }
+
+    /// A round ends. Returns whether most of its losses were beside packets that met a queue.
+    fn end_round(&mut self) -> bool {
+        let (lost, queued) = (self.lost, self.queued);
+        (self.lost, self.queued) = (0, 0);
+        queued > lost / 2
+    }
+}
+
+impl Bbr3 {
+    /// Whether the latest packet met a queue.
+    pub(super) fn meets_queue(&self) -> bool {
+        let Some((rtt, min)) = self.chance.rtt.zip(self.min_rtt.get()) else {
+            return false;
+        };
+        rtt > min + (min / QUEUE).max(LEAST_QUEUE)
+    }
+
+    /// Whether packets that are acknowledged now, or declared lost, were sent no faster than the model says, or while
+    /// the path delivered all that was sent.
+    fn is_below_model(&self) -> bool {
+        match self.state {
+            State::Startup => self.full_pipe.is_growing(),
+            State::Drain { .. } | State::ProbeBw(ProbeBwPhase::Up) => false,
+            State::ProbeBw(_) | State::ProbeRtt => !self.cycle.is_stopping(),
+        }
+    }
+
+    fn learns_chance(&self) -> bool {
+        !self.meets_queue() && self.is_below_model() && !self.marks.in_round()
+    }
+
+    /// `bytes` were acknowledged after `rtt`.
+    pub(super) fn count_arrived(&mut self, bytes: u64, rtt: Option<Duration>) {
+        self.chance.rtt = rtt.or(self.chance.rtt);
+        if self.learns_chance() {
+            let packets = self.datagrams(bytes);
+            self.chance.count(packets, false);
+        }
+    }
+
+    /// A packet of `bytes` was lost.
+    pub(super) fn count_lost(&mut self, packet_number: u64, bytes: u64) {
+        let continues = packet_number
+            .checked_sub(1)
+            .is_some_and(|before| self.chance.newest == Some(before));
+        self.chance.newest = Some(packet_number);
+        self.chance.lost = self.chance.lost.saturating_add(bytes);
+        if self.meets_queue() {
+            self.chance.queued = self.chance.queued.saturating_add(bytes);
+        } else if self.learns_chance() {
+            self.chance.count(1.0, true);
+            self.chance.count_row(continues);
+        }
+    }
+
+    /// Whether `lost` bytes of `in_flight` are more than chance explains, by more than `margin` of them. Without a
+    /// queue few packets prove nothing.
+    pub(super) fn exceeds_chance(&self, lost: u64, in_flight: u64, margin: f64) -> bool {
+        let least = match self.meets_queue() {
+            true => 0.0,
+            false => LEAST_LOSSES,
+        };
+        let packets = self.datagrams(in_flight);
+        let explained = self.chance.explained(packets, DEVIATIONS);
+        self.datagrams(lost) > explained + (margin * packets).max(least)
+    }
+
+    /// Whether the losses of the round that ends are of congestion: too many, or beside a queue and more than usual.
+    pub(super) fn is_round_congested(&mut self, rate: &RateSample) -> bool {
+        let is_queued = self.chance.end_round();
+        let packets = self.datagrams(rate.in_flight_at_send);
+        let usual = self.chance.explained(packets, QUEUED_DEVIATIONS);
+        is_queued && self.datagrams(rate.lost) > usual
+            || self.exceeds_chance(rate.lost, rate.in_flight_at_send, LOSS_THRESHOLD)
+    }
+
+    fn datagrams(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.max_datagram_size as f64
+    }
+}

@@ -1,0 +1,119 @@
+//! Losses by chance, with the parameter and without.
+
+use super::*;
+
+const CHANCE: Bbr3Config = Bbr3Config {
+    chance_losses: true,
+};
+
+impl Bench {
+    /// Of a path with a buffer of a product, that loses `loss` by chance.
+    fn losing(config: Bbr3Config, loss: f64) -> Self {
+        let bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), config);
+        Self {
+            bbr,
+            loss,
+            ..Self::with(RATE, PRODUCT)
+        }
+    }
+}
+
+#[test]
+fn a_path_that_loses_by_chance_is_used_fully() {
+    for loss in [0.01, 0.03, 0.05, 0.08] {
+        let mut bench = Bench::losing(CHANCE, loss);
+        bench.run(Duration::from_secs(2));
+        let used = bench.utilization(Duration::from_secs(20));
+        assert!(used > 0.88 - loss, "{loss}: {used:.3}");
+        let mut draft = Bench::losing(Bbr3Config::default(), loss);
+        draft.run(Duration::from_secs(2));
+        let before = draft.utilization(Duration::from_secs(20));
+        assert!(used > before, "{loss}: {used:.3}, the draft {before:.3}");
+    }
+}
+
+#[test]
+fn the_share_of_chance_is_learnt_and_forgotten() {
+    let mut bench = Bench::losing(CHANCE, 0.04);
+    bench.run(Duration::from_secs(10));
+    let share = bench.bbr.chance.share();
+    assert!((0.02..0.06).contains(&share), "{share:.3}");
+    bench.loss = 0.0;
+    bench.run(Duration::from_secs(10));
+    let share = bench.bbr.chance.share();
+    assert!(share < 0.002, "{share:.3}");
+}
+
+#[test]
+fn losses_of_a_full_buffer_are_not_learnt_as_chance() {
+    for part in [4, 2, 1] {
+        let mut bench = Bench::losing(CHANCE, 0.0);
+        bench.buffer = PRODUCT / part;
+        for _ in 0..20 {
+            bench.run(Duration::from_secs(1));
+            let share = bench.bbr.chance.share();
+            assert!(share < 0.005, "1/{part}: {share:.3}");
+        }
+        assert!(bench.lost > 0, "1/{part}");
+    }
+}
+
+#[test]
+fn few_losses_are_caused_beyond_those_by_chance() {
+    for loss in [0.0, 0.01, 0.03, 0.05] {
+        let mut bench = Bench::losing(CHANCE, loss);
+        bench.run(Duration::from_secs(2));
+        let lost = bench.loss_rate(Duration::from_secs(20));
+        assert!(lost < loss + 0.02, "{loss}: {lost:.3}");
+    }
+}
+
+/// Drops without a queue begin at the rate of the bottleneck, and are no chance.
+#[test]
+fn a_policer_is_met_at_its_rate() {
+    let mut bench = Bench::losing(CHANCE, 0.0);
+    bench.buffer = 3 * MTU;
+    bench.run(Duration::from_secs(4));
+    let lost = bench.loss_rate(Duration::from_secs(20));
+    assert!(lost < 0.05, "{lost:.3}");
+    let used = bench.utilization(Duration::from_secs(20));
+    assert!(used > 0.8, "{used:.3}");
+}
+
+#[test]
+fn startup_goes_on_while_the_rate_grows_and_the_queue_is_empty() {
+    let end = |config: Bbr3Config| {
+        let mut bench = Bench::losing(config, 0.06);
+        bench.rate = 40 * RATE;
+        bench.buffer = 40 * PRODUCT;
+        bench.run_while(|bench| bench.bbr.state == State::Startup);
+        bench.bbr.bandwidth.get() as f64 / bench.rate as f64
+    };
+    let (draft, chance) = (end(Bbr3Config::default()), end(CHANCE));
+    assert!(draft < 0.5, "{draft:.2}");
+    assert!(chance > 0.8, "{chance:.2}");
+}
+
+#[test]
+fn losses_beside_a_queue_end_startup_before_the_round_ends() {
+    let lost = |config: Bbr3Config| {
+        let mut bench = Bench::losing(config, 0.0);
+        bench.buffer = PRODUCT / 2;
+        bench.run(Duration::from_secs(1));
+        bench.lost
+    };
+    let (draft, chance) = (lost(Bbr3Config::default()), lost(CHANCE));
+    assert!(chance < draft, "{chance} bytes, the draft {draft}");
+}
+
+#[test]
+fn without_losses_by_chance_two_of_a_hundred_beside_a_queue_are_congestion() {
+    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), CHANCE);
+    bbr.min_rtt.update(at(0), Some(RTT));
+    bbr.count_arrived(0, Some(RTT * 2));
+    assert!(bbr.is_loss_too_high(3 * MTU, 100 * MTU));
+    assert!(!bbr.is_loss_too_high(2 * MTU, 100 * MTU));
+    bbr.count_arrived(0, Some(RTT));
+    assert!(!bbr.is_loss_too_high(2 * MTU, 30 * MTU), "no queue");
+    assert!(bbr.is_loss_too_high(3 * MTU, 30 * MTU));
+}
