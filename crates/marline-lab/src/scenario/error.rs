@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use marline::settings::one_line;
 pub(super) use marline::settings::unknown;
 
 /// An error in a scenario: file, line and key, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", one_line(&self.text()))]
+#[error("{}", self.text())]
 pub struct ScenarioError {
     /// The file, as it was named.
     pub file: String,
