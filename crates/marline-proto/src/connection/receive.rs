@@ -11,7 +11,8 @@ use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
-use crate::observe::events::DropTrigger;
+use crate::observe::Event;
+use crate::observe::events::{DropTrigger, Ecn, PacketReceived};
 use crate::paths::{PacketPath, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
@@ -264,6 +265,26 @@ impl Connection {
                 }
             }
         }
+    }
+
+    #[cold]
+    fn report_received(
+        &mut self,
+        now: Instant,
+        packet: &ReceivedPacket,
+        payload: &[u8],
+        size: usize,
+    ) {
+        let event = PacketReceived {
+            path: self.paths[packet.path].id,
+            kind: EncryptionLevel::from(packet.kind).into(),
+            number: Some(packet.number),
+            size,
+            payload,
+            ecn: ecn_of(packet.arrival.ecn),
+            datagram: self.telemetry.counters.datagrams_received as u32,
+        };
+        self.emit(now, &Event::PacketReceived(event));
     }
 
     /// Whether this is an Initial packet that must be discarded unopened: in a small datagram from a
@@ -524,5 +545,14 @@ impl Connection {
         }
         self.report_key_change(now, change);
         Ok(())
+    }
+}
+
+fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }

@@ -6,16 +6,15 @@ use marline_wire::{ErrorCode, PathId};
 
 use super::Connection;
 use super::events::ConnectionError;
-use super::receive::ReceivedPacket;
 use crate::ack::Requested;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
-    ConnectionState, ConnectionStateUpdated, DropTrigger, Ecn, EcnState, Initiator, KeyDiscarded,
+    ConnectionState, ConnectionStateUpdated, DropTrigger, EcnState, Initiator, KeyDiscarded,
     KeyKind, KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated,
-    PacketDropped, PacketKind, PacketNumberSpace, PacketReceived, PathAssigned, ReassemblyUpdated,
+    PacketDropped, PacketKind, PacketNumberSpace, PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
@@ -25,7 +24,6 @@ use crate::paths;
 use crate::paths::Slot;
 use crate::paths::{Path, Stage};
 use crate::time::Instant;
-use crate::tuple::EcnCodepoint;
 
 use changes::ReportedPath;
 
@@ -293,26 +291,6 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn report_received(
-        &mut self,
-        now: Instant,
-        packet: &ReceivedPacket,
-        payload: &[u8],
-        size: usize,
-    ) {
-        let event = PacketReceived {
-            path: self.paths[packet.path].id,
-            kind: EncryptionLevel::from(packet.kind).into(),
-            number: Some(packet.number),
-            size,
-            payload,
-            ecn: ecn_of(packet.arrival.ecn),
-            datagram: self.telemetry.counters.datagrams_received as u32,
-        };
-        self.emit(now, &observe::Event::PacketReceived(event));
-    }
-
-    #[cold]
     pub(super) fn report_dropped(
         &mut self,
         now: Instant,
@@ -467,14 +445,5 @@ impl Path {
             ecn_ce: counters.ecn_ce,
             mtu: active.mtu.current(),
         }
-    }
-}
-
-fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
-    match codepoint {
-        None => Ecn::NotEct,
-        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
-        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
-        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }
