@@ -90,10 +90,15 @@ pub(super) fn confine(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// The last processor on which this process may run.
+/// The last of the processors on which this process may run: the emulator keeps the others.
 fn last() -> io::Result<usize> {
     let set = sched_getaffinity(Pid::from_raw(0))?;
-    let mut all = (0..CpuSet::count()).rev();
-    let allowed = all.find(|&processor| set.is_set(processor).unwrap_or(false));
-    allowed.ok_or_else(|| io::Error::other("there is none"))
+    let is_allowed = |&processor: &usize| set.is_set(processor).unwrap_or(false);
+    let mut allowed = (0..CpuSet::count()).rev().filter(is_allowed);
+    match (allowed.next(), allowed.next()) {
+        (Some(last), Some(_)) => Ok(last),
+        _ => Err(io::Error::other(
+            "the emulator needs one of its own, and this process may run on one only",
+        )),
+    }
 }

@@ -12,10 +12,10 @@ pub const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
 /// Doublings after which the timeout stops growing: 2^16 of the shortest are more than a minute.
 const MAX_BACKOFF: u32 = 16;
 
-/// The probe timeout without backoff; `max_ack_delay` is the peer's, and zero for Initial and
-/// Handshake packets.
-pub fn period(rtt: &RttView, max_ack_delay: Duration) -> Duration {
-    rtt.smoothed + (rtt.variance * 4).max(GRANULARITY) + max_ack_delay
+/// The probe timeout without the peer's delay of acknowledgments, which is added for application data, and without
+/// backoff.
+pub fn period(rtt: &RttView) -> Duration {
+    rtt.smoothed + (rtt.variance * 4).max(GRANULARITY)
 }
 
 /// A `period` after `count` timeouts in a row.

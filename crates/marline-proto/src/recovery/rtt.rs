@@ -28,7 +28,7 @@ impl RttEstimator {
         };
         Self {
             view,
-            pto: pto::period(&view, Duration::ZERO),
+            pto: pto::period(&view),
             sampled: false,
         }
     }
@@ -46,7 +46,7 @@ impl RttEstimator {
         max_ack_delay: Duration,
     ) {
         self.sample(latest, ack_delay, handshake_confirmed, max_ack_delay);
-        self.pto = pto::period(&self.view, Duration::ZERO);
+        self.pto = pto::period(&self.view);
     }
 
     fn sample(

@@ -21,9 +21,10 @@ impl Shares {
         let mut metric = |name: &str, value: f64| {
             metrics.insert(name.to_owned(), value);
         };
-        let own: f64 = self.connections.iter().sum();
+        let own: Option<f64> =
+            (!self.connections.is_empty()).then(|| self.connections.iter().sum());
         let beside: f64 = self.flows.iter().sum();
-        if !self.connections.is_empty() {
+        if let Some(own) = own {
             metric("goodput_mbps", own);
             let smallest = smallest(&self.connections);
             metric("smallest_connection_goodput_mbps", smallest);
@@ -31,10 +32,7 @@ impl Shares {
                 metric("share", own / (own + beside));
             }
         }
-        let together = match self.connections.is_empty() {
-            true => self.flows.clone(),
-            false => [&[own], &self.flows[..]].concat(),
-        };
+        let together = [own.as_slice(), &self.flows].concat();
         if let Some(index) = jain_index(&together) {
             metric("jain_index", index);
         }
@@ -42,19 +40,17 @@ impl Shares {
             metric("jain_index_connections", index);
         }
         if let Some(capacity) = self.capacity {
-            metric("utilization_ratio", (own + beside) / capacity);
+            metric(
+                "utilization_ratio",
+                (own.unwrap_or_default() + beside) / capacity,
+            );
         }
         if !self.flows.is_empty() {
             let flows = self.flows.len() as f64;
             metric("background_goodput_mbps", beside / flows);
             metric("smallest_background_goodput_mbps", smallest(&self.flows));
             if let Some(capacity) = self.capacity {
-                let own_share = if self.connections.is_empty() {
-                    0.0
-                } else {
-                    1.0
-                };
-                let fair = capacity / (flows + own_share);
+                let fair = capacity / together.len() as f64;
                 metric("background_share_of_fair", beside / flows / fair);
             }
         }

@@ -64,6 +64,12 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
         topology,
     };
     reader.finish()?;
+    if settings.http.connections == 0 && settings.background.is_empty() {
+        return Err(Problem::new(
+            &Place::File,
+            "there is nothing to measure: http.connections is 0, and there is no [[background]]",
+        ));
+    }
     settings.run_in(backend);
     Ok(settings)
 }

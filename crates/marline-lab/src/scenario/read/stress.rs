@@ -16,6 +16,11 @@ pub(super) fn read_stress(
     let Item::Table(table) = &node.item else {
         return Err(node.problem("stress is a table; write stress.client = 4"));
     };
+    if table.0.len() > 1 {
+        return Err(node.problem(
+            "only one host can be stressed: it takes the last processor; leave the others out",
+        ));
+    }
     let one = |(host, threads): &(String, super::Node)| {
         if !topology.hosts.contains(host) {
             let hosts = topology.hosts.iter().map(String::as_str);

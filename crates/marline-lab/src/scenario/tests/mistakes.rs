@@ -114,6 +114,10 @@ fn mistakes_are_explained() {
         ("stress.client = 65", "this must be an integer from 0 to 64"),
         ("stress = 4", "stress is a table; write stress.client = 4"),
         (
+            "stress.client = 4\nstress.server = 4",
+            "only one host can be stressed",
+        ),
+        (
             "bundle.connections = 17",
             "this must be an integer from 1 to 16",
         ),

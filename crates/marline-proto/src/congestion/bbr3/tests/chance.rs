@@ -68,9 +68,9 @@ fn few_losses_are_caused_beyond_those_by_chance() {
     }
 }
 
-/// Drops without a queue begin at the rate of the bottleneck, and are no chance.
+/// As with a policer, packets are dropped from the rate of the bottleneck on while hardly any wait: that is no chance.
 #[test]
-fn a_policer_is_met_at_its_rate() {
+fn losses_of_a_buffer_of_three_packets_are_not_learnt_as_chance() {
     let mut bench = Bench::losing(CHANCE, 0.0);
     bench.buffer = 3 * MTU;
     bench.run(Duration::from_secs(4));
