@@ -53,10 +53,11 @@ impl Connection {
         }
         let outcome = self.transmit_any(now, max_datagrams.max(1), buf);
         self.report_careful_resume(now);
-        self.set_loss_timers(now);
         if matches!(outcome, Ok(None)) {
             // Once for each burst, not for each datagram.
             self.report_changes(now);
+        } else {
+            self.set_loss_timers(now);
         }
         match outcome {
             Ok(transmit) => transmit,
