@@ -157,6 +157,7 @@ fn baseline() -> TransportConfig {
         loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
         pacing: true,
+        two_probes: false,
         ..TransportConfig::default()
     }
 }

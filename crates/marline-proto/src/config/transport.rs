@@ -44,6 +44,9 @@ pub struct TransportConfig {
     pub response_ping: Option<Duration>,
     /// The round-trip time assumed before the first sample.
     pub initial_rtt: Duration,
+    /// Whether both probes of a probe timeout repeat a packet of application data, the two oldest; otherwise the second
+    /// is a PING.
+    pub two_probes: bool,
 
     /// Streams that the peer may have open at once, in both directions.
     pub max_concurrent_bidi_streams: u64,
@@ -238,6 +241,12 @@ impl TransportConfig {
             |c: &mut Self| &mut c.initial_rtt,
         ),
         &Field::new(
+            "two_probes",
+            Domain::SWITCH,
+            "Whether both probes of a probe timeout repeat application data; otherwise the second is a PING",
+            |c: &mut Self| &mut c.two_probes,
+        ),
+        &Field::new(
             "max_idle_timeout",
             WAIT.or("never"),
             "The connection closes after this long without a packet; the smaller of both ends' counts",
@@ -380,6 +389,7 @@ impl Default for TransportConfig {
             keep_alive: None,
             response_ping: Some(Duration::from_secs(1)),
             initial_rtt: Duration::from_millis(333),
+            two_probes: true,
             max_concurrent_bidi_streams: 256,
             max_concurrent_uni_streams: 256,
             stream_receive_window: 512 << 10,

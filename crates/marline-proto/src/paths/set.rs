@@ -316,6 +316,7 @@ fn recovery_config(
             .pacing
             .then(|| Pacer::new(start.datagram_size.into()).with_quantum(config.send_quantum)),
         initial_window: start.initial_window,
+        two_probes: config.two_probes,
     }
 }
 

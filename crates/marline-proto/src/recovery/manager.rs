@@ -12,7 +12,7 @@ use super::first_flight::{FirstFlight, InitialWindowChoice};
 use super::loss::LossDetector;
 use super::persistent::LossPeriod;
 use super::rtt::RttEstimator;
-use super::timers::{ArmedTimer, Expired, ProbeConditions, Timers};
+use super::timers::{ArmedTimer, Expired, PROBES, ProbeConditions, Timers};
 use crate::congestion::{Controller, Pacer};
 use crate::level::SpaceId;
 use crate::limits::FORMER_TUPLES;
@@ -30,6 +30,8 @@ pub(crate) struct RecoveryConfig {
     /// `None` if packets leave as fast as the window lets them.
     pub(crate) pacer: Option<Pacer>,
     pub(crate) initial_window: InitialWindowChoice,
+    /// Whether both probes of a timeout repeat application data.
+    pub(crate) two_probes: bool,
 }
 
 /// A packet that is sent.
@@ -106,6 +108,7 @@ pub(crate) struct Recovery {
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
     pub(super) former_tuples: FormerTuples,
+    two_probes: bool,
     /// Whether packets were lost or marked.
     had_congestion: bool,
     /// Bytes that `rate` counted before the path led where it leads now.
@@ -125,6 +128,7 @@ impl Recovery {
             first_sample_at: None,
             counters: RecoveryCounters::default(),
             former_tuples: FormerTuples::default(),
+            two_probes: config.two_probes,
             had_congestion: false,
             delivered_before: 0,
         }
@@ -342,7 +346,11 @@ impl Recovery {
         let is_early = space != SpaceId::Data;
         // A server may be waiting for handshake packets from the other early space too.
         if space == expired || is_early && sent.has_ack_eliciting_in_flight() {
-            let packets = if is_early { usize::MAX } else { 1 };
+            let packets = match (is_early, self.two_probes) {
+                (true, _) => usize::MAX,
+                (false, true) => usize::from(PROBES),
+                (false, false) => 1,
+            };
             sent.oldest_outstanding(packets, |token| context.on_token_lost(token));
             self.timers.request_probes(space);
         }

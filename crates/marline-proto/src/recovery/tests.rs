@@ -294,6 +294,7 @@ impl Bench {
     fn config_of(controller: Box<dyn Controller>, pacer: Option<Pacer>) -> RecoveryConfig {
         let window = controller.window();
         RecoveryConfig {
+            two_probes: true,
             initial_rtt: INITIAL_RTT,
             controller,
             detector: Box::new(loss::Fixed::rfc9002()),

@@ -8,7 +8,7 @@ use crate::level::SpaceId;
 use crate::time::Instant;
 
 /// Packets that probe after a timeout (RFC 9002, section 6.2.4).
-const PROBES: u8 = 2;
+pub(super) const PROBES: u8 = 2;
 
 /// Probes of a path beside others after which the pause between them doubles, which bounds the number of outstanding
 /// probes.

@@ -166,6 +166,7 @@ fn every_field_of_a_configuration_has_a_key() {
         keep_alive,
         response_ping,
         initial_rtt,
+        two_probes,
         max_concurrent_bidi_streams,
         max_concurrent_uni_streams,
         stream_receive_window,

@@ -106,7 +106,7 @@ fn path_that_may_not_send_is_not_probed() {
 
 /// Section 6.2.4: two probes, which repeat what has waited longest.
 #[test]
-fn probes_of_application_data_repeat_the_oldest_packet() {
+fn probes_of_application_data_repeat_the_two_oldest_packets() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 3);
     bench.fire(at(275));
@@ -114,7 +114,7 @@ fn probes_of_application_data_repeat_the_oldest_packet() {
     bench
         .recovery
         .probe(SpaceId::Data, SpaceId::Data, sent, &mut bench.path);
-    assert_eq!(bench.path.due_again, [1]);
+    assert_eq!(bench.path.due_again, [1, 2]);
     assert_eq!(bench.recovery.probes(SpaceId::Data), 2);
     assert!(bench.recovery.is_probing());
     bench.send_many(at(275), 2);
