@@ -158,6 +158,7 @@ fn baseline() -> TransportConfig {
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
         pacing: true,
         two_probes: false,
+        late_mtu_probes: false,
         ..TransportConfig::default()
     }
 }

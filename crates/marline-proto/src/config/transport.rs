@@ -47,6 +47,9 @@ pub struct TransportConfig {
     /// Whether both probes of a probe timeout repeat a packet of application data, the two oldest; otherwise the second
     /// is a PING.
     pub two_probes: bool,
+    /// Whether the first probe for larger datagrams waits for a round trip after the handshake: before, it takes an eighth
+    /// of the initial window from data.
+    pub late_mtu_probes: bool,
 
     /// Streams that the peer may have open at once, in both directions.
     pub max_concurrent_bidi_streams: u64,
@@ -247,6 +250,12 @@ impl TransportConfig {
             |c: &mut Self| &mut c.two_probes,
         ),
         &Field::new(
+            "late_mtu_probes",
+            Domain::SWITCH,
+            "Whether the first probe for larger datagrams waits for a round trip after the handshake",
+            |c: &mut Self| &mut c.late_mtu_probes,
+        ),
+        &Field::new(
             "max_idle_timeout",
             WAIT.or("never"),
             "The connection closes after this long without a packet; the smaller of both ends' counts",
@@ -390,6 +399,7 @@ impl Default for TransportConfig {
             response_ping: Some(Duration::from_secs(1)),
             initial_rtt: Duration::from_millis(333),
             two_probes: true,
+            late_mtu_probes: true,
             max_concurrent_bidi_streams: 256,
             max_concurrent_uni_streams: 256,
             stream_receive_window: 512 << 10,

@@ -151,6 +151,8 @@ pub struct Connection {
     own_ack_request: OwnRequest,
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
+    /// Whether a probe for larger datagrams was put off in favor of the first response.
+    holds_mtu_probe: bool,
 }
 
 /// State of a client only.
@@ -458,6 +460,7 @@ impl Connection {
             ack_request: PeerRequest::default(),
             own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
+            holds_mtu_probe: false,
             config,
         };
         if connection.telemetry.observer.is_some() {

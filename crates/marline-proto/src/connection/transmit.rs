@@ -75,6 +75,14 @@ impl Connection {
         max_datagrams: usize,
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
+        // A sender that always has data would never send it after them.
+        if self.holds_mtu_probe && !self.is_first_round(now, Slot::FIRST) {
+            self.holds_mtu_probe = false;
+            let probe = self.transmit_mtu_probe(now, Slot::FIRST, buf)?;
+            if probe.is_some() {
+                return Ok(probe);
+            }
+        }
         for at in self.paths.slots() {
             if self.paths[at].stage != Stage::Open {
                 continue;
@@ -293,6 +301,13 @@ impl Connection {
         }))
     }
 
+    /// Whether the handshake was complete less than a round trip ago.
+    fn is_first_round(&self, now: Instant, at: Slot) -> bool {
+        let rtt = self.paths[at].recovery.rtt().smoothed();
+        let completed_at = self.progress.completed_at();
+        completed_at.is_some_and(|completed_at| now < completed_at + rtt)
+    }
+
     /// A probe for larger datagrams (RFC 9000, section 14.4).
     fn transmit_mtu_probe(
         &mut self,
@@ -301,6 +316,10 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
         if !self.is_confirmed() {
+            return Ok(None);
+        }
+        if self.config.late_mtu_probes && self.is_first_round(now, at) {
+            self.holds_mtu_probe = true;
             return Ok(None);
         }
         let searches = self.paths.searches_mtu(at);

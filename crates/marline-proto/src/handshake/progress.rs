@@ -76,6 +76,11 @@ impl Progress {
         self.took
     }
 
+    /// When the handshake was complete.
+    pub(crate) fn completed_at(&self) -> Option<Instant> {
+        self.took.map(|took| self.began + took)
+    }
+
     pub(crate) const fn is_complete(&self) -> bool {
         self.took.is_some()
     }

@@ -167,6 +167,7 @@ fn every_field_of_a_configuration_has_a_key() {
         response_ping,
         initial_rtt,
         two_probes,
+        late_mtu_probes,
         max_concurrent_bidi_streams,
         max_concurrent_uni_streams,
         stream_receive_window,

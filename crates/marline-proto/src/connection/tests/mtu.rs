@@ -1,5 +1,7 @@
 //! Path MTU discovery.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
 
 fn mtu(pair: &mut Pair, server: ConnectionHandle) -> u16 {
@@ -63,4 +65,32 @@ fn datagrams_stay_at_1200_bytes_without_mtu_discovery() {
     }));
     let ends = pair.establish();
     download(&mut pair, ends, &pattern(100_000));
+}
+
+/// The first probe for larger datagrams takes an eighth of the initial window.
+#[test]
+fn a_probe_for_larger_datagrams_waits_until_the_first_response_may_have_left() {
+    for (late, probes_at_once) in [(true, 0), (false, 1)] {
+        let mut pair = Pair::with(PairConfig {
+            server: TransportConfig {
+                late_mtu_probes: late,
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        });
+        let probes = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&probes);
+        pair.network.filter = Some(Box::new(move |direction, datagram| {
+            let is_probe = direction == Direction::ToClient && datagram.bytes.len() > 1200;
+            seen.fetch_add(u64::from(is_probe), Ordering::Relaxed);
+            false
+        }));
+        let ends = pair.establish();
+        pair.flush();
+        assert_eq!(probes.load(Ordering::Relaxed), probes_at_once);
+        pair.drive(Duration::from_millis(20));
+        pair.server(ends.server).ping();
+        pair.drive(Duration::from_millis(20));
+        assert!(probes.load(Ordering::Relaxed) > 0);
+    }
 }
