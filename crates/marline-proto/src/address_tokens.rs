@@ -1,12 +1,14 @@
-//! Address tokens from servers, for the next connection to them (RFC 9000, section 8.1.3), and the versions that
-//! they were issued in (RFC 9369, section 5).
+//! What the next connection to a server uses of earlier ones: address tokens (RFC 9000, section 8.1.3), the version that
+//! they were issued in (RFC 9369, section 5), the round-trip time (RFC 9002, section 6.2.2).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use marline_wire::Version;
 
-use crate::limits::{ADDRESS_TOKEN_SERVERS, ADDRESS_TOKENS_PER_SERVER};
+use crate::limits::{ADDRESS_TOKEN_SERVERS, ADDRESS_TOKENS_PER_SERVER, REMEMBERED_RTT_LIFETIME};
+use crate::time::Instant;
 
 /// Address validation tokens by server name; each is used once, in the version that it was issued in. Shared
 /// by a client's connections.
@@ -25,6 +27,14 @@ struct Server {
     tokens: VecDeque<Token>,
     /// The version of the last connection, if it was recorded.
     version: Option<Version>,
+    rtt: Option<MeasuredRtt>,
+}
+
+/// A round-trip time, and when it was measured.
+#[derive(Clone, Copy, Debug)]
+struct MeasuredRtt {
+    rtt: Duration,
+    at: Instant,
 }
 
 #[derive(Debug)]
@@ -80,6 +90,18 @@ impl AddressTokens {
         self.lock().servers.get(server)?.version
     }
 
+    /// Records the round-trip time of a connection to `server`.
+    pub(crate) fn set_rtt(&self, server: &str, rtt: Duration, now: Instant) {
+        self.lock().server(server).rtt = Some(MeasuredRtt { rtt, at: now });
+    }
+
+    /// The round-trip time of the last connection to `server`, if that is not long ago.
+    pub(crate) fn rtt(&self, server: &str, now: Instant) -> Option<Duration> {
+        let measured = self.lock().servers.get(server)?.rtt?;
+        let is_recent = measured.at <= now && now - measured.at <= REMEMBERED_RTT_LIFETIME;
+        is_recent.then_some(measured.rtt)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,6 +134,19 @@ mod tests {
         assert_eq!(tokens.version("a"), None);
         tokens.set_version("a", Version::V2);
         assert_eq!(tokens.version("a"), Some(Version::V2));
+    }
+
+    #[test]
+    fn a_round_trip_time_is_remembered_for_ten_minutes() {
+        let tokens = AddressTokens::default();
+        let measured = Instant::EPOCH + Duration::from_secs(60);
+        let rtt = Duration::from_millis(40);
+        tokens.set_rtt("a", rtt, measured);
+        let after = |seconds| tokens.rtt("a", measured + Duration::from_secs(seconds));
+        assert_eq!(after(600), Some(rtt));
+        assert_eq!(after(601), None);
+        assert_eq!(tokens.rtt("b", measured), None);
+        assert_eq!(tokens.rtt("a", Instant::EPOCH), None, "another clock");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Every limit of the core with its reason: together they bound the memory and the work that a peer can cause.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 /// Smallest datagram every QUIC path must carry, in bytes of UDP payload (RFC 9000, section 14).
 pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
 
@@ -78,6 +81,14 @@ pub(crate) const IDLE_QUEUE_CAPACITY: usize = 16;
 /// Packets kept that arrived before their keys: enough for a flight that overtakes a handshake message, too
 /// few for a peer to store data here without finishing the handshake.
 pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
+
+/// How long a client assumes the round-trip time of an earlier connection to a server: paths change with networks.
+pub(crate) const REMEMBERED_RTT_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The least and the most that is assumed so: less would probe while a busy server computes, more would wait too long
+/// where the path has become shorter.
+pub(crate) const REMEMBERED_RTT: RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_secs(1);
 
 /// Bytes counted for a queued datagram beside its own, so that the number of empty ones is limited too.
 pub(crate) const DATAGRAM_OVERHEAD: usize = 64;

@@ -9,6 +9,7 @@ use marline_proto::congestion::slow_start::{ConfirmedExit, HyStartPp, HybridSlow
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
+use marline_proto::recovery::INITIAL_RTT;
 use marline_proto::recovery::loss::{Adaptive, AdaptiveLimits, Fixed};
 use marline_proto::settings::{Named, Word, unknown};
 use marline_proto::{AckFrequencyConfig, MultipathConfig, TransportConfig};
@@ -157,6 +158,8 @@ fn baseline() -> TransportConfig {
         loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
         pacing: true,
+        initial_rtt: INITIAL_RTT,
+        remember_rtt: false,
         two_probes: false,
         late_mtu_probes: false,
         ..TransportConfig::default()

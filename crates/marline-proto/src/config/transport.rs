@@ -42,8 +42,12 @@ pub struct TransportConfig {
     /// bidirectional stream of the client is not received in full; then at doubling intervals up to 15 s. Without it a
     /// client that only receives notices neither a NAT rebinding nor a restarted server. `None` is never.
     pub response_ping: Option<Duration>,
-    /// The round-trip time assumed before the first sample.
+    /// The round-trip time assumed before the first sample: a first probe timeout is three times that. RFC 9002,
+    /// section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
+    /// Client: whether the round-trip time of the last connection to a server is assumed instead of
+    /// [`Self::initial_rtt`], for ten minutes.
+    pub remember_rtt: bool,
     /// Whether both probes of a probe timeout repeat a packet of application data, the two oldest; otherwise the second
     /// is a PING.
     pub two_probes: bool,
@@ -244,6 +248,12 @@ impl TransportConfig {
             |c: &mut Self| &mut c.initial_rtt,
         ),
         &Field::new(
+            "remember_rtt",
+            Domain::SWITCH,
+            "Whether a client assumes the round-trip time of its last connection to the server before the first sample",
+            |c: &mut Self| &mut c.remember_rtt,
+        ),
+        &Field::new(
             "two_probes",
             Domain::SWITCH,
             "Whether both probes of a probe timeout repeat application data; otherwise the second is a PING",
@@ -397,7 +407,8 @@ impl Default for TransportConfig {
             handshake_timeout: Duration::from_secs(10),
             keep_alive: None,
             response_ping: Some(Duration::from_secs(1)),
-            initial_rtt: Duration::from_millis(333),
+            initial_rtt: Duration::from_millis(100),
+            remember_rtt: true,
             two_probes: true,
             late_mtu_probes: true,
             max_concurrent_bidi_streams: 256,

@@ -155,6 +155,14 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_handshake_confirmed();
         }
+        if let Some(client) = &self.client {
+            let rtt = self.paths[Slot::FIRST].recovery.rtt();
+            if rtt.has_sample() {
+                client
+                    .tokens
+                    .set_rtt(&client.server_name, rtt.smoothed(), now);
+            }
+        }
         self.events.application.push_back(Event::HandshakeConfirmed);
         self.report_state(now, ConnectionState::HandshakeConfirmed);
         self.try_preferred_address(now);

@@ -78,7 +78,7 @@ use crate::handshake::{
     ClientStart, ConnectError, Handshake, HandshakeIds, Progress, ServerStart, VersionState,
 };
 use crate::level::SpaceId;
-use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
+use crate::limits::{MIN_DATAGRAM_SIZE, REMEMBERED_RTT, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
 use crate::observe::{self, Observer};
 use crate::paths::{FirstPath, PathSet, Slot};
@@ -207,6 +207,8 @@ struct Start {
     remote_cid: ConnectionId,
     peer_handshake_cid: Option<ConnectionId>,
     retry_source: Option<ConnectionId>,
+    /// The round-trip time of an earlier connection.
+    known_rtt: Option<Duration>,
     params: TransportParameters,
     handshake: Handshake,
     rng: ConnectionRng,
@@ -250,6 +252,8 @@ impl Connection {
             tls: config.tls.clone(),
             params: params.clone(),
         });
+        let known_rtt = config.tokens.rtt(server_name, now);
+        let known_rtt = known_rtt.filter(|_| config.transport.remember_rtt);
         let info = ConnectionInfo {
             side: Side::Client,
             original_destination,
@@ -270,6 +274,7 @@ impl Connection {
                 remote_cid: original_destination,
                 peer_handshake_cid: None,
                 retry_source: None,
+                known_rtt,
                 params,
                 handshake,
                 rng,
@@ -331,6 +336,8 @@ impl Connection {
                 .preferred_version
                 .filter(|version| config.versions.contains(*version)),
         })?;
+        let known_rtt = incoming.capacity.map(|capacity| capacity.rtt);
+        let known_rtt = known_rtt.filter(|_| config.transport.remember_rtt);
         let info = ConnectionInfo {
             side: Side::Server,
             original_destination: incoming.original_destination,
@@ -351,6 +358,7 @@ impl Connection {
                 remote_cid: incoming.source,
                 peer_handshake_cid: Some(incoming.source),
                 retry_source: incoming.retry_source,
+                known_rtt,
                 params,
                 handshake,
                 rng,
@@ -400,6 +408,7 @@ impl Connection {
                 bytes: default,
                 default,
             },
+            initial_rtt: start.known_rtt.map_or(config.initial_rtt, plausible_rtt),
         };
         let paths = PathSet::new(&config, path, &mut rng);
         let mut connection = Self {
@@ -558,6 +567,11 @@ impl std::fmt::Debug for Connection {
             .field("confirmed", &self.progress.is_confirmed())
             .finish_non_exhaustive()
     }
+}
+
+/// A remembered round-trip time within limits: if it is wrong, a probe more is sent, or a probe timeout is a few seconds.
+fn plausible_rtt(rtt: Duration) -> Duration {
+    rtt.clamp(*REMEMBERED_RTT.start(), *REMEMBERED_RTT.end())
 }
 
 /// The version of a client's first packet: that of the last connection to the server, whose session and token

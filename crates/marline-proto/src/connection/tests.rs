@@ -44,6 +44,7 @@ mod priorities;
 mod random;
 mod randomness;
 mod rebind;
+mod remembered_rtt;
 mod reordering;
 mod resumption;
 mod retry;

@@ -26,7 +26,7 @@ use crate::paths::{
     AmplificationLimit, LocalCids, Path, PathList, RemoteCids, Reserved, Slot, Tuple,
     ValidationTimes,
 };
-use crate::recovery::{InitialWindowChoice, Recovery, RecoveryConfig};
+use crate::recovery::{INITIAL_RTT, InitialWindowChoice, Recovery, RecoveryConfig};
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
 use crate::token::ReturnedToken;
@@ -64,6 +64,8 @@ pub(crate) struct FirstPath {
     pub(crate) local_cid: ConnectionId,
     pub(crate) remote_cid: ConnectionId,
     pub(crate) initial_window: InitialWindowChoice,
+    /// Assumed until the first sample.
+    pub(crate) initial_rtt: Duration,
 }
 
 /// What a new path begins with.
@@ -142,7 +144,7 @@ impl PathSet {
             PathStart {
                 initial_window: first.initial_window,
                 datagram_size: MIN_DATAGRAM_SIZE,
-                initial_rtt: config.initial_rtt,
+                initial_rtt: first.initial_rtt,
                 seed: rng.seed(),
             },
         );
@@ -323,6 +325,6 @@ fn recovery_config(
 /// The times of a validation of a path with the probe timeout `pto`: it waits for the larger of that and the one of a
 /// path without a sample (RFC 9000, section 8.2.4).
 fn validation_times(pto: Duration, config: &TransportConfig) -> ValidationTimes {
-    let pto = pto.max(config.initial_rtt * 3);
+    let pto = pto.max(config.initial_rtt.max(INITIAL_RTT) * 3);
     ValidationTimes { interval: pto, pto }
 }

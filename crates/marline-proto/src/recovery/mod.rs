@@ -44,7 +44,7 @@ pub use delivery_rate::DeliveryRate;
 pub(crate) use first_flight::InitialWindowChoice;
 pub use loss::LossDetector;
 pub(crate) use manager::{OutgoingPacket, Recovery, RecoveryConfig};
-pub use rtt::RttEstimator;
+pub use rtt::{INITIAL_RTT, RttEstimator};
 pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 
 use std::time::Duration;

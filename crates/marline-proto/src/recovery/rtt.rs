@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::pto;
 use crate::samples::RttView;
 
-/// Assumed before the first sample (RFC 9002, section 6.2.2).
-pub(super) const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// The round-trip time that RFC 9002, section 6.2.2 recommends to assume before the first sample.
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// Estimates the round-trip time of one path.
 #[derive(Clone, Copy, Debug)]

@@ -166,6 +166,7 @@ fn every_field_of_a_configuration_has_a_key() {
         keep_alive,
         response_ping,
         initial_rtt,
+        remember_rtt,
         two_probes,
         late_mtu_probes,
         max_concurrent_bidi_streams,
