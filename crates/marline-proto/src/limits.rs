@@ -82,6 +82,15 @@ pub(crate) const IDLE_QUEUE_CAPACITY: usize = 16;
 /// few for a peer to store data here without finishing the handshake.
 pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 
+/// Times that a connection repeats a flight of its handshake before a probe timeout: one repairs the loss of one
+/// datagram (RFC 9002, section 6.2.3), the second that of the repeated flight. Without a limit two peers could make each
+/// other repeat without end.
+pub(crate) const EARLY_REPEATS: u8 = 2;
+
+/// The largest Handshake packet, in bytes, that a client sends a second time beside its first application data: one of
+/// a Finished message, not of certificates.
+pub(crate) const FINISHED_COPY: usize = 256;
+
 /// How long a client assumes the round-trip time of an earlier connection to a server: paths change with networks.
 pub(crate) const REMEMBERED_RTT_LIFETIME: Duration = Duration::from_secs(600);
 

@@ -151,7 +151,7 @@ impl Profile {
 }
 
 /// What both baselines share: CUBIC, pacing, packet threshold 3 and time threshold 9/8, an ACK for
-/// every second packet or after 25 ms.
+/// every second packet or after 25 ms, lost handshakes repaired by probe timeouts alone.
 fn baseline() -> TransportConfig {
     TransportConfig {
         controller: Arc::new(Algorithm::Cubic),
@@ -159,6 +159,9 @@ fn baseline() -> TransportConfig {
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
         pacing: true,
         initial_rtt: INITIAL_RTT,
+        first_flight_copy: None,
+        early_repeats: false,
+        finished_copy: false,
         remember_rtt: false,
         two_probes: false,
         late_mtu_probes: false,

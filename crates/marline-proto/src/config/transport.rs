@@ -45,6 +45,14 @@ pub struct TransportConfig {
     /// The round-trip time assumed before the first sample: a first probe timeout is three times that. RFC 9002,
     /// section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
+    /// Client: the first flight leaves a second time after this long without an answer, before its probe timeout;
+    /// `None` is never.
+    pub first_flight_copy: Option<Duration>,
+    /// Whether a flight of the handshake is repeated before its probe timeout when what arrives shows that the peer
+    /// misses some of it (RFC 9002, section 6.2.3), at most twice in a connection.
+    pub early_repeats: bool,
+    /// Client: the first datagram with application data after the handshake carries the Finished message again.
+    pub finished_copy: bool,
     /// Client: whether the round-trip time of the last connection to a server is assumed instead of
     /// [`Self::initial_rtt`], for ten minutes.
     pub remember_rtt: bool,
@@ -248,6 +256,24 @@ impl TransportConfig {
             |c: &mut Self| &mut c.initial_rtt,
         ),
         &Field::new(
+            "first_flight_copy",
+            Domain::time(Duration::from_millis(1), Duration::from_secs(60)).or("never"),
+            "A client's first flight leaves a second time after this long without an answer",
+            |c: &mut Self| &mut c.first_flight_copy,
+        ),
+        &Field::new(
+            "early_repeats",
+            Domain::SWITCH,
+            "Whether a flight of the handshake is repeated before its probe timeout when the peer seems to miss some of it",
+            |c: &mut Self| &mut c.early_repeats,
+        ),
+        &Field::new(
+            "finished_copy",
+            Domain::SWITCH,
+            "Whether a client's first datagram with application data after the handshake carries the Finished message again",
+            |c: &mut Self| &mut c.finished_copy,
+        ),
+        &Field::new(
             "remember_rtt",
             Domain::SWITCH,
             "Whether a client assumes the round-trip time of its last connection to the server before the first sample",
@@ -408,6 +434,9 @@ impl Default for TransportConfig {
             keep_alive: None,
             response_ping: Some(Duration::from_secs(1)),
             initial_rtt: Duration::from_millis(100),
+            first_flight_copy: Some(Duration::from_millis(50)),
+            early_repeats: true,
+            finished_copy: true,
             remember_rtt: true,
             two_probes: true,
             late_mtu_probes: true,

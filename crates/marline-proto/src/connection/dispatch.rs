@@ -33,6 +33,9 @@ impl Connection {
             Frame::Padding { .. } | Frame::Ping => Ok(()),
             Frame::Crypto(frame) => {
                 self.settle_version();
+                if self.handshake.is_repeated(packet.space, frame) {
+                    self.on_repeated_crypto(now);
+                }
                 self.handshake.on_crypto(packet.space, frame)
             }
             Frame::MaxData(frame) => self.streams.on_max_data(frame),

@@ -32,7 +32,10 @@ impl Connection {
                 space.received.is_ack_due(now)
                     || permit == Permit::All
                         && (self.paths[at].recovery.probes(handshake) > 0
-                            || self.handshake.has_crypto(handshake))
+                            || self.handshake.has_crypto(handshake)
+                            || handshake == SpaceId::Handshake
+                                && self.is_finished_copy_due()
+                                && self.has_data_output(at))
             }),
         }
     }
@@ -110,6 +113,10 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) {
         let probes = self.paths[Slot::FIRST].recovery.probes(id);
+        let is_copy = id == SpaceId::Handshake && self.is_finished_copy_due();
+        if is_copy {
+            self.retransmit_flight(packet.path, id);
+        }
         if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
             // Clients expand these datagrams anyway (RFC 9000, section 14.1), and some servers close the connection
             // when a PING arrives first.

@@ -31,6 +31,7 @@ impl Connection {
                 HandshakeStep::Version(version) => self.on_version_decided(now, version),
                 HandshakeStep::HandshakeKeys(keys) => {
                     self.keys.handshake = Some(keys);
+                    self.on_hello_complete();
                     self.report_keys_installed(now, KeyKind::Handshake, KeyTrigger::Tls);
                 }
                 HandshakeStep::OneRttKeys { keys, secrets } => {
@@ -209,7 +210,7 @@ impl Connection {
     }
 
     /// Handles a Retry packet (RFC 9000, section 17.2.5.2).
-    pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
+    pub(super) fn on_retry(&mut self, now: Instant, packet: &Retry<'_>) {
         let current = *self.paths[Slot::FIRST].remote_cids.active();
         let usable = self.progress.takes_retry(packet.scid, packet.dcid, current)
             && packet.version.number() == self.versions.original()
@@ -231,6 +232,7 @@ impl Connection {
         self.retransmit_all(Slot::FIRST, SpaceId::Initial);
         self.retransmit_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();
+        self.expect_answer(now, Some(now - self.progress.began()));
     }
 
     pub(super) fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {

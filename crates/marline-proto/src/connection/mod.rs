@@ -26,6 +26,7 @@ mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
 mod dispatch;
+mod early_repeats;
 mod events;
 mod feedback;
 mod fill;
@@ -92,6 +93,7 @@ use crate::tuple::FourTuple;
 
 use bundle::Coordination;
 use capacity_tokens::CapacityTokens;
+use early_repeats::EarlyRepeats;
 use events::PendingEvents;
 use handshake_spaces::HandshakeSpaces;
 use idle::Idle;
@@ -151,6 +153,7 @@ pub struct Connection {
     own_ack_request: OwnRequest,
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
+    early: EarlyRepeats,
     /// Whether a probe for larger datagrams was put off in favor of the first response.
     holds_mtu_probe: bool,
 }
@@ -292,6 +295,7 @@ impl Connection {
         connection.set_membership(config.bundle);
         // Only remembered parameters of the server can be refused here, and those were checked.
         let _ = connection.drive_handshake(now);
+        connection.expect_answer(now, known_rtt);
         connection.after_input(now);
         Ok(connection)
     }
@@ -469,6 +473,7 @@ impl Connection {
             ack_request: PeerRequest::default(),
             own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
+            early: EarlyRepeats::default(),
             holds_mtu_probe: false,
             config,
         };

@@ -244,6 +244,7 @@ impl Connection {
         }
         self.record_sent(now, &packet, datagram, size);
         if packet.level == EncryptionLevel::Handshake && self.side.is_client() {
+            self.on_handshake_packet_sent(size, packet.ack_eliciting);
             // RFC 9001, section 4.9.1.
             self.discard_keys(now, SpaceId::Initial);
         }

@@ -142,7 +142,7 @@ impl Connection {
                 Ok(Packet::VersionNegotiation(offer)) => {
                     return self.on_version_negotiation(now, &offer);
                 }
-                Ok(Packet::Retry(retry)) => return self.on_retry(&retry),
+                Ok(Packet::Retry(retry)) => return self.on_retry(now, &retry),
                 Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
                     let dropped = DroppedPacket {
                         path: None,
@@ -193,6 +193,7 @@ impl Connection {
                     arrival,
                     packet: (&*packet).into(),
                 });
+                self.on_undecryptable(now);
             } else {
                 self.report_dropped(now, dropped, DropTrigger::KeyUnavailable);
             }
@@ -452,6 +453,7 @@ impl Connection {
         }
         self.telemetry.counters.packets_received += 1;
         self.progress.on_packet_opened();
+        self.on_peer_heard();
         self.follow_version(header);
         if packet.space == SpaceId::Handshake && self.side.is_server() {
             let active = &mut self.paths[packet.path].tuples.active;

@@ -105,6 +105,9 @@ impl Connection {
             path.member.on_acked(outcome.largest_acked, next);
         }
         self.after_recovery(now, at);
+        if id != SpaceId::Data {
+            self.on_flight_acked(now);
+        }
         if id == SpaceId::Data {
             self.request_ack_frequency(now);
         }
@@ -237,6 +240,17 @@ impl Connection {
             let sent = access.sent;
             sent.oldest_outstanding(usize::MAX, |token| owners.on_lost(token));
         }
+    }
+
+    /// Makes the oldest packet of application data due again.
+    pub(super) fn retransmit_oldest(&mut self, at: Slot) {
+        if let Some(mut access) = self.space_access(at, SpaceId::Data) {
+            let owners = &mut access.feedback.owners;
+            access
+                .sent
+                .oldest_outstanding(1, |token| owners.on_lost(token));
+        }
+        self.paths.settle_returned();
     }
 
     /// Makes all that a space sent due again, without declaring it lost.

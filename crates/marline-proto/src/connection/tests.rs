@@ -26,6 +26,7 @@ mod connectionmigration;
 mod controllers;
 mod craft;
 mod datagrams;
+mod early_repeats;
 mod ecn;
 mod handshake;
 mod handshakeloss;

@@ -23,6 +23,7 @@ impl Connection {
                     .and_then(|keys| keys.next_timeout()),
             )
             .chain(self.progress.next_timeout())
+            .chain(self.early.next_timeout())
             .min()
     }
 
@@ -69,6 +70,7 @@ impl Connection {
         if self.idle.take_response_ping(now) && self.streams.awaits_response() {
             self.ping();
         }
+        self.on_early_timeout(now);
         self.on_loss_timeouts(now);
         if self.progress.take_zero_rtt_expiry(now) {
             self.keys.zero_rtt = None;

@@ -276,6 +276,12 @@ impl Handshake {
         .map_err(|error| error.in_frame(Crypto::TYPE))
     }
 
+    /// Whether all bytes of a frame in an Initial or Handshake packet were received before.
+    pub(crate) fn is_repeated(&self, space: SpaceId, frame: &Crypto<'_>) -> bool {
+        let stream = self.streams[space as usize].as_ref();
+        space != SpaceId::Data && stream.is_some_and(|stream| stream.has_received(frame))
+    }
+
     /// The next result.
     pub(crate) fn poll(&mut self) -> Option<HandshakeStep> {
         let step = self.steps.pop_front()?;

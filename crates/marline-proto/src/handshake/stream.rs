@@ -53,6 +53,12 @@ impl CryptoStream {
         Ok(())
     }
 
+    /// Whether all bytes of `frame` were received before, and those ahead of them.
+    pub(super) fn has_received(&self, frame: &Crypto<'_>) -> bool {
+        let end = frame.offset.saturating_add(frame.data.len() as u64);
+        !frame.data.is_empty() && end <= self.incoming.bytes_read()
+    }
+
     /// The received bytes that come next in order.
     pub(super) fn read(&mut self) -> Option<Bytes> {
         self.incoming.read(usize::MAX)

@@ -304,6 +304,11 @@ impl Recovery {
         self.timers.last_ack_eliciting(SpaceId::Data)
     }
 
+    /// The same of a packet in `space`.
+    pub(crate) fn last_ack_eliciting_in(&self, space: SpaceId) -> Option<Instant> {
+        self.timers.last_ack_eliciting(space)
+    }
+
     /// When the loss detection timer fires.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.timers.armed().map(|timer| timer.at)

@@ -18,8 +18,13 @@ fn a_client_discards_initial_keys_when_it_sends_handshake_packets() {
 fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
     let initial_rtt = Duration::from_millis(100);
     let mut pair = Pair::with(PairConfig {
+        client: TransportConfig {
+            first_flight_copy: None,
+            ..TransportConfig::default()
+        },
         server: TransportConfig {
             initial_rtt,
+            early_repeats: false,
             ..TransportConfig::default()
         },
         ..PairConfig::default()
@@ -64,7 +69,13 @@ fn one_probe_timeout_retransmits_the_finished_message_of_the_client() {
 
 #[test]
 fn the_second_probe_of_a_client_also_contains_its_first_flight() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::with(PairConfig {
+        client: TransportConfig {
+            first_flight_copy: None,
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
     let client = pair.connect();
     pair.network.conditions(Direction::ToServer).down = true;
     pair.flush();

@@ -10,6 +10,7 @@ fn the_next_connection_to_a_server_assumes_the_round_trip_time_of_the_last() {
         let mut pair = Pair::with(PairConfig {
             client: TransportConfig {
                 remember_rtt,
+                first_flight_copy: None,
                 ..TransportConfig::default()
             },
             ..PairConfig::default()

@@ -1,0 +1,166 @@
+//! Repeats flights of the handshake before their probe timeout ends (RFC 9002, section 6.2.3): without a round-trip
+//! sample that timeout is long, and one lost datagram of the handshake delays all that follows.
+
+use std::time::Duration;
+
+use super::{Connection, plausible_rtt};
+use crate::level::SpaceId;
+use crate::limits::{EARLY_REPEATS, FINISHED_COPY};
+use crate::paths::Slot;
+use crate::recovery::GRANULARITY;
+use crate::time::Instant;
+
+/// What part of a round trip the rest of a flight may be late, after another part of it arrived.
+const LATE: u32 = 4;
+
+/// When flights of the handshake are repeated before a probe timeout.
+#[derive(Debug, Default)]
+pub(super) struct EarlyRepeats {
+    /// Client: when the first flight leaves a second time, unless the server is heard before.
+    copy_at: Option<Instant>,
+    /// When what is outstanding leaves again, unless what it waits for arrives before.
+    repeat_at: Option<Instant>,
+    repeats: u8,
+    finished: FinishedCopy,
+}
+
+/// The second copy of the client's last flight, beside its first application data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FinishedCopy {
+    #[default]
+    NotSent,
+    Due,
+    Done,
+}
+
+impl EarlyRepeats {
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.copy_at.into_iter().chain(self.repeat_at).min()
+    }
+
+    fn wait_until(&mut self, at: Instant) {
+        if self.repeats < EARLY_REPEATS {
+            self.repeat_at.get_or_insert(at);
+        }
+    }
+}
+
+impl Connection {
+    /// Client: the first flight leaves, or leaves anew after a Retry packet. The answer should take `known_rtt`.
+    pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
+        let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
+        let pause = self.config.first_flight_copy;
+        self.early.copy_at = pause.map(|pause| now + known.unwrap_or(pause));
+    }
+
+    /// A packet came whose keys are missing. For a client whose first flight is under way, the server's hello is
+    /// lost, or overtaken.
+    pub(super) fn on_undecryptable(&mut self, now: Instant) {
+        if self.side.is_server() || self.keys.handshake.is_some() || !self.config.early_repeats {
+            return;
+        }
+        self.early.copy_at = None;
+        let round_trip = now - self.progress.began();
+        self.early.wait_until(now + late(round_trip));
+    }
+
+    /// The peer's hello came, or it answered otherwise.
+    pub(super) fn on_peer_heard(&mut self) {
+        self.early.copy_at = None;
+    }
+
+    /// Handshake keys are known.
+    pub(super) fn on_hello_complete(&mut self) {
+        self.early.repeat_at = None;
+    }
+
+    /// The peer repeats CRYPTO data that was received before: what answered it is lost, or on its way.
+    pub(super) fn on_repeated_crypto(&mut self, now: Instant) {
+        if !self.config.early_repeats || !self.has_outstanding_flight() {
+            return;
+        }
+        let rtt = self.paths[Slot::FIRST].recovery.rtt();
+        let answered = rtt.smoothed() + late(rtt.smoothed());
+        let is_expected = rtt.has_sample()
+            && self
+                .flight_sent_at()
+                .is_some_and(|sent_at| now < sent_at + answered);
+        if !is_expected {
+            self.early.wait_until(now);
+        }
+    }
+
+    /// Packets of a flight are acknowledged: the others should be soon.
+    pub(super) fn on_flight_acked(&mut self, now: Instant) {
+        if !self.config.early_repeats {
+            return;
+        }
+        match self.has_outstanding_flight() {
+            true => {
+                let round_trip = self.paths[Slot::FIRST].recovery.rtt().smoothed();
+                self.early.wait_until(now + late(round_trip));
+            }
+            false => self.early.repeat_at = None,
+        }
+    }
+
+    /// Client: a Handshake packet of `size` bytes left.
+    pub(super) fn on_handshake_packet_sent(&mut self, size: usize, ack_eliciting: bool) {
+        self.early.finished = match self.early.finished {
+            FinishedCopy::NotSent if ack_eliciting && size <= FINISHED_COPY => FinishedCopy::Due,
+            FinishedCopy::NotSent if !ack_eliciting => FinishedCopy::NotSent,
+            _ => FinishedCopy::Done,
+        };
+    }
+
+    /// Whether the next datagram with application data carries the client's last flight again.
+    pub(super) fn is_finished_copy_due(&self) -> bool {
+        self.early.finished == FinishedCopy::Due
+            && self.config.finished_copy
+            && self.side.is_client()
+    }
+
+    pub(super) fn on_early_timeout(&mut self, now: Instant) {
+        let early = &mut self.early;
+        if early.copy_at.is_some_and(|at| at <= now) {
+            early.copy_at = None;
+            self.repeat_flight();
+        }
+        let early = &mut self.early;
+        if early.repeat_at.is_some_and(|at| at <= now) {
+            early.repeat_at = None;
+            early.repeats += 1;
+            self.repeat_flight();
+        }
+    }
+
+    /// Makes all that is outstanding of the handshake due again, and the oldest packet of 0-RTT data.
+    fn repeat_flight(&mut self) {
+        self.retransmit_flight(Slot::FIRST, SpaceId::Initial);
+        self.retransmit_flight(Slot::FIRST, SpaceId::Handshake);
+        if self.keys.zero_rtt.is_some() && self.side.is_client() {
+            self.retransmit_oldest(Slot::FIRST);
+        }
+    }
+
+    fn has_outstanding_flight(&self) -> bool {
+        [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .filter_map(|id| self.handshake_spaces.get(id))
+            .any(|space| space.sent.has_ack_eliciting_in_flight())
+    }
+
+    /// When the last packet of the handshake left that is to be acknowledged.
+    fn flight_sent_at(&self) -> Option<Instant> {
+        let recovery = &self.paths[Slot::FIRST].recovery;
+        [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .filter_map(|id| recovery.last_ack_eliciting_in(id))
+            .max()
+    }
+}
+
+/// How long after another part of a flight the rest may come.
+fn late(round_trip: Duration) -> Duration {
+    (round_trip / LATE).max(GRANULARITY)
+}

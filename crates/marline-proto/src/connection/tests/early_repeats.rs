@@ -1,0 +1,203 @@
+//! What repairs lost datagrams of a handshake before a probe timeout does (RFC 9002, section 6.2.3). Round trips take
+//! 20 ms.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+
+/// Settings with which only probe timeouts repair the handshake.
+fn timeouts_only() -> TransportConfig {
+    TransportConfig {
+        first_flight_copy: None,
+        early_repeats: false,
+        finished_copy: false,
+        ..TransportConfig::default()
+    }
+}
+
+/// A pair that loses the datagrams of one direction whose numbers, from 1, are in `lost`.
+fn losing(config: PairConfig, lossy: Direction, lost: &'static [u64]) -> Pair {
+    let mut pair = Pair::with(config);
+    let mut number = 0;
+    pair.network.filter = Some(Box::new(move |direction, _| {
+        number += u64::from(direction == lossy);
+        direction == lossy && lost.contains(&number)
+    }));
+    pair
+}
+
+/// The time until the client has 1-RTT keys.
+fn keys_after(pair: &mut Pair) -> Duration {
+    let began = pair.now;
+    let client = pair.connect();
+    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    assert!(done, "no handshake");
+    pair.now - began
+}
+
+/// Both ends with `transport`, and a certificate that takes two datagrams.
+fn long_flight(transport: TransportConfig) -> PairConfig {
+    PairConfig {
+        client: transport.clone(),
+        server: transport,
+        further_names: 60,
+        ..PairConfig::default()
+    }
+}
+
+#[test]
+fn a_lost_first_flight_leaves_again_after_50_ms() {
+    let mut pair = losing(PairConfig::default(), Direction::ToServer, &[1]);
+    assert_eq!(
+        keys_after(&mut pair),
+        Duration::from_millis(50) + ROUND_TRIP
+    );
+}
+
+#[test]
+fn a_lost_first_flight_waits_for_three_initial_round_trips_without_a_copy() {
+    let config = PairConfig {
+        client: timeouts_only(),
+        ..PairConfig::default()
+    };
+    let mut pair = losing(config, Direction::ToServer, &[1]);
+    assert_eq!(
+        keys_after(&mut pair),
+        Duration::from_millis(300) + ROUND_TRIP
+    );
+}
+
+#[test]
+fn a_server_answers_a_repeated_hello_with_its_flight() {
+    let mut pair = losing(PairConfig::default(), Direction::ToClient, &[1]);
+    assert_eq!(
+        keys_after(&mut pair),
+        Duration::from_millis(50) + ROUND_TRIP
+    );
+}
+
+#[test]
+fn a_client_that_hears_the_server_without_its_hello_asks_again() {
+    let mut pair = losing(
+        long_flight(TransportConfig::default()),
+        Direction::ToClient,
+        &[1],
+    );
+    let took = keys_after(&mut pair);
+    // An eighth of the round trip or more passes, in case the hello was only overtaken.
+    assert!(
+        took > ROUND_TRIP * 2 && took <= ROUND_TRIP * 5 / 2,
+        "{took:?}"
+    );
+}
+
+#[test]
+fn a_server_repeats_the_end_of_its_flight_when_the_beginning_is_acknowledged() {
+    for (transport, timely) in [(TransportConfig::default(), true), (timeouts_only(), false)] {
+        let mut pair = losing(long_flight(transport), Direction::ToClient, &[2]);
+        let took = keys_after(&mut pair);
+        assert_eq!(took <= ROUND_TRIP * 5 / 2, timely, "{took:?}");
+    }
+}
+
+/// Bytes that both ends send in a handshake and a transfer over a good network whose round trip is `rtt`.
+fn bytes_sent(transport: TransportConfig, rtt: Duration) -> u64 {
+    let mut pair = both(transport);
+    pair.network.set(Conditions {
+        delay: rtt / 2,
+        ..Conditions::default()
+    });
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(10_000));
+    let counts = |direction| pair.network.counts(direction);
+    [Direction::ToServer, Direction::ToClient]
+        .map(counts)
+        .map(|counts| counts.bytes)
+        .iter()
+        .sum()
+}
+
+#[test]
+fn nothing_is_repeated_where_round_trips_are_short_and_nothing_is_lost() {
+    let copies = TransportConfig {
+        finished_copy: false,
+        ..TransportConfig::default()
+    };
+    for rtt in [5, 20, 49].map(Duration::from_millis) {
+        assert_eq!(
+            bytes_sent(copies.clone(), rtt),
+            bytes_sent(timeouts_only(), rtt),
+            "{rtt:?}"
+        );
+    }
+}
+
+#[test]
+fn a_long_round_trip_costs_one_repeated_flight_of_each_end() {
+    let rtt = Duration::from_millis(250);
+    let more = bytes_sent(TransportConfig::default(), rtt) - bytes_sent(timeouts_only(), rtt);
+    assert!((1200..=4 * 1200).contains(&more), "{more} bytes");
+}
+
+#[test]
+fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
+    for (copied, expected) in [(true, true), (false, false)] {
+        let transport = TransportConfig {
+            finished_copy: copied,
+            ..TransportConfig::default()
+        };
+        let config = PairConfig {
+            client: transport,
+            ..PairConfig::default()
+        };
+        let mut pair = losing(config, Direction::ToServer, &[2]);
+        let client = pair.connect();
+        let connected =
+            pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+        assert!(connected);
+        pair.flush();
+        let connection = pair.client(client);
+        let id = connection.open(Dir::Bi).expect("the peer allows streams");
+        connection.write(id, b"?").expect("the stream is open");
+        pair.drive(ROUND_TRIP / 2);
+        let server = *pair.server.accepted.front().expect("the server accepted");
+        let arrived = pair.server(server).accept(Dir::Bi).is_some();
+        assert_eq!(arrived, expected);
+    }
+}
+
+/// A client that repeats its hello without end, in new packets, and acknowledges nothing.
+#[test]
+fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_most() {
+    let mut pair = Pair::with(PairConfig {
+        client: TransportConfig {
+            handshake_timeout: PATIENCE,
+            ..TransportConfig::default()
+        },
+        server: TransportConfig {
+            initial_rtt: Duration::from_secs(20),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let client = pair.connect();
+    pair.network.conditions(Direction::ToClient).down = true;
+    let flights = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&flights);
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let is_flight = direction == Direction::ToClient && datagram.bytes.len() >= 600;
+        seen.fetch_add(u64::from(is_flight), Ordering::Relaxed);
+        false
+    }));
+    pair.drive(Duration::from_millis(30));
+    for _ in 0..20 {
+        pair.client(client)
+            .retransmit_flight(Slot::FIRST, SpaceId::Initial);
+        pair.drive(Duration::from_millis(5));
+    }
+    let flights = flights.load(Ordering::Relaxed);
+    let limit = 1 + u64::from(crate::limits::EARLY_REPEATS);
+    assert!(flights > 1 && flights <= limit, "{flights} flights");
+}
