@@ -87,6 +87,10 @@ pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 /// other repeat without end.
 pub(crate) const EARLY_REPEATS: u8 = 2;
 
+/// Packets of a client's first request, at most, that it repeats before a probe timeout; more are an upload, of which
+/// later packets show losses.
+pub(crate) const REQUEST_PACKETS: u8 = 2;
+
 /// The largest Handshake packet, in bytes, that a client sends a second time beside its first application data: one of
 /// a Finished message, not of certificates.
 pub(crate) const FINISHED_COPY: usize = 256;

@@ -49,7 +49,8 @@ pub struct TransportConfig {
     /// `None` is never.
     pub first_flight_copy: Option<Duration>,
     /// Whether a flight of the handshake is repeated before its probe timeout when what arrives shows that the peer
-    /// misses some of it (RFC 9002, section 6.2.3), at most twice in a connection.
+    /// misses some of it (RFC 9002, section 6.2.3), at most twice in a connection. Client: the first request too, once,
+    /// when a round trip and the peer's delay of acknowledgments pass without one.
     pub early_repeats: bool,
     /// Client: the first datagram with application data after the handshake carries the Finished message again.
     pub finished_copy: bool,
@@ -264,7 +265,7 @@ impl TransportConfig {
         &Field::new(
             "early_repeats",
             Domain::SWITCH,
-            "Whether a flight of the handshake is repeated before its probe timeout when the peer seems to miss some of it",
+            "Whether a flight of the handshake, or a client's first request, is repeated before its probe timeout when it seems lost",
             |c: &mut Self| &mut c.early_repeats,
         ),
         &Field::new(

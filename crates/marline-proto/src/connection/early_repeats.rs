@@ -1,11 +1,11 @@
-//! Repeats flights of the handshake before their probe timeout ends (RFC 9002, section 6.2.3): without a round-trip
+//! Repeats flights of the handshake, and the first request, before their probe timeout ends (RFC 9002, section 6.2.3): without a round-trip
 //! sample that timeout is long, and one lost datagram of the handshake delays all that follows.
 
 use std::time::Duration;
 
 use super::{Connection, plausible_rtt};
 use crate::level::SpaceId;
-use crate::limits::{EARLY_REPEATS, FINISHED_COPY};
+use crate::limits::{EARLY_REPEATS, FINISHED_COPY, REQUEST_PACKETS};
 use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
@@ -22,6 +22,18 @@ pub(super) struct EarlyRepeats {
     repeat_at: Option<Instant>,
     repeats: u8,
     finished: FinishedCopy,
+    request: FirstRequest,
+}
+
+/// The client's first application data after the handshake, which usually is a request in one or two packets: nothing
+/// follows it that would show its loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FirstRequest {
+    #[default]
+    NotSent,
+    /// It leaves again at this time, unless it is acknowledged before.
+    RepeatAt(Instant),
+    Over,
 }
 
 /// The second copy of the client's last flight, beside its first application data.
@@ -35,7 +47,12 @@ enum FinishedCopy {
 
 impl EarlyRepeats {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.copy_at.into_iter().chain(self.repeat_at).min()
+        let request = match self.request {
+            FirstRequest::RepeatAt(at) => Some(at),
+            FirstRequest::NotSent | FirstRequest::Over => None,
+        };
+        let flights = self.copy_at.into_iter().chain(self.repeat_at);
+        flights.chain(request).min()
     }
 
     fn wait_until(&mut self, at: Instant) {
@@ -120,6 +137,28 @@ impl Connection {
             && self.side.is_client()
     }
 
+    /// Client: a 1-RTT packet left that is to be acknowledged.
+    pub(super) fn on_data_sent(&mut self, now: Instant) {
+        if self.early.request != FirstRequest::NotSent {
+            return;
+        }
+        let rtt = self.paths[Slot::FIRST].recovery.rtt();
+        let answered = rtt.smoothed() + late(rtt.smoothed()) + self.peer.max_ack_delay;
+        self.early.request = match self.config.early_repeats && rtt.has_sample() {
+            true => FirstRequest::RepeatAt(now + answered),
+            false => FirstRequest::Over,
+        };
+    }
+
+    /// Packets of application data are acknowledged.
+    pub(super) fn on_data_acked(&mut self) {
+        let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
+        let repeats = 1..=u64::from(REQUEST_PACKETS);
+        if self.early.request != FirstRequest::Over && !repeats.contains(&outstanding) {
+            self.early.request = FirstRequest::Over;
+        }
+    }
+
     pub(super) fn on_early_timeout(&mut self, now: Instant) {
         let early = &mut self.early;
         if early.copy_at.is_some_and(|at| at <= now) {
@@ -132,6 +171,12 @@ impl Connection {
             early.repeats += 1;
             self.repeat_flight();
         }
+        if let FirstRequest::RepeatAt(at) = self.early.request
+            && at <= now
+        {
+            self.early.request = FirstRequest::Over;
+            self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
+        }
     }
 
     /// Makes all that is outstanding of the handshake due again, and the oldest packet of 0-RTT data.
@@ -139,7 +184,7 @@ impl Connection {
         self.retransmit_flight(Slot::FIRST, SpaceId::Initial);
         self.retransmit_flight(Slot::FIRST, SpaceId::Handshake);
         if self.keys.zero_rtt.is_some() && self.side.is_client() {
-            self.retransmit_oldest(Slot::FIRST);
+            self.retransmit_oldest(Slot::FIRST, 1);
         }
     }
 

@@ -248,6 +248,10 @@ impl Connection {
             // RFC 9001, section 4.9.1.
             self.discard_keys(now, SpaceId::Initial);
         }
+        if packet.level == EncryptionLevel::OneRtt && packet.ack_eliciting && self.side.is_client()
+        {
+            self.on_data_sent(now);
+        }
     }
 
     /// Records the packet in its space, in recovery, and in what else depends on sent packets.

@@ -105,11 +105,12 @@ impl Connection {
             path.member.on_acked(outcome.largest_acked, next);
         }
         self.after_recovery(now, at);
-        if id != SpaceId::Data {
-            self.on_flight_acked(now);
-        }
-        if id == SpaceId::Data {
-            self.request_ack_frequency(now);
+        match id {
+            SpaceId::Data => {
+                self.on_data_acked();
+                self.request_ack_frequency(now);
+            }
+            SpaceId::Initial | SpaceId::Handshake => self.on_flight_acked(now),
         }
         self.renew_capacity_token(now);
         Ok(())
@@ -242,13 +243,13 @@ impl Connection {
         }
     }
 
-    /// Makes the oldest packet of application data due again.
-    pub(super) fn retransmit_oldest(&mut self, at: Slot) {
+    /// Makes the oldest `packets` of application data due again.
+    pub(super) fn retransmit_oldest(&mut self, at: Slot, packets: usize) {
         if let Some(mut access) = self.space_access(at, SpaceId::Data) {
             let owners = &mut access.feedback.owners;
             access
                 .sent
-                .oldest_outstanding(1, |token| owners.on_lost(token));
+                .oldest_outstanding(packets, |token| owners.on_lost(token));
         }
         self.paths.settle_returned();
     }

@@ -169,6 +169,44 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
 }
 
 /// A client that repeats its hello without end, in new packets, and acknowledges nothing.
+/// The time until the server has a request that leaves when the client's handshake is complete, if its first datagram is
+/// lost.
+fn request_after(mut transport: TransportConfig) -> Duration {
+    // The acknowledgment of a probe for larger datagrams would show the loss.
+    transport.mtu.discover = false;
+    let mut pair = Pair::with(PairConfig {
+        client: transport,
+        ..PairConfig::default()
+    });
+    let handle = pair.connect();
+    let is_complete = |pair: &mut Pair| pair.client(handle).keys.one_rtt.is_some();
+    assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
+    let client = pair.client(handle);
+    let id = client.open(Dir::Bi).unwrap();
+    client.write(id, b"GET /").unwrap();
+    client.finish(id).unwrap();
+    let mut is_first = true;
+    pair.network.filter = Some(Box::new(move |direction, _| {
+        direction == Direction::ToServer && std::mem::take(&mut is_first)
+    }));
+    let began = pair.now;
+    let done = pair.drive_until(PATIENCE, |pair| {
+        let server = pair.server.connections.values_mut().next();
+        server.is_some_and(|server| server.accept(Dir::Bi).is_some())
+    });
+    assert!(done, "no request");
+    pair.now - began
+}
+
+#[test]
+fn a_lost_first_request_leaves_again_before_its_probe_timeout() {
+    let repeated = request_after(TransportConfig::default());
+    let late = ROUND_TRIP / 4;
+    let delay = crate::ack::DEFAULT_MAX_ACK_DELAY;
+    assert_eq!(repeated, ROUND_TRIP + late + delay + ROUND_TRIP / 2);
+    assert!(request_after(timeouts_only()) > repeated);
+}
+
 #[test]
 fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_most() {
     let mut pair = Pair::with(PairConfig {
