@@ -18,11 +18,26 @@ const LATE: u32 = 4;
 pub(super) struct EarlyRepeats {
     /// Client: when the first flight leaves a second time, unless the server is heard before.
     copy_at: Option<Instant>,
-    /// When what is outstanding leaves again, unless what it waits for arrives before.
-    repeat_at: Option<Instant>,
+    repeat: Option<Repeat>,
     repeats: u8,
     finished: FinishedCopy,
     request: FirstRequest,
+}
+
+/// What leaves again at a time, unless what it waits for arrives before.
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    at: Instant,
+    part: Part,
+}
+
+/// What of a flight is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// All that is outstanding.
+    All,
+    /// Packets that left by this time: later ones have not had the time for an answer.
+    SentBy(Instant),
 }
 
 /// The client's first application data after the handshake, which usually is a request in one or two packets: nothing
@@ -51,13 +66,14 @@ impl EarlyRepeats {
             FirstRequest::RepeatAt(at) => Some(at),
             FirstRequest::NotSent | FirstRequest::Over => None,
         };
-        let flights = self.copy_at.into_iter().chain(self.repeat_at);
+        let repeat = self.repeat.map(|repeat| repeat.at);
+        let flights = self.copy_at.into_iter().chain(repeat);
         flights.chain(request).min()
     }
 
-    fn wait_until(&mut self, at: Instant) {
+    fn wait_until(&mut self, at: Instant, part: Part) {
         if self.repeats < EARLY_REPEATS {
-            self.repeat_at.get_or_insert(at);
+            self.repeat.get_or_insert(Repeat { at, part });
         }
     }
 }
@@ -78,7 +94,7 @@ impl Connection {
         }
         self.early.copy_at = None;
         let round_trip = now - self.progress.began();
-        self.early.wait_until(now + late(round_trip));
+        self.early.wait_until(now + late(round_trip), Part::All);
     }
 
     /// The peer's hello came, or it answered otherwise.
@@ -88,12 +104,17 @@ impl Connection {
 
     /// Handshake keys are known.
     pub(super) fn on_hello_complete(&mut self) {
-        self.early.repeat_at = None;
+        self.early.repeat = None;
     }
 
-    /// The peer repeats CRYPTO data that was received before: what answered it is lost, or on its way.
+    /// The peer repeats CRYPTO data that was received before: what answered it is lost, or on its way. What the
+    /// amplification limit holds back leaves first, with the credit of this datagram: to repeat the beginning would delay
+    /// it by a round trip.
     pub(super) fn on_repeated_crypto(&mut self, now: Instant) {
-        if !self.config.early_repeats || !self.has_outstanding_flight() {
+        let is_unsent = [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .any(|id| self.handshake.has_crypto(id));
+        if !self.config.early_repeats || is_unsent || !self.has_outstanding_flight() {
             return;
         }
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
@@ -103,21 +124,27 @@ impl Connection {
                 .flight_sent_at()
                 .is_some_and(|sent_at| now < sent_at + answered);
         if !is_expected {
-            self.early.wait_until(now);
+            self.early.wait_until(now, Part::All);
         }
     }
 
-    /// Packets of a flight are acknowledged: the others should be soon.
+    /// Packets of a flight are acknowledged: those that left with them should be soon.
     pub(super) fn on_flight_acked(&mut self, now: Instant) {
         if !self.config.early_repeats {
             return;
         }
-        match self.has_outstanding_flight() {
-            true => {
-                let round_trip = self.paths[Slot::FIRST].recovery.rtt().smoothed();
-                self.early.wait_until(now + late(round_trip));
-            }
-            false => self.early.repeat_at = None,
+        if !self.has_outstanding_flight() {
+            self.early.repeat = None;
+            return;
+        }
+        // Packets that left together arrive one after the other where the link is slow.
+        let rtt = self.paths[Slot::FIRST].recovery.rtt();
+        let (at, left_by) = (now + rtt.smoothed() / 2, now - rtt.latest());
+        if self.early.repeats < EARLY_REPEATS {
+            self.early.repeat = Some(Repeat {
+                at,
+                part: Part::SentBy(left_by),
+            });
         }
     }
 
@@ -165,11 +192,21 @@ impl Connection {
             early.copy_at = None;
             self.repeat_flight();
         }
-        let early = &mut self.early;
-        if early.repeat_at.is_some_and(|at| at <= now) {
-            early.repeat_at = None;
-            early.repeats += 1;
-            self.repeat_flight();
+        if let Some(repeat) = self.early.repeat
+            && repeat.at <= now
+        {
+            self.early.repeat = None;
+            let repeats_any = match repeat.part {
+                Part::All => {
+                    self.repeat_flight();
+                    true
+                }
+                Part::SentBy(time) => {
+                    let initial = self.retransmit_sent_by(Slot::FIRST, SpaceId::Initial, time);
+                    self.retransmit_sent_by(Slot::FIRST, SpaceId::Handshake, time) || initial
+                }
+            };
+            self.early.repeats += u8::from(repeats_any);
         }
         if let FirstRequest::RepeatAt(at) = self.early.request
             && at <= now

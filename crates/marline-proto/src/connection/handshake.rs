@@ -158,7 +158,7 @@ impl Connection {
         }
         if let Some(client) = &self.client {
             let rtt = self.paths[Slot::FIRST].recovery.rtt();
-            if rtt.has_sample() {
+            if rtt.has_sample() && self.config.remember_rtt {
                 client
                     .tokens
                     .set_rtt(&client.server_name, rtt.smoothed(), now);

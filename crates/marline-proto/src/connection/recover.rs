@@ -254,6 +254,19 @@ impl Connection {
         self.paths.settle_returned();
     }
 
+    /// Makes the outstanding packets of a space due again that left by `time`; returns whether there are any.
+    pub(super) fn retransmit_sent_by(&mut self, at: Slot, id: SpaceId, time: Instant) -> bool {
+        let Some(mut access) = self.space_access(at, id) else {
+            return false;
+        };
+        let owners = &mut access.feedback.owners;
+        let any = access
+            .sent
+            .outstanding_since(time, |token| owners.on_lost(token));
+        self.paths.settle_returned();
+        any
+    }
+
     /// Makes all that a space sent due again, without declaring it lost.
     pub(super) fn retransmit_all(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {

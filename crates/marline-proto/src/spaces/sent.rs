@@ -404,6 +404,22 @@ impl<T> Sent<T> {
         }
     }
 
+    /// The tokens of the outstanding ack-eliciting packets that left by `time`; returns whether there are such packets.
+    pub(crate) fn outstanding_since(&self, time: Instant, mut token: impl FnMut(&T)) -> bool {
+        let mut any = false;
+        for entry in &self.entries {
+            let is_outstanding = entry.state == State::Outstanding && entry.packet.ack_eliciting;
+            if is_outstanding && entry.packet.sent_at <= time {
+                any = true;
+                let from = (entry.tokens_from - self.tokens_popped) as usize;
+                self.tokens
+                    .range(from..from + usize::from(entry.tokens))
+                    .for_each(&mut token);
+            }
+        }
+        any
+    }
+
     /// The oldest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose tokens were
     /// not handed back.
     pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {

@@ -168,7 +168,6 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
     }
 }
 
-/// A client that repeats its hello without end, in new packets, and acknowledges nothing.
 /// The time until the server has a request that leaves when the client's handshake is complete, if its first datagram is
 /// lost.
 fn request_after(mut transport: TransportConfig) -> Duration {
@@ -207,6 +206,75 @@ fn a_lost_first_request_leaves_again_before_its_probe_timeout() {
     assert!(request_after(timeouts_only()) > repeated);
 }
 
+/// What a handshake took.
+#[derive(Debug, PartialEq, Eq)]
+struct Took {
+    /// Bytes that the server sent until the client had its keys.
+    bytes: u64,
+    time: Duration,
+}
+
+/// A handshake over a link without losses, with a certificate of so many names.
+fn handshake_over(
+    transport: TransportConfig,
+    rtt: Duration,
+    rate: Option<u64>,
+    names: usize,
+) -> Took {
+    let mut pair = Pair::with(PairConfig {
+        client: transport.clone(),
+        server: transport,
+        further_names: names,
+        ..PairConfig::default()
+    });
+    pair.network.set(Conditions {
+        delay: rtt / 2,
+        rate,
+        ..Conditions::default()
+    });
+    let time = keys_after(&mut pair);
+    Took {
+        bytes: pair.network.counts(Direction::ToClient).bytes,
+        time,
+    }
+}
+
+#[test]
+fn large_flights_are_neither_repeated_nor_delayed_where_nothing_is_lost() {
+    let repeats = TransportConfig {
+        first_flight_copy: None,
+        finished_copy: false,
+        ..TransportConfig::default()
+    };
+    for (rtt, rate, names) in [(20, 2_500_000, 600), (40, 625_000, 600), (20, 125_000, 300)] {
+        let over =
+            |transport| handshake_over(transport, Duration::from_millis(rtt), Some(rate), names);
+        assert_eq!(
+            over(repeats.clone()),
+            over(timeouts_only()),
+            "{rate} bytes/s, {names} names"
+        );
+    }
+}
+
+#[test]
+fn a_copy_of_the_first_flight_does_not_delay_a_large_answer() {
+    let copies = TransportConfig {
+        finished_copy: false,
+        ..TransportConfig::default()
+    };
+    for (rtt, names) in [(100, 120), (150, 200), (60, 1200)] {
+        let over =
+            |transport| handshake_over(transport, Duration::from_millis(rtt), None, names).time;
+        let (with, without) = (over(copies.clone()), over(timeouts_only()));
+        assert!(
+            with <= without,
+            "{rtt} ms, {names} names: {with:?}, not {without:?}"
+        );
+    }
+}
+
+/// A client that repeats its hello without end, in new packets, and acknowledges nothing.
 #[test]
 fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_most() {
     let mut pair = Pair::with(PairConfig {
