@@ -59,9 +59,6 @@ const fn median() -> Statistic {
     Statistic::Median
 }
 
-/// The metric of the time that the links would allow.
-const IDEAL: &str = "ideal_s";
-
 /// Units, in which a value is shown with three digits.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 enum Unit {
@@ -90,8 +87,6 @@ enum Of {
     BetterThan(String),
     /// The median over the points of its ratio to this variant.
     RatioTo(String),
-    /// The median over the points of its ratio to the time that the links would allow, and the largest.
-    RatioToIdeal,
     /// At how many points the better of these variants takes less than this part of its time.
     SlowerThan { best: Vec<String>, times: f64 },
     /// The smallest part of its time that the better of these variants takes.
@@ -125,9 +120,6 @@ impl Table {
                     wanted.variants.extend(best.iter().cloned());
                 }
                 Some(Of::Spread) => metrics.push(Statistic::Median),
-                Some(Of::RatioToIdeal) => {
-                    wanted.metrics.insert((IDEAL.to_owned(), Statistic::Median));
-                }
                 Some(Of::GainOver(other)) => {
                     wanted.gains.extend(column.pairs(&shown, other));
                     continue;
@@ -270,12 +262,12 @@ impl Column {
             }
             Some(Of::RatioTo(other)) => {
                 let ratios = over(&|point| value(row, point) / value(other, point));
-                format!("{:.2}", middle(&ratios))
-            }
-            Some(Of::RatioToIdeal) => {
-                let ideal = |point| excerpt.value(row, IDEAL, Statistic::Median, point);
-                let ratios = over(&|point| value(row, point) / ideal(point));
-                format!("{:.2} ({:.1})", middle(&ratios), ratios[ratios.len() - 1])
+                let middle = ratios.len() / 2;
+                let median = match ratios.len() % 2 {
+                    0 => f64::midpoint(ratios[middle - 1], ratios[middle]),
+                    _ => ratios[middle],
+                };
+                format!("{median:.2}")
             }
             Some(Of::SlowerThan { best: of, times }) => {
                 let is_slower = |point: &&usize| best(of, **point) < times * value(row, **point);
@@ -296,15 +288,6 @@ impl Column {
                 }
             }
         }
-    }
-}
-
-/// The median of values in order.
-fn middle(values: &[f64]) -> f64 {
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        0 => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
     }
 }
 
