@@ -38,6 +38,7 @@ mod idle;
 mod keys;
 mod lifecycle;
 mod migrate;
+mod mtu_probes;
 mod packet;
 mod path_planner;
 mod paths;
@@ -99,6 +100,7 @@ use handshake_spaces::HandshakeSpaces;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
+use mtu_probes::FirstMtuProbe;
 use path_planner::PathPlanner;
 use peer::Peer;
 use receive::UndecryptablePacket;
@@ -154,8 +156,7 @@ pub struct Connection {
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
     early: EarlyRepeats,
-    /// Whether a probe for larger datagrams was put off in favor of the first response.
-    holds_mtu_probe: bool,
+    first_mtu_probe: FirstMtuProbe,
 }
 
 /// State of a client only.
@@ -474,7 +475,7 @@ impl Connection {
             own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
             early: EarlyRepeats::default(),
-            holds_mtu_probe: false,
+            first_mtu_probe: FirstMtuProbe::default(),
             config,
         };
         if connection.telemetry.observer.is_some() {

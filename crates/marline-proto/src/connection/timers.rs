@@ -24,6 +24,7 @@ impl Connection {
             )
             .chain(self.progress.next_timeout())
             .chain(self.early.next_timeout())
+            .chain(self.first_mtu_probe.next_timeout())
             .min()
     }
 
@@ -71,6 +72,7 @@ impl Connection {
             self.ping();
         }
         self.on_early_timeout(now);
+        self.on_mtu_probe_timeout(now);
         self.on_loss_timeouts(now);
         if self.progress.take_zero_rtt_expiry(now) {
             self.keys.zero_rtt = None;

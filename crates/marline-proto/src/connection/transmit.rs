@@ -6,6 +6,7 @@
 use marline_wire::TransportError;
 
 use super::Connection;
+use super::mtu_probes::FirstMtuProbe;
 use super::packet::{DatagramContext, PacketBuilder};
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
@@ -75,9 +76,7 @@ impl Connection {
         max_datagrams: usize,
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        // A sender that always has data would never send it after them.
-        if self.holds_mtu_probe && !self.is_first_round(now, Slot::FIRST) {
-            self.holds_mtu_probe = false;
+        if self.first_mtu_probe == FirstMtuProbe::Due {
             let probe = self.transmit_mtu_probe(now, Slot::FIRST, buf)?;
             if probe.is_some() {
                 return Ok(probe);
@@ -299,58 +298,5 @@ impl Connection {
             size,
             segment_size: None,
         }))
-    }
-
-    /// Whether the handshake was complete less than a round trip ago.
-    fn is_first_round(&self, now: Instant, at: Slot) -> bool {
-        let rtt = self.paths[at].recovery.rtt().smoothed();
-        let completed_at = self.progress.completed_at();
-        completed_at.is_some_and(|completed_at| now < completed_at + rtt)
-    }
-
-    /// A probe for larger datagrams (RFC 9000, section 14.4).
-    fn transmit_mtu_probe(
-        &mut self,
-        now: Instant,
-        at: Slot,
-        buf: &mut Vec<u8>,
-    ) -> Result<Option<Transmit>, TransportError> {
-        if !self.is_confirmed() {
-            return Ok(None);
-        }
-        if self.config.late_mtu_probes && self.is_first_round(now, at) {
-            self.holds_mtu_probe = true;
-            return Ok(None);
-        }
-        let searches = self.paths.searches_mtu(at);
-        let path = &mut self.paths[at];
-        if path.stage != Stage::Open || !searches {
-            return Ok(None);
-        }
-        let active = &mut path.tuples.active;
-        if !self.config.mtu.discover || !active.amplification.is_validated() {
-            return Ok(None);
-        }
-        let Some(size) = active.mtu.poll_probe(now).map(usize::from) else {
-            return Ok(None);
-        };
-        if !path.recovery.has_window(size as u64) {
-            return Ok(None);
-        }
-        let datagram = DatagramContext {
-            path: at,
-            end: buf.len() + size,
-            ecn: false,
-            tuple: active.generation,
-            dcid: *path.remote_cids.active(),
-        };
-        let addresses = active.addresses;
-        let number = path.space.sent.next_number();
-        self.transmit_alone(now, addresses, datagram, size, buf, |this, packet, buf| {
-            packet.mtu_probe = true;
-            Self::write_ping(packet, buf);
-            this.paths[at].tuples.active.mtu.on_probe_sent(number);
-            true
-        })
     }
 }

@@ -85,12 +85,26 @@ fn a_probe_for_larger_datagrams_waits_until_the_first_response_may_have_left() {
             seen.fetch_add(u64::from(is_probe), Ordering::Relaxed);
             false
         }));
-        let ends = pair.establish();
+        pair.establish();
         pair.flush();
         assert_eq!(probes.load(Ordering::Relaxed), probes_at_once);
         pair.drive(Duration::from_millis(20));
-        pair.server(ends.server).ping();
-        pair.drive(Duration::from_millis(20));
         assert!(probes.load(Ordering::Relaxed) > 0);
+    }
+}
+
+/// A sender that always has data would never send the probe after them.
+#[test]
+fn a_probe_that_waited_is_not_forgotten_where_data_fill_the_window() {
+    for rate in (1..=20).map(|step| step * 125_000) {
+        let mut pair = Pair::new();
+        pair.network.set(Conditions {
+            rate: Some(rate),
+            ..Conditions::default()
+        });
+        let ends = pair.establish();
+        let mut transfer = Transfer::down(&mut pair, ends, &pattern(3_000_000));
+        pair.drive_until(Duration::from_millis(400), |pair| transfer.advance(pair));
+        assert_eq!(mtu(&mut pair, ends.server), 1472, "{rate} bytes/s");
     }
 }

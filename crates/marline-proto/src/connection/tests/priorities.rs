@@ -16,7 +16,8 @@ fn compete(priorities: &[Priority]) -> Competition {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),
-        queue: 50_000,
+        // Nothing is dropped: while lost data of one stream are sent again, others make progress.
+        queue: 1_000_000,
         ..Conditions::default()
     });
     let ends = pair.establish();
@@ -51,14 +52,14 @@ fn the_most_urgent_stream_completes_first_though_it_was_opened_last() {
     let usual = Priority::default();
     let Competition { arrived, order } = compete(&[usual, usual, Priority::new(0, false)]);
     assert_eq!(order, [2, 0, 1]);
-    assert!(arrived[0] < 20_000 && arrived[1] == 0, "{arrived:?}");
+    assert!(arrived[0] < 2_000 && arrived[1] == 0, "{arrived:?}");
 }
 
 #[test]
 fn sequential_streams_of_one_urgency_complete_one_after_another() {
     let Competition { arrived, order } = compete(&[Priority::default(); 3]);
     assert_eq!(order, [0, 1, 2]);
-    assert!(arrived[1] < 30_000 && arrived[2] == 0, "{arrived:?}");
+    assert!(arrived[1] < 2_000 && arrived[2] == 0, "{arrived:?}");
 }
 
 #[test]
