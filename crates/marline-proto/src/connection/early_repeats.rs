@@ -18,10 +18,21 @@ const LATE: u32 = 4;
 pub(super) struct EarlyRepeats {
     /// Client: when the first flight leaves a second time, unless the server is heard before.
     copy_at: Option<Instant>,
+    hello: HelloRepeat,
     repeat: Option<Repeat>,
     repeats: u8,
     finished: FinishedCopy,
     request: FirstRequest,
+}
+
+/// A client's first flight, once more, because packets came that need the server's hello. Anyone may send such packets, so
+/// that this repeat uses up nothing of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum HelloRepeat {
+    #[default]
+    NotNeeded,
+    At(Instant),
+    Done,
 }
 
 /// What leaves again at a time, unless what it waits for arrives before.
@@ -66,9 +77,15 @@ impl EarlyRepeats {
             FirstRequest::RepeatAt(at) => Some(at),
             FirstRequest::NotSent | FirstRequest::Over => None,
         };
+        let hello = match self.hello {
+            HelloRepeat::At(at) => Some(at),
+            HelloRepeat::NotNeeded | HelloRepeat::Done => None,
+        };
         let repeat = self.repeat.map(|repeat| repeat.at);
-        let flights = self.copy_at.into_iter().chain(repeat);
-        flights.chain(request).min()
+        [self.copy_at, hello, repeat, request]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn wait_until(&mut self, at: Instant, part: Part) {
@@ -79,7 +96,7 @@ impl EarlyRepeats {
 }
 
 impl Connection {
-    /// Client: the first flight leaves, or leaves anew after a Retry packet. The answer should take `known_rtt`.
+    /// Client: the first flight leaves, or leaves anew after a Retry or Version Negotiation packet. The answer should take `known_rtt`.
     pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
         let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
         let pause = self.config.first_flight_copy;
@@ -92,9 +109,10 @@ impl Connection {
         if self.side.is_server() || self.keys.handshake.is_some() || !self.config.early_repeats {
             return;
         }
-        self.early.copy_at = None;
-        let round_trip = now - self.progress.began();
-        self.early.wait_until(now + late(round_trip), Part::All);
+        if self.early.hello == HelloRepeat::NotNeeded {
+            let round_trip = now - self.progress.began();
+            self.early.hello = HelloRepeat::At(now + late(round_trip));
+        }
     }
 
     /// The peer's hello came, or it answered otherwise.
@@ -104,6 +122,7 @@ impl Connection {
 
     /// Handshake keys are known.
     pub(super) fn on_hello_complete(&mut self) {
+        self.early.hello = HelloRepeat::Done;
         self.early.repeat = None;
     }
 
@@ -187,9 +206,14 @@ impl Connection {
     }
 
     pub(super) fn on_early_timeout(&mut self, now: Instant) {
-        let early = &mut self.early;
-        if early.copy_at.is_some_and(|at| at <= now) {
-            early.copy_at = None;
+        if self.early.copy_at.is_some_and(|at| at <= now) {
+            self.early.copy_at = None;
+            self.repeat_flight();
+        }
+        if let HelloRepeat::At(at) = self.early.hello
+            && at <= now
+        {
+            self.early.hello = HelloRepeat::Done;
             self.repeat_flight();
         }
         if let Some(repeat) = self.early.repeat

@@ -59,7 +59,12 @@ impl Connection {
 
     /// Whether there is something that `at` could send if window and pacer allowed it.
     pub(super) fn has_waiting(&self, at: Slot) -> bool {
-        self.stream_planner.ready().is_some() || self.has_data_output(at)
+        self.stream_planner.ready().is_some()
+            || self.has_data_output(at)
+            || at == Slot::FIRST
+                && [SpaceId::Initial, SpaceId::Handshake]
+                    .into_iter()
+                    .any(|space| self.handshake.has_crypto(space))
     }
 
     /// Whether an acknowledgment is due on `at`.

@@ -142,6 +142,7 @@ impl Connection {
             recovery.on_space_discarded(SpaceId::Initial, &mut space.sent);
         }
         self.report_versions(now);
+        self.expect_answer(now, Some(now - self.progress.began()));
         Some(())
     }
 }

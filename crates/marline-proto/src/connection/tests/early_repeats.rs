@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
+use crate::congestion::FixedWindow;
 
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 
@@ -306,4 +307,91 @@ fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_mos
     let flights = flights.load(Ordering::Relaxed);
     let limit = 1 + u64::from(crate::limits::EARLY_REPEATS);
     assert!(flights > 1 && flights <= limit, "{flights} flights");
+}
+
+/// Undecryptable packets prove nothing: whoever knows the client's addresses can send them.
+#[test]
+fn undecryptable_packets_cost_one_repeated_flight_and_no_other_repeat() {
+    let mut pair = Pair::new();
+    let flights = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&flights);
+    pair.network.filter = Some(Box::new(move |direction, _| {
+        seen.fetch_add(
+            u64::from(direction == Direction::ToServer),
+            Ordering::Relaxed,
+        );
+        direction == Direction::ToServer
+    }));
+    let client = pair.connect();
+    let garbage = {
+        let cid = pair.client(client).handshake_cid();
+        let mut bytes = vec![0xe0, 0, 0, 0, 1, u8::try_from(cid.len()).unwrap()];
+        bytes.extend_from_slice(&cid);
+        bytes.extend_from_slice(&[0, 0x40, 100]);
+        bytes.resize(bytes.len() + 100, 7);
+        bytes
+    };
+    for _ in 0..8 {
+        pair.drive(Duration::from_millis(5));
+        pair.deliver(Direction::ToClient, garbage.clone());
+    }
+    assert_eq!(flights.load(Ordering::Relaxed), 2);
+    pair.drive(Duration::from_millis(9));
+    assert_eq!(flights.load(Ordering::Relaxed), 2);
+    pair.drive(Duration::from_millis(1));
+    assert_eq!(flights.load(Ordering::Relaxed), 3, "the copy is not due");
+}
+
+#[test]
+fn a_first_flight_of_another_version_has_a_round_trip_to_be_answered() {
+    let mut pair = Pair::new();
+    pair.network.set(Conditions {
+        delay: Duration::from_millis(20),
+        ..Conditions::default()
+    });
+    pair.client_config.version = 0x0a0a_0a0a;
+    assert_eq!(keys_after(&mut pair), Duration::from_millis(80));
+    let flights = 2;
+    let finished = 1;
+    assert_eq!(
+        pair.network.counts(Direction::ToServer).sent,
+        flights + finished
+    );
+}
+
+/// A server that has just sent data with its flight, as many bytes as the pacer lets leave together.
+#[test]
+fn a_repeated_flight_that_the_pacer_holds_back_does_not_wait_for_its_probe_timeout() {
+    let mut pair = Pair::with(PairConfig {
+        client: TransportConfig {
+            remember_rtt: false,
+            ..TransportConfig::default()
+        },
+        server: TransportConfig {
+            initial_window: Arc::new(FixedWindow { packets: 32 }),
+            ..TransportConfig::default()
+        },
+        zero_rtt: true,
+        ..PairConfig::default()
+    });
+    resumption::visit(&mut pair);
+    pair.server.accepted.clear();
+    pair.network.conditions(Direction::ToClient).down = true;
+    let client = pair.connect();
+    let connection = pair.client(client);
+    let id = connection.open(Dir::Bi).expect("limits are remembered");
+    connection.write(id, b"?").expect("the stream is open");
+    connection.finish(id).expect("the stream is open");
+    // The copy of the first flight arrives after 60 ms.
+    pair.drive(Duration::from_micros(59_900));
+    let server = pair.server.accepted.pop_front().expect("0-RTT arrived");
+    let connection = pair.server(server);
+    assert!(connection.accept(Dir::Bi).is_some());
+    connection
+        .write(id, &pattern(11_000))
+        .expect("there is room");
+    pair.flush();
+    pair.network.conditions(Direction::ToClient).down = false;
+    pair.drive(ROUND_TRIP);
+    assert!(pair.client(client).keys.one_rtt.is_some());
 }
