@@ -30,9 +30,10 @@ struct Server {
     rtt: Option<MeasuredRtt>,
 }
 
-/// A round-trip time, and when it was measured.
+/// A round-trip time to a port of a server, and when it was measured.
 #[derive(Clone, Copy, Debug)]
 struct MeasuredRtt {
+    port: u16,
     rtt: Duration,
     at: Instant,
 }
@@ -90,16 +91,18 @@ impl AddressTokens {
         self.lock().servers.get(server)?.version
     }
 
-    /// Records the round-trip time of a connection to `server`.
-    pub(crate) fn set_rtt(&self, server: &str, rtt: Duration, now: Instant) {
-        self.lock().server(server).rtt = Some(MeasuredRtt { rtt, at: now });
+    /// Records the round-trip time of a connection to `server` at `port`.
+    pub(crate) fn set_rtt(&self, server: &str, port: u16, rtt: Duration, now: Instant) {
+        let measured = MeasuredRtt { port, rtt, at: now };
+        self.lock().server(server).rtt = Some(measured);
     }
 
-    /// The round-trip time of the last connection to `server`, if that is not long ago.
-    pub(crate) fn rtt(&self, server: &str, now: Instant) -> Option<Duration> {
+    /// The round-trip time of the last connection to `server`, if that was to `port` and is not long ago: another port
+    /// may be forwarded to another host.
+    pub(crate) fn rtt(&self, server: &str, port: u16, now: Instant) -> Option<Duration> {
         let measured = self.lock().servers.get(server)?.rtt?;
         let is_recent = measured.at <= now && now - measured.at <= REMEMBERED_RTT_LIFETIME;
-        is_recent.then_some(measured.rtt)
+        (is_recent && measured.port == port).then_some(measured.rtt)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -141,12 +144,13 @@ mod tests {
         let tokens = AddressTokens::default();
         let measured = Instant::EPOCH + Duration::from_secs(60);
         let rtt = Duration::from_millis(40);
-        tokens.set_rtt("a", rtt, measured);
-        let after = |seconds| tokens.rtt("a", measured + Duration::from_secs(seconds));
+        tokens.set_rtt("a", 443, rtt, measured);
+        let after = |seconds| tokens.rtt("a", 443, measured + Duration::from_secs(seconds));
         assert_eq!(after(600), Some(rtt));
         assert_eq!(after(601), None);
-        assert_eq!(tokens.rtt("b", measured), None);
-        assert_eq!(tokens.rtt("a", Instant::EPOCH), None, "another clock");
+        assert_eq!(tokens.rtt("b", 443, measured), None);
+        assert_eq!(tokens.rtt("a", 8443, measured), None, "another port");
+        assert_eq!(tokens.rtt("a", 443, Instant::EPOCH), None, "another clock");
     }
 
     #[test]

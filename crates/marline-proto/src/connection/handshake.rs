@@ -157,11 +157,12 @@ impl Connection {
             keys.on_handshake_confirmed();
         }
         if let Some(client) = &self.client {
-            let rtt = self.paths[Slot::FIRST].recovery.rtt();
+            let path = &self.paths[Slot::FIRST];
+            let (rtt, remote) = (path.recovery.rtt(), path.tuples.active.addresses.remote);
             if rtt.has_sample() && self.config.remember_rtt {
                 client
                     .tokens
-                    .set_rtt(&client.server_name, rtt.smoothed(), now);
+                    .set_rtt(&client.server_name, remote.port(), rtt.smoothed(), now);
             }
         }
         self.events.application.push_back(Event::HandshakeConfirmed);

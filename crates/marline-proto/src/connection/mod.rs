@@ -256,7 +256,7 @@ impl Connection {
             tls: config.tls.clone(),
             params: params.clone(),
         });
-        let known_rtt = config.tokens.rtt(server_name, now);
+        let known_rtt = config.tokens.rtt(server_name, tuple.remote.port(), now);
         let known_rtt = known_rtt.filter(|_| config.transport.remember_rtt);
         let info = ConnectionInfo {
             side: Side::Client,
