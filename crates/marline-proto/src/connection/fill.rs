@@ -205,11 +205,13 @@ impl Connection {
             self.paths.write_frames(at, buf, limit);
         }
         if is_best {
+            // Other packets of the UDP datagram take room that the next has.
+            let is_whole = limit.saturating_sub(buf.len()) >= self.payload_room_of(at);
             let sent = &mut self.paths[at].space.sent;
             self.streams.write_control_frames(buf, limit, &mut |token| {
                 sent.push_token(Token::Control(token));
             });
-            let fresh = packet.is_empty(buf);
+            let fresh = is_whole && packet.is_empty(buf);
             self.datagrams.write_frames(buf, limit, fresh);
         }
         self.fill_streams(packet, buf);

@@ -35,6 +35,24 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
     }
 }
 
+/// The client's first datagram after the handshake carries its Finished message again, and has less room.
+#[test]
+fn a_datagram_of_the_maximum_length_arrives_beside_the_end_of_the_handshake() {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    let has_keys = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
+    assert!(pair.drive_until(PATIENCE, has_keys), "no handshake");
+    pair.flush();
+    let connection = pair.client(client);
+    let max = connection.max_datagram_len().expect("the peer takes them");
+    let sent = connection.send_datagram(vec![7; max].into());
+    assert_eq!(sent, Ok(()));
+    pair.drive(Duration::from_millis(20));
+    let server = *pair.server.accepted.front().expect("the server accepted");
+    let received = pair.server(server).recv_datagram();
+    assert_eq!(received.map(|data| data.len()), Some(max));
+}
+
 #[test]
 fn a_datagram_of_the_maximum_length_arrives_and_a_longer_one_is_refused() {
     let mut pair = Pair::new();
