@@ -7,7 +7,7 @@ pub(super) const UNBOUNDED: u64 = u64::MAX;
 pub(super) const BETA: f64 = 0.7;
 
 /// The part of the long-term bound that is left to other flows (`BBR.Headroom`).
-const HEADROOM: f64 = 0.15;
+pub(super) const HEADROOM: f64 = 0.15;
 
 /// Bounds on the bandwidth in bytes per second, and on the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ impl Bounds {
         self.short_in_flight = self.short_in_flight.max(before.short_in_flight);
     }
 
-    /// The long-term bound without what is left to other flows: a datagram at least.
-    pub(super) fn with_headroom(&self, datagram: u64) -> u64 {
+    /// The long-term bound without the part `headroom` that is left to other flows: a datagram at least.
+    pub(super) fn with_headroom(&self, headroom: f64, datagram: u64) -> u64 {
         if self.in_flight == UNBOUNDED {
             return UNBOUNDED;
         }
-        let headroom = scale(self.in_flight, HEADROOM).max(datagram);
+        let headroom = scale(self.in_flight, headroom).max(datagram);
         self.in_flight.saturating_sub(headroom)
     }
 }

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use super::loss::LOSS_THRESHOLD;
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::samples::RateSample;
 
@@ -16,6 +15,12 @@ const QUEUE: u32 = 8;
 
 /// And by more than this: what hosts and aggregation add.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
+
+/// Before a short buffer, above this part of the largest delay that was seen there does.
+const QUEUE_OF_LARGEST: f64 = 0.3;
+
+/// What remains of the largest delay with each sample: half of it after 1400.
+const LARGEST_QUEUE_KEPT: f64 = 0.9995;
 
 /// Packets over which the part that is lost is averaged.
 const PACKETS: f64 = 400.0;
@@ -53,6 +58,8 @@ pub(super) struct ChanceLosses {
     newest: Option<u64>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
+    /// The largest delay above that of the empty path, as far as it is remembered.
+    largest_queue: Duration,
     /// Bytes lost in this round, and those of them beside packets that met a queue.
     lost: u64,
     queued: u64,
@@ -66,6 +73,7 @@ impl Default for ChanceLosses {
             in_rows: 0.0,
             newest: None,
             rtt: None,
+            largest_queue: Duration::ZERO,
             lost: 0,
             queued: 0,
         }
@@ -97,7 +105,7 @@ impl ChanceLosses {
     }
 
     /// A round ends. Returns whether most of its losses were beside packets that met a queue.
-    fn end_round(&mut self) -> bool {
+    pub(super) fn end_round(&mut self) -> bool {
         let (lost, queued) = (self.lost, self.queued);
         (self.lost, self.queued) = (0, 0);
         queued > lost / 2
@@ -110,7 +118,12 @@ impl Bbr3 {
         let Some((rtt, min)) = self.chance.rtt.zip(self.min_rtt.get()) else {
             return false;
         };
-        rtt > min + (min / QUEUE).max(LEAST_QUEUE)
+        let usual = min / QUEUE;
+        let queue = match self.chance.largest_queue > usual {
+            true => usual.min(self.chance.largest_queue.mul_f64(QUEUE_OF_LARGEST)),
+            false => usual,
+        };
+        rtt > min + queue.max(LEAST_QUEUE)
     }
 
     /// Whether packets that are acknowledged now, or declared lost, were sent no faster than the model says, or while
@@ -127,9 +140,21 @@ impl Bbr3 {
         !self.meets_queue() && self.is_below_model() && !self.marks.in_round()
     }
 
+    fn on_rtt(&mut self, rtt: Duration) {
+        let queue = self.min_rtt.get().map(|min| rtt.saturating_sub(min));
+        self.chance.rtt = Some(rtt);
+        let remembered = self.chance.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
+        self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
+        if !self.meets_queue() {
+            self.others.on_empty_queue();
+        }
+    }
+
     /// `bytes` were acknowledged after `rtt`.
     pub(super) fn count_arrived(&mut self, bytes: u64, rtt: Option<Duration>) {
-        self.chance.rtt = rtt.or(self.chance.rtt);
+        if let Some(rtt) = rtt {
+            self.on_rtt(rtt);
+        }
         if self.learns_chance() {
             let packets = self.datagrams(bytes);
             self.chance.count(packets, false);
@@ -163,13 +188,20 @@ impl Bbr3 {
         self.datagrams(lost) > explained + (margin * packets).max(least)
     }
 
-    /// Whether the losses of the round that ends are of congestion: too many, or beside a queue and more than usual.
-    pub(super) fn is_round_congested(&mut self, rate: &RateSample) -> bool {
-        let is_queued = self.chance.end_round();
+    /// Whether the losses of the round that ends are of congestion: too many, or, if it `is_queued`, more than usual.
+    pub(super) fn is_round_congested(&self, rate: &RateSample, is_queued: bool) -> bool {
+        is_queued && self.exceeds_deviations(rate, QUEUED_DEVIATIONS)
+            || self.exceeds_chance(
+                rate.lost,
+                rate.in_flight_at_send,
+                self.others.loss_threshold(),
+            )
+    }
+
+    /// Whether a round lost more than what chance explains within `deviations` standard deviations.
+    pub(super) fn exceeds_deviations(&self, rate: &RateSample, deviations: f64) -> bool {
         let packets = self.datagrams(rate.in_flight_at_send);
-        let usual = self.chance.explained(packets, QUEUED_DEVIATIONS);
-        is_queued && self.datagrams(rate.lost) > usual
-            || self.exceeds_chance(rate.lost, rate.in_flight_at_send, LOSS_THRESHOLD)
+        self.datagrams(rate.lost) > self.chance.explained(packets, deviations)
     }
 
     fn datagrams(&self, bytes: u64) -> f64 {

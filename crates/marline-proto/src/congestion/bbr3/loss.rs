@@ -75,7 +75,7 @@ impl Bbr3 {
     /// Whether `lost` bytes are too many of a round that began with `in_flight` bytes in flight.
     pub(super) fn is_loss_too_high(&self, lost: u64, in_flight: u64) -> bool {
         match self.config.chance_losses {
-            true => self.exceeds_chance(lost, in_flight, LOSS_THRESHOLD),
+            true => self.exceeds_chance(lost, in_flight, self.others.loss_threshold()),
             false => lost as f64 > in_flight as f64 * LOSS_THRESHOLD,
         }
     }
@@ -84,7 +84,7 @@ impl Bbr3 {
     fn in_flight_at_loss(&self, lost: &PacketLoss) -> u64 {
         let in_flight_before = lost.in_flight_at_send.saturating_sub(lost.bytes) as f64;
         let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
-        let threshold = LOSS_THRESHOLD + self.chance.share();
+        let threshold = self.others.loss_threshold() + self.chance.share();
         let prefix = (threshold * in_flight_before - lost_before) / (1.0 - threshold);
         (in_flight_before + prefix.max(0.0)) as u64
     }
@@ -136,8 +136,9 @@ impl Bbr3 {
     pub(super) fn answer_congestion(&mut self, rate: &RateSample) {
         let has_marks = self.marks.in_round();
         let mut has_loss = self.latest.has_loss();
+        let is_queued = self.chance.end_round();
         if self.config.chance_losses {
-            has_loss &= self.is_round_congested(rate);
+            has_loss &= self.is_round_congested(rate, is_queued);
         }
         if !self.is_probing_bandwidth() && (has_loss || has_marks) {
             let bandwidth = self.bandwidth.get();
@@ -147,8 +148,17 @@ impl Bbr3 {
                 false => UNBOUNDED,
             };
             let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
-            self.bounds.reduce(bandwidth, volume);
+            let kept = match is_queued && self.is_loss_of_others(rate) {
+                true => BETA,
+                false => 1.0,
+            };
+            self.bounds
+                .reduce(scale(bandwidth, kept), scale(volume, kept));
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
+        }
+        if self.config.chance_losses {
+            let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
+            self.others.end_round(is_cruising);
         }
         self.latest.clear_loss();
         self.marks.clear_round();

@@ -13,7 +13,7 @@
 //! | aggregation | 5.5.9 | [`aggregation`] |
 //! | losses, and those that were spurious | 5.5.10, 5.5.11, 5.6.4.4 | [`loss`], [`bounds`], [`latest`] |
 //! | marks | 3.7 | [`ecn`] |
-//! | losses by chance (a parameter, off by default) | none | [`chance`] |
+//! | losses by chance, and other flows (a parameter, off by default) | none | [`chance`], [`others`] |
 //! | pacing rate and window | 5.6 | [`window`] |
 //!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
@@ -38,6 +38,7 @@ mod full_pipe;
 mod latest;
 mod loss;
 mod min_rtt;
+mod others;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
@@ -58,6 +59,7 @@ use self::full_pipe::FullPipe;
 use self::latest::LatestDelivery;
 use self::loss::{LossRecovery, Undo};
 use self::min_rtt::MinRtt;
+use self::others::OtherFlows;
 use self::probe_bw::{Cycle, ProbeBwPhase};
 use self::probe_rtt::ProbeRtt;
 use self::startup::StartupLosses;
@@ -83,7 +85,7 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, Bbr3Config> = Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbr3Config {
     /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
-    /// exceeds it.
+    /// exceeds it. What is congestion then is answered as loss-based flows beside this one answer it.
     pub chance_losses: bool,
 }
 
@@ -92,7 +94,7 @@ impl Bbr3Config {
     pub const SETTINGS: Settings<Self> = &[&Field::new(
         "chance_losses",
         Domain::SWITCH,
-        "Count as congestion only losses beyond what the path loses without a queue",
+        "Count as congestion only losses beyond what the path loses without a queue, and answer these as loss-based flows do",
         |c: &mut Self| &mut c.chance_losses,
     )];
 }
@@ -148,6 +150,7 @@ pub struct Bbr3 {
     recovery: LossRecovery,
     undo: Undo,
     chance: ChanceLosses,
+    others: OtherFlows,
     window_use: WindowUse,
     /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
@@ -189,6 +192,7 @@ impl Bbr3 {
             recovery: LossRecovery::default(),
             undo: Undo::default(),
             chance: ChanceLosses::default(),
+            others: OtherFlows::default(),
             window_use: WindowUse::default(),
             was_idle: false,
             app_limited: false,

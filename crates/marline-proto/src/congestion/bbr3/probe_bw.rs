@@ -107,6 +107,7 @@ impl Cycle {
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Instant) {
         self.latest.reset();
+        self.others.on_cycle();
         self.cycle.acked_per_datagram = UNBOUNDED;
         self.cycle.rounds_since_up = self.rng.random_range(0..=1);
         self.cycle.wait = self.rng.random_range(SHORTEST_WAIT..LONGEST_WAIT);

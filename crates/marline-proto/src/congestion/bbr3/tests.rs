@@ -6,6 +6,7 @@ mod coordinator;
 mod idle;
 mod links;
 mod model;
+mod others;
 mod probe_bw;
 mod probe_rtt;
 mod startup;

@@ -135,7 +135,8 @@ impl Bbr3 {
     }
 
     pub(super) fn with_headroom(&self) -> u64 {
-        let bound = self.bounds.with_headroom(self.max_datagram_size);
+        let headroom = self.others.headroom();
+        let bound = self.bounds.with_headroom(headroom, self.max_datagram_size);
         bound.max(self.minimum_window())
     }
 
