@@ -113,13 +113,19 @@ impl ChanceLosses {
 }
 
 impl Bbr3 {
+    /// Whether packets wait at the bottleneck at times: a policer drops them instead.
+    pub(super) fn has_queues(&self) -> bool {
+        let min = self.min_rtt.get();
+        min.is_some_and(|min| self.chance.largest_queue > min / QUEUE)
+    }
+
     /// Whether the latest packet met a queue.
     pub(super) fn meets_queue(&self) -> bool {
         let Some((rtt, min)) = self.chance.rtt.zip(self.min_rtt.get()) else {
             return false;
         };
         let usual = min / QUEUE;
-        let queue = match self.chance.largest_queue > usual {
+        let queue = match self.has_queues() {
             true => usual.min(self.chance.largest_queue.mul_f64(QUEUE_OF_LARGEST)),
             false => usual,
         };

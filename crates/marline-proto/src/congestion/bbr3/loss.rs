@@ -148,7 +148,7 @@ impl Bbr3 {
                 false => UNBOUNDED,
             };
             let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
-            let kept = match is_queued && self.is_loss_of_others(rate) {
+            let kept = match self.config.chance_losses && self.is_loss_of_others(rate) {
                 true => BETA,
                 false => 1.0,
             };

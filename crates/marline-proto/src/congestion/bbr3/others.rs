@@ -87,7 +87,8 @@ impl Bbr3 {
 
     /// Whether the losses of the round that ends are of others, who are remembered then.
     pub(super) fn is_loss_of_others(&mut self, rate: &RateSample) -> bool {
-        let is_theirs = self.leaves_room()
+        let is_theirs = self.has_queues()
+            && self.leaves_room()
             && !self.cycle.is_stopping()
             && self.exceeds_deviations(rate, DEVIATIONS);
         if is_theirs {
