@@ -148,7 +148,7 @@ impl Bbr3 {
                 false => UNBOUNDED,
             };
             let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
-            let kept = match self.config.chance_losses && self.is_loss_of_others(rate) {
+            let kept = match self.yields() && self.is_loss_of_others(rate) {
                 true => BETA,
                 false => 1.0,
             };
@@ -156,7 +156,7 @@ impl Bbr3 {
                 .reduce(scale(bandwidth, kept), scale(volume, kept));
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
         }
-        if self.config.chance_losses {
+        if self.yields() {
             let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
             self.others.end_round(is_cruising);
         }

@@ -13,7 +13,8 @@
 //! | aggregation | 5.5.9 | [`aggregation`] |
 //! | losses, and those that were spurious | 5.5.10, 5.5.11, 5.6.4.4 | [`loss`], [`bounds`], [`latest`] |
 //! | marks | 3.7 | [`ecn`] |
-//! | losses by chance, and other flows (a parameter, off by default) | none | [`chance`], [`others`] |
+//! | losses by chance (a parameter, off by default) | none | [`chance`] |
+//! | yielding to other flows (a parameter, off by default) | none | [`others`] |
 //! | pacing rate and window | 5.6 | [`window`] |
 //!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
@@ -85,18 +86,29 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, Bbr3Config> = Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbr3Config {
     /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
-    /// exceeds it. What is congestion then is answered as loss-based flows beside this one answer it.
+    /// exceeds it.
     pub chance_losses: bool,
+    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room; with
+    /// [`Self::chance_losses`] only.
+    pub yields: bool,
 }
 
 impl Bbr3Config {
     /// Its parameters in settings.
-    pub const SETTINGS: Settings<Self> = &[&Field::new(
-        "chance_losses",
-        Domain::SWITCH,
-        "Count as congestion only losses beyond what the path loses without a queue, and answer these as loss-based flows do",
-        |c: &mut Self| &mut c.chance_losses,
-    )];
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "chance_losses",
+            Domain::SWITCH,
+            "Count as congestion only losses beyond what the path loses without a queue",
+            |c: &mut Self| &mut c.chance_losses,
+        ),
+        &Field::new(
+            "yields",
+            Domain::SWITCH,
+            "With chance_losses: answer losses beside other flows as loss-based flows do, and leave them more room",
+            |c: &mut Self| &mut c.yields,
+        ),
+    ];
 }
 
 impl ControllerFactory for Bbr3Config {

@@ -76,6 +76,10 @@ impl OtherFlows {
 }
 
 impl Bbr3 {
+    pub(super) fn yields(&self) -> bool {
+        self.config.chance_losses && self.config.yields
+    }
+
     /// Whether what this controller sends now leaves room, so that losses are caused by others.
     fn leaves_room(&self) -> bool {
         match self.state {

@@ -4,6 +4,7 @@ use super::*;
 
 const CHANCE: Bbr3Config = Bbr3Config {
     chance_losses: true,
+    yields: false,
 };
 
 impl Bench {

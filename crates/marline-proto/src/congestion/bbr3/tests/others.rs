@@ -5,6 +5,7 @@ use super::*;
 fn bench(buffer: u64) -> Bench {
     let config = Bbr3Config {
         chance_losses: true,
+        yields: true,
     };
     Bench {
         bbr: Bbr3::with_settings(&ControllerConfig::new(MTU), config),
@@ -45,9 +46,14 @@ fn a_queue_that_stays_between_probes_is_of_others_until_it_is_gone() {
 
 #[test]
 fn losses_of_others_take_what_they_take_of_loss_based_flows() {
-    let answered = |chance_losses: bool| {
-        let mut bbr =
-            Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config { chance_losses });
+    let answered = |yields: bool| {
+        let mut bbr = Bbr3::with_settings(
+            &ControllerConfig::new(MTU),
+            Bbr3Config {
+                chance_losses: true,
+                yields,
+            },
+        );
         bbr.min_rtt.update(at(0), Some(RTT));
         bbr.bandwidth.update(RATE);
         bbr.full_pipe.set_reached(true);
@@ -67,7 +73,7 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
         };
         bbr.latest.update(&rate);
         bbr.latest.on_loss(0);
-        for number in (0..4).filter(|_| chance_losses) {
+        for number in 0..4 {
             bbr.count_lost(number, MTU);
         }
         bbr.answer_congestion(&rate);
