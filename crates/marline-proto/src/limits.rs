@@ -84,7 +84,7 @@ pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 
 /// Times that a connection repeats a flight of its handshake before a probe timeout: one repairs the loss of one
 /// datagram (RFC 9002, section 6.2.3), the second that of the repeated flight. Without a limit two peers could make each
-/// other repeat without end.
+/// other repeat without end. What a client repeats because packets came that need the server's hello is beside these.
 pub(crate) const EARLY_REPEATS: u8 = 2;
 
 /// Packets of a client's first request, at most, that it repeats before a probe timeout; more are an upload, of which

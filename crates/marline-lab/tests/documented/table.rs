@@ -93,12 +93,33 @@ enum Of {
     Worst { best: Vec<String> },
     /// The ratio of the statistic to the median.
     Spread,
+    /// The median over the points of its ratio to this metric, which all variants have.
+    RatioToMetric(String),
+    /// The harm that it does to a flow whose throughput this is, over the points.
+    Harm {
+        /// The variant in which nothing is beside the flow.
+        alone: String,
+        /// The variant in which one more of its own kind is.
+        own_kind: String,
+        shown: Shown,
+    },
     /// The improvement over this variant at one point, with its 95 % interval. The experiment has to compare them.
     GainOver(String),
     /// What the paper says of the value at one point.
     Published,
     /// What the paper says of the improvement over this variant at one point.
     PublishedGainOver(String),
+}
+
+/// What of the harm at several points is shown: what the flow loses, as a multiple of what it loses beside one more of its own
+/// kind.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Shown {
+    Median,
+    Largest,
+    /// At how many points it is above this.
+    Above(f64),
 }
 
 impl Table {
@@ -120,6 +141,14 @@ impl Table {
                     wanted.variants.extend(best.iter().cloned());
                 }
                 Some(Of::Spread) => metrics.push(Statistic::Median),
+                Some(Of::RatioToMetric(other)) => {
+                    wanted.metrics.insert((other.clone(), Statistic::Median));
+                }
+                Some(Of::Harm {
+                    alone, own_kind, ..
+                }) => {
+                    wanted.variants.extend([alone.clone(), own_kind.clone()]);
+                }
                 Some(Of::GainOver(other)) => {
                     wanted.gains.extend(column.pairs(&shown, other));
                     continue;
@@ -262,12 +291,30 @@ impl Column {
             }
             Some(Of::RatioTo(other)) => {
                 let ratios = over(&|point| value(row, point) / value(other, point));
-                let middle = ratios.len() / 2;
-                let median = match ratios.len() % 2 {
-                    0 => f64::midpoint(ratios[middle - 1], ratios[middle]),
-                    _ => ratios[middle],
-                };
-                format!("{median:.2}")
+                format!("{:.2}", middle(&ratios))
+            }
+            Some(Of::RatioToMetric(other)) => {
+                let other = |point| excerpt.value(row, other, Statistic::Median, point);
+                let ratios = over(&|point| value(row, point) / other(point));
+                format!("{:.2}", middle(&ratios))
+            }
+            Some(Of::Harm {
+                alone,
+                own_kind,
+                shown,
+            }) => {
+                let harm = over(&|point| {
+                    let alone = value(alone, point);
+                    (alone - value(row, point)) / (alone - value(own_kind, point))
+                });
+                match shown {
+                    Shown::Median => format!("{:.2}", middle(&harm)),
+                    Shown::Largest => format!("{:.2}", harm[harm.len() - 1]),
+                    Shown::Above(most) => {
+                        let above = harm.iter().filter(|&harm| harm > most).count();
+                        format!("{above} of {}", harm.len())
+                    }
+                }
             }
             Some(Of::SlowerThan { best: of, times }) => {
                 let is_slower = |point: &&usize| best(of, **point) < times * value(row, **point);
@@ -288,6 +335,15 @@ impl Column {
                 }
             }
         }
+    }
+}
+
+/// The median of sorted values.
+fn middle(values: &[f64]) -> f64 {
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        0 => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
     }
 }
 

@@ -1,5 +1,5 @@
-//! Repeats flights of the handshake, and the first request, before their probe timeout ends (RFC 9002, section 6.2.3): without a round-trip
-//! sample that timeout is long, and one lost datagram of the handshake delays all that follows.
+//! Repeats flights of the handshake, and the first request, before their probe timeout ends (RFC 9002, section 6.2.3):
+//! without a round-trip sample that timeout is long, and one lost datagram of the handshake delays all that follows.
 
 use std::time::Duration;
 
@@ -96,7 +96,8 @@ impl EarlyRepeats {
 }
 
 impl Connection {
-    /// Client: the first flight leaves, or leaves anew after a Retry or Version Negotiation packet. The answer should take `known_rtt`.
+    /// Client: the first flight leaves, or leaves anew after a Retry or Version Negotiation packet. The answer should
+    /// take `known_rtt`.
     pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
         let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
         let pause = self.config.first_flight_copy;

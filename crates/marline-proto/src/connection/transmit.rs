@@ -58,6 +58,7 @@ impl Connection {
             // Once for each burst, not for each datagram.
             self.report_changes(now);
         } else {
+            // What sent nothing changes nothing that the timers depend on.
             self.set_loss_timers(now);
         }
         match outcome {

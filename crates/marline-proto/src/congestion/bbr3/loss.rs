@@ -148,10 +148,11 @@ impl Bbr3 {
                 false => UNBOUNDED,
             };
             let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
-            let kept = match self.yields() && self.is_loss_of_others(rate) {
-                true => BETA,
-                false => 1.0,
-            };
+            let mut kept = 1.0;
+            if self.yields() && self.is_loss_of_others(rate) {
+                self.others.on_seen();
+                kept = BETA;
+            }
             self.bounds
                 .reduce(scale(bandwidth, kept), scale(volume, kept));
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);

@@ -3,8 +3,8 @@
 //! Between probes this controller sends no more than the path delivers, and leaves room: a queue that no packet of a
 //! round finds empty, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
 //! no more than what it still gets, so that flows that halve their window for the same losses (CUBIC, NewReno) leave
-//! it ever more. With other flows around, this controller keeps [`BETA`](super::bounds::BETA) of what it gets, takes fewer of them while
-//! it probes, and leaves more room between probes.
+//! it ever more. With other flows around, this controller keeps [`BETA`](super::bounds::BETA) of what it gets,
+//! tolerates fewer losses while it probes, and leaves more room between probes.
 
 use super::bounds::HEADROOM;
 use super::loss::LOSS_THRESHOLD;
@@ -62,7 +62,7 @@ impl OtherFlows {
         self.cycles = self.cycles.saturating_sub(1);
     }
 
-    fn on_seen(&mut self) {
+    pub(super) fn on_seen(&mut self) {
         self.cycles = CYCLES;
     }
 
@@ -89,15 +89,11 @@ impl Bbr3 {
         }
     }
 
-    /// Whether the losses of the round that ends are of others, who are remembered then.
-    pub(super) fn is_loss_of_others(&mut self, rate: &RateSample) -> bool {
-        let is_theirs = self.has_queues()
+    /// Whether the losses of the round that ends are of others.
+    pub(super) fn is_loss_of_others(&self, rate: &RateSample) -> bool {
+        self.has_queues()
             && self.leaves_room()
             && !self.cycle.is_stopping()
-            && self.exceeds_deviations(rate, DEVIATIONS);
-        if is_theirs {
-            self.others.on_seen();
-        }
-        is_theirs
+            && self.exceeds_deviations(rate, DEVIATIONS)
     }
 }

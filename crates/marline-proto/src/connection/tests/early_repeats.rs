@@ -87,7 +87,7 @@ fn a_client_that_hears_the_server_without_its_hello_asks_again() {
         &[1],
     );
     let took = keys_after(&mut pair);
-    // An eighth of the round trip or more passes, in case the hello was only overtaken.
+    // A quarter of the time since the first flight passes, in case the hello was only overtaken.
     assert!(
         took > ROUND_TRIP * 2 && took <= ROUND_TRIP * 5 / 2,
         "{took:?}"
