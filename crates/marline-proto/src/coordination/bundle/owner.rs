@@ -246,7 +246,10 @@ impl Owner {
         if self.config.split_initial_window && !is_first && !rate_based {
             let floors = self.members.len() as u64 * self.floor(1500);
             let sum = self.sum();
-            let most = before.max(32 * datagram) + floors;
+            // A member that collapsed keeps its window, and the newcomer's part comes on top.
+            let collapsed = self.members.values().any(|member| member.collapsed);
+            let part = u64::from(collapsed) * 32 * datagram;
+            let most = before.max(32 * datagram) + floors + part;
             assert!(sum <= most, "{before} became {sum}");
         }
         Some(directives)

@@ -60,8 +60,8 @@ impl Attack {
     /// The lowest bit chooses the hostile end, the next one resumption; the others are milliseconds since the first packet.
     fn begin(options: u8) -> Self {
         let transport = || TransportConfig {
-            receive_window: WINDOW,
-            stream_receive_window: WINDOW / 2,
+            receive_window: Some(WINDOW),
+            stream_receive_window: Some(WINDOW / 2),
             max_receive_window: WINDOW,
             max_stream_receive_window: WINDOW / 2,
             max_concurrent_bidi_streams: STREAMS,
