@@ -1,6 +1,8 @@
 //! Builds one packet: header, padding, protection.
 
-use marline_wire::packet::{LongHeader, LongType, ShortHeader, patch_length, truncate};
+use marline_wire::packet::{
+    LongHeader, LongType, ShortHeader, patch_length, truncate, truncate_for_reordering,
+};
 use marline_wire::{ConnectionId, TransportError, frame, varint};
 
 use super::Connection;
@@ -107,7 +109,11 @@ impl Connection {
         }
         let sent = self.sent(at, space);
         let number = sent.map_or(0, Sent::next_number);
-        let truncated = truncate(number, sent.and_then(Sent::largest_acked));
+        let largest_acked = sent.and_then(Sent::largest_acked);
+        let truncated = match space {
+            SpaceId::Initial | SpaceId::Handshake => truncate(number, largest_acked),
+            SpaceId::Data => truncate_for_reordering(number, largest_acked),
+        };
         let long_type = match level {
             EncryptionLevel::Initial => Some(LongType::Initial),
             EncryptionLevel::ZeroRtt => Some(LongType::ZeroRtt),

@@ -15,7 +15,7 @@ pub use header::{
     HeaderError, LongHeader, LongHeaderEnd, LongType, Packet, ProtectedHeader, ProtectedKind,
     ShortHeader, ShortHeaderEnd, Span, destination, parse, patch_length,
 };
-pub use number::{TruncatedNumber, expand, truncate};
+pub use number::{TruncatedNumber, expand, truncate, truncate_for_reordering};
 pub use retry::Retry;
 pub use version::{VERSION_1, VERSION_2, Version, VersionNegotiation};
 

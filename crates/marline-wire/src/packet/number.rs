@@ -11,6 +11,15 @@ pub struct TruncatedNumber {
 }
 
 impl TruncatedNumber {
+    /// The `len` least significant bytes of `full`, 1 to 4.
+    #[inline]
+    const fn new(full: u64, len: u8) -> Self {
+        Self {
+            value: full as u32 & (u32::MAX >> (32 - 8 * len as u32)),
+            len,
+        }
+    }
+
     /// The least significant bytes as an integer.
     #[inline]
     pub const fn value(self) -> u32 {
@@ -42,19 +51,35 @@ impl TruncatedNumber {
 /// With more than 2^31 unacknowledged packets, four bytes are sent, which are ambiguous.
 #[inline]
 pub fn truncate(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
-    let unacked = match largest_acked {
+    TruncatedNumber::new(full, needed_len(unacked(full, largest_acked)))
+}
+
+/// As [`truncate`], for a packet that many later ones may overtake (RFC 9000, section 17.1): at least two bytes.
+///
+/// The peer reconstructs the number even if nearly twice as many later packets arrive first as are unacknowledged, or
+/// 32766 if that is more: slow start sends twice as many in the next round trip. With more than 2^30 unacknowledged
+/// packets there is no such room.
+#[inline]
+pub fn truncate_for_reordering(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
+    let unacked = unacked(full, largest_acked);
+    TruncatedNumber::new(full, needed_len(unacked.saturating_mul(2)).max(2))
+}
+
+/// The distance from what the peer is known to have received.
+const fn unacked(full: u64, largest_acked: Option<u64>) -> u64 {
+    match largest_acked {
         Some(largest) => full.saturating_sub(largest),
         None => full.saturating_add(1),
-    };
-    let len = match unacked {
+    }
+}
+
+/// The bytes whose values are at least twice as many as `distance`.
+const fn needed_len(distance: u64) -> u8 {
+    match distance {
         0..=0x80 => 1,
         0x81..=0x8000 => 2,
         0x8001..=0x80_0000 => 3,
         _ => 4,
-    };
-    TruncatedNumber {
-        value: full as u32 & (u32::MAX >> (32 - 8 * u32::from(len))),
-        len,
     }
 }
 

@@ -69,6 +69,14 @@ fn packet_numbers_at_their_limits_are_truncated_and_expanded() {
 }
 
 #[test]
+fn packet_numbers_have_room_for_later_packets_that_arrive_first() {
+    let lens = [0, 0x4000, 0x4001, 0x40_0000, 0x40_0001, 1 << 30]
+        .map(|distance| truncate_for_reordering(1 << 40, Some((1 << 40) - distance)).len());
+    assert_eq!(lens, [2, 2, 3, 3, 4, 4]);
+    assert_eq!(truncate_for_reordering(0, None).len(), 2);
+}
+
+#[test]
 fn client_initial_of_rfc_9001_appendix_a2() {
     let header = LongHeader {
         kind: LongType::Initial,
@@ -340,6 +348,21 @@ proptest! {
         let mut buf = Vec::new();
         number.encode(&mut buf);
         prop_assert_eq!(buf.len(), number.len());
+    }
+
+    #[test]
+    fn numbers_are_expanded_after_later_ones_have_arrived(
+        largest_acked in 0..1u64 << 61,
+        bits in 0..30u32,
+        extra in any::<proptest::sample::Index>(),
+        share in 0.0..=1.0,
+    ) {
+        let ahead = (1 << bits) + extra.index((1 << bits) + 1) as u64;
+        let full = largest_acked + ahead;
+        let number = truncate_for_reordering(full, Some(largest_acked));
+        let later = ((2 * ahead - 2).max(0x7ffe) as f64 * share) as u64;
+        prop_assert_eq!(expand(Some(full + later), number.value(), number.len()), full);
+        prop_assert_eq!(expand(Some(largest_acked), number.value(), number.len()), full);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A path that reorders packets.
 
 use super::*;
+use crate::congestion::Algorithm;
 use crate::recovery::LossDetector;
 use crate::recovery::loss::{Adaptive, Fixed};
 
@@ -19,6 +20,8 @@ fn download_reordered(seed: u64, detector: fn() -> Box<dyn LossDetector>) -> Reo
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             loss_detector: Arc::new(detector),
+            // A loss alone reduces its window.
+            controller: Arc::new(Algorithm::Cubic),
             ..TransportConfig::default()
         },
         seed,
@@ -26,7 +29,7 @@ fn download_reordered(seed: u64, detector: fn() -> Box<dyn LossDetector>) -> Reo
     });
     pair.network.set(Conditions {
         rate: Some(RATE),
-        queue: 150_000,
+        queue: 2_000_000,
         delay: Duration::from_millis(20),
         ..Conditions::default()
     });
@@ -72,5 +75,28 @@ fn reductions_for_packets_that_were_only_late_are_undone() {
             time_alone.reductions <= time_alone.undone + 2,
             "seed {seed}: {time_alone:?}"
         );
+    }
+}
+
+/// RFC 9000, section 17.1: the length of a packet number leaves room for packets that are sent later and arrive first.
+#[test]
+fn a_packet_that_hundreds_of_later_ones_overtake_is_opened() {
+    const PING: [u8; 1] = [0x01];
+    for later in [127, 128, 200, 2000] {
+        let mut pair = Pair::new();
+        let ends = pair.establish();
+        pair.drive(Duration::from_secs(1));
+        let now = pair.now;
+        let mut craft = || pair.server(ends.server).craft(now, SpaceId::Data, &PING);
+        let late = craft();
+        let others: Vec<_> = (0..later).map(|_| craft()).collect();
+        for other in others {
+            pair.deliver(Direction::ToClient, other);
+        }
+        let pings = pair.client(ends.client).stats().frames_received.ping;
+        pair.deliver(Direction::ToClient, late);
+        let stats = pair.client(ends.client).stats();
+        assert_eq!(stats.packets_dropped, 0, "after {later}");
+        assert_eq!(stats.frames_received.ping, pings + 1, "after {later}");
     }
 }
