@@ -151,6 +151,39 @@ fn the_program_has_the_experiments_with_it() {
 }
 
 #[test]
+fn the_points_furthest_from_the_ideal_are_printed() {
+    let directory = scenario();
+    let here = directory.path();
+    let sweep = "[sweep]\n\"link.loss\" = [\"0%\", \"5%\"]\n";
+    std::fs::write(here.join("small.toml"), format!("{SCENARIO}{sweep}")).unwrap();
+    let text = printed(&lab(here, &["run", "small.toml", "--worst", "1"]));
+    let lines: Vec<_> = text.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.starts_with("where a is furthest"));
+    let at = at.expect(&text);
+    assert!(
+        lines[at + 1].starts_with("times the ideal  median"),
+        "{text}"
+    );
+    assert!(lines[at + 2].ends_with("link.loss=5%"), "{text}");
+    assert_eq!(lines[at + 3], "1 of 2 points of a with a known ratio");
+    let of = ["run", "small.toml", "--worst", "9", "--worst-of"];
+    let text = printed(&lab(here, &[&of[..], &["b"]].concat()));
+    assert!(
+        text.contains("2 of 2 points of b with a known ratio"),
+        "{text}"
+    );
+    let wrong = lab(here, &[&of[..], &["c"]].concat());
+    assert_eq!(wrong.status.code(), Some(2));
+    let error = String::from_utf8(wrong.stderr).unwrap();
+    assert!(
+        error.contains("there is no variant \"c\"; there are a, b"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_directory_of_another_run_is_refused_with_advice() {
     let directory = scenario();
     let here = directory.path();

@@ -11,6 +11,7 @@ pub(crate) mod report;
 mod run;
 pub(crate) mod table;
 mod verify;
+mod worst;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

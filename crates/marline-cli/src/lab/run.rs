@@ -10,7 +10,7 @@ use marline_lab::sim::Simulator;
 use marline_report::units;
 
 use super::progress::Bar;
-use super::{experiments, table};
+use super::{experiments, table, worst};
 use crate::failure::{Failure, print_message};
 
 /// Run an experiment
@@ -23,7 +23,8 @@ use crate::failure::{Failure, print_message};
     marline lab run bundle/plain --quick\n  \
     marline lab run train.toml --set link.loss=3% --out train\n  \
     marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
-    marline lab merge part1 part2 --out whole\n\n\
+    marline lab merge part1 part2 --out whole\n  \
+    marline lab run default/controllers --worst 10 --worst-of cubic\n\n\
     The table has a row for each variant at each point of the sweep: n runs, the median of the first metric with its \
     95 % confidence interval, its 95th percentile, and its coefficient of variation (CoV). The column `published` has the \
     value in the paper that the experiment repeats, if there is one. The digest is a hash of all metrics of all runs: \
@@ -79,6 +80,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pcap: bool,
 
+    /// Also print the N points at which a variant is furthest from what the links would allow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "json")]
+    worst: Option<u32>,
+
+    /// The variant of --worst [default: the first]
+    #[arg(long, value_name = "VARIANT", requires = "worst")]
+    worst_of: Option<String>,
+
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -104,6 +113,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         arguments.experiments.as_deref(),
         sets,
     )?;
+    if let Some(variant) = &arguments.worst_of {
+        worst::check(&experiment, variant)?;
+    }
     if let Some(chosen) = arguments.backend {
         experiment.run_in(match chosen {
             Where::Sim => BackendKind::Sim,
@@ -173,6 +185,9 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         super::print_json(&results)?;
     } else {
         table::print(&results);
+    }
+    if let Some(count) = arguments.worst {
+        worst::print(&results, arguments.worst_of.as_deref(), count as usize);
     }
     table::warn(&results);
     Ok(true)

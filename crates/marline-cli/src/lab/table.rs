@@ -117,7 +117,7 @@ pub(crate) fn warn(results: &Results) {
     }
 }
 
-fn words(parameters: &BTreeMap<String, Value>) -> String {
+pub(super) fn words(parameters: &BTreeMap<String, Value>) -> String {
     let mut words = Vec::new();
     for (name, value) in parameters {
         words.push(match value {

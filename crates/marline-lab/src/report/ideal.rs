@@ -9,6 +9,9 @@ use crate::stats::{quantile, sorted};
 use super::data::ReportData;
 use super::names::{self, Quantity};
 
+/// The points that are listed as furthest from the limit.
+const SHOWN: usize = 10;
+
 pub(super) fn add(page: Report, data: &ReportData) -> Report {
     let mut cells = data.results.cells.iter();
     if !cells.any(|cell| cell.ideal_ratio.is_some()) {
@@ -19,11 +22,39 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
         true => page.chart(&bars(data)),
         false => page.subsection("Times the physical limit"),
     };
-    page.table(&table(data)).note(&format!(
+    let page = page.table(&table(data)).note(&format!(
         "The ratio of the median {} to the physical limit: divided by the time that rate and delay of the \
          links alone would need.",
         quantity.name
-    ))
+    ));
+    // The bars show each of few points.
+    match data.points.are_few() {
+        true => page,
+        false => worst(page, data),
+    }
+}
+
+/// The points at which each variant is furthest from the limit.
+fn worst(page: Report, data: &ReportData) -> Report {
+    let quantity = Quantity::of(data.main_metric());
+    let names = data.variants().map(|(_, name)| name);
+    let worst = names.filter_map(|name| data.results.worst(Some(name), SHOWN));
+    worst.fold(page, |page, worst| {
+        let mut table = data
+            .points
+            .table("variant")
+            .number_column("times the limit")
+            .number_column(&quantity.title());
+        for cell in &worst.cells {
+            let median = cell.metrics.get(data.main_metric()).map(|one| one.median);
+            let ratio = cell.ideal_ratio.map(|ratio| format!("{ratio:.2}\u{d7}"));
+            let cells = [ratio.unwrap_or_else(names::nothing), quantity.maybe(median)];
+            let point = data.points.name_of(&cell.parameters);
+            table.row(data.points.row(worst.variant, point, cells));
+        }
+        let title = format!("Where {} is furthest from the limit", worst.variant);
+        page.details(&title, |page| page.table(&table).note(&format!("{worst}.")))
+    })
 }
 
 /// The ratio of each variant at each point.

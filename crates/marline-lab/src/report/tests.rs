@@ -312,6 +312,8 @@ fn many_points_are_shown_as_distributions() {
     let html = ResultsDirectory::of(&text, fake).html();
     assert!(html.contains("Median completion time over 40 points"));
     assert!(html.contains("share of points"));
+    assert!(html.contains("Where slow is furthest from the limit"));
+    assert!(html.contains("10 of 40 points of fast with a known ratio."));
     assert!(html.len() < 1_500_000, "{}", html.len());
 }
 

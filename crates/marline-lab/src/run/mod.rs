@@ -19,6 +19,7 @@ mod record;
 mod results;
 mod summarize;
 mod table;
+mod worst;
 
 pub use compare::{Change, Changes, MustChange, compare};
 pub use differences::SettingDifference;
@@ -33,6 +34,7 @@ pub use record::Record;
 pub use results::{CellResult, ComparisonResult, CorrelationResult, PublishedResult, Results};
 pub(crate) use summarize::compare_cells;
 pub use summarize::summarize;
+pub use worst::Worst;
 
 #[cfg(test)]
 mod tests;

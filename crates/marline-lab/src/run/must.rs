@@ -126,7 +126,7 @@ impl MustResult {
         let mut text = format!("in {} of {} comparisons", self.met, self.of);
         if matches!(
             self.claim,
-            Claim::ReachesPublishedIn(_) | Claim::BetterIn(_)
+            Claim::ReachesPublishedIn(_) | Claim::BetterIn(_) | Claim::IdealRatioAtMost(_)
         ) {
             text.push_str(&format!(" ({} needed)", self.needed));
         }

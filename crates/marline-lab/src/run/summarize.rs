@@ -15,7 +15,9 @@ use super::{
     Results,
 };
 use crate::scenario::{Comparison, Correlation, Must};
-use crate::stats::{Summary, is_better_larger, pearson, quantile, ratio_interval, sorted};
+use crate::stats::{
+    Statistic, Summary, is_better_larger, pearson, quantile, ratio_interval, sorted,
+};
 
 /// The metric of the ideal completion time, which the links would allow.
 const IDEAL: &str = "ideal_s";
@@ -87,6 +89,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         correlate(plan, correlation, cell.map_or(&[], Vec::as_slice))
     });
     let comparisons = parallel_map(pairs.len(), &pair);
+    let summaries = parallel_map(cells.len(), &cell);
     let compared = |must: &Must| {
         let at = |comparison: usize, point: usize| {
             let is_it = |pair: &Pair| pair.comparison == comparison && pair.point == point;
@@ -98,7 +101,17 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
                 gain: check.gain.and_then(|gain| at(gain, check.point)),
             })
         });
-        let covered: Vec<_> = covered.collect();
+        let of_cells: Vec<_> = must
+            .near_ideal
+            .iter()
+            .filter_map(|near| {
+                let variant = find(&near.variant)?;
+                let cell = summaries.get(near.point * variants + variant)?;
+                Some(beside_ideal(cell, plan.metrics.first()?))
+            })
+            .collect();
+        let near = of_cells.iter().map(|result| Covered { result, gain: None });
+        let covered: Vec<_> = covered.chain(near).collect();
         MustResult::judge(must, &covered, plan.repeats)
     };
     let must = plan.musts.iter().map(compared).collect();
@@ -117,7 +130,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         packets: records.iter().map(|record| record.packets).sum(),
         metrics: plan.metrics.clone(),
         settings: plan.settings.clone(),
-        cells: parallel_map(cells.len(), &cell),
+        cells: summaries,
         comparisons,
         published: published.collect(),
         correlations: correlations.collect(),
@@ -191,6 +204,22 @@ fn summarize_cell(
         invalid: count(records.iter().filter_map(|record| record.invalid.as_ref())),
         metrics: summaries.collect(),
         ideal_ratio: (!ratios.is_empty()).then(|| quantile(&sorted(&ratios), 0.5)),
+    }
+}
+
+/// A cell compared with the ideal: how much smaller its median of `metric` is.
+fn beside_ideal(cell: &CellResult, metric: &str) -> ComparisonResult {
+    ComparisonResult {
+        parameters: cell.parameters.clone(),
+        metric: metric.to_owned(),
+        a: cell.variant.clone(),
+        b: "the ideal".to_owned(),
+        statistic: Statistic::Median,
+        pairs: cell.metrics.get(metric).map_or(0, |summary| summary.n),
+        improvement_percent: cell.ideal_ratio.map(|ratio| 100.0 * (1.0 - ratio)),
+        ci95: None,
+        published_percent: None,
+        source: None,
     }
 }
 

@@ -8,6 +8,7 @@ use rand::Rng;
 
 use super::*;
 use crate::scenario::{Experiment, Job, Outcome, RunError, Watched};
+use crate::stats::sorted;
 
 const TEXT: &str = r#"
 title = "Fake"
@@ -99,6 +100,80 @@ fn results_summarize_the_metrics_of_runs() {
     assert_eq!(
         (comparison.published_percent, results.digest.len()),
         (None, 64)
+    );
+}
+
+#[test]
+fn the_worst_cells_are_those_furthest_from_the_ideal() {
+    let mut results = complete(&options(None));
+    for (cell, ratio) in results.cells.iter_mut().zip([2.0, 5.0, 9.0, 1.5, 4.0, 6.0]) {
+        cell.ideal_ratio = Some(ratio);
+    }
+    let ratios = |variant: Option<&str>, count: usize| {
+        let worst = results.worst(variant, count).unwrap();
+        let cells = worst.cells.iter().map(|cell| cell.ideal_ratio.unwrap());
+        (
+            worst.variant.to_owned(),
+            worst.known,
+            cells.collect::<Vec<_>>(),
+        )
+    };
+    let (slow, fast) = ("slow".to_owned(), "fast".to_owned());
+    assert_eq!(
+        ratios(None, 2),
+        (slow.clone(), 3, vec![9.0, 4.0]),
+        "the first variant"
+    );
+    assert_eq!(ratios(Some("slow"), 9), (slow, 3, vec![9.0, 4.0, 2.0]));
+    assert_eq!(ratios(Some("fast"), 1), (fast, 3, vec![6.0]));
+    assert_eq!(results.worst(Some("other"), 1), None);
+}
+
+#[test]
+fn a_claim_about_the_ideal_is_about_the_median_of_the_points() {
+    let verdict = |most: f64| {
+        let must =
+            format!("{TEXT}[[must]]\ntext = 'near'\na = 'slow'\nideal_ratio_at_most = {most}\n");
+        let experiment = Experiment::parse(&must, "fake.toml", &[]).unwrap();
+        let finished = run(&experiment, &fake, &options(None), &mut |_| {}).unwrap();
+        let results = finished.results.unwrap();
+        let slow = results.cells.iter().filter(|cell| cell.variant == "slow");
+        let ratios = slow
+            .map(|cell| cell.ideal_ratio.unwrap())
+            .collect::<Vec<_>>();
+        (results.must[0].clone(), sorted(&ratios))
+    };
+    let (_, ratios) = verdict(1.0);
+    let middle = f64::midpoint(ratios[1], ratios[2]);
+    let (must, _) = verdict(middle);
+    assert_eq!(
+        (must.holds, must.met, must.needed, must.of),
+        (Some(true), 2, 2, 3)
+    );
+    assert_eq!(must.violations[0].b, "the ideal");
+    let below = f64::midpoint(ratios[0], ratios[1]);
+    let (must, _) = verdict(below);
+    assert_eq!((must.holds, must.met), (Some(false), 1));
+    assert!(
+        must.tally().starts_with("in 1 of 3 comparisons (2 needed)"),
+        "{}",
+        must.tally()
+    );
+}
+
+#[test]
+fn cells_without_a_known_ratio_are_named() {
+    let mut results = complete(&options(None));
+    let all = results.worst(Some("fast"), 3).unwrap().to_string();
+    assert_eq!(all, "3 of 3 points of fast with a known ratio");
+    for cell in &mut results.cells[2..] {
+        cell.ideal_ratio = None;
+    }
+    let worst = results.worst(None, 3).unwrap();
+    assert_eq!((worst.cells.len(), worst.unknown.len()), (1, 2));
+    assert_eq!(
+        worst.to_string(),
+        "1 of 1 points of slow with a known ratio; it is not known at 2: link.loss=1%; link.loss=3%"
     );
 }
 

@@ -37,6 +37,14 @@ impl Table {
         Some(&self.0[self.position(key)?].1)
     }
 
+    /// The table under `key`, if there is one.
+    pub(super) fn inner(&self, key: &str) -> Option<&Self> {
+        match &self.get(key)?.item {
+            Item::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let index = self.position(key)?;
         Some(&mut self.0[index].1)

@@ -55,7 +55,7 @@
 //! | --- | --- |
 //! | `title`, `id`, `paper`, `section`, `shows` | words for people |
 //! | `backend`, `seed`, `repeats`, `quick_repeats` | where and how often |
-//! | `metrics` | what reports show; the first is of most interest |
+//! | `metrics` | what reports show; the first is of most interest: by default `completion_s`, or `goodput_mbps` where the workload is `measure` (`background_goodput_mbps` without connections of its own) |
 //! | `[variant.NAME]` | keys and their values in that variant |
 //! | `[sweep]` | `"KEY" = [values]`; `NAME.VALUE = { keys }`; `points = [{ keys }]`; `wsp = { n, seed, factors }`. Several are combined |
 //! | `[[comparison]]` | `a` and `b` are variants, `statistic` a statistic, or lists of them; `metric`; at the points where parameters are as in `where`; `published` is a look-up of the improvement in percent |
@@ -106,7 +106,7 @@ pub use model::{
     Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,
     Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,
 };
-pub use must::{Check, Claim, Must};
+pub use must::{Check, Claim, Must, NearIdeal};
 pub use tcp::{TcpController, TcpFlows, TcpRunner};
 
 #[cfg(test)]

@@ -18,8 +18,20 @@ pub struct Must {
     pub explanation: Option<String>,
     /// The claim, as a condition.
     pub claim: Claim,
-    /// The comparisons that it covers, at least one.
+    /// The comparisons that it covers, at least one; none with [`Claim::IdealRatioAtMost`].
     pub checks: Vec<Check>,
+    /// What it compares with the ideal; only with [`Claim::IdealRatioAtMost`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near_ideal: Vec<NearIdeal>,
+}
+
+/// A variant at a point, which is compared with the ideal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NearIdeal {
+    /// The variant's name.
+    pub variant: String,
+    /// An index into [`Experiment::points`](super::Experiment::points).
+    pub point: usize,
 }
 
 /// A comparison at a point.
@@ -49,7 +61,12 @@ pub enum Claim {
     /// Each is at least this share of the improvement of another variant, above 0 and up to 1, wherever that
     /// improvement is above 0 with 95 % confidence.
     KeepsPartOfGain(f64),
+    /// At the median of the points, the first metric is at most so many times the ideal, from 1: at half of them.
+    IdealRatioAtMost(f64),
 }
+
+/// Half of the points are at or below the median.
+const HALF: f64 = 0.5;
 
 impl Claim {
     /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, or
@@ -61,17 +78,20 @@ impl Claim {
             Self::KeepsPartOfGain(part) => measure.is_some_and(|other| improvement >= part * other),
             Self::BetterIn(_) => improvement > 0.0,
             Self::NeverWorseThanPercent(most) => improvement >= -most,
+            Self::IdealRatioAtMost(most) => 1.0 - improvement / 100.0 <= most,
         }
     }
 
     /// How many of `count` improvements must meet the condition.
     pub fn needed(self, count: usize) -> usize {
+        // 0.07 times 100 is more than 7 in floating point, but 7 of 100 suffice.
+        let in_part = |part: f64| {
+            let is_enough = |met: &usize| *met as f64 / count as f64 >= part;
+            (0..count).find(is_enough).unwrap_or(count)
+        };
         match self {
-            Self::ReachesPublishedIn(part) | Self::BetterIn(part) => {
-                // 0.07 times 100 is more than 7 in floating point, but 7 of 100 suffice.
-                let is_enough = |met: &usize| *met as f64 / count as f64 >= part;
-                (0..count).find(is_enough).unwrap_or(count)
-            }
+            Self::ReachesPublishedIn(part) | Self::BetterIn(part) => in_part(part),
+            Self::IdealRatioAtMost(_) => in_part(HALF),
             Self::AtLeastPercent(_) | Self::NeverWorseThanPercent(_) | Self::KeepsPartOfGain(_) => {
                 count
             }
@@ -87,6 +107,21 @@ pub(super) fn expand(
 ) -> Result<Must, Problem> {
     let Condition { parameters, place } = &entry.condition;
     let chosen = choose(parameters, place, points)?;
+    if let Claim::IdealRatioAtMost(_) = entry.claim {
+        let near_ideal = entry.pairs.iter().flat_map(|VariantPair { a, .. }| {
+            chosen.iter().map(|&point| NearIdeal {
+                variant: a.clone(),
+                point,
+            })
+        });
+        return Ok(Must {
+            explanation: entry.explanation.clone(),
+            text: entry.text.clone(),
+            claim: entry.claim,
+            checks: Vec::new(),
+            near_ideal: near_ideal.collect(),
+        });
+    }
     let mut checks = Vec::new();
     for VariantPair { a, b } in &entry.pairs {
         for &statistic in &entry.statistics {
@@ -138,6 +173,7 @@ pub(super) fn expand(
         text: entry.text.clone(),
         claim: entry.claim,
         checks,
+        near_ideal: Vec::new(),
     })
 }
 

@@ -10,7 +10,7 @@ use marline_lab::stats::Statistic;
 use serde::{Deserialize, Serialize};
 
 /// A parameter with more values than these places points in a space, and selects none.
-const MOST_VALUES: usize = 20;
+const MOST_VALUES: usize = 40;
 
 /// What pages show of an experiment.
 #[derive(Debug, Default)]

@@ -4,17 +4,16 @@ use std::fs;
 use std::sync::Arc;
 
 use marline_lab::emu::Emulator;
-use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, RunError};
+use marline_lab::scenario::{Backend, Experiment, Job, RunError};
 use marline_lab::sim::Simulator;
 
 use crate::setup;
 
 fn job(more: &str) -> Job {
     let text = format!(
-        "title = 'x'\nlink = 'rate=20mbps,rtt=20ms,buffer=100kB'\nstress.client = 2\n{more}"
+        "title = 'x'\nbackend = 'emu'\nlink = 'rate=20mbps,rtt=20ms,buffer=100kB'\nstress.client = 2\n{more}"
     );
-    let mut experiment = Experiment::parse(&text, "stress.toml", &[]).unwrap();
-    experiment.run_in(BackendKind::Emu);
+    let experiment = Experiment::parse(&text, "stress.toml", &[]).unwrap();
     Job {
         experiment: "stress".into(),
         variant: "base".into(),

@@ -27,6 +27,7 @@ fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
         explanation: Some("the link was too good".to_owned()),
         claim,
         checks: Vec::new(),
+        near_ideal: Vec::new(),
     };
     MustResult::judge(&must, &covered, 8)
 }
@@ -87,6 +88,7 @@ fn a_part_of_a_gain_is_kept_where_there_is_one() {
             explanation: None,
             claim: Claim::KeepsPartOfGain(0.5),
             checks: Vec::new(),
+            near_ideal: Vec::new(),
         };
         let covered = Covered {
             result: kept,

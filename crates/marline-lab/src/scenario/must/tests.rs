@@ -169,6 +169,35 @@ fn the_gain_of_another_variant_is_that_over_the_same_baseline() {
 }
 
 #[test]
+fn variants_are_near_the_ideal_without_another_one() {
+    let near = "[[must]]\ntext = 'near'\na = ['bundle', '1c']\nwhere = { content_kb = 500 }\n\
+                ideal_ratio_at_most = 1.15";
+    let must = read(near).unwrap().remove(0);
+    assert_eq!(must.claim, Claim::IdealRatioAtMost(1.15));
+    let near_ideal = must.near_ideal.iter();
+    let cells: Vec<_> = near_ideal
+        .map(|near| (near.variant.as_str(), near.point))
+        .collect();
+    assert_eq!(cells, [("bundle", 0), ("bundle", 3), ("1c", 0), ("1c", 3)]);
+    assert!(must.checks.is_empty());
+    assert!(must.claim.is_met(-15.0, None) && !must.claim.is_met(-15.1, None));
+    assert_eq!((must.claim.needed(31), must.claim.needed(4)), (16, 2));
+    for (from, to, expected) in [
+        ("1.15", "0.9", "this must be 1 or more"),
+        (
+            "a = ['bundle', '1c']",
+            "a = 'bundle'\nb = '1c'",
+            "b: ideal_ratio_at_most compares",
+        ),
+        ("a = ['bundle', '1c']\n", "", "a is missing"),
+        ("['bundle', '1c']", "[]", "a is empty"),
+    ] {
+        let error = read(&near.replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+}
+
+#[test]
 fn mistakes_are_explained() {
     let good = "[[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nat_least_percent = 0\n";
     assert_eq!(read(good).unwrap().len(), 1);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::condition::Condition;
 use super::must::{MustEntry, read_musts};
 use super::variants::{VariantPair, some_variants, these_variants};
-use super::{Node, Place, Problem, Reader, Table};
+use super::{Item, Node, Place, Problem, Reader, Table};
 use crate::scenario::overrides::{Override, flatten};
 use crate::scenario::sweep::{Factor, read_sweep};
 use crate::scenario::{BackendKind, Value};
@@ -115,6 +115,18 @@ pub(super) fn read_backend(reader: &mut Reader<'_>) -> Result<BackendKind, Probl
     Ok(backend.unwrap_or_default())
 }
 
+/// The metric of most interest where none is named: of a workload that never completes, throughput.
+fn default_metric(root: &Table) -> &'static str {
+    let measure = root.inner("workload").and_then(|it| it.get("measure"));
+    let connections = root.inner("http").and_then(|http| http.get("connections"));
+    let is_beside = connections.is_some_and(|node| matches!(node.item, Item::Integer(0)));
+    match (measure, is_beside) {
+        (None, _) => "completion_s",
+        (Some(_), false) => "goodput_mbps",
+        (Some(_), true) => "background_goodput_mbps",
+    }
+}
+
 pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let mut reader = Reader::new(root, &Place::File);
     let count = |node: &Node| Ok(node.within(1..=100_000)? as u32);
@@ -122,7 +134,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let metrics = reader.optional("metrics", Node::texts)?;
     let metrics = metrics
         .filter(|metrics| !metrics.is_empty())
-        .unwrap_or_else(|| vec!["completion_s".to_owned()]);
+        .unwrap_or_else(|| vec![default_metric(root).to_owned()]);
     let variants = read_variants(reader.get("variant"))?;
     let names: Vec<_> = variants
         .iter()

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{HttpSettings, HttpVersion, RangeKind, Settings, Workload};
+use super::{BackendKind, HttpSettings, HttpVersion, RangeKind, Settings, Workload};
 
 use super::reader::Reader;
 pub(super) use condition::Condition;
@@ -66,12 +66,24 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     reader.finish()?;
     if settings.http.connections == 0 && settings.background.is_empty() {
         return Err(Problem::new(
-            &Place::File,
+            place_of(root, "http", "connections"),
             "there is nothing to measure: http.connections is 0, and there is no [[background]]",
+        ));
+    }
+    if let (Some(stress), BackendKind::Sim) = (settings.stress.first(), backend) {
+        return Err(Problem::new(
+            place_of(root, "stress", &stress.host),
+            "hosts of the simulator have no processor to stress; add backend = \"emu\"",
         ));
     }
     settings.run_in(backend);
     Ok(settings)
+}
+
+/// Where `key` of `table` was written, if it was.
+fn place_of<'a>(root: &'a Table, table: &str, key: &str) -> &'a Place {
+    let node = root.inner(table).and_then(|table| table.get(key));
+    node.map_or(&Place::File, |node| &node.place)
 }
 
 fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> {

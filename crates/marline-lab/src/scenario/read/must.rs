@@ -41,7 +41,7 @@ pub(in crate::scenario) enum Filter {
 
 /// The keys of claims.
 const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent, \
-                      keeps_part_of_gain";
+                      keeps_part_of_gain, ideal_ratio_at_most";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -62,7 +62,6 @@ pub(super) fn read_musts<'n>(
 
 fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, Problem> {
     let mut reader = Reader::of(node)?;
-    let pairs = read_pairs(&mut reader, variants)?;
     let statistics = reader.optional("statistic", |node| {
         let members = node.members().iter();
         members
@@ -79,6 +78,10 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         .unwrap_or_else(|| metric.to_owned());
     let filter = read_filter(&mut reader)?;
     let claim = read_claim(&mut reader)?;
+    let pairs = match claim {
+        Some(Claim::IdealRatioAtMost(_)) => read_alone(&mut reader, variants)?,
+        _ => read_pairs(&mut reader, variants)?,
+    };
     let gain_of = read_gain_of(&mut reader, claim, variants)?;
     // Unknown keys come first: a misspelled claim is not a missing one.
     reader.finish()?;
@@ -130,6 +133,37 @@ fn read_pairs(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantP
     }
 }
 
+/// `a` without `b`: variants that are compared with the ideal.
+fn read_alone(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantPair>, Problem> {
+    for key in [
+        "b",
+        "metric",
+        "statistic",
+        "published_above_percent",
+        "published_at_least_percent",
+    ] {
+        if let Some(node) = reader.get(key) {
+            return Err(node.problem(
+                "ideal_ratio_at_most compares the median of the first metric with the ideal; leave this out",
+            ));
+        }
+    }
+    let names = |node: &Node| {
+        let members = node.members().iter();
+        members.map(|node| one_variant(node, variants)).collect()
+    };
+    let alone: Vec<String> =
+        reader.required("a", "a = \"the variant that should be near\"", names)?;
+    let pair = |a| VariantPair {
+        a,
+        b: String::new(),
+    };
+    match alone.is_empty() {
+        true => Err(reader.problem("a is empty; name a variant")),
+        false => Ok(alone.into_iter().map(pair).collect()),
+    }
+}
+
 fn read_filter(reader: &mut Reader<'_>) -> Result<Option<PublishedFilter>, Problem> {
     let above = reader.get("published_above_percent");
     let at_least = reader.get("published_at_least_percent");
@@ -172,6 +206,7 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let better = reader.get("better_in");
     let worse = reader.get("never_worse_than_percent");
     let keeps = reader.get("keeps_part_of_gain");
+    let ideal = reader.get("ideal_ratio_at_most");
     let mut claims = Vec::new();
     if let Some(node) = at_least {
         let percent = node.number()?;
@@ -201,6 +236,13 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     }
     if let Some(node) = keeps {
         claims.push((node, Claim::KeepsPartOfGain(part(node)?)));
+    }
+    if let Some(node) = ideal {
+        let most = node.number()?;
+        if most < 1.0 {
+            return Err(node.problem("nothing is below the ideal: this must be 1 or more"));
+        }
+        claims.push((node, Claim::IdealRatioAtMost(most)));
     }
     match claims[..] {
         [] => Ok(None),

@@ -212,3 +212,12 @@ fn settings_reach_the_transport() {
     assert_eq!(config.backoff, Some(0.8));
     assert_eq!(format!("{:?}", config.controller), "NewReno");
 }
+
+#[test]
+fn an_experiment_that_measures_for_a_time_shows_throughput() {
+    let text =
+        "title = 'x'\nlink = 'lte-a'\n[workload]\nmeasure = { after = '1s', until = '2s' }\n";
+    assert_eq!(read(text).metrics, ["goodput_mbps"]);
+    let beside = format!("{text}[http]\nconnections = 0\n[[background]]\nkind = 'tcp'\n");
+    assert_eq!(read(&beside).metrics, ["background_goodput_mbps"]);
+}

@@ -15,13 +15,22 @@ fn a_duplicate_key_is_named_with_its_line() {
     );
 }
 
+#[test]
+fn nothing_to_measure_is_named_with_the_line_of_the_connections() {
+    let error = error(
+        "title = 'x'\nlink = 'lte-a'\n[workload]\nmeasure = { after = '1s', until = '2s' }\n[http]\nconnections = 0",
+    );
+    let expected = "train.toml:6: [http] connections: there is nothing to measure";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 /// Each error names the file, the line, the key, what is wrong and what to do.
 #[test]
 fn mistakes_are_explained() {
     for (text, expected) in [
         (
             "cc = 'bbrr'",
-            "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, bbr3, olia",
+            "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, bbr3, wireless, olia",
         ),
         (
             "[variant.bbr]\ncc = 'bbrr'",
@@ -116,6 +125,10 @@ fn mistakes_are_explained() {
         (
             "stress.client = 4\nstress.server = 4",
             "only one host can be stressed",
+        ),
+        (
+            "[stress]\nclient = 4",
+            "train.toml:5: [stress] client: hosts of the simulator have no processor to stress; add backend = \"emu\"",
         ),
         (
             "bundle.connections = 17",

@@ -51,7 +51,7 @@ fn overrides_replace_single_values() {
     let settings = &experiment.cells[2].settings;
     assert_eq!(
         (cc(&settings.client), cc(&settings.server)),
-        ("cubic", "bbr")
+        ("wireless", "bbr")
     );
     assert!(matches!(
         settings.workload,

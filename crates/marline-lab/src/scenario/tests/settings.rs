@@ -61,7 +61,7 @@ fn parameters_of_policies_are_set_and_varied() {
         ack,
         "decimation(packets=20, start_after=0, rtt_fraction=0.5)"
     );
-    assert_eq!(config.receive_window, 4 << 20);
+    assert_eq!(config.receive_window, Some(4 << 20));
     let scheduler = config.multipath.unwrap().scheduler;
     assert_eq!(
         scheduler().spec().to_string(),
@@ -132,7 +132,7 @@ fn wrong_values_name_line_key_and_what_is_allowed() {
         ),
         (
             "\n[server]\nreceive_window = '0B'",
-            "train.toml:6: [server] receive_window: this must be a size from 1B to 16GiB, not \"0B\"",
+            "train.toml:6: [server] receive_window: this must be a size from 1B to 16GiB, or \"by_role\", not \"0B\"",
         ),
         (
             "[multipath]\non = true\nmax_paths = 17",
@@ -183,9 +183,9 @@ fn a_dash_may_stand_for_each_underscore_as_in_the_servers_file() {
         let config = experiment.cells[0].settings.server.transport();
         config.receive_window
     };
-    assert_eq!(set("receive_window=2MiB"), 2 << 20);
-    assert_eq!(set("receive-window=2MiB"), 2 << 20);
-    assert_eq!(set("server.receive-window=2MiB"), 2 << 20);
+    assert_eq!(set("receive_window=2MiB"), Some(2 << 20));
+    assert_eq!(set("receive-window=2MiB"), Some(2 << 20));
+    assert_eq!(set("server.receive-window=2MiB"), Some(2 << 20));
 }
 
 #[test]
