@@ -17,11 +17,11 @@ const EXPERIMENT: &str = include_str!("demo.toml");
 const OUT: &str = "marline-demo";
 const SEED: u64 = 1;
 
-/// Load a web page over an emulated LTE cell, in a few seconds
+/// Load a web page over emulated LTE and Wi-Fi, in a few seconds
 ///
 /// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
-/// cell in virtual time, with three congestion controllers and at three locations; compares every file's
-/// checksum; prints a table and writes DIR/report.html with charts.
+/// cell at three locations and a public Wi-Fi, in virtual time, with the default and with QUIC as in its RFCs;
+/// compares every file's checksum; prints a table and writes DIR/report.html with charts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline demo\n  \

@@ -54,6 +54,7 @@ use crate::transport::{QuicVersion, TransportFlags};
     follow-links = false\n  \
     slow_start_exit = 'hybrid(factor=0.25)'\n  \
     receive_window = '4MiB'\n  \
+    cc = 'cubic'          # `fair` needs newreno or cubic\n  \
     [bundle]\n  \
     fair = true           # together they get the share of one connection\n  \
     scope = 'active'      # or 'all': idle connections take part as well\n  \

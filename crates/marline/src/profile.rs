@@ -26,16 +26,16 @@ pub enum Profile {
     /// The baseline of today's RFCs: an initial window of 10 packets (RFC 9002, section 7.2),
     /// HyStart++ (RFC 9406), CUBIC (RFC 9438), fixed thresholds of loss.
     Today,
-    /// [`Plain`](Self::Plain), and connections of one bundle are coordinated
+    /// [`Plain`](Self::Plain) with CUBIC, and connections of one bundle are coordinated
     /// ([`marline_proto::coordination::bundle`]).
     Bundle,
-    /// [`Plain`](Self::Plain), and connections begin with the capacity that earlier ones found
+    /// [`Plain`](Self::Plain) with CUBIC, and connections begin with the capacity that earlier ones found
     /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
     History,
-    /// [`Plain`](Self::Plain), and a connection may have several paths, if both ends want it
+    /// [`Plain`](Self::Plain) with CUBIC, and a connection may have several paths, if both ends want it
     /// ([`MultipathConfig`]). Each path has a controller of its own.
     Multipath,
-    /// [`Plain`](Self::Plain) for Wi-Fi, where acknowledgments compete with data, delays vary by milliseconds and packets
+    /// [`Plain`](Self::Plain) with CUBIC for Wi-Fi, where acknowledgments compete with data, delays vary by milliseconds and packets
     /// may arrive out of order. It follows BQUIC (J. Manzoor, 2019, section 6.3): an acknowledgment for ten packets or 25 ms, asked of
     /// the peer as well; a slow start that does not take jitter for a queue; a time threshold of loss without a
     /// packet threshold. Either end may have it alone.
@@ -70,7 +70,9 @@ impl Profile {
     /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Plain => "QUIC as the RFCs define it: CUBIC, HyStart++, adaptive loss detection",
+            Self::Plain => {
+                "the stack's defaults: QUIC as the RFCs define it, the controller `wireless`, adaptive loss detection"
+            }
             Self::Published => {
                 "gQUIC as measured in the papers that experiments repeat: initial window 32 packets, hybrid slow start, fixed loss thresholds"
             }
@@ -78,16 +80,16 @@ impl Profile {
                 "QUIC as in its RFCs, as a baseline: initial window 10 packets, HyStart++, CUBIC"
             }
             Self::Bundle => {
-                "plain, and the congestion control of a client's connections is coordinated (a bundle)"
+                "plain with CUBIC, and the congestion control of a client's connections is coordinated (a bundle)"
             }
             Self::History => {
-                "plain, and a server's connections begin with what earlier ones from the client's network learned"
+                "plain with CUBIC, and a server's connections begin with what earlier ones from the client's network learned"
             }
             Self::Multipath => {
-                "plain, and a connection may use several paths, Wi-Fi and mobile at once"
+                "plain with CUBIC, and a connection may use several paths, Wi-Fi and mobile at once"
             }
             Self::Wifi => {
-                "plain for Wi-Fi: rare acknowledgments, patience with varying delays and late packets"
+                "plain with CUBIC, for Wi-Fi: rare acknowledgments, patience with varying delays and late packets"
             }
         }
     }
@@ -117,7 +119,7 @@ impl Profile {
             },
             Self::Bundle => TransportConfig {
                 bundle: Some(Arc::new(BundleConfig::default())),
-                ..TransportConfig::default()
+                ..plain_with_cubic()
             },
             Self::History => self.with_history(
                 HistoryPolicy::default(),
@@ -126,7 +128,7 @@ impl Profile {
             ),
             Self::Multipath => TransportConfig {
                 multipath: Some(MultipathConfig::default()),
-                ..TransportConfig::default()
+                ..plain_with_cubic()
             },
             Self::Wifi => wifi(),
         }
@@ -142,7 +144,7 @@ impl Profile {
         store: Arc<dyn PathStore>,
     ) -> TransportConfig {
         let mut transport = match self {
-            Self::History => Self::Plain.config(),
+            Self::History => plain_with_cubic(),
             other => other.config(),
         };
         transport.set_history(policy, history, store);
@@ -158,6 +160,8 @@ fn baseline() -> TransportConfig {
         loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
         pacing: true,
+        stream_receive_window: Some(512 << 10),
+        receive_window: Some(1 << 20),
         initial_rtt: INITIAL_RTT,
         first_flight_copy: None,
         early_repeats: false,
@@ -165,6 +169,14 @@ fn baseline() -> TransportConfig {
         remember_rtt: false,
         two_probes: false,
         late_mtu_probes: false,
+        ..TransportConfig::default()
+    }
+}
+
+/// [`Profile::Plain`] with CUBIC: the profiles that add to it were measured so, and the engine of a bundle sets windows.
+fn plain_with_cubic() -> TransportConfig {
+    TransportConfig {
+        controller: Arc::new(Algorithm::Cubic),
         ..TransportConfig::default()
     }
 }
@@ -191,7 +203,7 @@ fn wifi() -> TransportConfig {
                 ..AdaptiveLimits::default()
             }))
         }),
-        ..TransportConfig::default()
+        ..plain_with_cubic()
     }
 }
 
@@ -264,6 +276,18 @@ mod tests {
             error.to_string(),
             "unknown profile \"plan\"; did you mean plain? known: plain, published, today, bundle, history, multipath, wifi"
         );
+    }
+
+    #[test]
+    fn only_the_plain_profile_has_the_default_controller_and_the_others_cubic() {
+        for profile in Profile::ALL {
+            let controller = profile.config().controller.spec().to_string();
+            let expected = match profile {
+                Profile::Plain => TransportConfig::default().controller.spec().to_string(),
+                _ => Algorithm::Cubic.to_string(),
+            };
+            assert_eq!(controller, expected, "{profile}");
+        }
     }
 
     #[test]

@@ -27,6 +27,11 @@ pub trait Carrier: Clone + Send + Sync + 'static {
     /// The connection ended.
     fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Recv, ConnectionError>>;
 
+    /// Bytes that were written to all streams, and that the peer has not acknowledged.
+    fn unacknowledged(&self) -> u64 {
+        0
+    }
+
     /// Opens a bidirectional stream, as soon as the peer allows one more.
     ///
     /// # Errors
@@ -122,6 +127,10 @@ impl Carrier for marline::Connection {
     ) -> Poll<Result<BidiStream<Self>, ConnectionError>> {
         let stream = Self::poll_accept_bi(self, cx);
         stream.map_ok(|(send, recv)| BidiStream { send, recv })
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        Self::unacknowledged(self)
     }
 
     fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Recv, ConnectionError>> {

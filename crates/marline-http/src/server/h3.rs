@@ -186,7 +186,7 @@ pub(super) async fn serve<C: Carrier>(
 ) {
     let mut stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
-    let responses = Arc::new(Responses::default());
+    let responses = Arc::new(Responses::of(connection.clone()));
     let Begun {
         session,
         mut driver,

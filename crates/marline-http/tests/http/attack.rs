@@ -30,7 +30,7 @@ async fn unread(version: HttpVersion, connections: usize, transport: TransportCo
 #[ignore = "make attack"]
 async fn unread_http3() {
     let transport = TransportConfig {
-        stream_receive_window: 1000,
+        stream_receive_window: Some(1000),
         ..TransportConfig::default()
     };
     let during = unread(HttpVersion::Http3, 64, transport).await;

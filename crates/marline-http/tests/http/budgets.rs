@@ -168,7 +168,7 @@ const STREAMS: u64 = 60;
 async fn files_are_read_no_further_than_windows_of_http3_allow() {
     let window = 2000;
     let transport = TransportConfig {
-        stream_receive_window: window,
+        stream_receive_window: Some(window),
         ..TransportConfig::default()
     };
     let [during, after] = buffered(HttpVersion::Http3, 1, STREAMS, LARGE, transport).await;
@@ -227,7 +227,7 @@ async fn networks_that_use_up_all_memory_give_some_back_for_another_one() {
     let client = client_with(|config| {
         config.version = version;
         config.quic.transport = std::sync::Arc::new(TransportConfig {
-            stream_receive_window: 1500,
+            stream_receive_window: Some(1500),
             ..TransportConfig::default()
         });
     });

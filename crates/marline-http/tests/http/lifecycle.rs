@@ -97,7 +97,7 @@ async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
             config.listen = address;
             let state = StateDirectory::open(kept.path(), UNIX).unwrap();
             config.state = Some(Arc::new(state));
-            Arc::make_mut(&mut config.quic.transport).receive_window = window;
+            Arc::make_mut(&mut config.quic.transport).receive_window = Some(window);
         })
         .await;
         address = server.address;

@@ -6,6 +6,7 @@ mod multipath;
 mod peer;
 mod transport;
 mod versions;
+mod windows;
 
 pub use client_limits::ClientLimits;
 pub use endpoint::{EndpointConfig, RetryPolicy};

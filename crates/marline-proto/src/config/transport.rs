@@ -8,7 +8,7 @@ use super::MultipathConfig;
 use crate::ack::{self, AckPolicy};
 use crate::congestion::slow_start::{self, HyStartPp, SlowStartExit};
 use crate::congestion::{
-    Algorithm, CONTROLLERS, ControllerFactory, INITIAL_WINDOWS, InitialWindow, Rfc9002Window,
+    Bbr3Config, CONTROLLERS, ControllerFactory, INITIAL_WINDOWS, InitialWindow, Rfc9002Window,
 };
 use crate::coordination::bundle::BundleConfig;
 use crate::coordination::careful_resume::CarefulResumeConfig;
@@ -68,10 +68,12 @@ pub struct TransportConfig {
     pub max_concurrent_bidi_streams: u64,
     /// Streams that the peer may have open at once, from it to us.
     pub max_concurrent_uni_streams: u64,
-    /// What the peer may send on one stream before we read, at first.
-    pub stream_receive_window: u64,
-    /// What the peer may send on all streams before we read, at first.
-    pub receive_window: u64,
+    /// What the peer may send on one stream before we read, at first; `None` is 8 MiB at a client, which asked for it,
+    /// and 512 KiB at a server.
+    pub stream_receive_window: Option<u64>,
+    /// What the peer may send on all streams before we read, at first; `None` is 16 MiB at a client, and 1 MiB at a
+    /// server.
+    pub receive_window: Option<u64>,
     /// How far auto-tuning may widen [`Self::stream_receive_window`].
     pub max_stream_receive_window: u64,
     /// How far auto-tuning may widen [`Self::receive_window`].
@@ -330,14 +332,14 @@ impl TransportConfig {
         ),
         &Field::new(
             "stream_receive_window",
-            WINDOW,
-            "What the peer may send on one stream before we read, at first",
+            WINDOW.or("by_role"),
+            "What the peer may send on one stream before we read, at first; by_role is 8 MiB at a client, 512 KiB at a server",
             |c: &mut Self| &mut c.stream_receive_window,
         ),
         &Field::new(
             "receive_window",
-            WINDOW,
-            "What the peer may send on all streams before we read, at first",
+            WINDOW.or("by_role"),
+            "What the peer may send on all streams before we read, at first; by_role is 16 MiB at a client, 1 MiB at a server",
             |c: &mut Self| &mut c.receive_window,
         ),
         &Field::new(
@@ -443,14 +445,14 @@ impl Default for TransportConfig {
             late_mtu_probes: true,
             max_concurrent_bidi_streams: 256,
             max_concurrent_uni_streams: 256,
-            stream_receive_window: 512 << 10,
-            receive_window: 1 << 20,
+            stream_receive_window: None,
+            receive_window: None,
             max_stream_receive_window: 16 << 20,
             max_receive_window: 24 << 20,
             send_buffer: 8 << 20,
             datagram_receive_buffer: Some(1 << 20),
             datagram_send_buffer: 1 << 20,
-            controller: Arc::new(Algorithm::Cubic),
+            controller: Arc::new(Bbr3Config::WIRELESS),
             slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
             initial_window: Arc::new(Rfc9002Window),
             history: None,

@@ -78,12 +78,11 @@ impl ControllerFactory for PerPath {
 }
 
 /// Controllers of [`CONTROLLERS`](super::CONTROLLERS) that programs name by a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// RFC 9002, appendix B.
     NewReno,
     /// RFC 9438.
-    #[default]
     Cubic,
     /// BBR version 1.
     Bbr,

@@ -45,6 +45,7 @@ pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
         &cubic::ENTRY,
         &bbr::ENTRY,
         &bbr3::ENTRY,
+        &bbr3::WIRELESS,
         &olia::ENTRY,
     ],
 );

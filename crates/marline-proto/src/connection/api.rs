@@ -96,6 +96,11 @@ impl Connection {
         self.streams.unacknowledged(id)
     }
 
+    /// Bytes that were written to streams, and that the peer has not acknowledged.
+    pub fn all_unacknowledged(&self) -> u64 {
+        self.streams.all_unacknowledged()
+    }
+
     /// Ends the stream after what was written.
     ///
     /// # Errors

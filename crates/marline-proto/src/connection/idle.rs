@@ -7,6 +7,9 @@ use crate::time::Instant;
 /// The longest time between two PINGs for the same missing response.
 const MAX_RESPONSE_INTERVAL: Duration = Duration::from_secs(15);
 
+/// How many probes at least fit into an idle timeout, if their pauses no longer grow: what comes back late in it is found.
+const PROBES_WITHIN_TIMEOUT: u32 = 6;
+
 /// When a client that awaits a response sends a PING: whoever only receives would never learn that its address has
 /// changed, or that the server has restarted.
 #[derive(Debug)]
@@ -90,6 +93,11 @@ impl Idle {
     fn restart(&mut self, now: Instant) {
         self.deadline = self.timeout.map(|timeout| now + timeout.max(self.floor));
         self.ping_at = self.keep_alive.map(|interval| now + interval);
+    }
+
+    /// The longest pause between two probes of a peer that is silent.
+    pub(super) fn longest_pause(&self) -> Option<Duration> {
+        Some(self.timeout? / PROBES_WITHIN_TIMEOUT)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {

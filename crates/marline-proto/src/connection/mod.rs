@@ -231,7 +231,7 @@ impl Connection {
         let mut rng = ConnectionRng::new(rng);
         let local_cid = rng.connection_id(endpoint.connection_id_len);
         let original_destination = rng.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
-        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        let mut params = local_parameters(&config.transport, Side::Client, &endpoint, local_cid);
         params.bundle = config.bundle.map(|membership| BundleMembership {
             id: membership.id.0,
             connections: membership.connections.clamp(1, varint::MAX),
@@ -322,7 +322,7 @@ impl Connection {
                 stateless_reset_token: endpoint.reset_key.token(&connection_id),
             }
         });
-        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        let mut params = local_parameters(&config.transport, Side::Server, &endpoint, local_cid);
         params.original_destination_connection_id = Some(incoming.original_destination);
         params.retry_source_connection_id = incoming.retry_source;
         params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
@@ -416,6 +416,7 @@ impl Connection {
             initial_rtt: start.known_rtt.map_or(config.initial_rtt, plausible_rtt),
         };
         let paths = PathSet::new(&config, path, &mut rng);
+        let windows = config.receive_windows(start.side);
         let mut connection = Self {
             side: start.side,
             versions: start.versions,
@@ -438,8 +439,8 @@ impl Connection {
             path_planner: None,
             streams: Streams::new(StreamsConfig {
                 side: start.side,
-                receive_window: config.receive_window,
-                stream_receive_window: config.stream_receive_window,
+                receive_window: windows.all,
+                stream_receive_window: windows.stream,
                 max_receive_window: config.max_receive_window,
                 max_stream_receive_window: config.max_stream_receive_window,
                 max_remote_bidi: config.max_concurrent_bidi_streams,
@@ -594,17 +595,19 @@ fn first_version(config: &ClientConfig, server_name: &str) -> u32 {
 /// The transport parameters that clients and servers send alike.
 fn local_parameters(
     config: &TransportConfig,
+    side: Side,
     endpoint: &EndpointConfig,
     source: ConnectionId,
 ) -> TransportParameters {
+    let windows = config.receive_windows(side);
     TransportParameters {
         max_idle_timeout: config
             .max_idle_timeout
             .map_or(0, |timeout| timeout.as_millis() as u64),
-        initial_max_data: config.receive_window,
-        initial_max_stream_data_bidi_local: config.stream_receive_window,
-        initial_max_stream_data_bidi_remote: config.stream_receive_window,
-        initial_max_stream_data_uni: config.stream_receive_window,
+        initial_max_data: windows.all,
+        initial_max_stream_data_bidi_local: windows.stream,
+        initial_max_stream_data_bidi_remote: windows.stream,
+        initial_max_stream_data_uni: windows.stream,
         initial_max_streams_bidi: config.max_concurrent_bidi_streams,
         initial_max_streams_uni: config.max_concurrent_uni_streams,
         ack_delay_exponent: ACK_DELAY_EXPONENT.into(),

@@ -145,6 +145,7 @@ impl Connection {
         let is_handshake_over = self.is_confirmed() && self.handshake_spaces.is_empty();
         let max_ack_delay = self.peer.max_ack_delay;
         let probe_interval = self.paths.probe_interval();
+        let longest_pause = self.idle.longest_pause();
         let mut eliciting = [false; 3];
         eliciting[SpaceId::Data as usize] = path.space.sent.has_ack_eliciting_in_flight();
         if is_handshake_over {
@@ -154,6 +155,7 @@ impl Connection {
                 unblocks: None,
                 max_ack_delay,
                 probe_interval,
+                longest_pause,
             });
         }
         for (id, space) in self.handshake_spaces_of(at) {
@@ -169,6 +171,7 @@ impl Connection {
             unblocks: (!self.peer_completed_address_validation()).then_some(unblocks),
             max_ack_delay,
             probe_interval,
+            longest_pause,
         })
     }
 

@@ -259,6 +259,7 @@ impl Bench {
             unblocks: (!self.validated).then_some(SpaceId::Handshake),
             max_ack_delay: MAX_ACK_DELAY,
             probe_interval: None,
+            longest_pause: None,
         }
     }
 

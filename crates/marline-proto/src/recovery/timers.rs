@@ -29,6 +29,8 @@ pub(crate) struct ProbeConditions {
     pub(crate) max_ack_delay: Duration,
     /// The longest pause between two probes while there are other paths; `None` for the only path.
     pub(crate) probe_interval: Option<Duration>,
+    /// The longest pause between two probes of the only path, if it is longer than the probe timeout.
+    pub(crate) longest_pause: Option<Duration>,
 }
 
 impl ProbeConditions {
@@ -235,15 +237,17 @@ impl Timers {
     }
 
     /// The time until the path is probed again, of which the probe timeout is `period`: with others beside
-    /// it, each probe costs little and brings the path back.
+    /// it, each probe costs little and brings the path back; of the only path, the last one before the idle timeout is
+    /// not to come too late for its answer.
     fn backoff(&self, period: Duration, conditions: &ProbeConditions) -> Duration {
         let pause = pto::backoff(period, self.pto_count);
-        match conditions.probe_interval {
-            Some(interval) => {
+        match (conditions.probe_interval, conditions.longest_pause) {
+            (Some(interval), _) => {
                 let rarer = self.pto_count / PROBES_BEFORE_RARER;
                 pause.min(pto::backoff(interval.max(period), rarer))
             }
-            None => pause,
+            (None, Some(longest)) => pause.min(longest.max(period)),
+            (None, None) => pause,
         }
     }
 }

@@ -425,7 +425,7 @@ fn errors_name_the_key_and_the_allowed_values() {
         (
             "receive_window",
             "0B",
-            "a size from 1B to 16GiB, not \"0B\"",
+            "a size from 1B to 16GiB, or \"by_role\", not \"0B\"",
         ),
         ("receive_window", "4m", "unknown unit \"m\""),
         (
@@ -441,7 +441,7 @@ fn errors_name_the_key_and_the_allowed_values() {
         (
             "cc",
             "cubik",
-            "did you mean cubic? known: newreno, cubic, bbr, bbr3, olia",
+            "did you mean cubic? known: newreno, cubic, bbr, bbr3, wireless, olia",
         ),
         ("cc", "7", "this must be a policy, as \"newreno\", not 7"),
         (
@@ -498,7 +498,7 @@ fn the_reference_has_a_row_for_each_key() {
     complete(HistoryConfig::SETTINGS, &HistoryConfig::default());
     let rows = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
     let find = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
-    assert_eq!(find("receive_window").default, "1MiB");
+    assert_eq!(find("receive_window").default, "by_role");
     assert_eq!(
         find("multipath.max_paths").allowed,
         "an integer from 1 to 16"

@@ -103,6 +103,11 @@ impl Streams {
         send.map_or(0, SendPart::held)
     }
 
+    /// The same of all streams.
+    pub(crate) const fn all_unacknowledged(&self) -> u64 {
+        self.buffer.held()
+    }
+
     /// Ends the stream: no more will be written.
     ///
     /// # Errors

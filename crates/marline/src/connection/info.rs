@@ -26,6 +26,11 @@ impl Connection {
         self.0.lock().proto.stats()
     }
 
+    /// Bytes that were written to streams, and that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.0.lock().proto.all_unacknowledged()
+    }
+
     /// The smoothed round-trip time.
     pub fn rtt(&self) -> Duration {
         self.0.lock().proto.rtt()

@@ -106,7 +106,7 @@ async fn error_codes_reach_the_peer() {
 #[tokio::test]
 async fn a_reader_that_waits_is_woken_by_a_blocked_writer() {
     let (client, server) = endpoints_with(TransportConfig {
-        stream_receive_window: 4096,
+        stream_receive_window: Some(4096),
         max_stream_receive_window: 4096,
         send_buffer: 4096,
         ..TransportConfig::default()

@@ -178,7 +178,7 @@ fn a_subscriber_gets_the_events_of_each_connection_up_to_its_level() {
         count(&more, "new=HandshakeConfirmed", "client") > 0,
         "{more:?}"
     );
-    assert!(count(&more, "new=\"slow_start\"", "server") > 0, "{more:?}");
+    assert!(count(&more, "new=\"startup\"", "server") > 0, "{more:?}");
     assert!(more.iter().any(|event| event.target == "marline::keys"));
     assert!(more.iter().all(|event| event.target != "marline::packet"));
 

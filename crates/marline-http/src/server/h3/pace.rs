@@ -7,7 +7,7 @@ use std::time::Duration;
 use marline::Instant;
 
 use super::super::Context;
-use crate::http3::RequestError;
+use crate::http3::{Carrier, RequestError};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -21,10 +21,46 @@ pub(super) enum Incomplete {
 
 /// What the responses of a connection move together. They are sent in the order of their priorities, so that one may have
 /// to wait for as long as the others take.
-#[derive(Debug, Default)]
 pub(super) struct Responses {
     open: AtomicU64,
     moved: AtomicU64,
+    /// What was written to the connection, and is not acknowledged.
+    unacknowledged: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Responses {
+    pub(super) fn of<C: Carrier>(connection: C) -> Self {
+        Self {
+            open: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            unacknowledged: Box::new(move || connection.unacknowledged()),
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            moved: self.moved.load(Relaxed),
+            unacknowledged: (self.unacknowledged)(),
+        }
+    }
+}
+
+/// How far the responses of a connection have come.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// Bytes written.
+    moved: u64,
+    /// Of these, bytes that the client has not acknowledged.
+    unacknowledged: u64,
+}
+
+impl Progress {
+    /// Bytes written or acknowledged since `before`, whichever is more: with windows of megabytes, those of minutes may be written at once.
+    fn since(&self, before: &Self) -> u64 {
+        let moved = self.moved - before.moved;
+        let acknowledged = (moved + before.unacknowledged).saturating_sub(self.unacknowledged);
+        moved.max(acknowledged)
+    }
 }
 
 /// The time in which the next bytes of a response have to move: [`limits::MIN_PROGRESS_BYTES`] in each idle timeout, so
@@ -36,8 +72,8 @@ pub(super) struct Pace<'a> {
     limit: Duration,
     deadline: Instant,
     moved: u64,
-    /// What the connection had moved when the deadline was set.
-    moved_before: u64,
+    /// The connection's progress when the deadline was set.
+    before: Progress,
 }
 
 impl<'a> Pace<'a> {
@@ -50,7 +86,7 @@ impl<'a> Pace<'a> {
             limit,
             deadline: context.runtime.now() + limit,
             moved: 0,
-            moved_before: responses.moved.load(Relaxed),
+            before: responses.progress(),
         }
     }
 
@@ -62,7 +98,7 @@ impl<'a> Pace<'a> {
             if let Ok(output) = self.runtime.timeout(left, step.as_mut()).await {
                 return Some(output);
             }
-            let moved = self.responses.moved.load(Relaxed) - self.moved_before;
+            let moved = self.responses.progress().since(&self.before);
             let open = self.responses.open.load(Relaxed);
             if moved < limits::MIN_PROGRESS_BYTES.saturating_mul(open) {
                 return None;
@@ -102,7 +138,7 @@ impl<'a> Pace<'a> {
 
     fn restart(&mut self) {
         self.moved = 0;
-        self.moved_before = self.responses.moved.load(Relaxed);
+        self.before = self.responses.progress();
         self.deadline = self.runtime.now() + self.limit;
     }
 
@@ -115,5 +151,26 @@ impl<'a> Pace<'a> {
 impl Drop for Pace<'_> {
     fn drop(&mut self) {
         self.responses.open.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(moved: u64, unacknowledged: u64) -> Progress {
+        Progress {
+            moved,
+            unacknowledged,
+        }
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_progress_though_nothing_can_be_written() {
+        let before = progress(100, 80);
+        assert_eq!(progress(100, 80).since(&before), 0);
+        assert_eq!(progress(100, 30).since(&before), 50);
+        assert_eq!(progress(300, 280).since(&before), 200);
+        assert_eq!(progress(110, 5).since(&before), 85);
     }
 }

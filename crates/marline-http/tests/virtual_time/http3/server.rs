@@ -357,7 +357,7 @@ fn read_slowly(window: u64, bytes: usize) -> Option<Duration> {
             &network.client,
             [],
             TransportConfig {
-                stream_receive_window: window,
+                stream_receive_window: Some(window),
                 max_stream_receive_window: window,
                 ..TransportConfig::default()
             },

@@ -151,8 +151,10 @@ impl Bbr3 {
         self.chance.rtt = Some(rtt);
         let remembered = self.chance.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
         self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
-        if !self.meets_queue() {
-            self.others.on_empty_queue();
+        let meets_queue = self.meets_queue();
+        self.others.on_rtt(rtt, meets_queue);
+        if !meets_queue {
+            self.early.on_empty_queue();
         }
     }
 
@@ -161,7 +163,7 @@ impl Bbr3 {
         if let Some(rtt) = rtt {
             self.on_rtt(rtt);
         }
-        if self.learns_chance() {
+        if self.config.chance_losses && self.learns_chance() {
             let packets = self.datagrams(bytes);
             self.chance.count(packets, false);
         }
@@ -176,7 +178,7 @@ impl Bbr3 {
         self.chance.lost = self.chance.lost.saturating_add(bytes);
         if self.meets_queue() {
             self.chance.queued = self.chance.queued.saturating_add(bytes);
-        } else if self.learns_chance() {
+        } else if self.config.chance_losses && self.learns_chance() {
             self.chance.count(1.0, true);
             self.chance.count_row(continues);
         }
@@ -196,7 +198,7 @@ impl Bbr3 {
 
     /// Whether the losses of the round that ends are of congestion: too many, or, if it `is_queued`, more than usual.
     pub(super) fn is_round_congested(&self, rate: &RateSample, is_queued: bool) -> bool {
-        is_queued && self.exceeds_deviations(rate, QUEUED_DEVIATIONS)
+        is_queued && self.exceeds_deviations(rate.lost, rate.in_flight_at_send, QUEUED_DEVIATIONS)
             || self.exceeds_chance(
                 rate.lost,
                 rate.in_flight_at_send,
@@ -204,10 +206,10 @@ impl Bbr3 {
             )
     }
 
-    /// Whether a round lost more than what chance explains within `deviations` standard deviations.
-    pub(super) fn exceeds_deviations(&self, rate: &RateSample, deviations: f64) -> bool {
-        let packets = self.datagrams(rate.in_flight_at_send);
-        self.datagrams(rate.lost) > self.chance.explained(packets, deviations)
+    /// Whether `lost` bytes of `in_flight` are more than chance explains within `deviations` standard deviations.
+    pub(super) fn exceeds_deviations(&self, lost: u64, in_flight: u64, deviations: f64) -> bool {
+        let packets = self.datagrams(in_flight);
+        self.datagrams(lost) > self.chance.explained(packets, deviations)
     }
 
     fn datagrams(&self, bytes: u64) -> f64 {

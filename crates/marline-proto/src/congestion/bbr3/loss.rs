@@ -76,7 +76,7 @@ impl Bbr3 {
     pub(super) fn is_loss_too_high(&self, lost: u64, in_flight: u64) -> bool {
         match self.config.chance_losses {
             true => self.exceeds_chance(lost, in_flight, self.others.loss_threshold()),
-            false => lost as f64 > in_flight as f64 * LOSS_THRESHOLD,
+            false => lost as f64 > in_flight as f64 * self.others.loss_threshold(),
         }
     }
 
@@ -97,9 +97,13 @@ impl Bbr3 {
         }
         self.latest.on_loss(self.delivered);
         self.startup_losses.on_lost(lost.packet_number);
+        self.count_lost(lost.packet_number, lost.bytes);
+        self.others.on_lost(lost.sent_at, lost.bytes);
         if self.config.chance_losses {
-            self.count_lost(lost.packet_number, lost.bytes);
             self.check_startup_overflow(lost);
+        }
+        if self.cycle.is_sampling() {
+            self.note_probe_loss(lost);
         }
         if self.cycle.is_sampling() && self.is_loss_too_high(lost.lost, lost.in_flight_at_send) {
             let in_flight = self.in_flight_at_loss(lost);
@@ -110,6 +114,7 @@ impl Bbr3 {
     /// A probe with `in_flight` bytes caused too many losses or marks. If sending was app-limited, more might fit.
     fn handle_too_high(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
         self.cycle.on_too_high();
+        self.note_congestion();
         if !app_limited {
             self.bounds.in_flight = in_flight.max(scale(self.target_in_flight(), BETA));
         }
@@ -143,13 +148,14 @@ impl Bbr3 {
         if !self.is_probing_bandwidth() && (has_loss || has_marks) {
             let bandwidth = self.bandwidth.get();
             self.bounds.begin_short_term(bandwidth, self.window);
+            self.note_congestion();
             let unmarked = match has_marks {
                 true => scale(self.bounds.short_in_flight, self.marks.remainder()),
                 false => UNBOUNDED,
             };
             let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
             let mut kept = 1.0;
-            if self.yields() && self.is_loss_of_others(rate) {
+            if self.config.yields && self.is_loss_of_others(rate) {
                 self.others.on_seen();
                 kept = BETA;
             }
@@ -157,10 +163,11 @@ impl Bbr3 {
                 .reduce(scale(bandwidth, kept), scale(volume, kept));
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
         }
-        if self.yields() {
-            let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
-            self.others.end_round(is_cruising);
+        let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
+        if self.config.yields {
+            self.others.end_round(is_cruising, self.min_rtt.get());
         }
+        self.early.end_round(is_cruising);
         self.latest.clear_loss();
         self.marks.clear_round();
     }

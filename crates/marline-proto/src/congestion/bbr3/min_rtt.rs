@@ -10,11 +10,24 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// Without a smaller sample for this long, the path is drained to measure its delay (`BBR.ProbeRTTInterval`).
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Where measurements are rare, a sample that is larger than the smallest by at most this part of it confirms it: so
+/// much is forgone of what the path holds.
+const NEAR: u32 = 16;
+
+/// And by at most this: what hosts add.
+const LEAST_NEAR: Duration = Duration::from_millis(1);
+
+/// For how long after the path was drained samples confirm its delay: a queue of our own that never empties would be
+/// taken for a part of it.
+const CONFIRMED: Duration = Duration::from_secs(25);
+
 /// The smallest round-trip times of two windows: the shorter one decides when to drain the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
     smallest: Option<Measured>,
     recent: Option<Measured>,
+    /// When the path was drained, or was measured for the first time.
+    drained: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +40,21 @@ impl MinRtt {
     /// The smallest round-trip time of the last 10 seconds (`BBR.min_rtt`).
     pub(super) fn get(&self) -> Option<Duration> {
         self.smallest.map(|measured| measured.rtt)
+    }
+
+    /// Where measurements are rare: a sample that comes near the smallest shows that the path's delay is still the same.
+    pub(super) fn confirm(&mut self, now: Instant, rtt: Option<Duration>) {
+        let (Some(rtt), Some(smallest)) = (rtt, &mut self.smallest) else {
+            return;
+        };
+        let drained = *self.drained.get_or_insert(now);
+        let is_near = rtt <= smallest.rtt + (smallest.rtt / NEAR).max(LEAST_NEAR);
+        if is_near && now < drained + CONFIRMED {
+            smallest.at = now;
+            if let Some(recent) = &mut self.recent {
+                recent.at = now;
+            }
+        }
     }
 
     /// Takes in what an ACK measured, if anything. Returns whether the measurement of the last 5 seconds had expired
@@ -57,5 +85,6 @@ impl MinRtt {
         if let Some(recent) = &mut self.recent {
             recent.at = now;
         }
+        self.drained = Some(now);
     }
 }

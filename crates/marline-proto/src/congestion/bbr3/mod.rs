@@ -13,9 +13,17 @@
 //! | aggregation | 5.5.9 | [`aggregation`] |
 //! | losses, and those that were spurious | 5.5.10, 5.5.11, 5.6.4.4 | [`loss`], [`bounds`], [`latest`] |
 //! | marks | 3.7 | [`ecn`] |
-//! | losses by chance (a parameter, off by default) | none | [`chance`] |
-//! | yielding to other flows (a parameter, off by default) | none | [`others`] |
 //! | pacing rate and window | 5.6 | [`window`] |
+//!
+//! What the draft has not, each a parameter of its own; [`Bbr3Config::WIRELESS`] has all:
+//!
+//! | parameter | file |
+//! | --- | --- |
+//! | `chance_losses`: losses by chance are no congestion | [`chance`] |
+//! | `yields`: other flows get their share | [`others`] |
+//! | `rare_probe_rtt`: the path is drained only if its delay is not known otherwise | [`min_rtt`], [`probe_rtt`] |
+//! | `startup_by_window`: startup is as fast as slow start | [`window`] |
+//! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
 //!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
 //!
@@ -34,6 +42,7 @@ mod aggregation;
 mod bandwidth;
 mod bounds;
 mod chance;
+mod early;
 mod ecn;
 mod full_pipe;
 mod latest;
@@ -55,6 +64,7 @@ use self::aggregation::{AckedBurst, ExtraAcked};
 use self::bandwidth::MaxBandwidth;
 use self::bounds::{Bounds, UNBOUNDED};
 use self::chance::ChanceLosses;
+use self::early::EarlyProbes;
 use self::ecn::Marks;
 use self::full_pipe::FullPipe;
 use self::latest::LatestDelivery;
@@ -82,18 +92,41 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, Bbr3Config> = Entry {
     make: |config| Arc::new(config),
 };
 
+/// The name in settings of [`Bbr3Config::WIRELESS`].
+pub(super) const WIRELESS: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "wireless",
+    "bbr3 with all its parameters: fast where packets are lost by chance, fair to CUBIC",
+    |()| Arc::new(Bbr3Config::WIRELESS),
+);
+
 /// The settings of [`Bbr3`]; the default is the draft's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbr3Config {
     /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
     /// exceeds it.
     pub chance_losses: bool,
-    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room; with
-    /// [`Self::chance_losses`] only.
+    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room.
     pub yields: bool,
+    /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest,
+    /// and after 30 seconds.
+    pub rare_probe_rtt: bool,
+    /// Whether startup paces at two windows a round trip at least, as slow start does.
+    pub startup_by_window: bool,
+    /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
+    /// there are no other flows and no losses.
+    pub early_probes: bool,
 }
 
 impl Bbr3Config {
+    /// The controller for wireless links: everything that the draft has not.
+    pub const WIRELESS: Self = Self {
+        chance_losses: true,
+        yields: true,
+        rare_probe_rtt: true,
+        startup_by_window: true,
+        early_probes: true,
+    };
+
     /// Its parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
@@ -105,8 +138,26 @@ impl Bbr3Config {
         &Field::new(
             "yields",
             Domain::SWITCH,
-            "With chance_losses: answer losses beside other flows as loss-based flows do, and leave them more room",
+            "Answer losses of other flows as loss-based flows do, and leave them more room",
             |c: &mut Self| &mut c.yields,
+        ),
+        &Field::new(
+            "rare_probe_rtt",
+            Domain::SWITCH,
+            "Drain the path to measure its delay only if no sample of the last 5 s came near the smallest, and after 30 s",
+            |c: &mut Self| &mut c.rare_probe_rtt,
+        ),
+        &Field::new(
+            "startup_by_window",
+            Domain::SWITCH,
+            "Pace startup at two windows a round trip at least, as slow start",
+            |c: &mut Self| &mut c.startup_by_window,
+        ),
+        &Field::new(
+            "early_probes",
+            Domain::SWITCH,
+            "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows",
+            |c: &mut Self| &mut c.early_probes,
         ),
     ];
 }
@@ -163,6 +214,7 @@ pub struct Bbr3 {
     undo: Undo,
     chance: ChanceLosses,
     others: OtherFlows,
+    early: EarlyProbes,
     window_use: WindowUse,
     /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
@@ -205,6 +257,7 @@ impl Bbr3 {
             undo: Undo::default(),
             chance: ChanceLosses::default(),
             others: OtherFlows::default(),
+            early: EarlyProbes::default(),
             window_use: WindowUse::default(),
             was_idle: false,
             app_limited: false,
@@ -308,12 +361,15 @@ impl Controller for Bbr3 {
             self.update_model(now, ack, rate);
         }
         let rtt = ack.rtt_updated.then_some(ack.rtt.latest);
-        let expired = self.min_rtt.update(now, rtt);
-        if self.config.chance_losses {
-            self.count_arrived(ack.bytes, rtt);
+        if self.config.rare_probe_rtt && !self.others.are_there() {
+            self.min_rtt.confirm(now, rtt);
         }
+        let expired = self.min_rtt.update(now, rtt);
+        self.count_arrived(ack.bytes, rtt);
         self.check_probe_rtt(now, expired);
         self.was_idle = false;
+        let leaves_room = self.leaves_room();
+        self.others.set_room(now, leaves_room);
         if let Some(rate) = &rate {
             self.latest.advance(rate);
         }
@@ -395,6 +451,7 @@ impl Controller for Bbr3 {
 
     fn enter_slow_start(&mut self) {
         self.full_pipe = FullPipe::default();
+        self.early = EarlyProbes::default();
         self.bounds = Bounds::default();
         self.undo = Undo::default();
         if self.state != State::ProbeRtt {
@@ -431,11 +488,17 @@ impl Controller for Bbr3 {
     }
 
     fn name(&self) -> &'static str {
-        ENTRY.name
+        match self.config == Bbr3Config::WIRELESS {
+            true => WIRELESS.name,
+            false => ENTRY.name,
+        }
     }
 
     fn spec(&self) -> Spec {
-        ENTRY.spec(&self.config)
+        match self.config == Bbr3Config::WIRELESS {
+            true => WIRELESS.spec(&()),
+            false => ENTRY.spec(&self.config),
+        }
     }
 }
 

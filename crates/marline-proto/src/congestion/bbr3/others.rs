@@ -1,14 +1,17 @@
 //! Flows that share the queue. Not of the draft.
 //!
 //! Between probes this controller sends no more than the path delivers, and leaves room: a queue that no packet of a
-//! round finds empty, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
+//! round finds empty, and that stays as it is, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
 //! no more than what it still gets, so that flows that halve their window for the same losses (CUBIC, NewReno) leave
 //! it ever more. With other flows around, this controller keeps [`BETA`](super::bounds::BETA) of what it gets,
-//! tolerates fewer losses while it probes, and leaves more room between probes.
+//! tolerates fewer losses while it probes, raises its bound as slowly as they do, and leaves more room between probes.
+
+use std::time::Duration;
 
 use super::bounds::HEADROOM;
 use super::loss::LOSS_THRESHOLD;
 use super::{Bbr3, ProbeBwPhase, State};
+use crate::Instant;
 use crate::samples::RateSample;
 
 /// Cycles of probing after which other flows are forgotten.
@@ -18,10 +21,37 @@ const CYCLES: u8 = 4;
 const SHARED_LOSS_THRESHOLD: f64 = 0.01;
 
 /// The part of the long-term bound that is left to them.
-const SHARED_HEADROOM: f64 = 0.3;
+const SHARED_HEADROOM: f64 = 0.2;
 
 /// Standard deviations of what is lost by chance that are not ascribed to them.
 const DEVIATIONS: f64 = 2.0;
+
+/// A queue of others stands: it raises all round-trip times of a round by more than this multiple of the differences
+/// between them. The delays of a radio come and go.
+const STANDING: f64 = 1.5;
+
+/// Round-trip times of a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct RttRange {
+    smallest: Option<Duration>,
+    largest: Duration,
+}
+
+impl RttRange {
+    fn add(&mut self, rtt: Duration) {
+        self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
+        self.largest = self.largest.max(rtt);
+    }
+
+    /// Whether a standing queue raises them above `path`, the delay of the empty path.
+    fn is_of_standing_queue(&self, path: Option<Duration>) -> bool {
+        let Some((smallest, path)) = self.smallest.zip(path) else {
+            return false;
+        };
+        let difference = self.largest.saturating_sub(smallest);
+        smallest.saturating_sub(path) >= difference.mul_f64(STANDING)
+    }
+}
 
 /// What is known of other flows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +60,13 @@ pub(super) struct OtherFlows {
     cycles: u8,
     /// Whether this controller has been cruising since the round began, and no packet found the queue empty.
     only_queued: bool,
+    /// The round-trip times of this round.
+    rtts: RttRange,
+    /// Since when what this controller sends leaves room.
+    room_since: Option<Instant>,
+    /// Bytes lost in this round that this controller did not cause: the queue of a startup or a probe drops packets
+    /// after these are over. Once others are known, all losses count, as they do for them.
+    lost: u64,
 }
 
 impl OtherFlows {
@@ -53,9 +90,22 @@ impl OtherFlows {
         }
     }
 
-    /// A packet found the queue empty.
-    pub(super) fn on_empty_queue(&mut self) {
-        self.only_queued = false;
+    /// A packet was acknowledged after `rtt`; whether it `meets_queue`.
+    pub(super) fn on_rtt(&mut self, rtt: Duration, meets_queue: bool) {
+        self.rtts.add(rtt);
+        self.only_queued &= meets_queue;
+    }
+
+    /// Whether what is sent from now on leaves room.
+    pub(super) fn set_room(&mut self, now: Instant, leaves_room: bool) {
+        self.room_since = leaves_room.then(|| self.room_since.unwrap_or(now));
+    }
+
+    /// A packet of `bytes` that left at `sent_at` was lost.
+    pub(super) fn on_lost(&mut self, sent_at: Instant, bytes: u64) {
+        if self.are_there() || self.room_since.is_some_and(|since| sent_at > since) {
+            self.lost = self.lost.saturating_add(bytes);
+        }
     }
 
     pub(super) fn on_cycle(&mut self) {
@@ -66,22 +116,20 @@ impl OtherFlows {
         self.cycles = CYCLES;
     }
 
-    /// A round ends, in which this controller was `is_cruising`.
-    pub(super) fn end_round(&mut self, is_cruising: bool) {
-        if is_cruising && self.only_queued {
+    /// A round ends, at whose end this controller was `is_cruising`; the delay of the empty `path`.
+    pub(super) fn end_round(&mut self, is_cruising: bool, path: Option<Duration>) {
+        let rtts = std::mem::take(&mut self.rtts);
+        if is_cruising && self.only_queued && rtts.is_of_standing_queue(path) {
             self.on_seen();
         }
         self.only_queued = is_cruising;
+        self.lost = 0;
     }
 }
 
 impl Bbr3 {
-    pub(super) fn yields(&self) -> bool {
-        self.config.chance_losses && self.config.yields
-    }
-
     /// Whether what this controller sends now leaves room, so that losses are caused by others.
-    fn leaves_room(&self) -> bool {
+    pub(super) fn leaves_room(&self) -> bool {
         match self.state {
             State::ProbeBw(ProbeBwPhase::Cruise) => true,
             State::ProbeBw(ProbeBwPhase::Down) => self.others.are_there(),
@@ -94,6 +142,6 @@ impl Bbr3 {
         self.has_queues()
             && self.leaves_room()
             && !self.cycle.is_stopping()
-            && self.exceeds_deviations(rate, DEVIATIONS)
+            && self.exceeds_deviations(self.others.lost, rate.in_flight_at_send, DEVIATIONS)
     }
 }

@@ -108,6 +108,7 @@ impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Instant) {
         self.latest.reset();
         self.others.on_cycle();
+        self.early.end_probe(self.bandwidth.get());
         self.cycle.acked_per_datagram = UNBOUNDED;
         self.cycle.rounds_since_up = self.rng.random_range(0..=1);
         self.cycle.wait = self.rng.random_range(SHORTEST_WAIT..LONGEST_WAIT);
@@ -164,6 +165,7 @@ impl Bbr3 {
     pub(super) fn is_time_to_probe(&self, now: Instant) -> bool {
         let reno_rounds = self.target_in_flight() / self.max_datagram_size;
         now > self.cycle.began + self.cycle.wait
+            || self.probes_early()
             || self.cycle.rounds_since_up >= reno_rounds.min(RENO_ROUNDS)
     }
 
@@ -190,10 +192,13 @@ impl Bbr3 {
         self.window_use.is_limited() && self.window >= self.bounds.in_flight
     }
 
-    /// In each round of a probe the long-term bound grows by twice as many datagrams as in the one before.
+    /// In each round of a probe the long-term bound grows by twice as many datagrams as in the one before; beside other
+    /// flows by one, as their windows do.
     fn raise_slope(&mut self) {
         let growth = 1_u64 << self.cycle.up_rounds;
-        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(30);
+        if !self.others.are_there() {
+            self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(30);
+        }
         self.cycle.acked_per_datagram = (self.window / growth).max(self.max_datagram_size);
     }
 

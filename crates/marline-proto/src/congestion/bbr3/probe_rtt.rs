@@ -31,9 +31,11 @@ impl ProbeRtt {
 }
 
 impl Bbr3 {
-    /// Begins a measurement if the last one has `expired`, and goes on with one that runs.
+    /// Begins a measurement if the last one has `expired`, and goes on with one that runs. With rare measurements none
+    /// interrupts startup, which on long paths takes longer than they are valid.
     pub(super) fn check_probe_rtt(&mut self, now: Instant, expired: bool) {
-        if expired && !self.was_idle && self.state != State::ProbeRtt {
+        let may_begin = !self.config.rare_probe_rtt || self.full_pipe.is_reached();
+        if expired && may_begin && !self.was_idle && self.state != State::ProbeRtt {
             self.save_window();
             self.state = State::ProbeRtt;
             self.probe_rtt = ProbeRtt {

@@ -3,6 +3,7 @@
 mod bounds;
 mod chance;
 mod coordinator;
+mod early;
 mod idle;
 mod links;
 mod model;
@@ -10,6 +11,7 @@ mod others;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
+mod wireless;
 
 use std::collections::VecDeque;
 

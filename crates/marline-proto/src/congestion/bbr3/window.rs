@@ -7,6 +7,10 @@ use crate::samples::{AckSample, RttView};
 
 /// Doubles the sending rate every round: 4 ln 2 (`BBR.StartupPacingGain`).
 const STARTUP_PACING_GAIN: f64 = 2.77;
+
+/// Windows a round trip at which slow start is paced.
+const SLOW_START_GAIN: f64 = 2.0;
+
 const DRAIN_PACING_GAIN: f64 = 0.5;
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
@@ -97,6 +101,18 @@ impl Bbr3 {
         }
         if self.bandwidth.get() > 0 {
             self.pace_with(self.pacing_gain());
+            self.pace_startup_by_window();
+        }
+    }
+
+    /// The bandwidth follows the window with a delay, in which startup would be slower than slow start.
+    fn pace_startup_by_window(&mut self) {
+        let Some(min_rtt) = self.min_rtt.get() else {
+            return;
+        };
+        if self.config.startup_by_window && self.state == State::Startup {
+            let rate = SLOW_START_GAIN * self.window as f64 / min_rtt.as_secs_f64().max(1e-6);
+            self.pacing_rate = self.pacing_rate.max(Some(rate as u64));
         }
     }
 
@@ -160,6 +176,8 @@ impl Bbr3 {
         let long_term = match self.state {
             State::Startup | State::Drain { .. } => UNBOUNDED,
             State::ProbeBw(ProbeBwPhase::Cruise) => self.with_headroom(),
+            // The queue of others keeps the bytes in flight above what ends this phase.
+            State::ProbeBw(ProbeBwPhase::Down) if self.others.are_there() => self.with_headroom(),
             State::ProbeBw(_) => self.bounds.in_flight,
             State::ProbeRtt => self.with_headroom().min(self.probe_rtt_window()),
         };

@@ -1,12 +1,13 @@
 //! Fewer acknowledgments, because the sender asks for fewer.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use marline_wire::PathId;
 use marline_wire::frame::{Frame, Frames};
 
 use super::*;
 use crate::config::{AckFrequencyConfig, MakeObserver};
+use crate::congestion::Algorithm;
 use crate::observe::events::{AckFrequencyUpdated, Initiator};
 use crate::observe::{Event as Observed, Observer};
 
@@ -20,10 +21,12 @@ struct Download {
     took: Duration,
 }
 
+/// By a server whose window follows losses.
 fn acknowledged(ack_frequency: Option<AckFrequencyConfig>, loss: f64) -> Download {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             ack_frequency,
+            controller: Arc::new(Algorithm::Cubic),
             ..TransportConfig::default()
         },
         ..PairConfig::default()

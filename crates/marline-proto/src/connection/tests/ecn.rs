@@ -1,6 +1,7 @@
 //! Explicit congestion notification.
 
 use super::*;
+use crate::congestion::Algorithm;
 use crate::observe::events::EcnState;
 
 /// 10 Mbit/s and 40 ms; `share` of the packets is marked CE.
@@ -30,13 +31,22 @@ fn both_ends_validate_ecn_on_a_path_that_keeps_marks() {
 }
 
 #[test]
-fn ce_marks_slow_the_sender_without_any_loss() {
-    let mut pair = Pair::new();
+fn ce_marks_slow_a_window_based_sender_without_any_loss() {
+    let cubic = || {
+        Pair::with(PairConfig {
+            server: TransportConfig {
+                controller: Arc::new(Algorithm::Cubic),
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        })
+    };
+    let mut pair = cubic();
     pair.network.set(marking(0.0));
     let ends = pair.establish();
     let free = download(&mut pair, ends, &pattern(3_000_000));
 
-    let mut pair = Pair::new();
+    let mut pair = cubic();
     pair.network.set(marking(0.0));
     *pair.network.conditions(Direction::ToClient) = marking(0.03);
     let ends = pair.establish();

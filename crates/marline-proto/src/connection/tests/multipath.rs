@@ -15,6 +15,7 @@ mod transfer;
 
 use super::*;
 use crate::config::MultipathConfig;
+use crate::congestion::Algorithm;
 use crate::scheduling::path::{PathScheduler, PathStatus, ReinjectionConfig, SCHEDULERS};
 use crate::settings::Make;
 use crate::{AbandonPathError, OpenPathError};
@@ -32,6 +33,8 @@ const DEAD: Conditions = Conditions {
 fn several() -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig::default()),
+        // As in the profile `multipath`.
+        controller: Arc::new(Algorithm::Cubic),
         ..TransportConfig::default()
     }
 }
@@ -49,7 +52,7 @@ fn scheduled(scheduler: Make<dyn PathScheduler>) -> TransportConfig {
             reinjection: None,
             ..MultipathConfig::default()
         }),
-        ..TransportConfig::default()
+        ..several()
     }
 }
 

@@ -64,8 +64,8 @@ struct Model {
 impl Model {
     fn new(case: &Case) -> Self {
         let transport = TransportConfig {
-            receive_window: case.window,
-            stream_receive_window: case.window / 2,
+            receive_window: Some(case.window),
+            stream_receive_window: Some(case.window / 2),
             max_receive_window: case.window * 4,
             max_stream_receive_window: case.window * 2,
             max_concurrent_bidi_streams: case.streams,

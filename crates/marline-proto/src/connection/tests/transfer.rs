@@ -15,9 +15,9 @@ fn a_transfer_over_a_network_without_faults_loses_nothing() {
 #[test]
 fn transfers_with_small_flow_control_windows_complete() {
     let narrow = TransportConfig {
-        stream_receive_window: 20_000,
+        stream_receive_window: Some(20_000),
         max_stream_receive_window: 20_000,
-        receive_window: 50_000,
+        receive_window: Some(50_000),
         max_receive_window: 50_000,
         send_buffer: 60_000,
         ..TransportConfig::default()

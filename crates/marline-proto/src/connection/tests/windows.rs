@@ -46,7 +46,10 @@ fn a_receive_window_of_constant_size_limits_the_rate() {
 
 #[test]
 fn an_application_that_does_not_read_receives_no_more_than_its_window() {
-    let mut pair = Pair::new();
+    let mut pair = both(TransportConfig {
+        stream_receive_window: Some(2 << 20),
+        ..TransportConfig::default()
+    });
     let ends = pair.establish();
     let id = pair.server(ends.server).open(Dir::Uni).unwrap();
     let mut rest = pattern(5_000_000);
@@ -55,5 +58,5 @@ fn an_application_that_does_not_read_receives_no_more_than_its_window() {
         pair.drive(Duration::from_millis(50));
     }
     let received = pair.client(ends.client).streams.stats().bytes_received;
-    assert_eq!(received, 512 << 10);
+    assert_eq!(received, 2 << 20);
 }

@@ -148,8 +148,8 @@ fn rejected_early_data_is_sent_again_within_the_new_limits_of_the_server() {
     pair.reconfigure_server(|server, tls| {
         tls.session_storage = rustls::server::ServerSessionMemoryCache::new(16);
         server.transport = Arc::new(TransportConfig {
-            stream_receive_window: 4_000,
-            receive_window: 6_000,
+            stream_receive_window: Some(4_000),
+            receive_window: Some(6_000),
             max_concurrent_uni_streams: 1,
             ..TransportConfig::default()
         });
@@ -160,7 +160,7 @@ fn rejected_early_data_is_sent_again_within_the_new_limits_of_the_server() {
 #[test]
 fn early_data_stays_within_the_remembered_limits() {
     let narrow = TransportConfig {
-        stream_receive_window: 3_000,
+        stream_receive_window: Some(3_000),
         max_concurrent_uni_streams: 2,
         ..TransportConfig::default()
     };

@@ -170,6 +170,24 @@ fn path_beside_others_is_probed_at_an_interval_that_later_doubles() {
 }
 
 #[test]
+fn pauses_between_probes_end_to_grow_at_a_limit_but_never_below_the_probe_timeout() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    let mut conditions = ProbeConditions {
+        longest_pause: Some(ms(1_000)),
+        ..bench.conditions()
+    };
+    let first = bench.timer_under(at(100), &conditions).unwrap() - at(100);
+    for _ in 0..10 {
+        bench.recovery.on_timeout(at(1_000), Some(&conditions));
+    }
+    assert_eq!(bench.timer_under(at(1_000), &conditions), Some(at(1_100)));
+    conditions.longest_pause = Some(ms(1));
+    let shortest = bench.timer_under(at(1_000), &conditions);
+    assert_eq!(shortest, Some(at(100) + first));
+}
+
+#[test]
 fn stopped_path_has_no_timer_and_no_probes() {
     let mut bench = Bench::with_rtt(50);
     bench.send(at(100));

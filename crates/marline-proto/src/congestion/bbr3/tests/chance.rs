@@ -5,6 +5,9 @@ use super::*;
 const CHANCE: Bbr3Config = Bbr3Config {
     chance_losses: true,
     yields: false,
+    rare_probe_rtt: false,
+    startup_by_window: false,
+    early_probes: false,
 };
 
 impl Bench {

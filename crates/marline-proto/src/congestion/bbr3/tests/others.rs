@@ -2,11 +2,16 @@
 
 use super::*;
 
-fn bench(buffer: u64) -> Bench {
-    let config = Bbr3Config {
+fn yielding(yields: bool) -> Bbr3Config {
+    Bbr3Config {
         chance_losses: true,
-        yields: true,
-    };
+        yields,
+        ..Bbr3Config::default()
+    }
+}
+
+fn bench(buffer: u64) -> Bench {
+    let config = yielding(true);
     Bench {
         bbr: Bbr3::with_settings(&ControllerConfig::new(MTU), config),
         ..Bench::with(RATE, buffer)
@@ -23,7 +28,7 @@ fn cruising() -> Bench {
 
 #[test]
 fn a_flow_alone_sees_no_others() {
-    for buffer in [PRODUCT, 4 * PRODUCT, u64::MAX] {
+    for buffer in [PRODUCT / 2, PRODUCT, 4 * PRODUCT, u64::MAX] {
         let mut bench = bench(buffer);
         for _ in 0..60 {
             bench.run(Duration::from_millis(500));
@@ -46,14 +51,8 @@ fn a_queue_that_stays_between_probes_is_of_others_until_it_is_gone() {
 
 #[test]
 fn losses_of_others_take_what_they_take_of_loss_based_flows() {
-    let answered = |yields: bool| {
-        let mut bbr = Bbr3::with_settings(
-            &ControllerConfig::new(MTU),
-            Bbr3Config {
-                chance_losses: true,
-                yields,
-            },
-        );
+    let answered = |yields: bool, cruises_since: Instant| {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
         bbr.min_rtt.update(at(0), Some(RTT));
         bbr.bandwidth.update(RATE);
         bbr.full_pipe.set_reached(true);
@@ -73,12 +72,60 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
         };
         bbr.latest.update(&rate);
         bbr.latest.on_loss(0);
+        bbr.others.set_room(cruises_since, true);
         for number in 0..4 {
             bbr.count_lost(number, MTU);
+            bbr.others.on_lost(at(5), MTU);
         }
         bbr.answer_congestion(&rate);
         bbr.bounds.short_in_flight
     };
-    assert_eq!(answered(false), PRODUCT - 4 * MTU, "what was delivered");
-    assert_eq!(answered(true), PRODUCT * 7 / 10);
+    let delivered = PRODUCT - 4 * MTU;
+    assert_eq!(answered(false, at(0)), delivered);
+    assert_eq!(answered(true, at(0)), PRODUCT * 7 / 10);
+    assert_eq!(answered(true, at(6)), delivered, "sent before, by a probe");
+}
+
+#[test]
+fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_probe() {
+    let grown = |are_there: bool| {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(true));
+        bbr.min_rtt.update(at(0), Some(RTT));
+        bbr.bandwidth.update(RATE);
+        bbr.full_pipe.set_reached(true);
+        if are_there {
+            bbr.others.on_seen();
+        }
+        bbr.put(2 * PRODUCT);
+        bbr.bounds.in_flight = PRODUCT;
+        bbr.start_up(&rated(RATE, 0));
+        bbr.window_use.on_sent(true);
+        for _ in 0..3 {
+            bbr.round_begins = true;
+            bbr.raise_long_term(2 * PRODUCT);
+        }
+        let grown = bbr.bounds.in_flight - PRODUCT;
+        bbr.start_down(at(100));
+        bbr.update_window(&acked(PRODUCT));
+        assert_eq!(bbr.window() < bbr.bounds.in_flight, are_there);
+        grown
+    };
+    assert!((2 * MTU..=4 * MTU).contains(&grown(true)));
+    assert!(grown(false) > 5 * MTU);
+}
+
+/// The delays of a radio come and go within a round; a queue of other flows hardly changes.
+#[test]
+fn delays_that_come_and_go_are_not_of_other_flows() {
+    let mut others = OtherFlows::default();
+    let mut round = |rtts: [u32; 3]| {
+        for rtt in rtts {
+            others.on_rtt(MS * rtt, true);
+        }
+        others.end_round(true, Some(MS * 40));
+        others.are_there()
+    };
+    assert!(!round([60, 60, 60]), "cruising began in this round");
+    assert!(!round([60, 75, 90]));
+    assert!(round([60, 65, 70]));
 }

@@ -29,7 +29,9 @@ fn a_stream_beyond_the_limit_is_a_stream_limit_error() {
 
 #[test]
 fn data_beyond_the_limit_of_a_stream_is_a_flow_control_error() {
-    let window = TransportConfig::default().stream_receive_window;
+    let window = TransportConfig::default()
+        .receive_windows(Side::Server)
+        .stream;
     closes(
         Side::Client,
         &stream(0, window, b"x", false),
@@ -40,17 +42,19 @@ fn data_beyond_the_limit_of_a_stream_is_a_flow_control_error() {
 
 #[test]
 fn data_beyond_the_limit_of_the_connection_is_a_flow_control_error() {
-    let config = TransportConfig::default();
-    let streams = config.receive_window / config.stream_receive_window + 1;
+    let windows = TransportConfig::default().receive_windows(Side::Server);
+    let streams = windows.all / windows.stream + 1;
     let frames: Vec<u8> = (0..streams)
-        .flat_map(|n| stream(4 * n, config.stream_receive_window - 1, b"x", false))
+        .flat_map(|n| stream(4 * n, windows.stream - 1, b"x", false))
         .collect();
     closes(Side::Client, &frames, ErrorCode::FLOW_CONTROL_ERROR);
 }
 
 #[test]
 fn a_final_size_beyond_the_limit_in_a_reset_is_a_flow_control_error() {
-    let window = TransportConfig::default().stream_receive_window;
+    let window = TransportConfig::default()
+        .receive_windows(Side::Server)
+        .stream;
     closes(
         Side::Client,
         &varints(&[0x04, 0, 7, window + 1]),

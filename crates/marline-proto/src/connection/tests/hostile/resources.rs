@@ -29,11 +29,11 @@ fn state_is_bounded_if_the_peer_never_acknowledges() {
 #[test]
 fn unread_stream_data_stays_within_the_receive_window() {
     let mut attack = Attack::by(Side::Client);
-    let config = TransportConfig::default();
+    let windows = TransportConfig::default().receive_windows(Side::Server);
     // One byte in every page that the windows allow: the worst case of the assembler.
     let mut frames = Vec::new();
     for stream in 0..2u64 {
-        for page in 1..config.stream_receive_window / 1024 {
+        for page in 1..windows.stream / 1024 {
             frames.extend(varints(&[0x0e, 4 * stream, page * 1024, 1]));
             frames.push(1);
             if frames.len() > PAYLOAD {
@@ -43,7 +43,7 @@ fn unread_stream_data_stays_within_the_receive_window() {
         }
     }
     assert_eq!(attack.close_code(), None);
-    assert!(attack.victim().held().unread as u64 <= config.receive_window);
+    assert!(attack.victim().held().unread as u64 <= windows.all);
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn credit_of_single_bytes_causes_at_most_three_datagrams_each() {
         Side::Client,
         PairConfig {
             client: TransportConfig {
-                receive_window: 0,
-                stream_receive_window: 0,
+                receive_window: Some(0),
+                stream_receive_window: Some(0),
                 ..TransportConfig::default()
             },
             ..PairConfig::default()

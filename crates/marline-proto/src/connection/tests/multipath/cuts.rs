@@ -88,8 +88,8 @@ impl Exchange {
         let transport = match seed % 2 {
             0 => several(),
             _ => TransportConfig {
-                receive_window: 40_000,
-                stream_receive_window: 40_000,
+                receive_window: Some(40_000),
+                stream_receive_window: Some(40_000),
                 ..several()
             },
         };

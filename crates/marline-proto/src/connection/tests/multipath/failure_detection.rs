@@ -187,8 +187,8 @@ fn idle_paths_are_kept_alive_if_so_configured() {
 #[test]
 fn all_functions_of_a_connection_survive_the_failure_of_its_first_path() {
     let small = TransportConfig {
-        receive_window: 60_000,
-        stream_receive_window: 40_000,
+        receive_window: Some(60_000),
+        stream_receive_window: Some(40_000),
         max_receive_window: 60_000,
         max_stream_receive_window: 40_000,
         ..several()

@@ -23,8 +23,8 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
         let recorded = Arc::<Mutex<Vec<u64>>>::default();
         let sink = Arc::clone(&recorded);
         let mut pair = both(TransportConfig {
-            receive_window: WINDOW,
-            stream_receive_window: WINDOW / 2,
+            receive_window: Some(WINDOW),
+            stream_receive_window: Some(WINDOW / 2),
             max_receive_window: WINDOW,
             max_stream_receive_window: WINDOW / 2,
             ..scheduled(scheduler.value)

@@ -177,7 +177,7 @@ fn data_queued_on_a_path_that_fails_is_sent_on_another() {
     // This scheduler queues data on paths whose windows are full.
     let mut several = Several::two_of(scheduled(scheduler("hbes")), narrow());
     let ends = several.ends;
-    let data = pattern(4_000_000);
+    let data = pattern(8_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     let queued = |several: &mut Several| {
         let server = several.server();

@@ -68,7 +68,7 @@ fn reinjection_shortens_transfers_over_a_slow_and_a_fast_path() {
 fn reinjection_shortens_transfers_limited_by_flow_control() {
     let run = |reinjection| {
         let transport = TransportConfig {
-            stream_receive_window: 60_000,
+            stream_receive_window: Some(60_000),
             max_stream_receive_window: 60_000,
             ..reinjecting(scheduler("rr"), reinjection)
         };

@@ -1,0 +1,96 @@
+//! Probing for bandwidth before the clock says so. Not of the draft.
+//!
+//! For 2 to 3 seconds after a probe the draft sends no more than what the path delivered then. If that was too little,
+//! because connections of the same page had the rest or a radio's delays hid that the rate still grew, it is so for
+//! most of a page. So this controller probes early where packets can wait and no other flows are known, until losses
+//! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
+//! the one before. Probes that find no more double the pause to the next.
+
+use super::loss::LOSS_THRESHOLD;
+use super::{Bbr3, State};
+use crate::samples::PacketLoss;
+
+/// Rounds from a probe that found more to the next.
+const SHORTEST_PAUSE: u64 = 4;
+
+/// And at most: by then the clock is earlier.
+const LONGEST_PAUSE: u64 = 1 << 10;
+
+/// So many packets lost of a probe are no answer to it.
+const LEAST_LOSSES: u64 = 2;
+
+/// A probe found more if the bandwidth grew by more than this part.
+const GROWTH: u64 = 16;
+
+/// What speaks for probing early.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EarlyProbes {
+    /// Whether a packet found the queue empty in this round.
+    found_empty: bool,
+    /// Whether one did in the round before, at whose end this controller was cruising.
+    was_empty: bool,
+    /// The bandwidth after the latest probe, in bytes per second.
+    found: u64,
+    /// Rounds until the next.
+    pause: u64,
+    /// Whether losses answered what was sent after startup.
+    met_losses: bool,
+}
+
+impl EarlyProbes {
+    /// A packet found the queue empty.
+    pub(super) fn on_empty_queue(&mut self) {
+        self.found_empty = true;
+    }
+
+    /// Losses, or marks, answered what was sent.
+    pub(super) fn on_congestion(&mut self) {
+        self.met_losses = true;
+    }
+
+    /// A round ends, at whose end this controller was `is_cruising`.
+    pub(super) fn end_round(&mut self, is_cruising: bool) {
+        self.was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
+    }
+
+    /// Startup, or a probe, ended with this `bandwidth`.
+    pub(super) fn end_probe(&mut self, bandwidth: u64) {
+        self.pause = match bandwidth > self.found.saturating_add(self.found / GROWTH) {
+            true => SHORTEST_PAUSE,
+            false => (self.pause * 2).min(LONGEST_PAUSE),
+        };
+        self.found = bandwidth;
+        self.was_empty = false;
+    }
+
+    pub(super) fn is_due(&self, rounds_since_probe: u64) -> bool {
+        !self.met_losses && (self.was_empty || rounds_since_probe > self.pause)
+    }
+}
+
+impl Bbr3 {
+    /// Losses or marks lower the bounds, beside those of the flight that ended startup.
+    pub(super) fn note_congestion(&mut self) {
+        if self.full_pipe.is_reached() && !matches!(self.state, State::Drain { .. }) {
+            self.early.on_congestion();
+        }
+    }
+
+    /// A packet of a probe was lost. What is lost by chance counts as well: where packets cannot wait, as before a
+    /// policer, losses of probes are easily taken for it.
+    pub(super) fn note_probe_loss(&mut self, lost: &PacketLoss) {
+        let least = LEAST_LOSSES.saturating_mul(self.max_datagram_size);
+        let part = (lost.in_flight_at_send as f64 * LOSS_THRESHOLD) as u64;
+        if lost.lost > least.max(part) {
+            self.early.on_congestion();
+        }
+    }
+
+    /// Whether the path is probed though its time has not come.
+    pub(super) fn probes_early(&self) -> bool {
+        self.config.early_probes
+            && self.has_queues()
+            && !self.others.are_there()
+            && self.early.is_due(self.cycle.rounds_since_up)
+    }
+}

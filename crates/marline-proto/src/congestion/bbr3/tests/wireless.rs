@@ -1,0 +1,83 @@
+//! What is measured and paced otherwise than the draft does, and the controller that has all of it.
+
+use super::*;
+
+fn wireless(bench: Bench) -> Bench {
+    Bench {
+        bbr: Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config::WIRELESS),
+        ..bench
+    }
+}
+
+/// When the path was drained to measure its delay.
+fn measurements(bench: &mut Bench, duration: Duration) -> Vec<Duration> {
+    let end = bench.now + duration;
+    let mut times = Vec::new();
+    while bench.now < end {
+        bench.run_while(|bench| bench.bbr.state != State::ProbeRtt && bench.now < end);
+        if bench.bbr.state == State::ProbeRtt {
+            times.push(bench.now - Instant::EPOCH);
+        }
+        bench.run_while(|bench| bench.bbr.state == State::ProbeRtt);
+    }
+    times
+}
+
+#[test]
+fn the_controller_with_all_parameters_is_called_wireless() {
+    let all = Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config::WIRELESS);
+    assert_eq!(
+        (all.name(), all.spec()),
+        ("wireless", Spec::named("wireless"))
+    );
+    assert_eq!(bbr3().name(), "bbr3");
+}
+
+#[test]
+fn a_path_whose_delay_shows_between_probes_is_drained_every_half_minute() {
+    let mut bench = wireless(Bench::new());
+    let times = measurements(&mut bench, Duration::from_secs(65));
+    assert_eq!(times.len(), 2, "{times:?}");
+    assert!(times[0] > Duration::from_secs(25), "{times:?}");
+}
+
+#[test]
+fn a_path_that_has_become_longer_is_measured_after_five_seconds() {
+    let mut bench = wireless(Bench::new());
+    bench.run(Duration::from_secs(1));
+    bench.rtt = 2 * RTT;
+    bench.until(State::ProbeRtt);
+    assert!(bench.now < at(7500), "{:?}", bench.now);
+}
+
+#[test]
+fn startup_is_not_interrupted_on_a_long_path() {
+    let mut bench = wireless(Bench::with(100 * RATE, u64::MAX));
+    bench.rtt = Duration::from_millis(1500);
+    bench.run(Duration::from_secs(12));
+    assert_eq!(bench.states, [State::Startup]);
+}
+
+#[test]
+fn startup_is_paced_at_two_windows_a_round_trip() {
+    let mut bench = wireless(Bench::with(100 * RATE, u64::MAX));
+    for _ in 0..20 {
+        bench.run(RTT / 4);
+        // The window grows with the acknowledgment that the pacing rate is of.
+        let window = bench.bbr.window() - MTU;
+        let pacing = bench.bbr.pacing_rate(&bench.rtt_view(RTT));
+        assert!(pacing * 101 / 100 >= 50 * window, "{pacing}, {window}");
+    }
+}
+
+/// As a loss-based controller is in slow start.
+#[test]
+fn startup_delivers_more_than_that_of_the_draft() {
+    let delivered = |mut bench: Bench| {
+        bench.run(RTT * 6);
+        bench.delivered
+    };
+    let draft = delivered(Bench::with(100 * RATE, u64::MAX));
+    let windows = delivered(wireless(Bench::with(100 * RATE, u64::MAX)));
+    assert!(windows > draft * 11 / 10, "{windows}, the draft {draft}");
+}
