@@ -21,6 +21,8 @@ type task struct {
 	concurrency int
 	seconds     float64
 	connections int
+	count       uint64
+	defaults    bool
 
 	remote    *net.UDPAddr
 	transport *quic.Transport
@@ -31,7 +33,10 @@ func (t *task) run(ctx context.Context) error {
 	if t.remote, err = net.ResolveUDPAddr("udp", t.server); err != nil {
 		return err
 	}
-	if t.transport, err = bind("127.0.0.1:0"); err != nil {
+	if t.name == "fetch" {
+		return t.fetch(ctx)
+	}
+	if err := t.bind(); err != nil {
 		return err
 	}
 	switch t.name {
@@ -46,6 +51,16 @@ func (t *task) run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("no task: %s", t.name)
 	}
+}
+
+// bind makes a client: on the loopback interface if the server is there.
+func (t *task) bind() (err error) {
+	local := "0.0.0.0:0"
+	if t.remote.IP.IsLoopback() {
+		local = "127.0.0.1:0"
+	}
+	t.transport, err = bind(local)
+	return err
 }
 
 // A measurement in progress.
@@ -74,7 +89,7 @@ func (m meter) report(count, bytes uint64) error {
 func (t *task) connect(ctx context.Context) (*quic.Conn, error) {
 	settings := tlsConfig()
 	settings.ServerName = "localhost"
-	return t.transport.Dial(ctx, t.remote, settings, config())
+	return t.transport.Dial(ctx, t.remote, settings, config(t.defaults))
 }
 
 // download requests bytes on a new stream and reads to the end.
@@ -114,6 +129,40 @@ func (t *task) bulk(ctx context.Context) error {
 		return err
 	}
 	return meter.report(1, t.bytes)
+}
+
+// Time between downloads of the task fetch, in which the end of a connection is sent.
+const pause = 50 * time.Millisecond
+
+// fetch downloads with a new client each time, and counts the handshakes.
+func (t *task) fetch(ctx context.Context) error {
+	start, cpu := time.Now(), cpuSeconds()
+	buffer := make([]byte, 1<<16)
+	var each []float64
+	for range t.count {
+		if err := t.bind(); err != nil {
+			return err
+		}
+		from := time.Now()
+		connection, err := t.connect(ctx)
+		if err != nil {
+			return err
+		}
+		if err := download(ctx, connection, t.bytes, buffer); err != nil {
+			return err
+		}
+		each = append(each, time.Since(from).Seconds())
+		if err := connection.CloseWithError(0, ""); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+		t.transport.Close()
+		t.transport.Conn.Close()
+	}
+	return printJSON(map[string]any{
+		"bytes": t.count * t.bytes, "count": t.count, "seconds": time.Since(start).Seconds(),
+		"cpu_s": cpuSeconds() - cpu, "each": each,
+	})
 }
 
 func (t *task) requests(ctx context.Context) error {

@@ -37,16 +37,19 @@ func main() {
 		listen := flags.String("listen", "", "address and port to listen on")
 		cert := flags.String("cert", "", "certificate, PEM")
 		key := flags.String("key", "", "private key, PEM")
+		defaults := flags.Bool("defaults", false, "keep the stack's own windows and limits")
 		_ = flags.Parse(os.Args[2:])
-		fail(serve(*listen, *cert, *key))
+		fail(serve(*listen, *cert, *key, config(*defaults)))
 	case "client":
 		var t task
 		flags.StringVar(&t.server, "server", "", "the server's address and port")
-		flags.StringVar(&t.name, "task", "", "bulk, requests, handshakes or idle")
+		flags.StringVar(&t.name, "task", "", "bulk, requests, handshakes, idle or fetch")
 		flags.Uint64Var(&t.bytes, "bytes", 1<<30, "bytes to ask for")
 		flags.IntVar(&t.concurrency, "concurrency", 1, "requests under way at once")
 		flags.Float64Var(&t.seconds, "seconds", 1, "how long to make requests or handshakes")
 		flags.IntVar(&t.connections, "connections", 2000, "connections to hold idle")
+		flags.Uint64Var(&t.count, "count", 1, "downloads of the task fetch")
+		flags.BoolVar(&t.defaults, "defaults", false, "keep the stack's own windows and limits")
 		_ = flags.Parse(os.Args[2:])
 		fail(t.run(context.Background()))
 	default:
@@ -61,7 +64,10 @@ func fail(err error) {
 	}
 }
 
-func config() *quic.Config {
+func config(defaults bool) *quic.Config {
+	if defaults {
+		return &quic.Config{}
+	}
 	return &quic.Config{
 		InitialStreamReceiveWindow:     window,
 		MaxStreamReceiveWindow:         window,

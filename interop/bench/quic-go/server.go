@@ -17,7 +17,7 @@ import (
 // Bytes written to a stream per call.
 var chunk = make([]byte, 1<<20)
 
-func serve(listen, cert, key string) error {
+func serve(listen, cert, key string, config *quic.Config) error {
 	identity, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func serve(listen, cert, key string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := transport.Listen(settings, config())
+	listener, err := transport.Listen(settings, config)
 	if err != nil {
 		return err
 	}

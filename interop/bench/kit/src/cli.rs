@@ -32,6 +32,12 @@ pub struct ServerArgs {
     /// Private key, PEM.
     #[arg(long)]
     pub key: PathBuf,
+    /// Keep the stack's own windows, limits and congestion controller.
+    #[arg(long)]
+    pub defaults: bool,
+    /// The congestion controller, for programs that take a name: marline's and the kernel's.
+    #[arg(long)]
+    pub congestion: Option<String>,
 }
 
 /// A client.
@@ -55,6 +61,12 @@ pub struct ClientArgs {
     /// Connections to hold idle.
     #[arg(long, default_value_t = 2000)]
     pub connections: usize,
+    /// Downloads of the task `fetch`.
+    #[arg(long, default_value_t = 1)]
+    pub count: u64,
+    /// Keep the stack's own windows and limits.
+    #[arg(long)]
+    pub defaults: bool,
 }
 
 /// A client's task.
@@ -68,6 +80,8 @@ pub enum Task {
     Handshakes,
     /// Opens connections and holds them until standard input ends.
     Idle,
+    /// Successive downloads, each by a new client over a new connection, whose handshake counts.
+    Fetch,
 }
 
 /// Parses the command line, or explains it and exits.

@@ -5,8 +5,9 @@ use std::future::Future;
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::sleep;
 
-use crate::{CHUNK, ClientArgs, Meter, Report, Task, control};
+use crate::{CHUNK, ClientArgs, Meter, PAUSE, Report, Task, control};
 
 /// A client endpoint of a stack. Clones are the same endpoint.
 pub trait Stack: Clone + Send + Sync + 'static {
@@ -26,16 +27,20 @@ pub trait Stack: Clone + Send + Sync + 'static {
     fn close(connection: &Self::Connection);
 }
 
-/// Runs the task in `args` and prints its report.
+/// Runs the task in `args` and prints its report. `new` makes a client endpoint.
 ///
 /// # Errors
 /// If a connection or a download fails.
-pub async fn run(stack: &impl Stack, args: &ClientArgs) -> anyhow::Result<()> {
+pub async fn run<S: Stack>(
+    new: impl Fn() -> anyhow::Result<S>,
+    args: &ClientArgs,
+) -> anyhow::Result<()> {
     match args.task {
-        Task::Bulk => bulk(stack, args.bytes).await?.print(),
-        Task::Requests => requests(stack, args).await?.print(),
-        Task::Handshakes => handshakes(stack, args.seconds).await?.print(),
-        Task::Idle => idle(stack, args.connections).await?,
+        Task::Bulk => bulk(&new()?, args.bytes).await?.print(),
+        Task::Requests => requests(&new()?, args).await?.print(),
+        Task::Handshakes => handshakes(&new()?, args.seconds).await?.print(),
+        Task::Idle => idle(&new()?, args.connections).await?,
+        Task::Fetch => fetch(new, args).await?.print(),
     }
     Ok(())
 }
@@ -88,6 +93,30 @@ async fn requests<S: Stack>(stack: &S, args: &ClientArgs) -> anyhow::Result<Repo
     let report = meter.report(count, count * bytes);
     S::close(&connection);
     Ok(report)
+}
+
+async fn fetch<S: Stack>(
+    new: impl Fn() -> anyhow::Result<S>,
+    args: &ClientArgs,
+) -> anyhow::Result<Report> {
+    let bytes = args.bytes;
+    let meter = Meter::start();
+    let mut each = Vec::new();
+    for _ in 0..args.count {
+        // A new client knows nothing from the connection before.
+        let stack = new()?;
+        let clock = Meter::start();
+        let connection = stack.connect().await?;
+        let received = S::download(&connection, bytes).await?;
+        each.push(clock.seconds());
+        ensure!(received == bytes, "{received} bytes instead of {bytes}");
+        S::close(&connection);
+        sleep(PAUSE).await;
+    }
+    Ok(Report {
+        each,
+        ..meter.report(args.count, args.count * bytes)
+    })
 }
 
 async fn handshakes(stack: &impl Stack, seconds: f64) -> anyhow::Result<Report> {

@@ -29,6 +29,8 @@ pub const WINDOW: u32 = 16 << 20;
 pub const STREAMS: u32 = 256;
 /// Idle timeout: longer than any task.
 pub const IDLE: Duration = Duration::from_secs(300);
+/// Time between downloads of the task `fetch`, in which the end of a connection is sent.
+pub const PAUSE: Duration = Duration::from_millis(50);
 /// Bytes that a server writes to its stack per call.
 pub const CHUNK: usize = 1 << 20;
 /// Length of a request, bytes.

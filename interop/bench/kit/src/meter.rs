@@ -18,6 +18,9 @@ pub struct Report {
     pub seconds: f64,
     /// CPU time of the client, user and system, seconds.
     pub cpu_s: f64,
+    /// How long each download of the task `fetch` took.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<f64>,
 }
 
 impl Report {
@@ -65,6 +68,7 @@ impl Meter {
             count,
             seconds,
             cpu_s: cpu_seconds() - self.cpu_s,
+            each: Vec::new(),
         }
     }
 }

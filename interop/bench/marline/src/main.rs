@@ -8,7 +8,7 @@ use bench_kit::{
     ClientArgs, Command, IDLE, REQUEST, SERVER_NAME, STREAMS, ServerArgs, WINDOW, cli, control,
     socket, tls,
 };
-use marline::congestion::Algorithm;
+use marline::congestion::{Algorithm, CONTROLLERS};
 use marline::{
     Bytes, ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig,
     TlsClientConfig, TlsServerConfig, TransportConfig,
@@ -18,15 +18,18 @@ use marline::{
 async fn main() -> anyhow::Result<()> {
     match cli::parse() {
         Command::Server(args) => serve(&args).await,
-        Command::Client(args) => client::run(&Marline::new(&args)?, &args).await,
+        Command::Client(args) => client::run(|| Marline::new(&args), &args).await,
     }
 }
 
-fn transport() -> Arc<TransportConfig> {
+fn transport(defaults: bool) -> Arc<TransportConfig> {
+    if defaults {
+        return Arc::new(TransportConfig::default());
+    }
     let window = WINDOW.into();
     Arc::new(TransportConfig {
-        stream_receive_window: window,
-        receive_window: window,
+        stream_receive_window: Some(window),
+        receive_window: Some(window),
         max_stream_receive_window: window,
         max_receive_window: window,
         send_buffer: window,
@@ -40,7 +43,14 @@ fn transport() -> Arc<TransportConfig> {
 async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     let tls = TlsServerConfig::new(Arc::new(tls::server_config(args)?))?;
     let mut config = ServerConfig::new(tls);
-    config.transport = transport();
+    config.transport = transport(args.defaults);
+    if let Some(name) = &args.congestion {
+        let controller = CONTROLLERS.make(name).map_err(anyhow::Error::msg)?;
+        config.transport = Arc::new(TransportConfig {
+            controller,
+            ..(*config.transport).clone()
+        });
+    }
     let endpoint = Endpoint::server(config, args.listen)?;
     control::serve(endpoint.local_addr());
     let chunk = client::chunk();
@@ -80,7 +90,7 @@ impl Marline {
     fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         let tls = TlsClientConfig::new(Arc::new(tls::client_config()?))?;
         let mut config = ClientConfig::new(tls);
-        config.transport = transport();
+        config.transport = transport(args.defaults);
         let endpoint = Endpoint::client(socket::client_address(args.server))?;
         endpoint.set_default_client_config(config);
         Ok(Self {

@@ -20,12 +20,15 @@ use noq::{
 async fn main() -> anyhow::Result<()> {
     match cli::parse() {
         Command::Server(args) => serve(&args).await,
-        Command::Client(args) => client::run(&Noq::new(&args)?, &args).await,
+        Command::Client(args) => client::run(|| Noq::new(&args), &args).await,
     }
 }
 
-fn transport() -> anyhow::Result<Arc<TransportConfig>> {
+fn transport(defaults: bool) -> anyhow::Result<Arc<TransportConfig>> {
     let mut config = TransportConfig::default();
+    if defaults {
+        return Ok(Arc::new(config));
+    }
     config
         .stream_receive_window(WINDOW.into())
         .receive_window(WINDOW.into())
@@ -50,7 +53,7 @@ fn endpoint(address: SocketAddr, server: Option<ServerConfig>) -> anyhow::Result
 async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     let crypto = QuicServerConfig::try_from(tls::server_config(args)?)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport()?);
+    config.transport_config(transport(args.defaults)?);
     let endpoint = endpoint(args.listen, Some(config))?;
     control::serve(endpoint.local_addr()?);
     let chunk = client::chunk();
@@ -91,7 +94,7 @@ impl Noq {
     fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         let crypto = QuicClientConfig::try_from(tls::client_config()?)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(transport()?);
+        config.transport_config(transport(args.defaults)?);
         let endpoint = endpoint(socket::client_address(args.server), None)?;
         endpoint.set_default_client_config(config);
         Ok(Self {

@@ -1,24 +1,46 @@
 //! The client's tasks.
 
 use anyhow::{Context as _, ensure};
-use bench_kit::{ClientArgs, Meter, Report, Task, control, socket};
+use bench_kit::{ClientArgs, Meter, PAUSE, Report, Task, control, socket};
 use quiche::Connection;
 
 use crate::config;
 use crate::endpoint::{Endpoint, Key};
 
 pub(crate) fn run(args: &ClientArgs) -> anyhow::Result<()> {
-    let address = socket::client_address(args.server);
-    let mut endpoint = Endpoint::bind(address, config::config()?, false)?;
     match args.task {
-        Task::Bulk => download(&mut endpoint, args, |count, _| count < 1)?.print(),
+        Task::Bulk => download(&mut endpoint(args)?, args, |count, _| count < 1)?.print(),
         Task::Requests => {
-            download(&mut endpoint, args, |_, seconds| seconds < args.seconds)?.print();
+            let more = |_, seconds| seconds < args.seconds;
+            download(&mut endpoint(args)?, args, more)?.print();
         }
-        Task::Handshakes => handshakes(&mut endpoint, args)?.print(),
-        Task::Idle => idle(&mut endpoint, args)?,
+        Task::Handshakes => handshakes(&mut endpoint(args)?, args)?.print(),
+        Task::Idle => idle(&mut endpoint(args)?, args)?,
+        Task::Fetch => fetch(args)?.print(),
     }
     Ok(())
+}
+
+fn endpoint(args: &ClientArgs) -> anyhow::Result<Endpoint> {
+    let address = socket::client_address(args.server);
+    Endpoint::bind(address, config::config()?, false)
+}
+
+/// Downloads with a new client each time, and counts the handshakes.
+fn fetch(args: &ClientArgs) -> anyhow::Result<Report> {
+    let meter = Meter::start();
+    let mut each = Vec::new();
+    for _ in 0..args.count {
+        let mut endpoint = endpoint(args)?;
+        let clock = Meter::start();
+        download(&mut endpoint, args, |count, _| count < 1)?;
+        each.push(clock.seconds());
+        std::thread::sleep(PAUSE);
+    }
+    Ok(Report {
+        each,
+        ..meter.report(args.count, args.count * args.bytes)
+    })
 }
 
 /// Opens a connection; returns when the handshake is complete.

@@ -4,9 +4,11 @@ use std::env;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use anyhow::ensure;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
+use crate::fetch::Fetch;
 use crate::stacks;
 use crate::task::Task;
 
@@ -41,6 +43,10 @@ pub(crate) struct Args {
     /// `far=rate=20mbps,rtt=100ms`; repeatable. Others are compared with the first.
     #[arg(long = "link", value_name = "NAME=SPEC")]
     pub(crate) links: Vec<NamedLink>,
+    /// Instead, fetch an object of this size over the links so many times, each with a new client over a new connection,
+    /// and stacks with their own settings: `5MB`, `10kBx30`, or `wifi:10kBx30` for one link; repeatable.
+    #[arg(long = "fetch", value_name = "[LINK:]SIZE[xCOUNT]")]
+    pub(crate) fetches: Vec<Fetch>,
     /// Bytes of a download over a link.
     #[arg(long, default_value_t = 10_000_000)]
     pub(crate) link_bytes: u64,
@@ -60,9 +66,15 @@ pub(crate) struct Args {
 
 impl Args {
     /// The program that emulates links.
-    pub(crate) fn emulator(&self) -> PathBuf {
+    pub(crate) fn emulator(&self) -> anyhow::Result<PathBuf> {
         let beside = || self.programs.join("marline");
-        self.marline.clone().unwrap_or_else(beside)
+        let emulator = self.marline.clone().unwrap_or_else(beside);
+        ensure!(
+            emulator.is_file(),
+            "{} emulates links and is not built: --marline PATH",
+            emulator.display()
+        );
+        Ok(emulator)
     }
 
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {

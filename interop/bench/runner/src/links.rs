@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Args, NamedLink};
@@ -15,9 +15,9 @@ use crate::statistics::median;
 use crate::trial::Report;
 
 /// The address of the server in the emulator's network, and its port.
-const SERVER: &str = "10.77.0.1:14440";
+pub(crate) const SERVER: &str = "10.77.0.1:14440";
 /// Seconds until a download is given up.
-const LIMIT: &str = "120";
+pub(crate) const LIMIT: &str = "120";
 
 /// One download.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -39,8 +39,8 @@ struct Downloads {
 
 /// What `marline lab link --json` says of a run.
 #[derive(Deserialize)]
-struct Emulation {
-    valid: bool,
+pub(crate) struct Emulation {
+    pub(crate) valid: bool,
 }
 
 /// The table of all downloads, and the same as JSON.
@@ -56,12 +56,7 @@ pub(crate) fn measure(
     stacks: &[&Stack],
     identity: &Identity,
 ) -> anyhow::Result<Measured> {
-    let emulator = args.emulator();
-    ensure!(
-        emulator.is_file(),
-        "{} emulates links and is not built: --marline PATH",
-        emulator.display()
-    );
+    let emulator = args.emulator()?;
     let downloader = Downloader {
         emulator: &emulator,
         args,

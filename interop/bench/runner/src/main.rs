@@ -2,6 +2,8 @@
 //! client each on a core of its own. Reports medians, and ratios taken within each round.
 
 mod args;
+mod fetch;
+mod fetches;
 mod identity;
 mod links;
 mod process;
@@ -45,6 +47,11 @@ fn run(args: &Args) -> anyhow::Result<bool> {
         .collect();
     ensure!(!stacks.is_empty(), "no stack to measure");
     let identity = Identity::create()?;
+    if !args.fetches.is_empty() {
+        let measured = fetches::measure(args, &stacks, &identity)?;
+        write(args, &measured.table, &measured.json)?;
+        return Ok(measured.succeeded);
+    }
     if !args.links.is_empty() {
         let able: Vec<_> = stacks
             .into_iter()

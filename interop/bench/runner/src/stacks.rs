@@ -12,6 +12,20 @@ pub(crate) struct Stack {
     /// Relative to the directory of programs.
     program: &'static str,
     tasks: &'static [Task],
+    kind: Kind,
+}
+
+/// What a program is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A stack with the protocol of the bench.
+    Stack,
+    /// The same, whose server is told which congestion controller to use.
+    With(&'static str),
+    /// The command `marline`.
+    Command,
+    /// No protocol at all.
+    Ceiling,
 }
 
 /// The stack that others are compared with.
@@ -26,42 +40,77 @@ pub(crate) const ALL: &[Stack] = &[
         about: "this project",
         program: "bench-marline",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
     },
     Stack {
         name: REFERENCE,
         about: "0.11, rustls with aws-lc-rs",
         program: "bench-quinn",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
     },
     Stack {
         name: "noq",
         about: "1.4, rustls with aws-lc-rs",
         program: "bench-noq",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
     },
     Stack {
         name: "s2n-quic",
         about: "1.91, rustls with aws-lc-rs",
         program: "bench-s2n-quic",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
     },
     Stack {
         name: "quiche",
         about: "0.30, BoringSSL, a loop of our own with large GSO batches, no pacing",
         program: "../quiche/release/bench-quiche",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
     },
     Stack {
         name: "quic-go",
         about: "0.65, Go's cryptography, Reno (it has no CUBIC), one thread for Go code",
         program: "../bench-quic-go",
         tasks: &Task::ALL,
+        kind: Kind::Stack,
+    },
+    Stack {
+        name: "tcp-cubic",
+        about: "the kernel's TCP with CUBIC, TLS 1.3 by rustls with aws-lc-rs",
+        program: "bench-tcp",
+        tasks: &[],
+        kind: Kind::With("cubic"),
+    },
+    Stack {
+        name: "tcp-bbr",
+        about: "the same with the kernel's BBR",
+        program: "bench-tcp",
+        tasks: &[],
+        kind: Kind::With("bbr"),
+    },
+    Stack {
+        name: "marline-cubic",
+        about: "this project with `cc = \"cubic\"`",
+        program: "bench-marline",
+        tasks: &[],
+        kind: Kind::With("cubic"),
+    },
+    Stack {
+        name: "marline-command",
+        about: "`marline serve` and `marline get`, over HTTP/3, with the start of the program that fetches",
+        program: "marline",
+        tasks: &[],
+        kind: Kind::Command,
     },
     Stack {
         name: CEILING,
         about: "UDP with GSO and GRO, AES-128-GCM and header protection, nothing else",
         program: "bench-ceiling",
         tasks: &[Task::Bulk],
+        kind: Kind::Ceiling,
     },
 ];
 
@@ -70,6 +119,24 @@ impl Stack {
     pub(crate) fn program(&self, programs: &Path) -> Option<PathBuf> {
         let path = programs.join(self.program);
         path.is_file().then_some(path)
+    }
+
+    /// Whether the stack fetches over links.
+    pub(crate) fn fetches(&self) -> bool {
+        self.kind != Kind::Ceiling
+    }
+
+    /// The congestion controller that its server is told to use.
+    pub(crate) fn congestion(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::With(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a command with HTTP instead of the protocol of the bench.
+    pub(crate) fn is_command(&self) -> bool {
+        self.kind == Kind::Command
     }
 
     /// Whether the stack supports `task`.

@@ -36,6 +36,9 @@ pub(crate) struct Report {
     count: f64,
     pub(crate) seconds: f64,
     cpu_s: f64,
+    /// How long each download of the task `fetch` took.
+    #[serde(default)]
+    pub(crate) each: Vec<f64>,
 }
 
 /// The response of a server.

@@ -21,11 +21,14 @@ use s2n_quic::{Client, Server};
 async fn main() -> anyhow::Result<()> {
     match cli::parse() {
         Command::Server(args) => serve(&args).await,
-        Command::Client(args) => client::run(&S2n::new(&args)?, &args).await,
+        Command::Client(args) => client::run(|| S2n::new(&args), &args).await,
     }
 }
 
-fn limits() -> anyhow::Result<Limits> {
+fn limits(defaults: bool) -> anyhow::Result<Limits> {
+    if defaults {
+        return Ok(Limits::new());
+    }
     let window = u64::from(WINDOW);
     Ok(Limits::new()
         .with_data_window(window)?
@@ -49,7 +52,7 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     let mut server = Server::builder()
         .with_tls(rustls::Server::from(tls::server_config(args)?))?
         .with_io(io(args.listen)?)?
-        .with_limits(limits()?)?
+        .with_limits(limits(args.defaults)?)?
         .with_congestion_controller(Cubic::default())?
         .start()?;
     control::serve(server.local_addr()?);
@@ -93,7 +96,7 @@ impl S2n {
         let client = Client::builder()
             .with_tls(rustls::Client::from(tls::client_config()?))?
             .with_io(io(socket::client_address(args.server))?)?
-            .with_limits(limits()?)?
+            .with_limits(limits(args.defaults)?)?
             .with_congestion_controller(Cubic::default())?
             .start()?;
         Ok(Self {
