@@ -1,6 +1,6 @@
 # What a newcomer types. Everything that is needed and not there is installed by `make deps`.
 #
-#   make demo         a web page on a phone, over LTE, with a report
+#   make demo         a web page on a phone, over LTE and Wi-Fi, with a report
 #   make demo-picture the top of this report as docs/demo.png
 #   make test         everything that must hold, against other stacks too, with a summary (CI runs this)
 #   make check        the part of it that one runs before a commit
