@@ -8,6 +8,8 @@ packages() {
     wanted="chromium openssl libssl-dev cmake g++ make python3-venv iproute2 procps iperf3"
     # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
     command -v valkey-server >/dev/null || wanted="$wanted redis-server"
+    # What Spark runs on, in the tests of the Python package.
+    command -v java >/dev/null || wanted="$wanted openjdk-17-jre-headless"
     missing=""
     for package in $wanted; do
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

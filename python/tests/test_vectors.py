@@ -11,8 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from marline.flows.sessions import Flows, scan, session_of, summarise
+from marline.flows.sessions.scan import NONE, Whole
 from marline.transfers import Dispersion, Passage, Phase, PhaseSince, Trace
 
 OWN = Path(__file__).resolve().parents[2] / "vectors"
@@ -40,7 +43,65 @@ def features(case: Any) -> object:
     return described.features(case["idi_n"])
 
 
-ANSWERS: dict[str, Callable[[Any], object]] = {"idi": idi, "features": features}
+def found_sessions(case: Any) -> object:
+    flows = case["flows"]
+    # A number for each peer, in the place of the engines' hashes.
+    peers = [(flow["client_ip"], flow["server_ip"], flow["domain"]) for flow in flows]
+    keys = [sorted(set(peers)).index(peer) for peer in peers]
+    order = sorted(range(len(flows)), key=lambda at: (keys[at], flows[at]["start_ms"]))
+
+    def column(value: Callable[[int], int]) -> Whole:
+        return np.array([value(at) for at in order], dtype=np.int64)
+
+    zero = column(lambda _: 0)
+    start, end = (column(lambda at, name=name: flows[at][name]) for name in ("start_ms", "end_ms"))  # type: ignore[misc]
+    batch = Flows(column(lambda at: keys[at]), zero, start, end, column(lambda at: flows[at]["client_port"]), zero)
+    found = list(scan([batch], case["max_gap_ms"]))
+    counts = [int(count) for one in found for count in one.flows]
+    parallel = [bool(one) for batch in found for one in batch.parallel]
+    listed = []
+    first = 0
+    for count, several in zip(counts, parallel, strict=True):
+        members = order[first : first + count]
+        listed.append({"start_ms": flows[members[0]]["start_ms"], "flows": members, "parallel": several})
+        first += count
+    summary = summarise(found)
+    return {
+        "sessions": sorted(listed, key=lambda one: (one["start_ms"], one["flows"])),
+        "isolated_sessions": summary.isolated_sessions,
+        "parallel_sessions": summary.parallel_sessions,
+        "isolated_flows": summary.isolated_flows,
+        "parallel_flows": summary.parallel_flows,
+    }
+
+
+def time_overlap(case: Any) -> object:
+    flows = case["flows"]
+    order = sorted(range(len(flows)), key=lambda at: flows[at]["start_ms"])
+    start, end = (np.array([flows[at][name] for at in order], dtype=np.int64) for name in ("start_ms", "end_ms"))
+    found = session_of(start, end, start, start)
+    other, p = int(found.overlapping[0]), float(found.time_overlap_percent[0])
+    return {
+        "longest": order[int(found.longest[0])],
+        "overlapping": None if other == NONE else order[other],
+        "overlap_ms": int(found.overlap_us[0]),
+        "p": None if math.isnan(p) else p,
+    }
+
+
+def data_overlap(case: Any) -> object:
+    sizes = np.array(case["sizes"], dtype=np.int64)
+    r = float(session_of(sizes, sizes, sizes, sizes).data_overlap_percent[0])
+    return {"r": None if math.isnan(r) else r}
+
+
+ANSWERS: dict[str, Callable[[Any], object]] = {
+    "idi": idi,
+    "features": features,
+    "sessions": found_sessions,
+    "time_overlap": time_overlap,
+    "data_overlap": data_overlap,
+}
 
 
 def agrees(ours: object, theirs: object, tolerance: float) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from marline.determinants import command as determinants
 from marline.errors import MarlineError
+from marline.flows.sessions import command as sessions
 
 INTERRUPTED = 130
 """The status after Ctrl-C, as shells have it."""
@@ -15,10 +16,11 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its status is 0, 1 for an error, 2 for a wrong command line, or :data:`INTERRUPTED`."""
     parser = argparse.ArgumentParser(
-        prog="python -m marline", description="Analysis of what marline's laboratory measures."
+        prog="python -m marline", description="Analysis of what marline's laboratory measures, and of flows."
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     determinants.add(verbs)
+    sessions.add(verbs)
     parsed = parser.parse_args(arguments)
     try:
         parsed.run(parsed)

@@ -50,7 +50,7 @@ class Table:
                 raise EmptyTableError(path, "is empty")
             return cls(path, reader(duckdb.connect(), path))
         except duckdb.Error as error:
-            raise UnreadableFileError(path, _reason(error)) from error
+            raise UnreadableFileError(path, reason(error)) from error
         except OSError as error:
             raise UnreadableFileError(path, error.strerror or str(error)) from error
 
@@ -73,9 +73,9 @@ class Table:
         if missing:
             raise MissingColumnsError(self._path, missing, hint)
         try:
-            rows = self._relation.project(", ".join(map(_quoted, columns))).fetchall()
+            rows = self._relation.project(", ".join(map(quoted, columns))).fetchall()
         except duckdb.Error as error:
-            raise UnreadableFileError(self._path, _reason(error)) from error
+            raise UnreadableFileError(self._path, reason(error)) from error
         if not rows:
             raise EmptyTableError(self._path)
         return Rows(self._path, dict(zip(columns, zip(*rows, strict=True), strict=True)))
@@ -127,7 +127,7 @@ def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> d
     # Nothing is guessed: each row has the columns of the header. Values stay texts, so that what is no number is found
     # with its row.
     return connection.read_csv(
-        _literal(path),
+        literal(path),
         header=True,
         auto_detect=False,
         sep=separator,
@@ -144,24 +144,25 @@ _Reader: TypeAlias = Callable[[duckdb.DuckDBPyConnection, Path], duckdb.DuckDBPy
 _READERS: dict[str, _Reader] = {
     ".csv": lambda connection, path: _csv(connection, path, ","),
     ".tsv": lambda connection, path: _csv(connection, path, "\t"),
-    ".json": lambda connection, path: connection.read_json(_literal(path), hive_partitioning=False),
+    ".json": lambda connection, path: connection.read_json(literal(path), hive_partitioning=False),
     ".jsonl": lambda connection, path: connection.read_json(
-        _literal(path), format="newline_delimited", hive_partitioning=False
+        literal(path), format="newline_delimited", hive_partitioning=False
     ),
-    ".parquet": lambda connection, path: connection.read_parquet(_literal(path), hive_partitioning=False),
+    ".parquet": lambda connection, path: connection.read_parquet(literal(path), hive_partitioning=False),
 }
 
 
-def _literal(path: Path) -> str:
+def literal(path: Path) -> str:
     """The path as a pattern that matches only itself; absolute, so that nothing in it is taken for an address."""
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _reason(error: duckdb.Error) -> str:
+def reason(error: duckdb.Error) -> str:
     """A report in one line, without what it says of the library's options, and without the content of the file."""
     report = str(error).partition("Possible fixes")[0]
     lines = (line.strip() for line in report.splitlines())

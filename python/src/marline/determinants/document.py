@@ -1,14 +1,12 @@
 """The analysis as JSON."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from marline.determinants.analysis import Report, Selection, Subject
 from marline.evaluation import Confusion
+from marline.json import Json
 from marline.transfers.features import Feature
 from marline.trees import Counts, Leaf, Node, depth, leaves, majority
-
-Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 
 def to_json(report: Report) -> dict[str, Json]:

@@ -16,10 +16,13 @@ PANEL: Final = "#f4f5f3"
 PAPER: Final = "#fdfdfb"
 FIRST: Final = "#0a5c9e"
 SECOND: Final = "#bd4f00"
+THIRD: Final = "#1b7a4e"
+FOURTH: Final = "#7d44b8"
 
 # Colours of the pages' style sheet, which follow the scheme of the reader's screen.
 _VARIABLES = {
-    INK: "--ink", QUIET: "--quiet", RULE: "--rule", PANEL: "--panel", PAPER: "--paper", FIRST: "--s0", SECOND: "--s1"
+    INK: "--ink", QUIET: "--quiet", RULE: "--rule", PANEL: "--panel", PAPER: "--paper",
+    FIRST: "--s0", SECOND: "--s1", THIRD: "--s2", FOURTH: "--s3",
 }  # fmt: skip
 
 _PNG_DPI = 144

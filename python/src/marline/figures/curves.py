@@ -1,0 +1,72 @@
+"""A picture of distributions: the share of values that are at most so large."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from marline.arrays import Numbers
+from marline.figures.picture import FIRST, FOURTH, INK, QUIET, RULE, SECOND, THIRD, Picture, style
+
+_POINTS = 500
+"""Of a curve, at most: more are no different in print, and a page with a million of them does not open."""
+
+_LINES = ((FIRST, "-"), (SECOND, "-"), (THIRD, "-"), (FOURTH, "-"), (QUIET, (0, (4, 2))))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One distribution."""
+
+    label: str
+    values: Numbers
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveChart:
+    """Distributions over one axis."""
+
+    curves: Sequence[Curve]
+    title: str
+    """What the values are, with their unit."""
+    logarithmic: bool = False
+    limits: tuple[float, float] | None = None
+    """Ends of the axis; values beyond them are not shown."""
+
+
+def draw_curves(name: str, chart: CurveChart) -> Picture:
+    """Draw a chart; a curve without values is left out, and its label says so."""
+    with style():
+        picture = Picture(name, 6.4, 3.6)
+        axes = picture.figure.add_axes((0.1, 0.14, 0.87, 0.82))
+        for at, curve in enumerate(chart.curves):
+            colour, dashes = _LINES[at % len(_LINES)]
+            shares, values = _thinned(curve.values)
+            label = f"{curve.label} ({len(curve.values):,})"
+            axes.step(values, shares, where="post", color=colour, linestyle=dashes, linewidth=1.5, label=label)
+        if chart.logarithmic:
+            axes.set_xscale("log")
+        if chart.limits is not None:
+            axes.set_xlim(*chart.limits)
+        axes.set_ylim(0, 1)
+        axes.set_ylabel("share at most so large")
+        axes.set_xlabel(chart.title)
+        axes.set_facecolor("none")
+        axes.grid(color=RULE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(colors=INK, labelsize=8, length=0, which="both")
+        for title in (axes.xaxis.label, axes.yaxis.label):
+            title.set(color=QUIET, fontsize=8)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
+    return picture
+
+
+def _thinned(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Shares and values of the points that are drawn."""
+    if not len(values):
+        return np.zeros(0), np.zeros(0)
+    at = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(np.int64))
+    return (at + 1) / len(values), values[at]

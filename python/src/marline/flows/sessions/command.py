@@ -1,0 +1,107 @@
+"""``python -m marline sessions``."""
+
+import argparse
+import ipaddress
+import json
+import math
+import sys
+from pathlib import Path
+
+from marline.flows.sessions.document import to_json
+from marline.flows.sessions.files import render
+from marline.flows.sessions.options import ENGINES, HTTP_VERSIONS, Options
+from marline.flows.sessions.report import Report, analyse
+from marline.output import write_all
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "sessions",
+        help="who opens parallel connections, and whether they are used together",
+        description="Group flows into sessions, and tell isolated flows from those that are opened beside others.",
+    )
+    parser.add_argument(
+        "flows",
+        type=Path,
+        metavar="FILE",
+        help="records of `marline flow`, Tstat's log_tcp_complete, Zeek's conn.log (with ssl.log and quic.log beside "
+        "it), or `nfdump -o csv`",
+    )
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    parser.add_argument(
+        "--gap", type=_gap, default=5.0, metavar="S", help="flows begin at most so long after the session's first (5)"
+    )
+    parser.add_argument("--http", choices=HTTP_VERSIONS, default="h2", help="the version whose flows are taken (h2)")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        type=_prefix,
+        metavar="CLIENT",
+        help="leave out an address, or a prefix of 8, 16 or 24 bits, behind which are many users; can be repeated",
+    )
+    parser.add_argument("--engine", choices=ENGINES, default="duckdb", help="what reads and sorts the flows (duckdb)")
+    parser.add_argument(
+        "--spark-master", default="local[*]", metavar="URL", help="where Spark runs (local[*]: on this machine)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Analyse, write, print. Raises :class:`marline.MarlineError`."""
+    options = Options(arguments.gap, arguments.http, tuple(arguments.without), arguments.engine, arguments.spark_master)
+    report = analyse(arguments.flows, options)
+    if arguments.out is not None:
+        write_all(arguments.out, render(report))
+    if arguments.json:
+        json.dump(to_json(report.summary), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write(table(report))
+    if arguments.out is not None:
+        sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
+
+
+def table(report: Report) -> str:
+    """The summary in a few lines."""
+    summary = report.summary
+    lines = [
+        f"{'':10}{'flows':>14}{'':>9}{'sessions':>14}",
+        _line("isolated", summary.isolated_flows, summary.flows, summary.isolated_sessions),
+        _line("parallel", summary.parallel_flows, summary.flows, summary.parallel_sessions),
+    ]
+    if summary.parallel_sessions:
+        p, r = summary.time_overlap.percentile(50), summary.data_overlap.percentile(50)
+        lines.append(
+            f"a parallel session has {summary.flows_per_parallel_session:.2f} flows; medians: "
+            f"time overlap {p:.1f} %, data overlap {'-' if r is None else f'{r:.1f} %'}"
+        )
+    if report.left_out:
+        lines.append(f"{report.left_out:,} of {report.records:,} records are not looked at")
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, flows: int, all_flows: int, sessions: int) -> str:
+    return f"{name:10}{flows:>14,}{100 * flows / all_flows:>7.1f} %{sessions:>14,}"
+
+
+def _gap(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 86_400:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 86400, and is {text}")
+    return value
+
+
+def _prefix(text: str) -> str:
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be an address or a prefix, and is {text}") from error
+    if network.num_addresses > 1 and (network.version == 6 or network.prefixlen not in (8, 16, 24)):
+        raise argparse.ArgumentTypeError(f"a prefix must be of 8, 16 or 24 bits of IPv4, and is {text}")
+    return str(network)

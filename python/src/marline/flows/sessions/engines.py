@@ -1,0 +1,131 @@
+"""Engines that read and sort flows: both run the same scan over what they sorted."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import fields
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from marline.errors import MarlineError
+from marline.flows.columns import NEEDED
+from marline.flows.sessions.options import ANY_VERSION, Options
+from marline.flows.sessions.scan import Flows, Sessions, scan
+from marline.flows.source import MARLINE, FlowFile
+from marline.tables import quoted
+
+BATCH = 122_880
+"""Flows in a batch: a row group of DuckDB."""
+
+_COLUMNS = [field.name for field in fields(Sessions)]
+
+
+class EngineError(MarlineError):
+    """An engine cannot do what is asked of it."""
+
+
+def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
+    """The sessions of a file, in an order of the engine's own; equal ones by each engine.
+
+    Raises :class:`EngineError` and :class:`marline.flows.sessions.scan.UnsortedFlowsError`.
+    """
+    return _spark(flows, options) if options.engine == "spark" else _duckdb(flows, options)
+
+
+def chosen(options: Options) -> str:
+    """The condition for the flows that are looked at, in SQL that both engines understand."""
+    complete = [f"{name} IS NOT NULL" for name in NEEDED]
+    version = [] if options.http == ANY_VERSION else [f"http_version = '{options.http}'"]
+    without = [f"NOT ({_within(prefix)})" for prefix in options.without]
+    return " AND ".join([*complete, "end_s >= start_s", *version, *without])
+
+
+def _within(prefix: str) -> str:
+    """Whether the client's address is of a prefix that ends at a dot: as text, which both engines can compare."""
+    network = ip_network(prefix)
+    if network.num_addresses == 1:
+        return f"client_ip = '{network.network_address}'"
+    octets = str(network.network_address).split(".")[: network.prefixlen // 8]
+    return f"client_ip LIKE '{'.'.join(octets)}.%'"
+
+
+def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
+    # One bit of the hashes is given up, so that they are signed numbers that both sort alike.
+    hashed = "CAST(hash({}) >> 1 AS BIGINT)"
+    name = "coalesce(sni, '')"
+    sorted_flows = (
+        flows.relation.filter(chosen(options))
+        .project(
+            f"{hashed.format(f'client_ip, server_ip, {name}')} AS key, "
+            f"{hashed.format(f'{name}, client_ip, server_ip')} AS second_key, "
+            "CAST(round(start_s * 1e6) AS BIGINT) AS start_us, CAST(round(end_s * 1e6) AS BIGINT) AS end_us, "
+            "CAST(client_port AS BIGINT) AS client_port, "
+            "CAST(coalesce(client_bytes, 0) + coalesce(server_bytes, 0) AS BIGINT) AS size"
+        )
+        .order("key, second_key, start_us")
+    )
+    try:
+        yield from scan(map(Flows.of, sorted_flows.to_arrow_reader(BATCH)), options.gap_us)
+    except duckdb.Error as error:
+        raise EngineError(f"{flows.path}: {str(error).splitlines()[0]}") from error
+
+
+def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
+    """Spark reads the Parquet of ``marline flow`` itself, partitions by key, and scans each partition where it is."""
+    if flows.format != MARLINE.name or flows.path.suffix != ".parquet":
+        raise EngineError(
+            f"{flows.path}: Spark reads the Parquet that `marline flow` writes; for other records use --engine duckdb"
+        )
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - an engine that is not there must not stop the other
+    except ImportError as error:
+        raise EngineError("Spark is not installed: pip install './python[spark]', and a Java runtime") from error
+    # The workers run what this process runs, unless a cluster says otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("marline sessions").master(options.spark_master)
+    if options.spark_master.startswith("local"):
+        # Nothing of it is to be reached from elsewhere.
+        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    spark = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    key = "xxhash64({})"
+    name = "coalesce(sni, '')"
+    gap_us = options.gap_us
+
+    def scanned(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - runs in the workers
+
+        for found in scan(map(Flows.of, batches), gap_us):
+            yield pa.record_batch([pa.array(getattr(found, column)) for column in _COLUMNS], names=_COLUMNS)
+
+    table = (
+        spark.read.parquet(str(flows.path.absolute()))
+        .where(chosen(options))
+        .selectExpr(
+            f"{key.format(f'client_ip, server_ip, {name}')} AS key",
+            f"{key.format(f'{name}, client_ip, server_ip')} AS second_key",
+            "CAST(round(start_s * 1e6) AS BIGINT) AS start_us",
+            "CAST(round(end_s * 1e6) AS BIGINT) AS end_us",
+            "CAST(client_port AS BIGINT) AS client_port",
+            "CAST(coalesce(client_bytes, 0) + coalesce(server_bytes, 0) AS BIGINT) AS size",
+        )
+        .repartition("key")
+        .sortWithinPartitions("key", "second_key", "start_us")
+        .mapInArrow(scanned, ", ".join(f"{c} {'boolean' if c == 'parallel' else 'bigint'}" for c in _COLUMNS))
+    )
+    # Through files, so that the driver holds a batch and not all sessions.
+    with tempfile.TemporaryDirectory(prefix="marline-sessions-") as scratch:
+        out = Path(scratch) / "sessions"
+        try:
+            table.write.parquet(str(out))
+        except Exception as error:
+            raise EngineError(f"{flows.path}: Spark: {str(error).splitlines()[0]}") from error
+        finally:
+            spark.stop()
+        columns = ", ".join(map(quoted, _COLUMNS))
+        found = duckdb.connect().read_parquet(str(out / "*.parquet")).project(columns)
+        for batch in found.to_arrow_reader(BATCH):
+            yield Sessions(*(batch[column].to_numpy(zero_copy_only=False) for column in _COLUMNS))

@@ -1,0 +1,58 @@
+"""The files of an analysis: figures 4.3 to 4.7 of the study, the report, the document."""
+
+import json
+
+import numpy as np
+
+from marline.figures import Curve, CurveChart, Picture, draw_curves
+from marline.flows.sessions.document import to_json
+from marline.flows.sessions.page import page
+from marline.flows.sessions.report import Report
+from marline.flows.sessions.summary import Class, Summary
+
+_MOST_FLOWS = 10_000
+"""Flows of a session that the figure tells apart."""
+
+
+def render(report: Report) -> dict[str, bytes]:
+    """The files by name: ``sessions.json``, ``report.html``, and each figure as SVG and PNG."""
+    figures = _figures(report.summary)
+    files = {"sessions.json": (json.dumps(to_json(report.summary), indent=1) + "\n").encode()}
+    for picture in figures.values():
+        files[f"{picture.name}.svg"] = picture.to_svg().encode()
+        files[f"{picture.name}.png"] = picture.to_png()
+    files["report.html"] = page(report, figures).encode()
+    return files
+
+
+def _figures(summary: Summary) -> dict[str, Picture]:
+    percent = (0.0, 100.0)
+    charts = {
+        "flows-per-session": CurveChart(
+            [Curve("sessions", _flows_per_session(summary))], "flows of a session", logarithmic=True
+        ),
+        "time-overlap": CurveChart(
+            [Curve("parallel sessions", summary.time_overlap.values)], "time overlap p, %", limits=percent
+        ),
+        "time-overlap-by-duration": CurveChart(
+            _curves(summary.by_duration), "time overlap p, %; by the longest flow", limits=percent
+        ),
+        "data-overlap": CurveChart(
+            [Curve("parallel sessions", summary.data_overlap.values)], "data overlap r, %", limits=(0.0, 300.0)
+        ),
+        "data-overlap-by-size": CurveChart(
+            _curves(summary.by_size), "data overlap r, %; by the largest flow", limits=(0.0, 300.0)
+        ),
+    }
+    return {name: draw_curves(name, chart) for name, chart in charts.items()}
+
+
+def _curves(classes: tuple[Class, ...]) -> list[Curve]:
+    return [Curve(one.name, one.overlap.values) for one in classes]
+
+
+def _flows_per_session(summary: Summary) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """A sorted series as the counts have it, of fewer values where there are very many sessions."""
+    counts = summary.flows_by_session
+    thinned = -(-counts // max(1, int(counts.sum()) // _MOST_FLOWS))
+    return np.repeat(np.arange(len(counts), dtype=np.float64), thinned)

@@ -1,0 +1,53 @@
+"""What a report of sessions is about: the summary, and where it comes from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from marline.errors import MarlineError
+from marline.flows.columns import VERSIONS
+from marline.flows.sessions.engines import sessions
+from marline.flows.sessions.options import ANY_VERSION, Options
+from marline.flows.sessions.summary import Summary, summarise
+from marline.flows.source import FlowFile
+
+
+class NoFlowsError(MarlineError):
+    """No record is left after what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An analysis of a file."""
+
+    source: Path
+    format: str
+    options: Options
+    records: int
+    """In the file."""
+    summary: Summary
+
+    @property
+    def left_out(self) -> int:
+        """Records that are no flows, or of another version, or of clients that are left out."""
+        return self.records - self.summary.flows
+
+
+def analyse(path: Path, options: Options) -> Report:
+    """Find the sessions of a file. Raises :class:`marline.MarlineError`."""
+    flows = FlowFile.open(path)
+    versions = flows.versions()
+    summary = summarise(sessions(flows, options))
+    if not summary.flows:
+        raise NoFlowsError(_nothing(path, versions, options))
+    return Report(path, flows.format, options, sum(versions.values()), summary)
+
+
+def _nothing(path: Path, versions: dict[str | None, int], options: Options) -> str:
+    records = sum(versions.values())
+    if options.http == ANY_VERSION or not records:
+        return f"{path}: {records:,} records, and none is a flow that is looked at"
+    has = ", ".join(f"{versions[name]:,} of {name}" for name in VERSIONS if name in versions)
+    unknown = versions.get(None, 0)
+    told = f"{path}: {records:,} records, none of {options.http} that is looked at"
+    told += f" ({has})" if has else ""
+    return told + (f"; of {unknown:,} the version is not known, use --http any for all" if unknown else "")

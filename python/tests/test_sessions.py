@@ -1,0 +1,233 @@
+"""Sessions of flows: the scan, the engines, the files that are read, the command."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flows import write_flows
+from marline.cli import main
+from marline.errors import EmptyTableError, MissingColumnsError, MissingFileError, UnreadableFileError
+from marline.flows.sessions import Flows, Options, Sessions, Summary, scan, session_of, sessions, summarise
+from marline.flows.sessions.document import to_json
+from marline.flows.sessions.engines import EngineError
+from marline.flows.sessions.report import NoFlowsError, analyse
+from marline.flows.sessions.scan import NONE, UnsortedFlowsError
+from marline.flows.source import FlowFile
+
+DATA = Path(__file__).parent / "data" / "flows"
+GAP_US = 5_000_000
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.integers(0, 1),
+        st.integers(0, 20).map(lambda step: step * 1_000_000),
+        st.integers(0, 10).map(lambda step: step * 700_000),
+        st.integers(1, 3),
+        st.integers(0, 1000),
+    ),
+    max_size=40,
+)
+
+
+def flows_of(found: list[Any]) -> Flows:
+    table = np.array(sorted(found), dtype=np.int64).reshape(-1, 6)
+    key, second, start, duration, port, size = table.T
+    return Flows(key, second, start, start + duration, port, size)
+
+
+def by_the_text(found: list[Any]) -> list[tuple[int, bool, float | None, float | None]]:
+    """Flows, parallel, p and r of each session, written down as section 4 of the study says it."""
+    active: dict[Any, list[Any]] = {}
+    closed = []
+    for flow in sorted(found):
+        key = flow[:2]
+        if key in active and flow[2] > active[key][0][2] + GAP_US:
+            closed.append(active.pop(key))
+        active.setdefault(key, []).append(flow)
+    results = []
+    for session in [*closed, *active.values()]:
+        longest = max(session, key=lambda flow: flow[3])
+        others = [flow for flow in session if flow is not longest]
+        overlaps = [
+            max(0, min(flow[2] + flow[3], longest[2] + longest[3]) - max(flow[2], longest[2])) for flow in others
+        ]
+        p = None if not others else 100 * max(overlaps) / longest[3] if longest[3] else 0.0
+        largest = max(flow[5] for flow in session)
+        r = 100 * (sum(flow[5] for flow in session) - largest) / largest if largest else None
+        results.append((len(session), len({flow[4] for flow in session}) > 1, p, r))
+    return sorted(results, key=repr)
+
+
+def seen(found: list[Sessions]) -> list[tuple[int, bool, float | None, float | None]]:
+    results: list[tuple[int, bool, float | None, float | None]] = []
+    for batch in found:
+        for count, parallel, p, r in zip(
+            batch.flows, batch.parallel, batch.time_overlap_percent, batch.data_overlap_percent, strict=True
+        ):
+            values = [None if np.isnan(x) else float(x) for x in (p, r)]
+            results.append((int(count), bool(parallel), values[0], values[1]))
+    return sorted(results, key=repr)
+
+
+# The first example compiles.
+@settings(deadline=None)
+@given(rows, st.integers(1, 7))
+def test_sessions_are_those_of_the_text_however_flows_are_cut_into_batches(found: list[Any], size: int) -> None:
+    flows = flows_of(found)
+    batches = (flows.rows(at, min(at + size, len(flows))) for at in range(0, len(flows), size))
+    ours, theirs = seen(list(scan(batches, GAP_US))), by_the_text(found)
+    assert [one[:2] for one in ours] == [one[:2] for one in theirs]
+    for left, right in zip(ours, theirs, strict=True):
+        assert left[2:] == pytest.approx(right[2:], nan_ok=True)
+
+
+def test_a_session_that_fills_many_batches_is_one() -> None:
+    flows = flows_of([(0, 0, at, 10, at, 1) for at in range(1000)])
+    (batch,) = scan((flows.rows(at, at + 1) for at in range(1000)), GAP_US)
+    assert (batch.flows.tolist(), batch.parallel.tolist()) == ([1000], [True])
+
+
+@settings(deadline=None)
+@given(rows.filter(lambda found: len(set(found)) > 1), st.data())
+def test_flows_out_of_order_are_refused(found: list[Any], data: st.DataObject) -> None:
+    table = sorted(set(found))
+    at = data.draw(st.integers(0, len(table) - 2))
+    if table[at][:3] == table[at + 1][:3]:
+        return
+    columns = np.array(table, dtype=np.int64)
+    columns[[at, at + 1]] = columns[[at + 1, at]]
+    key, second, start, duration, port, size = columns.T
+    cut = data.draw(st.integers(1, len(table)))
+    swapped = Flows(key, second, start, start + duration, port, size)
+    with pytest.raises(UnsortedFlowsError, match=f"flow {at + 1} "):
+        list(scan([swapped.rows(0, cut), swapped.rows(cut, len(swapped))], GAP_US))
+
+
+def test_one_flow_overlaps_nothing() -> None:
+    one = np.array([5], dtype=np.int64)
+    alone = session_of(one, one + 10, one, one)
+    assert alone.overlapping.tolist() == [NONE]
+    assert np.isnan(alone.time_overlap_percent).all()
+
+
+def summary_of(path: Path, options: Options) -> Summary:
+    return summarise(sessions(FlowFile.open(path), options))
+
+
+def test_both_engines_find_the_same_sessions(tmp_path: Path) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("skipped: there is no Java, which Spark runs on")
+    path = write_flows(tmp_path / "flows.parquet")
+    for options in (Options(), Options(gap_s=0.5, http="any", without=("10.0.1.0/24", "10.0.0.1"))):
+        ours = to_json(summary_of(path, options))
+        assert ours == to_json(summary_of(path, replace(options, engine="spark")))
+        assert isinstance(ours["parallel_sessions"], int)
+        assert ours["parallel_sessions"] > 100
+
+
+def test_csv_and_parquet_are_alike_and_clients_can_be_left_out(tmp_path: Path) -> None:
+    table, text = write_flows(tmp_path / "flows.parquet"), write_flows(tmp_path / "flows.csv")
+    every = summary_of(table, Options(http="any"))
+    assert to_json(every) == to_json(summary_of(text, Options(http="any")))
+    assert every.flows == 20_000
+    fewer = summary_of(table, Options(http="any", without=("10.0.1.0/24",)))
+    only = summary_of(table, Options(http="any", without=("10.0.0.0/24", "10.0.2.0/24")))
+    assert fewer.flows + only.flows == every.flows
+    assert fewer.sessions + only.sessions == every.sessions
+    versions = [summary_of(table, Options(http=http)).flows for http in ("h1", "h2")]
+    assert 0 < sum(versions) < every.flows
+
+
+@pytest.mark.parametrize(
+    ("file", "program", "flow"),
+    [
+        ("nfdump.csv", "nfdump", (1700000000.0, 1700000000.05, "10.0.0.1", 50000, 4, 3, 460, 1120, None, None)),
+        ("nfdump-joined.csv", "nfdump", (1700000000.0, 1700000000.06, "10.0.0.1", 50000, 4, 3, 460, 1120, None, None)),
+        (
+            "conn.log",
+            "zeek",
+            (1700000000.5, 1700000000.75, "10.0.0.1", 50000, 5, 4, 560, 1160, "example.net", "h2"),
+        ),
+        (
+            "log_tcp_complete",
+            "tstat",
+            (1700000000.500123, 1700000000.7505, "10.0.0.1", 50000, 5, 4, 300, 1000, "example.net", "h2"),
+        ),
+    ],
+)
+def test_records_of_other_programs_are_read(file: str, program: str, flow: tuple[object, ...]) -> None:
+    opened = FlowFile.open(DATA / file)
+    assert opened.format == program
+    columns = "start_s, end_s, client_ip, client_port, client_packets, server_packets, client_bytes, server_bytes"
+    found = opened.relation.order("client_port").project(f"{columns}, sni, http_version, server_port").fetchall()
+    assert found[0] == (*flow, 443)
+
+
+def test_a_quic_connection_in_two_logs_of_zeek_is_one_flow() -> None:
+    found = FlowFile.open(DATA / "conn.log").relation.filter("transport = 'udp'").project("sni, http_version")
+    assert found.fetchall() == [("q.example.net", "h3")]
+
+
+def test_records_of_one_connection_are_joined(tmp_path: Path) -> None:
+    header, *records = (DATA / "nfdump.csv").read_text().splitlines()
+    forward, backward = records[:2]
+    later = [line.replace("22:13:20", "22:14:30") for line in (forward, backward)]
+    much_later = [line.replace("22:13:20", "23:14:30") for line in (forward, backward)]
+    path = tmp_path / "split.csv"
+    path.write_text("\n".join([header, *later, forward, backward, *much_later]) + "\n")
+    found = FlowFile.open(path).relation.order("start_s").project("start_s, end_s, client_packets, server_bytes")
+    assert found.fetchall() == [(1700000000.0, 1700000070.05, 8, 2240), (1700003670.0, 1700003670.05, 4, 1120)]
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    def opened(name: str, content: bytes) -> None:
+        (tmp_path / name).write_bytes(content)
+        analyse(tmp_path / name, Options())
+
+    with pytest.raises(EmptyTableError, match="is empty"):
+        opened("empty.csv", b"")
+    with pytest.raises(MissingFileError):
+        analyse(tmp_path / "absent.csv", Options())
+    with pytest.raises(MissingColumnsError, match="no column end_s"):
+        opened("few.csv", b"start_s,client_ip,client_port,server_ip,server_port\n1,a,1,b,2\n")
+    with pytest.raises(UnreadableFileError, match="two of its columns have one name"):
+        opened("twice.csv", b"start_s,start_s\n1,2\n")
+    with pytest.raises(UnreadableFileError, match="No magic bytes"):
+        opened("cut.parquet", write_flows(tmp_path / "whole.parquet", 100).read_bytes()[:500])
+    with pytest.raises(UnreadableFileError, match="no line `#fields`"):
+        opened("conn.log", b"#separator \\x09\n")
+    with pytest.raises(NoFlowsError, match=r"1 records, none of h2.*the version is not known, use --http any"):
+        analyse(DATA / "nfdump.csv", Options())
+    with pytest.raises(EngineError, match="Spark reads the Parquet"):
+        analyse(DATA / "conn.log", Options(engine="spark"))
+
+
+def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flows(tmp_path / "flows.parquet")
+    assert main(["sessions", str(path), "-o", str(tmp_path / "out"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["isolated_flows"] + document["parallel_flows"] == document["flows"]
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"report.html", "sessions.json", "time-overlap.svg", "data-overlap-by-size.png"} <= names
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "study: campus" in report
+    assert f"{document['sessions']:,}" in report
+    assert main(["sessions", str(path)]) == 0
+    assert "a parallel session has" in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_makes_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in (["--gap", "-1"], ["--gap", "five"], ["--without", "10.0.0.0/9"], ["--without", "home"]):
+        with pytest.raises(SystemExit):
+            main(["sessions", "flows.parquet", *wrong])
+    assert "must be" in capsys.readouterr().err
+    assert main(["sessions", str(tmp_path / "absent"), "-o", str(tmp_path / "out")]) == 1
+    assert not (tmp_path / "out").exists()
