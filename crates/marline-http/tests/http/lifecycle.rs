@@ -13,6 +13,7 @@ use marline_http::server::{
 use tempfile::TempDir;
 
 use crate::common::{TestServer, VERSIONS, client, directory_of, read};
+use crate::log::Lines;
 
 const UNIX: Duration = Duration::from_secs(1_800_000_000);
 
@@ -32,11 +33,11 @@ async fn a_reload_exchanges_site_log_and_certificate_and_keeps_connections() {
         visitors.push(visitor);
     }
 
-    let log = after.path().join("log");
+    let log = Lines::default();
     let identity = identity();
     let site = directory(after.path(), false).unwrap();
     let mut config = ServerConfig::new(server.address, identity.clone(), site);
-    config.access_log = Some(AccessLog::new(std::fs::File::create(&log).unwrap()));
+    config.access_log = Some(AccessLog::new(log.clone()));
     server.handle.reload(config).unwrap();
 
     for visitor in &visitors {
@@ -48,8 +49,8 @@ async fn a_reload_exchanges_site_log_and_certificate_and_keeps_connections() {
     }
     drop(visitors);
     assert_eq!(certificate_of(server.address).await, identity.chain()[0]);
-    let lines = std::fs::read_to_string(&log).unwrap().lines().count();
-    assert_eq!(lines, 2 * VERSIONS.len());
+    let requests = 2 * VERSIONS.len();
+    assert_eq!(log.wait(requests).await.len(), requests);
 }
 
 #[tokio::test]
