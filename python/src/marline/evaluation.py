@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,11 @@ class Confusion:
     counts: npt.NDArray[np.int64]
     """Row: the class; column: what it was taken for."""
 
+    @classmethod
+    def of(cls, classes: Classes, taken: Classes, number: int) -> Self:
+        """Count rows by their classes and what they were taken for."""
+        return cls(np.bincount(classes * number + taken, minlength=number * number).reshape(number, number))
+
     @property
     def rows(self) -> int:
         """All rows."""
@@ -32,6 +39,30 @@ class Confusion:
     def accuracy(self) -> float:
         """The share of rows that were taken for what they are."""
         return self.right / self.rows
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's: the accuracy beyond what chance would have, as a share of what is left beyond chance."""
+        chance = float(self.counts.sum(axis=0) @ self.counts.sum(axis=1)) / self.rows**2
+        return (self.accuracy - chance) / (1 - chance) if chance < 1 else 1.0
+
+    @property
+    def recalls(self) -> Numbers:
+        """Of each class: the share of its rows that were found; NaN where it has none."""
+        return _shares(np.diag(self.counts), self.counts.sum(axis=1))
+
+    @property
+    def precisions(self) -> Numbers:
+        """Of each class: the share of what was taken for it that is of it; NaN where nothing was."""
+        return _shares(np.diag(self.counts), self.counts.sum(axis=0))
+
+    @property
+    def f_measure(self) -> float:
+        """The harmonic mean of recall and precision, averaged over the classes that have rows; 0 of one never found."""
+        of = self.counts.sum(axis=1) > 0
+        recall, precision = self.recalls[of], np.nan_to_num(self.precisions[of])
+        total = recall + precision
+        return float(np.where(total > 0, 2 * recall * precision / np.where(total > 0, total, 1), 0).mean())
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -61,6 +92,22 @@ def by_group(groups: Sequence[str]) -> Folds:
     return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
 
 
+def held_out(
+    rows: Numbers,
+    classes: Classes,
+    folds: Folds,
+    learn: Callable[[Numbers, Classes], Callable[[Numbers], Classes]],
+    step: Callable[[int], None] = lambda _: None,
+) -> Classes:
+    """What the rows of each fold are taken for by what was learnt from all others; ``step`` is told of each fold."""
+    taken = np.empty(len(rows), dtype=np.int64)
+    for fold in np.unique(folds):
+        held = folds == fold
+        taken[held] = learn(rows[~held], classes[~held])(rows[held])
+        step(int(fold))
+    return taken
+
+
 def cross_validate(
     rows: Numbers,
     classes: Classes,
@@ -68,10 +115,12 @@ def cross_validate(
     folds: Folds,
     learn: Callable[[Numbers, Classes], Node],
 ) -> Confusion:
-    """Classify the rows of each fold by what was learnt from all others."""
-    counts = np.zeros((number, number), dtype=np.int64)
-    for fold in np.unique(folds):
-        held = folds == fold
-        taken = classify(learn(rows[~held], classes[~held]), rows[held])
-        np.add.at(counts, (classes[held], taken), 1)
-    return Confusion(counts)
+    """Classify the rows of each fold by a tree that was learnt from all others."""
+    taken = held_out(rows, classes, folds, lambda some, of: partial(classify, learn(some, of)))
+    return Confusion.of(classes, taken, number)
+
+
+def _shares(parts: npt.NDArray[np.int64], wholes: npt.NDArray[np.int64]) -> Numbers:
+    shares = np.full(len(parts), np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares

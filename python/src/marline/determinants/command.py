@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from marline.arguments import folds, number, seed
 from marline.determinants.analysis import Report, Selection, analyse, label
 from marline.determinants.document import to_json
 from marline.determinants.files import render
@@ -42,8 +43,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--class-mbps", type=_positive, default=10.0, metavar="MBPS", help="width of a class of throughput (10)"
     )
-    parser.add_argument("--folds", type=_folds, default=10, metavar="N", help="parts of the cross-validation (10)")
-    parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="which rows are of which part (1)")
+    parser.add_argument("--folds", type=folds, default=10, metavar="N", help="parts of the cross-validation (10)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="which rows are of which part (1)")
     parser.add_argument(
         "--criterion",
         choices=[criterion.value for criterion in Criterion],
@@ -114,34 +115,14 @@ def _root(selection: Selection) -> str:
 
 
 def _positive(text: str) -> float:
-    value = _number(text)
+    value = number(text)
     if not 0.001 <= value <= 1e6:
         raise argparse.ArgumentTypeError(f"must be from 0.001 to 1000000, and is {text}")
     return value
 
 
 def _confidence(text: str) -> float:
-    value = _number(text)
+    value = number(text)
     if not 0 < value <= 0.5:
         raise argparse.ArgumentTypeError(f"must be above 0 and at most 0.5, and is {text}")
     return value
-
-
-def _folds(text: str) -> int:
-    value = _number(text)
-    if not 2 <= value <= 100 or value != int(value):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 2 to 100, and is {text}")
-    return int(value)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0, and is {text}")
-    return int(text)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a number, and is {text}") from error

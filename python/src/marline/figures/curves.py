@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from marline.arrays import Numbers
-from marline.figures.picture import FIRST, FOURTH, INK, QUIET, RULE, SECOND, THIRD, Picture, style
+from marline.figures.picture import LINES, Picture, dress, style
 
 _POINTS = 500
 """Of a curve, at most: more are no different in print, and a page with a million of them does not open."""
-
-_LINES = ((FIRST, "-"), (SECOND, "-"), (THIRD, "-"), (FOURTH, "-"), (QUIET, (0, (4, 2))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def draw_curves(name: str, chart: CurveChart) -> Picture:
         picture = Picture(name, 6.4, 3.6)
         axes = picture.figure.add_axes((0.1, 0.14, 0.87, 0.82))
         for at, curve in enumerate(chart.curves):
-            colour, dashes = _LINES[at % len(_LINES)]
+            colour, dashes = LINES[at % len(LINES)]
             shares, values = _thinned(curve.values)
             label = f"{curve.label} ({len(curve.values):,})"
             axes.step(values, shares, where="post", color=colour, linestyle=dashes, linewidth=1.5, label=label)
@@ -52,15 +50,7 @@ def draw_curves(name: str, chart: CurveChart) -> Picture:
         axes.set_ylim(0, 1)
         axes.set_ylabel("share at most so large")
         axes.set_xlabel(chart.title)
-        axes.set_facecolor("none")
-        axes.grid(color=RULE, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.tick_params(colors=INK, labelsize=8, length=0, which="both")
-        for title in (axes.xaxis.label, axes.yaxis.label):
-            title.set(color=QUIET, fontsize=8)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
+        dress(axes)
     return picture
 
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.style import context
 
@@ -19,6 +20,9 @@ SECOND: Final = "#bd4f00"
 THIRD: Final = "#1b7a4e"
 FOURTH: Final = "#7d44b8"
 
+LINES: Final = ((FIRST, "-"), (SECOND, "-"), (THIRD, "-"), (FOURTH, "-"), (QUIET, (0, (4, 2))))
+"""Colour and dashes of the lines of a picture, in their order."""
+
 # Colours of the pages' style sheet, which follow the scheme of the reader's screen.
 _VARIABLES = {
     INK: "--ink", QUIET: "--quiet", RULE: "--rule", PANEL: "--panel", PAPER: "--paper",
@@ -31,6 +35,19 @@ _PNG_DPI = 144
 def style() -> AbstractContextManager[None]:
     """What pictures are drawn under, whatever the user has set for others."""
     return context(["default", {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}])
+
+
+def dress(axes: Axes) -> None:
+    """Give axes a grid, a legend and quiet titles."""
+    axes.set_facecolor("none")
+    axes.grid(color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, labelsize=8, length=0, which="both")
+    for title in (axes.xaxis.label, axes.yaxis.label):
+        title.set(color=QUIET, fontsize=8)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
 
 
 class Picture:

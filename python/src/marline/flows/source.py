@@ -18,7 +18,7 @@ from marline.errors import (
 from marline.flows.columns import COLUMNS, NEEDED
 from marline.tables import literal, quoted, reason
 
-MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.1
 """How much of the machine's memory the engine uses before it writes to disk."""
 
 REJOIN_S = 120

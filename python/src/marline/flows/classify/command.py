@@ -1,0 +1,99 @@
+"""``python -m marline classify``."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from marline.arguments import folds, seed
+from marline.flows.classify.document import to_json
+from marline.flows.classify.evaluation import Evaluation, evaluate
+from marline.flows.classify.files import render
+from marline.flows.classify.learners import ALGORITHMS
+from marline.flows.classify.model import Model
+from marline.flows.classify.options import Options
+from marline.flows.classify.page import TITLES
+from marline.flows.classify.predict import predict
+from marline.flows.classify.sample import Sample
+from marline.output import write_all
+
+_RECORDS = "records of `marline flow`, Tstat or Zeek"
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "classify",
+        help="which version of HTTP a flow carries, by the numbers of its record",
+        description="Learn from labelled flows which version of HTTP others carry.",
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+
+    train = actions.add_parser("train", help="learn from labelled flows, and write a model")
+    train.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, with labels")
+    train.add_argument("-o", "--out", type=Path, metavar="MODEL", required=True, help="where the model is written")
+    train.add_argument("--algorithm", choices=list(ALGORITHMS), default="random_forest", help="(random_forest)")
+    train.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
+    train.set_defaults(run=_train)
+
+    use = actions.add_parser("predict", help="classify flows by a model")
+    use.add_argument("model", type=Path, metavar="MODEL", help="of `classify train`")
+    use.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, or nfdump's CSV; may be larger than memory")
+    use.add_argument(
+        "-o", "--out", type=Path, metavar="FILE.parquet", required=True, help="the flows, with `predicted`"
+    )
+    use.set_defaults(run=_predict)
+
+    judge = actions.add_parser("evaluate", help="cross-validate the algorithms on labelled flows")
+    judge.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, with labels")
+    judge.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
+    judge.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    judge.add_argument(
+        "--algorithm", action="append", choices=list(ALGORITHMS), help="only this one; can be repeated (all)"
+    )
+    judge.add_argument("--test", type=Path, metavar="FILE", help="labelled flows of another time or place")
+    judge.add_argument("--folds", type=folds, default=10, metavar="N", help="parts of the cross-validation (10)")
+    judge.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
+    judge.set_defaults(run=_evaluate)
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    model = Model.train(Sample.load(arguments.flows), arguments.algorithm, arguments.seed)
+    model.save(arguments.out)
+    sys.stdout.write(f"{model.flows:,} flows of {', '.join(model.names)}: {arguments.out}\n")
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    counts = predict(Model.load(arguments.model), arguments.flows, arguments.out)
+    whole = max(1, sum(counts.values()))
+    for name, count in counts.items():
+        sys.stdout.write(f"{name:6}{count:>14,}{100 * count / whole:>7.1f} %\n")
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    algorithms = tuple(arguments.algorithm or ALGORITHMS)
+    evaluation = evaluate(arguments.flows, Options(algorithms, arguments.folds, arguments.seed, arguments.test))
+    if arguments.out is not None:
+        write_all(arguments.out, render(evaluation))
+    if arguments.json:
+        json.dump(to_json(evaluation), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write(table(evaluation))
+    if arguments.out is not None:
+        sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
+
+
+def table(evaluation: Evaluation) -> str:
+    """The algorithms in a line each."""
+    lines = [f"{'':14}{'accuracy':>10}{'F':>9}{'kappa':>9}"]
+    lines[0] += f"{'elsewhere':>11}" if evaluation.options.test else ""
+    for result in evaluation.results:
+        quality = result.confusion
+        line = f"{TITLES[result.algorithm]:14}{100 * quality.accuracy:>8.1f} %{100 * quality.f_measure:>7.1f} %"
+        line += f"{100 * quality.kappa:>7.1f} %"
+        line += f"{100 * result.elsewhere.accuracy:>9.1f} %" if result.elsewhere else ""
+        lines.append(line)
+    left_out = evaluation.sample.left_out
+    lines += [f"{left_out:,} records are left out: no label, another port, or no value"] if left_out else []
+    return "\n".join(lines) + "\n"

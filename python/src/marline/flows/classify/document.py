@@ -1,0 +1,52 @@
+"""The evaluation as JSON."""
+
+from marline.evaluation import Confusion
+from marline.flows.classify.evaluation import Evaluation, Result
+from marline.json import Json
+
+
+def to_json(evaluation: Evaluation) -> dict[str, Json]:
+    """What ``--json`` prints."""
+    sample, options = evaluation.sample, evaluation.options
+    return {
+        "source": evaluation.source.name,
+        "flows": {name: int((sample.classes == at).sum()) for at, name in enumerate(sample.names)},
+        "left_out": sample.left_out,
+        "folds": options.folds,
+        "seed": options.seed,
+        "selected": [feature.column for feature in evaluation.selected],
+        "algorithms": [_result(result, sample.names) for result in evaluation.results],
+    }
+
+
+def _result(result: Result, names: tuple[str, ...]) -> dict[str, Json]:
+    return {
+        "algorithm": result.algorithm,
+        **_quality(result.confusion, names),
+        "elsewhere": None if result.elsewhere is None else _quality(result.elsewhere, names),
+        "services": [
+            {"name": one.name, "flows": one.flows, "accuracy_percent": 100 * one.accuracy} for one in result.services
+        ],
+        "curve": [
+            {
+                "flows": point.flows,
+                "accuracy_percent": 100 * point.accuracy,
+                "train_s": point.train_s,
+                "classify_per_s": point.classify_per_s,
+            }
+            for point in result.curve
+        ],
+    }
+
+
+def _quality(confusion: Confusion, names: tuple[str, ...]) -> dict[str, Json]:
+    return {
+        "accuracy_percent": 100 * confusion.accuracy,
+        "accuracy_percent_ci95": [100 * end for end in confusion.interval],
+        "f_measure_percent": 100 * confusion.f_measure,
+        "kappa_percent": 100 * confusion.kappa,
+        "confusion": {
+            name: {other: int(count) for other, count in zip(names, row, strict=True)}
+            for name, row in zip(names, confusion.counts, strict=True)
+        },
+    }

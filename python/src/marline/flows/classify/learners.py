@@ -1,0 +1,60 @@
+"""The algorithms of the study, by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import numpy as np
+
+from marline.arrays import Classes, Numbers
+from marline.flows.classify.bayes import Bayes
+from marline.flows.classify.nbtree import NaiveBayesTree
+from marline.flows.classify.trees import Trees
+from marline.trees import Settings, fit
+
+FOREST_TREES = 100
+
+
+class Learnt(Protocol):
+    """What an algorithm has learnt."""
+
+    def classify(self, rows: Numbers) -> Classes:
+        """The class of each row."""
+        ...
+
+
+def _random_forest(rows: Numbers, classes: Classes, number: int, seed: int) -> Trees:
+    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - takes a second that the others need not wait
+
+    # One more than the logarithm of the features, as Weka has it.
+    tried = int(np.log2(rows.shape[1])) + 1
+    forest = RandomForestClassifier(
+        n_estimators=FOREST_TREES, criterion="entropy", max_features=tried, n_jobs=-1, random_state=seed
+    )
+    forest.fit(rows.astype(np.float32), classes)
+    trees = Trees.of_forest(forest.estimators_)
+    if len(forest.classes_) == number:
+        return trees
+    shares = np.zeros((len(trees.shares), number))
+    shares[:, forest.classes_.astype(np.int64)] = trees.shares
+    return Trees(trees.roots, trees.feature, trees.threshold, trees.child, shares)
+
+
+def _c45(rows: Numbers, classes: Classes, number: int, _: int) -> Trees:
+    return Trees.of(fit(rows, classes, number, Settings()))
+
+
+def _nbtree(rows: Numbers, classes: Classes, number: int, _: int) -> NaiveBayesTree:
+    return NaiveBayesTree.fit(rows, classes, number)
+
+
+def _bayesnet(rows: Numbers, classes: Classes, number: int, _: int) -> Bayes:
+    return Bayes.fit(rows, classes, number)
+
+
+ALGORITHMS: Final[Mapping[str, Callable[[Numbers, Classes, int, int], Learnt]]] = {
+    "random_forest": _random_forest,
+    "c45": _c45,
+    "nbtree": _nbtree,
+    "bayesnet": _bayesnet,
+}
+"""Each learns from rows and their classes, of which it is told the number, with a seed."""

@@ -1,0 +1,263 @@
+"""Classification of flows: what is learnt, how it is kept and used, the command."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+
+from flows import write_flows, write_labelled
+from marline.arrays import Classes, Numbers
+from marline.cli import main
+from marline.errors import MissingFileError, TooFewRowsError, UnreadableFileError
+from marline.evaluation import Confusion
+from marline.flows.classify import Model, Sample, predict
+from marline.flows.classify.bayes import Bayes
+from marline.flows.classify.discrete import cuts
+from marline.flows.classify.learners import ALGORITHMS
+from marline.flows.classify.model import ModelError
+from marline.flows.classify.nbtree import NaiveBayesTree
+from marline.flows.classify.predict import NotParquetError
+from marline.flows.classify.sample import OneClassError
+from marline.flows.classify.selection import select
+from marline.flows.classify.trees import Trees
+from marline.flows.features import CANDIDATES, SELECTED
+from marline.trees import Settings, classify, fit
+
+
+def drawn(seed: int, rows: int = 600) -> tuple[Numbers, Classes]:
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.normal(size=(rows, 4)), 1)
+    return values, (values[:, 0] + rng.normal(size=rows) * 0.3 > 0).astype(np.int64) + (values[:, 1] > 1)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_labelled(tmp_path_factory.mktemp("flows") / "labelled.parquet")
+
+
+@pytest.fixture(scope="module")
+def sample(labelled: Path) -> Sample:
+    return Sample.load(labelled)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 1000), st.integers(1, 40))
+def test_compiled_trees_say_what_those_they_were_made_of_say(seed: int, rows: int) -> None:
+    values, classes = drawn(seed)
+    node = fit(values, classes, 3, Settings())
+    assert (Trees.of(node).classify(values[:rows]) == classify(node, values[:rows])).all()
+
+
+def test_a_compiled_forest_says_what_scikit_learns_says() -> None:
+    values, classes = drawn(1)
+    forest = RandomForestClassifier(n_estimators=20, random_state=1).fit(values.astype(np.float32), classes)
+    other = np.random.default_rng(2).normal(size=(5000, 4))
+    ours = Trees.of_forest(forest.estimators_).classify(other)
+    assert (ours == forest.predict(other.astype(np.float32))).all()
+
+
+def test_intervals_are_cut_where_classes_change_and_not_in_noise() -> None:
+    rng = np.random.default_rng(1)
+    classes = np.repeat([0, 1, 0], 200)
+    values = classes * 2.0 + np.repeat([0, 0, 5], 200) + rng.uniform(0, 1, 600)
+    found = cuts(values, classes, 2)
+    assert len(found) == 2
+    assert 1 <= found[0] <= 2
+    assert 3 <= found[1] <= 5
+    assert len(cuts(rng.normal(size=600), rng.integers(0, 2, 600), 2)) == 0
+
+
+def test_features_that_tell_the_class_are_selected_and_copies_are_not() -> None:
+    rng = np.random.default_rng(1)
+    classes = rng.integers(0, 3, 1000)
+    telling = (classes == 1) + rng.normal(size=1000) * 0.2
+    other = (classes == 2) + rng.normal(size=1000) * 0.2
+    rows = np.column_stack([rng.normal(size=1000), telling, telling * 3 + 1, other])
+    chosen = select(rows, classes, 3)
+    assert 3 in chosen
+    assert len({1, 2} & set(chosen)) == 1
+    assert 0 not in chosen
+
+
+def test_a_tree_of_counts_sees_what_counts_alone_cannot() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.uniform(-1, 1, (2000, 2))
+    # Which side of each is rarer decides where the first cut is; both together decide the class.
+    classes = ((values[:, 0] > 0.2) ^ (values[:, 1] > 0.3)).astype(np.int64)
+    alone = (Bayes.fit(values, classes, 2).classify(values) == classes).mean()
+    tree = (NaiveBayesTree.fit(values, classes, 2).classify(values) == classes).mean()
+    assert alone < 0.75
+    assert tree > 0.95
+
+
+def test_measures_are_those_of_the_study() -> None:
+    # By hand: chance agreement is (50 * 45 + 50 * 55) / 100^2 = 0.5.
+    confusion = Confusion.of(np.repeat([0, 0, 1, 1], [40, 10, 5, 45]), np.repeat([0, 1, 0, 1], [40, 10, 5, 45]), 2)
+    assert confusion.counts.tolist() == [[40, 10], [5, 45]]
+    assert confusion.kappa == pytest.approx((0.85 - 0.5) / 0.5)
+    assert confusion.recalls.tolist() == [0.8, 0.9]
+    assert confusion.precisions.tolist() == pytest.approx([40 / 45, 45 / 55])
+    assert confusion.f_measure == pytest.approx((2 * 40 / 95 + 2 * 45 / 105) / 2)
+    never = Confusion(np.array([[5, 0], [5, 0]]))
+    assert never.f_measure == pytest.approx(1 / 3)
+    assert never.kappa == 0
+
+
+def test_there_are_17_candidates_and_7_of_them_are_used(sample: Sample) -> None:
+    assert len(CANDIDATES) == 17
+    assert len(SELECTED) == 7
+    assert sample.rows.shape == (2000, 17)
+    assert sample.of().shape == (2000, 7)
+    assert sample.names == ("h1", "h2", "h3")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_model_that_was_saved_says_the_same(algorithm: str, sample: Sample, tmp_path: Path) -> None:
+    model = Model.train(sample, algorithm, 1)
+    path = tmp_path / "model"
+    model.save(path)
+    read = Model.load(path)
+    found = read.classify(sample.of())
+    assert (found == model.classify(sample.of())).all()
+    assert (found == sample.classes).mean() > 0.85
+    assert (read.algorithm, read.names, read.flows) == (algorithm, ("h1", "h2", "h3"), 2000)
+
+
+def changed(path: Path, change: Callable[[dict[str, np.ndarray]], None]) -> Path:
+    with np.load(path) as file:
+        arrays = dict(file)
+    change(arrays)
+    out = path.with_name("changed")
+    with out.open("wb") as file:
+        np.savez(file, **arrays)
+    return out
+
+
+def test_a_model_that_is_none_is_refused(sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    Model.train(sample, "c45", 1).save(path)
+
+    def describe(**new: object) -> Callable[[dict[str, np.ndarray]], None]:
+        def change(arrays: dict[str, np.ndarray]) -> None:
+            description = json.loads(bytes(arrays["description"])) | new
+            arrays["description"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+
+        return change
+
+    def put(name: str, at: int, value: float) -> Callable[[dict[str, np.ndarray]], None]:
+        def change(arrays: dict[str, np.ndarray]) -> None:
+            arrays[name][at] = value
+
+        return change
+
+    def drop(name: str) -> Callable[[dict[str, np.ndarray]], None]:
+        def change(arrays: dict[str, np.ndarray]) -> None:
+            del arrays[name]
+
+        return change
+
+    with pytest.raises(ModelError, match="is of format 2, and this program reads 1: train it again"):
+        Model.load(changed(path, describe(format=2)))
+    damages = [
+        describe(algorithm="pickle"),
+        describe(features=["secret"]),
+        describe(names=["h1"]),
+        # A walk that does not end, and ones that leave the arrays.
+        put("child", 1, 0),
+        put("child", 0, 10**6),
+        put("feature", 0, 99),
+        put("roots", 0, -1),
+        put("shares", 0, np.nan),
+        drop("threshold"),
+    ]
+    for change in damages:
+        with pytest.raises(ModelError, match="is not a model"):
+            Model.load(changed(path, change))
+    whole = path.read_bytes()
+    for content in (b"", b"\x80\x04K\x01.", whole[: len(whole) // 2]):
+        (tmp_path / "damaged").write_bytes(content)
+        with pytest.raises(ModelError, match="is not a model"):
+            Model.load(tmp_path / "damaged")
+    with pytest.raises(MissingFileError):
+        Model.load(tmp_path / "absent")
+    np.savez(tmp_path / "objects.npz", description=np.array([{"format": 1}], dtype=object))
+    with pytest.raises(ModelError, match="is not a model"):
+        Model.load(tmp_path / "objects.npz")
+
+
+def test_flows_are_classified_in_batches_and_kept(labelled: Path, sample: Sample, tmp_path: Path) -> None:
+    model = Model.train(sample, "c45", 1)
+    out = tmp_path / "new" / "predicted.parquet"
+    counts = predict(model, labelled, out)
+    table = duckdb.connect().read_parquet(str(out))
+    right = table.aggregate("count(*) FILTER (predicted = http_version), count(*)").fetchall()[0]
+    assert right == (int((model.classify(sample.of()) == sample.classes).sum()), 2000)
+    assert sum(counts.values()) == 2000
+    assert [file.name for file in out.parent.iterdir()] == [out.name]
+
+
+def test_a_flow_without_a_value_is_taken_for_nothing(sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text(
+        "start_s,end_s,client_ip,client_port,server_ip,server_port,client_packets,server_packets,client_bytes,server_bytes\n"
+        "1,2,10.0.0.1,5000,192.0.2.1,443,10,20,3000,6000\n"
+        "1,2,10.0.0.1,5001,192.0.2.1,443,,20,3000,6000\n"
+    )
+    out = tmp_path / "predicted.parquet"
+    assert sum(predict(Model.train(sample, "bayesnet", 1), path, out).values()) == 1
+    found = duckdb.connect().read_parquet(str(out)).order("client_port").project("predicted IS NULL").fetchall()
+    assert found == [(False,), (True,)]
+
+
+def test_nothing_is_left_of_an_output_that_fails(sample: Sample, tmp_path: Path) -> None:
+    model = Model.train(sample, "bayesnet", 1)
+    whole = write_flows(tmp_path / "whole.parquet", 200_000).read_bytes()
+    damaged = tmp_path / "damaged.parquet"
+    # Its footer is whole, and a page of its middle is not.
+    footer = 20_000
+    damaged.write_bytes(b"PAR1" + b"\xa5" * (len(whole) - footer - 4) + whole[-footer:])
+    out = tmp_path / "out" / "predicted.parquet"
+    with pytest.raises(UnreadableFileError, match=r"damaged\.parquet"):
+        predict(model, damaged, out)
+    assert not list(out.parent.glob("*"))
+    with pytest.raises(NotParquetError, match=r"the suffix must be \.parquet"):
+        predict(model, damaged, tmp_path / "out.csv")
+
+
+def test_too_little_to_learn_from_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TooFewRowsError, match="50 rows, and at least 100"):
+        Sample.load(write_labelled(tmp_path / "few.parquet", 50))
+    one = tmp_path / "one.parquet"
+    every = write_labelled(tmp_path / "every.parquet", 1000)
+    duckdb.execute(f"COPY (SELECT * FROM '{every}' WHERE http_version = 'h2') TO '{one}'")
+    with pytest.raises(OneClassError, match="are of h2; two are needed"):
+        Sample.load(one)
+
+
+def test_the_command_learns_classifies_and_judges(
+    labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = tmp_path / "model", tmp_path / "predicted.parquet"
+    assert main(["classify", "train", str(labelled), "-o", str(model), "--algorithm", "c45"]) == 0
+    assert main(["classify", "predict", str(model), str(labelled), "-o", str(out)]) == 0
+    assert "h2" in capsys.readouterr().out
+    other = write_labelled(tmp_path / "other.parquet", 500)
+    arguments = ["classify", "evaluate", str(labelled), "--folds", "3", "--test", str(other), "--json"]
+    arguments += ["--algorithm", "c45", "--algorithm", "bayesnet", "-o", str(tmp_path / "out")]
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["algorithm"] for one in document["algorithms"]] == ["c45", "bayesnet"]
+    for one in document["algorithms"]:
+        assert one["accuracy_percent"] > 85
+        assert one["elsewhere"]["accuracy_percent"] > 85
+        assert sum(sum(row.values()) for row in one["confusion"].values()) == 2000
+        assert {service["name"] for service in one["services"]} == {f"name-{at}.example" for at in range(5)}
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "95.2, 95.5" in report
+    assert main(["classify", "evaluate", str(tmp_path / "absent")]) == 1
