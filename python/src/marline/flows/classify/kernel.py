@@ -44,13 +44,15 @@ def by_forest(rows: Numbers, nodes: Places, threshold: Numbers, roots: Places, s
     count, number = len(rows), shares.shape[1]
     found = np.empty(count, dtype=np.int64)
     for block in prange((count + _BLOCK - 1) // _BLOCK):
-        votes = np.empty(number)
-        for row in range(block * _BLOCK, min((block + 1) * _BLOCK, count)):
-            votes[:] = 0
-            for root in roots:
+        first, end = block * _BLOCK, min((block + 1) * _BLOCK, count)
+        votes = np.zeros((end - first, number))
+        # A tree of a forest fits into a processor's cache; all of them do not.
+        for root in roots:
+            for row in range(first, end):
                 node = root
                 while nodes[node, 1] != node:
                     node = nodes[node, 1] + (rows[row, nodes[node, 0]] > threshold[node])
-                votes += shares[node]
-            found[row] = np.argmax(votes)
+                votes[row - first] += shares[node]
+        for row in range(first, end):
+            found[row] = np.argmax(votes[row - first])
     return found
