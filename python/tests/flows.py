@@ -32,7 +32,7 @@ GENERATED = """
         FROM range({count}) AS numbers(i)
     )
 """
-"""Flows with the columns of ``marline flow``, as many as asked for, the same each time."""
+"""Flows with our columns, as many as asked for, the same each time."""
 
 
 def write_flows(path: Path, count: int = 20_000) -> Path:
@@ -67,13 +67,13 @@ VERSIONS = """
             CASE version WHEN 'h1' THEN 300 WHEN 'h2' THEN 120 ELSE 200 END + hash(i, 'size') % 110 AS size,
             CASE version WHEN 'h1' THEN 2 ELSE 60 END * (1 + (hash(i, 'duration') % 1000) / 300) AS duration
         FROM (SELECT i, CASE hash(i, 'version') % 5 WHEN 0 THEN 'h3' WHEN 1 THEN 'h1' WHEN 2 THEN 'h1' ELSE 'h2' END
-              AS version FROM range({count}) AS numbers(i))
+              AS version FROM range({first}, {first} + {count}) AS numbers(i))
     )
 """
 """Flows whose version their numbers tell, but for an overlap of the sizes."""
 
 
-def write_labelled(path: Path, count: int = 2000) -> Path:
-    """Write generated flows with labels as Parquet."""
-    duckdb.connect().execute(f"COPY ({VERSIONS.format(count=count)}) TO '{path}' (FORMAT PARQUET)")
+def write_labelled(path: Path, count: int = 2000, first: int = 0) -> Path:
+    """Write generated flows with labels as Parquet; those of other numbers are other flows."""
+    duckdb.connect().execute(f"COPY ({VERSIONS.format(count=count, first=first)}) TO '{path}' (FORMAT PARQUET)")
     return path

@@ -247,7 +247,7 @@ def test_the_command_learns_classifies_and_judges(
     assert main(["classify", "train", str(labelled), "-o", str(model), "--algorithm", "c45"]) == 0
     assert main(["classify", "predict", str(model), str(labelled), "-o", str(out)]) == 0
     assert "h2" in capsys.readouterr().out
-    other = write_labelled(tmp_path / "other.parquet", 500)
+    other = write_labelled(tmp_path / "other.parquet", 500, first=10_000)
     arguments = ["classify", "evaluate", str(labelled), "--folds", "3", "--test", str(other), "--json"]
     arguments += ["--algorithm", "c45", "--algorithm", "bayesnet", "-o", str(tmp_path / "out")]
     assert main(arguments) == 0
@@ -260,4 +260,6 @@ def test_the_command_learns_classifies_and_judges(
         assert {service["name"] for service in one["services"]} == {f"name-{at}.example" for at in range(5)}
     report = (tmp_path / "out" / "report.html").read_text()
     assert "95.2, 95.5" in report
+    assert ">1,000<" in report
+    assert "mathdefault" not in report
     assert main(["classify", "evaluate", str(tmp_path / "absent")]) == 1

@@ -1,8 +1,6 @@
 """``python -m marline determinants``."""
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 from marline.arguments import folds, number, seed
@@ -10,7 +8,7 @@ from marline.determinants.analysis import Report, Selection, analyse, label
 from marline.determinants.document import to_json
 from marline.determinants.files import render
 from marline.determinants.options import Options
-from marline.output import write_all
+from marline.output import Forms
 from marline.transfers.features import FEATURES
 from marline.trees import Criterion, Leaf, Settings, leaves
 
@@ -28,8 +26,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         metavar="RUNS",
         help="runs.csv of `marline lab run wifi/determinants`, or a table with its columns: CSV, TSV, JSON or Parquet",
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures, trees and the report are written")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    Forms.add_options(parser)
     parser.add_argument("--by", default="variant", metavar="COLUMN", help="the protocols: one tree each (variant)")
     parser.add_argument("--group", metavar="COLUMN", help="hold back each value of this column as a whole, too: site")
     parser.add_argument(
@@ -71,15 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         settings=Settings(criterion=Criterion(arguments.criterion), confidence=confidence),
     )
     report = analyse(arguments.runs, options, progress=True)
-    if arguments.out is not None:
-        write_all(arguments.out, render(report))
-    if arguments.json:
-        json.dump(to_json(report), sys.stdout, indent=1)
-        sys.stdout.write("\n")
-    else:
-        sys.stdout.write(table(report))
-    if arguments.out is not None:
-        sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
+    Forms(table, to_json, render).put_out(report, arguments)
 
 
 def table(report: Report) -> str:

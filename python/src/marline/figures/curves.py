@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marline.arrays import Numbers
-from marline.figures.picture import LINES, Picture, dress, style
+from marline.figures.picture import LINES, Picture, dress, logarithmic, style
 
 _POINTS = 500
 """Of a curve, at most: more are no different in print, and a page with a million of them does not open."""
@@ -44,7 +44,7 @@ def draw_curves(name: str, chart: CurveChart) -> Picture:
             label = f"{curve.label} ({len(curve.values):,})"
             axes.step(values, shares, where="post", color=colour, linestyle=dashes, linewidth=1.5, label=label)
         if chart.logarithmic:
-            axes.set_xscale("log")
+            logarithmic(axes)
         if chart.limits is not None:
             axes.set_xlim(*chart.limits)
         axes.set_ylim(0, 1)

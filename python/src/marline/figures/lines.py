@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marline.figures.picture import LINES, Picture, dress, style
+from marline.figures.picture import LINES, Picture, dress, logarithmic, style
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def draw_lines(name: str, chart: LineChart) -> Picture:
                 markersize=3.5,
                 label=line.label,
             )
-        axes.set_xscale("log")
+        logarithmic(axes)
         axes.set_xlabel(chart.across_title)
         axes.set_ylabel(chart.up_title)
         dress(axes)

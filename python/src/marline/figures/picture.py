@@ -9,6 +9,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.style import context
+from matplotlib.ticker import FuncFormatter
 
 INK: Final = "#1c1f24"
 QUIET: Final = "#5d6570"
@@ -48,6 +49,13 @@ def dress(axes: Axes) -> None:
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
+
+
+def logarithmic(axes: Axes) -> None:
+    """Give axes a logarithmic scale across, with numbers written out: formulas are not drawn."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 
 
 class Picture:

@@ -24,7 +24,7 @@ COLUMNS: Final = {
     "http_version": "VARCHAR",
     "label_source": "VARCHAR",
 }
-"""Names and types of what the analyses use of the columns of ``marline flow``; times in seconds since 1970."""
+"""Names and types of what the analyses use of records; times in seconds since 1970."""
 
 NEEDED: Final = ("start_s", "end_s", "client_ip", "client_port", "server_ip", "server_port")
 """Columns without which a record is no flow."""

@@ -181,7 +181,7 @@ def _need(path: Path, raw: duckdb.DuckDBPyRelation, of: Format) -> None:
         raise MissingColumnsError(
             path,
             missing,
-            "flows are read from `marline flow`, Tstat's log_tcp_complete, Zeek's conn.log and `nfdump -o csv`",
+            "flows are in tables with these columns, Tstat's log_tcp_complete, Zeek's conn.log and `nfdump -o csv`",
         )
 
 
@@ -282,7 +282,7 @@ def _tstat_end(ours: str, theirs: str) -> dict[str, str]:
 
 
 MARLINE = Format("marline", _columns({name: name for name in COLUMNS}), NEEDED)
-"""What ``marline flow`` writes."""
+"""A table with our columns, CSV or Parquet."""
 
 # A bitmap of what the server's ServerHello chose: NPN 2 HTTP, 4 SPDY, 8 H2; ALPN 32, 64, 128. The study takes SPDY
 # and HTTP/2 together.

@@ -1,7 +1,6 @@
 """``python -m marline classify``."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from marline.flows.classify.options import Options
 from marline.flows.classify.page import TITLES
 from marline.flows.classify.predict import predict
 from marline.flows.classify.sample import Sample
-from marline.output import write_all
+from marline.output import Forms
 
-_RECORDS = "records of `marline flow`, Tstat or Zeek"
+_RECORDS = "a table of flows (Parquet, CSV), or records of Tstat or Zeek"
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,8 +45,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
     judge = actions.add_parser("evaluate", help="cross-validate the algorithms on labelled flows")
     judge.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, with labels")
-    judge.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
-    judge.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    Forms.add_options(judge)
     judge.add_argument(
         "--algorithm", action="append", choices=list(ALGORITHMS), help="only this one; can be repeated (all)"
     )
@@ -73,15 +71,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 def _evaluate(arguments: argparse.Namespace) -> None:
     algorithms = tuple(arguments.algorithm or ALGORITHMS)
     evaluation = evaluate(arguments.flows, Options(algorithms, arguments.folds, arguments.seed, arguments.test))
-    if arguments.out is not None:
-        write_all(arguments.out, render(evaluation))
-    if arguments.json:
-        json.dump(to_json(evaluation), sys.stdout, indent=1)
-        sys.stdout.write("\n")
-    else:
-        sys.stdout.write(table(evaluation))
-    if arguments.out is not None:
-        sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
+    Forms(table, to_json, render).put_out(evaluation, arguments)
 
 
 def table(evaluation: Evaluation) -> str:

@@ -2,16 +2,14 @@
 
 import argparse
 import ipaddress
-import json
-import math
-import sys
 from pathlib import Path
 
+from marline.arguments import number
 from marline.flows.sessions.document import to_json
 from marline.flows.sessions.files import render
 from marline.flows.sessions.options import ENGINES, HTTP_VERSIONS, Options
 from marline.flows.sessions.report import Report, analyse
-from marline.output import write_all
+from marline.output import Forms
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,11 +23,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "flows",
         type=Path,
         metavar="FILE",
-        help="records of `marline flow`, Tstat's log_tcp_complete, Zeek's conn.log (with ssl.log and quic.log beside "
-        "it), or `nfdump -o csv`",
+        help="a table of flows (Parquet, CSV), Tstat's log_tcp_complete, Zeek's conn.log (with ssl.log and quic.log "
+        "beside it), or `nfdump -o csv`",
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    Forms.add_options(parser)
     parser.add_argument(
         "--gap", type=_gap, default=5.0, metavar="S", help="flows begin at most so long after the session's first (5)"
     )
@@ -52,16 +49,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Analyse, write, print. Raises :class:`marline.MarlineError`."""
     options = Options(arguments.gap, arguments.http, tuple(arguments.without), arguments.engine, arguments.spark_master)
-    report = analyse(arguments.flows, options)
-    if arguments.out is not None:
-        write_all(arguments.out, render(report))
-    if arguments.json:
-        json.dump(to_json(report.summary), sys.stdout, indent=1)
-        sys.stdout.write("\n")
-    else:
-        sys.stdout.write(table(report))
-    if arguments.out is not None:
-        sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
+    forms = Forms(table, lambda report: to_json(report.summary), render)
+    forms.put_out(analyse(arguments.flows, options), arguments)
 
 
 def table(report: Report) -> str:
@@ -88,10 +77,7 @@ def _line(name: str, flows: int, all_flows: int, sessions: int) -> str:
 
 
 def _gap(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = number(text)
     if not 0 <= value <= 86_400:
         raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 86400, and is {text}")
     return value

@@ -75,10 +75,10 @@ def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
 
 
 def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
-    """Spark reads the Parquet of ``marline flow`` itself, partitions by key, and scans each partition where it is."""
+    """Spark reads Parquet with our columns itself, partitions by key, and scans each partition where it is."""
     if flows.format != MARLINE.name or flows.path.suffix != ".parquet":
         raise EngineError(
-            f"{flows.path}: Spark reads the Parquet that `marline flow` writes; for other records use --engine duckdb"
+            f"{flows.path}: Spark reads Parquet with the columns of flows; for other records use --engine duckdb"
         )
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an engine that is not there must not stop the other
