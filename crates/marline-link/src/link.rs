@@ -86,6 +86,8 @@ pub enum DropReason {
     QueueFull,
     /// Active queue management dropped it before the queue was full.
     QueueManagement,
+    /// It exceeded the rate of a policer.
+    Policed,
     /// The random loss of the link.
     Loss,
     /// The radio reached its retry limit.
@@ -104,6 +106,7 @@ impl DropReason {
         match self {
             Self::QueueFull => "queue full",
             Self::QueueManagement => "queue management",
+            Self::Policed => "policer",
             Self::Loss => "random loss",
             Self::RadioRetries => "radio retries exhausted",
             Self::TooLarge => "larger than the MTU",

@@ -28,6 +28,17 @@ impl<B> Packet<B> {
             body,
         }
     }
+
+    /// The same packet with another body.
+    pub fn map<C>(self, body: impl FnOnce(B) -> C) -> Packet<C> {
+        Packet {
+            size: self.size,
+            flow: self.flow,
+            ecn: self.ecn,
+            corrupted: self.corrupted,
+            body: body(self.body),
+        }
+    }
 }
 
 /// The ECN field (RFC 3168, section 5).

@@ -39,6 +39,11 @@ impl<B> Fifo<B> {
         Some(queued)
     }
 
+    /// When the oldest packet was enqueued.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        self.packets.front().map(|queued| queued.since)
+    }
+
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -2,14 +2,18 @@
 
 mod codel;
 mod drop_tail;
+mod dual_pi2;
 mod fifo;
 mod fq_codel;
 mod red;
+mod step_marker;
 
 pub use codel::{Codel, CodelConfig};
 pub use drop_tail::{DropTail, Limit};
+pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use red::{Red, RedConfig};
+pub use step_marker::{Stamped, StepMarker};
 
 use fifo::{Fifo, Queued};
 

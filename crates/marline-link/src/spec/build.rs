@@ -10,7 +10,7 @@ use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
     Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Overtaking,
-    Period, Seed, Suspensions, Time,
+    Period, Policer, Seed, Suspensions, Time,
 };
 
 mod radio;
@@ -94,6 +94,12 @@ impl DirectionSpec {
         let mut stages = Vec::<Box<dyn Link<B>>>::new();
         if let Some(bytes) = self.mtu {
             stages.push(Box::new(FilterLink::new(Mtu { bytes })));
+        }
+        if let Some(rate) = self.policer {
+            let burst = self
+                .policer_burst
+                .unwrap_or_else(|| server::policer_burst(rate));
+            stages.push(Box::new(FilterLink::new(Policer::new(rate, burst))));
         }
         stages.extend(self.server(rtt, seed, read)?);
         if let Some(schedule) = self.suspend {

@@ -23,12 +23,19 @@ pub struct DirectionSpec {
     /// Whether delivery ends with the trace, instead of repeating it.
     pub once: bool,
     /// Queue limit. By default one bandwidth-delay product of the wire, at least ten full packets; with
-    /// CoDel 1,000 packets; with FQ-CoDel, which counts packets of 1,500 bytes, 10,240 packets.
+    /// CoDel 1,000 packets; with FQ-CoDel, which counts packets of 1,500 bytes, 10,240 packets; with DualPI2 250 ms.
     pub buffer: Option<Buffer>,
     /// Queueing discipline.
     pub queue: QueueKind,
-    /// Whether active queue management marks ECN-capable packets instead of dropping them.
+    /// Whether active queue management marks ECN-capable packets instead of dropping them. DualPI2 always does.
     pub ecn: bool,
+    /// How long packets with ECT(1) may wait before they are marked; `None` marks none for that, but for DualPI2, which
+    /// has a ramp from 0.8 to 1.2 ms then.
+    pub mark: Option<Duration>,
+    /// Rate of a policer before the queue in bits per second; `None` for no policer.
+    pub policer: Option<u64>,
+    /// What the policer lets pass at once, in bytes; by default 100 ms of its rate, at least ten full packets.
+    pub policer_burst: Option<u64>,
     /// One-direction delay.
     pub delay: Duration,
     /// Scale of the delay variation; see [`jitter_distribution`](Self::jitter_distribution).
@@ -78,6 +85,9 @@ impl Default for DirectionSpec {
             buffer: None,
             queue: QueueKind::DropTail,
             ecn: false,
+            mark: None,
+            policer: None,
+            policer_burst: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             jitter_distribution: DistributionName::Normal,
@@ -142,6 +152,17 @@ impl DirectionSpec {
         )?;
         let managed = !matches!(self.queue, QueueKind::DropTail | QueueKind::DropHead);
         needs(!self.ecn || managed, "ecn", "queue=codel")?;
+        needs(self.mark.is_none() || self.has_rate(), "mark", "rate")?;
+        if self.policer == Some(0) {
+            let problem =
+                Problem::out_of_range("0bps", "above 0; use `outage` for a link that is down");
+            return Err(problem.at("policer"));
+        }
+        needs(
+            self.policer_burst.is_none() || self.policer.is_some(),
+            "policer-burst",
+            "policer",
+        )?;
         if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
         {
             return Err(Problem::Conflict {
@@ -221,12 +242,39 @@ pub(super) const KEYS: &[Key<DirectionSpec>] = &[
         buffer,
         "queue limit: 45kB, 100p (packets), 50ms (at the rate), 1bdp"
     ),
-    key!("queue", queue, "droptail, drophead, codel, fq-codel or red"),
+    key!(
+        "queue",
+        queue,
+        "droptail, drophead, codel, fq-codel, red or dualpi2"
+    ),
     key!(
         "ecn",
         ecn,
         "on: the queue marks ECN-capable packets instead of dropping them"
     ),
+    key!(
+        "mark",
+        mark,
+        "how long packets with ECT(1) may wait before the queue marks them: 1ms"
+    ),
+    Key {
+        name: "policer",
+        help: "the rate of a policer, which drops what exceeds it: 10mbps",
+        set: |direction, text| {
+            direction.policer = Option::<Rate>::read(text)?.map(|rate| rate.0);
+            Ok(())
+        },
+        show: |direction| direction.policer.map(Rate).write(),
+    },
+    Key {
+        name: "policer-burst",
+        help: "what the policer lets pass at once: 64kB",
+        set: |direction, text| {
+            direction.policer_burst = Option::<Size>::read(text)?.map(|size| size.0);
+            Ok(())
+        },
+        show: |direction| direction.policer_burst.map(Size).write(),
+    },
     key!("delay", delay, "one-direction delay"),
     key!("jitter", jitter, "scale of the delay variation"),
     key!(

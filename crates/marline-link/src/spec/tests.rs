@@ -11,7 +11,8 @@ use crate::Schedule;
 
 #[test]
 fn every_key_of_a_wire_is_parsed() {
-    let text = "rate=20mbps, rate-std=1.5mbps, rate-tau=200ms, buffer=100p, queue=codel, ecn=on, \
+    let text = "rate=20mbps, rate-std=1.5mbps, rate-tau=200ms, buffer=100p, queue=codel, ecn=on, mark=1ms, \
+                policer=10mbps, policer-burst=64kB, \
                 delay=10ms, jitter=2ms, jitter-law=pareto, jitter-corr=50ms, jitter-batch=1ms, \
                 reorder=on, loss=0.05%, loss-burst=3p, loss-every=100, loss-at=3+7, duplicate=1%, \
                 corrupt=0.0001%, mtu=1400B, outage=2s..2.5s+7s..8s, suspend=100ms..250ms/3s";
@@ -27,6 +28,9 @@ fn every_key_of_a_wire_is_parsed() {
         buffer: Some(Buffer::Packets(100)),
         queue: QueueKind::CoDel,
         ecn: true,
+        mark: Some(millis(1)),
+        policer: Some(10_000_000),
+        policer_burst: Some(64_000),
         delay: millis(10),
         jitter: millis(2),
         jitter_distribution: DistributionName::Pareto,
@@ -165,10 +169,16 @@ fn errors_name_the_key_and_the_permitted_values() {
         ),
         (
             "rate=1mbps,queue=cdel",
-            "queue: unknown name `cdel`; known here: droptail, drophead, codel, fq-codel or red; did you mean `codel`?",
+            "queue: unknown name `cdel`; known here: droptail, drophead, codel, fq-codel, red or dualpi2; did you mean `codel`?",
         ),
         ("buffer=45kB", "buffer: requires `rate`"),
         ("rate=1mbps,ecn=on", "ecn: requires `queue=codel`"),
+        ("mark=1ms", "mark: requires `rate`"),
+        ("policer-burst=9kB", "policer-burst: requires `policer`"),
+        (
+            "policer=0bps",
+            "policer: 0bps is out of range: above 0; use `outage` for a link that is down",
+        ),
         (
             "rate=1mbps,trace=a",
             "trace: cannot be combined with `rate`",

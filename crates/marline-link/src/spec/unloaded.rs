@@ -22,10 +22,13 @@ impl LinkSpec {
             Radio::Lte(lte) => (lte.rtt(), Some(lte.rate as f64)),
             Radio::Wifi(wifi) => (2 * wifi.delay, Some(wifi.down())),
         };
-        let wire = self.down.rate.map(|rate| rate as f64);
+        let wire = [self.down.rate, self.down.policer].into_iter().flatten();
         Unloaded {
             rtt: rtt + self.up.delay + self.down.delay,
-            down: [radio, wire].into_iter().flatten().reduce(f64::min),
+            down: radio
+                .into_iter()
+                .chain(wire.map(|rate| rate as f64))
+                .reduce(f64::min),
         }
     }
 }
@@ -71,5 +74,6 @@ mod tests {
         let mesh = |shared| unloaded(&format!("model=wifi,wifi.hops=3,wifi.shared={shared}")).down;
         assert_eq!([mesh("on"), mesh("off")], [Some(65e6 / 3.0), Some(65e6)]);
         assert_eq!(unloaded("rtt=10ms").down, None);
+        assert_eq!(unloaded("rate=50mbps,policer=10mbps").down, Some(10e6));
     }
 }

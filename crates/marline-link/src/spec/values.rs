@@ -110,6 +110,8 @@ pub enum QueueKind {
     FqCoDel,
     /// Random early detection (RED).
     Red,
+    /// DualPI2 (RFC 9332): a queue of low latency for ECT(1), coupled with one for all others.
+    DualPi2,
 }
 
 const QUEUES: &[(&str, QueueKind)] = &[
@@ -118,6 +120,7 @@ const QUEUES: &[(&str, QueueKind)] = &[
     ("codel", QueueKind::CoDel),
     ("fq-codel", QueueKind::FqCoDel),
     ("red", QueueKind::Red),
+    ("dualpi2", QueueKind::DualPi2),
 ];
 
 impl Value for QueueKind {

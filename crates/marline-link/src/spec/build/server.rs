@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Reader, load};
 use crate::process::OrnsteinUhlenbeck;
 use crate::queue::{
-    Codel, CodelConfig, DropTail, FqCodel, FqCodelConfig, Limit, Queue, Red, RedConfig,
+    Codel, CodelConfig, DropTail, DualPi2, DualPi2Config, FqCodel, FqCodelConfig, Limit, Queue,
+    Red, RedConfig, StepMarker,
 };
 use crate::spec::{Buffer, DirectionSpec, QueueKind, SpecError};
 use crate::trace::{Trace, TraceLink};
@@ -19,6 +20,12 @@ const SMALLEST_DEFAULT: u64 = 10;
 
 /// Default queue limit with CoDel, in packets.
 const CODEL_DEFAULT: usize = 1000;
+
+/// Default queue limit with DualPI2 (RFC 9332, appendix A.1).
+const DUALPI2_DEFAULT: Duration = Duration::from_millis(250);
+
+/// Default of what a policer lets pass at once, of its rate.
+const POLICER_BURST: Duration = Duration::from_millis(100);
 
 /// Sampling period of a varying rate.
 const RATE_SAMPLING: Duration = Duration::from_millis(10);
@@ -53,6 +60,20 @@ impl DirectionSpec {
 
     /// The queue for a mean rate of `rate` bits per second.
     fn queue<B: Send + 'static>(&self, rate: u64, rtt: Duration, seed: Seed) -> Box<dyn Queue<B>> {
+        match self.mark.filter(|_| self.queue != QueueKind::DualPi2) {
+            Some(threshold) => {
+                Box::new(StepMarker::new(threshold, self.discipline(rate, rtt, seed)))
+            }
+            None => self.discipline(rate, rtt, seed),
+        }
+    }
+
+    fn discipline<B: Send + 'static>(
+        &self,
+        rate: u64,
+        rtt: Duration,
+        seed: Seed,
+    ) -> Box<dyn Queue<B>> {
         let given = self.limit(rate, rtt);
         let product = Limit::time(rtt, rate);
         let default = Limit::Bytes(bytes(product).max(SMALLEST_DEFAULT * FULL_PACKET));
@@ -84,6 +105,16 @@ impl DirectionSpec {
                 config.ecn = self.ecn;
                 Box::new(Red::new(config, seed))
             }
+            QueueKind::DualPi2 => {
+                let default = bytes(Limit::time(DUALPI2_DEFAULT, rate));
+                let default = default.max(SMALLEST_DEFAULT * FULL_PACKET);
+                let mut config = DualPi2Config::new(given.map_or(default, bytes));
+                if let Some(threshold) = self.mark {
+                    config.threshold = threshold;
+                    config.range = Duration::ZERO;
+                }
+                Box::new(DualPi2::new(config))
+            }
         }
     }
 
@@ -101,6 +132,11 @@ impl DirectionSpec {
             }
         })
     }
+}
+
+/// What a policer of `rate` bits per second lets pass at once by default, in bytes.
+pub(super) fn policer_burst(rate: u64) -> u64 {
+    bytes(Limit::time(POLICER_BURST, rate)).max(SMALLEST_DEFAULT * FULL_PACKET)
 }
 
 /// A limit in bytes.

@@ -65,6 +65,10 @@ fn every_queue_satisfies_the_medium_contract() {
         "fq-codel",
         "red",
         "red,ecn=on",
+        "dualpi2",
+        "dualpi2,mark=1ms",
+        "droptail,mark=1ms",
+        "fq-codel,mark=500us",
     ] {
         for rate in ["rate=2mbps", "rate=2mbps,rate-std=1mbps,rate-tau=50ms"] {
             let text = format!("{rate},buffer=30kB,rtt=20ms,queue={queue}");
@@ -84,6 +88,7 @@ fn managed_queues_drop_or_mark_before_they_are_full() {
         ("fq-codel,ecn=on", false, true),
         ("red", true, false),
         ("red,ecn=on", false, true),
+        ("dualpi2", false, true),
     ] {
         let text = format!("rate=9.4mbps,buffer=200kB,queue={queue}");
         let medium = &mut *build(&text, 1).remove(0);
