@@ -201,8 +201,20 @@ def alone():
     print("note: the commands of the documentation ran in the network of this machine")
 
 
+def pages_named(arguments):
+    """The pages to run; ends the program where the arguments are others."""
+    if {"-h", "--help"} & set(arguments):
+        print(__doc__.strip())
+        sys.exit(0)
+    absent = [page for page in arguments if not (ROOT / page).is_file()]
+    if absent:
+        print(f"there is no page {absent[0]}; name README.md or docs/NAME.md", file=sys.stderr)
+        sys.exit(2)
+    return arguments or ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
+
+
 def main():
-    pages = sys.argv[1:] or ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
+    pages = pages_named(sys.argv[1:])
     program = os.environ.get("MARLINE")
     if program is None and not os.environ.get("MARLINE_README_ALONE"):
         # As the tests build it.
