@@ -13,8 +13,8 @@ use marline::coordination::bundle::MAX_MEMBERS;
 use marline::settings::read_time;
 use marline::{PathPolicy, PathRule, PathSource, Runtime, TokioRuntime};
 use marline_http::client::{
-    Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges,
-    Report, Target, Trust, parse_url,
+    Assignment, Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion,
+    Progress, Ranges, Report, Target, Trust, parse_url,
 };
 
 use crate::failure::{Failure, advice, print_message};
@@ -24,6 +24,9 @@ use crate::transport::{QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
+
+/// The default number of connections with `--http 2-parallel` (Manzoor, doctoral thesis, 2019, section 5.2.1).
+const PARALLEL: usize = 2;
 
 /// The default number of connections of a bundle.
 const BUNDLE: usize = 3;
@@ -41,6 +44,7 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
 #[command(after_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
+    marline get https://example.org/a.css https://example.org/b.js -o page/ --http 2-parallel\n  \
     marline get https://localhost:4433/big --insecure --json > report.json\n  \
     marline get https://example.org/image.iso -o image.iso --resume\n  \
     marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
@@ -66,7 +70,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     insecure: bool,
 
-    /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption [default: 3, or 2 where 3 does not
+    /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption, 2-parallel is HTTP/2 over several connections
+    /// that get the requests in turn [default: 3, or 2 where 3 does not
     /// connect; only 3 with --bundle, --path, --quic-version or a flag about the transport]
     #[arg(long = "http", value_name = "VERSION", value_enum)]
     version: Option<Version>,
@@ -75,7 +80,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VERSION", value_enum)]
     quic_version: Option<QuicVersion>,
 
-    /// Open up to N connections to a server [default: 1, or 3 with --bundle]
+    /// Open up to N connections to a server [default: 1, or 6 with HTTP/1.1, 2 with 2-parallel, 3 with --bundle]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: Option<u16>,
 
@@ -158,6 +163,8 @@ enum Version {
     Http11Cleartext,
     #[value(name = "2")]
     Http2,
+    #[value(name = "2-parallel")]
+    Http2Parallel,
     #[value(name = "3")]
     Http3,
 }
@@ -167,7 +174,7 @@ impl From<Version> for HttpVersion {
         match version {
             Version::Http11 => Self::Http11,
             Version::Http11Cleartext => Self::Http11Cleartext,
-            Version::Http2 => Self::Http2,
+            Version::Http2 | Version::Http2Parallel => Self::Http2,
             Version::Http3 => Self::Http3,
         }
     }
@@ -177,6 +184,15 @@ impl Arguments {
     /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
     fn may_fall_back(&self) -> bool {
         self.version.is_none() && self.quic_version.is_none() && !self.transport.any_is_given()
+    }
+
+    /// How many connections to a server may be opened, without a bundle.
+    fn connections(&self) -> usize {
+        match (self.connections, self.version) {
+            (Some(connections), _) => connections.into(),
+            (None, Some(Version::Http2Parallel)) => PARALLEL,
+            (None, _) => self.version().connections_of_browsers(),
+        }
     }
 
     /// The version of HTTP that is tried first.
@@ -255,7 +271,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 /// The options of the fetch, if the flags are consistent.
 fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
     let options = FetchOptions {
-        connections: arguments.connections.unwrap_or(1).into(),
+        connections: arguments.connections(),
+        assignment: match arguments.version {
+            Some(Version::Http2Parallel) => Assignment::Alternate,
+            _ => Assignment::Free,
+        },
         resume: arguments.resume,
         split: arguments.split,
         ranges: arguments.ranges.into(),

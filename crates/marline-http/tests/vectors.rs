@@ -1,11 +1,13 @@
-//! Runs the shared test vectors on the planner of fetches and page loads.
+//! Runs the shared test vectors on what assigns the requests of fetches and page loads to connections.
 
 #[path = "../../../vectors/runner.rs"]
 mod runner;
 
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use marline_http::client::{Planner, SplitPolicy};
+use marline_http::client::{Alternation, Planner, SplitPolicy};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
@@ -15,8 +17,30 @@ fn main() -> ExitCode {
 fn answer(op: &str, input: &Value) -> Option<Value> {
     match op {
         "mquic_requests" => mquic_requests(input),
+        "h2_parallel" => h2_parallel(input),
         _ => None,
     }
+}
+
+fn h2_parallel(input: &Value) -> Option<Value> {
+    let sessions = usize::try_from(input["connections"].as_u64()?).ok()?;
+    let sessions = NonZeroUsize::new(sessions)?;
+    let mut hosts: HashMap<String, Alternation> = HashMap::new();
+    let mut assignments = Vec::new();
+    for request in input["requests"].as_array()? {
+        let (host, port) = (request["host"].as_str()?, request["port"].as_u64()?);
+        let key = format!("{host}:{port}");
+        let alternation = hosts.entry(key.clone());
+        let assigned = alternation
+            .or_insert_with(|| Alternation::new(sessions))
+            .assign();
+        assignments.push(json!({
+            "key": key,
+            "connection": assigned.index,
+            "new": assigned.is_new,
+        }));
+    }
+    Some(json!({ "assignments": assignments }))
 }
 
 fn mquic_requests(input: &Value) -> Option<Value> {

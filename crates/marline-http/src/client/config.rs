@@ -67,6 +67,14 @@ impl HttpVersion {
         }
     }
 
+    /// How many connections to one host browsers open at most.
+    pub fn connections_of_browsers(self) -> usize {
+        match self {
+            Self::Http11 | Self::Http11Cleartext => 6,
+            Self::Http2 | Self::Http3 => 1,
+        }
+    }
+
     /// Requests that share one connection at a time.
     pub(crate) fn requests_at_once(self) -> usize {
         match self {

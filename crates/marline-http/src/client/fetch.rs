@@ -3,7 +3,7 @@
 mod object;
 
 use std::collections::{HashMap, VecDeque};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use http::Uri;
 use marline::Instant;
 
+use super::assignment::{Alternation, Assignment};
 use super::lane::Lane;
 use super::progress::Progress;
 use super::split::Ranges;
@@ -48,6 +49,8 @@ pub enum Destination {
 pub struct FetchOptions {
     /// Most connections to each origin.
     pub connections: usize,
+    /// Which of them gets the next object.
+    pub assignment: Assignment,
     /// Keep the incomplete part of a file, and continue there in the next fetch.
     pub resume: bool,
     /// Fetch objects larger than this many bytes in ranges over all connections, if the destination accepts
@@ -65,6 +68,7 @@ impl Default for FetchOptions {
     fn default() -> Self {
         Self {
             connections: 1,
+            assignment: Assignment::default(),
             resume: false,
             split: None,
             ranges: Ranges::default(),
@@ -79,9 +83,12 @@ struct Job {
     uri: Uri,
 }
 
+type Jobs = VecDeque<Job>;
+
 /// State that is shared by the workers of one origin.
 struct Queue {
-    jobs: Mutex<VecDeque<Job>>,
+    /// One queue for all lanes, or one for each.
+    jobs: Vec<Mutex<Jobs>>,
     client: Arc<Client>,
     lanes: Vec<Arc<Lane>>,
     options: FetchOptions,
@@ -141,7 +148,10 @@ impl Client {
                 .requests_at_once()
                 .min(jobs.len().div_ceil(connections));
             let queue = Arc::new(Queue {
-                jobs: Mutex::new(jobs),
+                jobs: match options.assignment {
+                    Assignment::Free => vec![Mutex::new(jobs)],
+                    Assignment::Alternate => alternate(jobs, connections),
+                },
                 client: Arc::clone(self),
                 lanes: self.lanes(&origin, connections),
                 options,
@@ -185,7 +195,18 @@ impl Client {
 /// The jobs of one origin.
 struct OriginJobs {
     origin: Origin,
-    jobs: VecDeque<Job>,
+    jobs: Jobs,
+}
+
+/// A queue for each of `lanes` lanes.
+fn alternate(jobs: Jobs, lanes: usize) -> Vec<Mutex<Jobs>> {
+    let lanes = NonZeroUsize::new(lanes).unwrap_or(NonZeroUsize::MIN);
+    let mut alternation = Alternation::new(lanes);
+    let mut queues: Vec<_> = (0..lanes.get()).map(|_| Jobs::new()).collect();
+    for job in jobs {
+        queues[alternation.assign().index].push_back(job);
+    }
+    queues.into_iter().map(Mutex::new).collect()
 }
 
 /// The report of an object, and its index among the targets.
@@ -198,11 +219,9 @@ struct Fetched {
 async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
     let mut done = Vec::new();
     loop {
-        let job = {
-            let mut jobs = queue.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            jobs.pop_front()
+        let Some(job) = queue.next_job(lane) else {
+            return done;
         };
-        let Some(job) = job else { return done };
         let mut object = ObjectReport {
             url: job.target.url.clone(),
             http_version: queue.client.config().version.label(),
@@ -222,6 +241,13 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
 }
 
 impl Queue {
+    fn next_job(&self, lane: usize) -> Option<Job> {
+        let jobs = &self.jobs[lane % self.jobs.len()];
+        jobs.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    }
+
     /// Fetches the object of `job`, unless the time limit ends before.
     async fn fetch_in_time(
         &self,

@@ -3,6 +3,7 @@
 //! [`Client::fetch`] fetches many URLs over several connections; [`Client::connect`] returns one connection
 //! for single requests.
 
+mod assignment;
 mod certificate;
 mod config;
 mod connection;
@@ -29,6 +30,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use self::assignment::{Alternation, AssignedSession, Assignment};
 pub use self::certificate::CertificateProblem;
 pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::check::Planned;
 use super::options::LoadOptions;
-use crate::client::{Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy};
+use crate::client::{
+    Alternation, Assignment, Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy,
+};
 
 /// The hosts of a page, and the objects that wait to be requested from them.
 pub(super) struct Hosts {
@@ -26,10 +28,20 @@ struct OfObject {
 
 struct Host {
     lanes: Vec<HostLane>,
-    /// Assigns objects to connections; without it, the connection with the fewest requests gets the next.
-    planner: Option<Planner>,
+    assigner: Assigner,
     /// Objects by urgency and order of discovery.
     waiting: BTreeMap<(u8, u64), usize>,
+}
+
+/// What assigns objects to connections.
+#[derive(Clone)]
+enum Assigner {
+    /// To the one with the fewest requests.
+    Freest,
+    /// To each in turn.
+    Alternate(Alternation),
+    /// In ranges.
+    Planner(Planner),
 }
 
 /// A connection to a host.
@@ -62,7 +74,11 @@ impl Hosts {
     pub(super) fn new(objects: &[Planned], client: &Client, options: &LoadOptions) -> Self {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
-        let planner = min_range.map(|min| Planner::new(SplitPolicy::Page, connections, min));
+        let assigner = match (min_range, options.assignment) {
+            (Some(min), _) => Assigner::Planner(Planner::new(SplitPolicy::Page, connections, min)),
+            (None, Assignment::Free) => Assigner::Freest,
+            (None, Assignment::Alternate) => Assigner::Alternate(Alternation::new(connections)),
+        };
         let mut indices: HashMap<&Origin, usize> = HashMap::new();
         let mut hosts = Vec::new();
         let mut of_object = Vec::with_capacity(objects.len());
@@ -75,7 +91,7 @@ impl Hosts {
                         .into_iter()
                         .map(|lane| HostLane { lane, requests: 0 })
                         .collect(),
-                    planner: planner.clone(),
+                    assigner: assigner.clone(),
                     waiting: BTreeMap::new(),
                 });
                 hosts.len() - 1
@@ -111,24 +127,35 @@ impl Hosts {
         occupied.host
     }
 
-    /// The most urgent object that waits for `host`, if one of its lanes is free.
+    /// The most urgent object that waits for `host`, if a lane that may have it is free.
     pub(super) fn next_ready(&mut self, host: usize) -> Option<ReadyObject> {
         let Host {
             lanes,
-            planner,
+            assigner,
             waiting,
         } = &mut self.hosts[host];
-        let (freest, _) = (lanes.iter().enumerate())
-            .min_by_key(|(index, lane)| (lane.requests, *index))
-            .filter(|(_, lane)| lane.requests < self.requests_at_once)?;
+        let lane = match assigner {
+            Assigner::Alternate(alternation) => alternation.peek().index,
+            _ => (0..lanes.len()).min_by_key(|index| lanes[*index].requests)?,
+        };
+        if lanes[lane].requests >= self.requests_at_once {
+            return None;
+        }
         let (_, object) = waiting.pop_first()?;
         let OfObject { size, critical, .. } = self.of_object[object];
-        let planned = planner.as_mut().map(|planner| planner.plan(size, critical));
+        let planned = match assigner {
+            Assigner::Freest => None,
+            Assigner::Alternate(alternation) => {
+                alternation.assign();
+                None
+            }
+            Assigner::Planner(planner) => Some(planner.plan(size, critical)),
+        };
         // An empty object has no range, but its response has to arrive.
         let requests = planned.filter(|requests| !requests.is_empty());
         let requests = requests.unwrap_or_else(|| {
             vec![PlannedRequest {
-                connection: freest,
+                connection: lane,
                 range: None,
             }]
         });

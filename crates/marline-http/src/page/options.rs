@@ -2,18 +2,22 @@
 
 use std::num::NonZeroU64;
 
+use crate::client::Assignment;
+
 /// How to load a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Most connections to each host; one more is opened when all others are busy. Browsers use 6 over
-    /// HTTP/1.1, else 1.
+    /// Most connections to each host; one more is opened when all others are busy. Browsers use
+    /// [so many](crate::client::HttpVersion::connections_of_browsers).
     pub connections: usize,
+    /// Which of them gets the next object, if [`split_critical`](Self::split_critical) does not say it.
+    pub assignment: Assignment,
     /// Whether requests carry a priority (RFC 9218).
     pub priorities: bool,
     /// With several connections to a host, fetch the objects in which others are discovered in ranges, one on
     /// each connection, none smaller than this many bytes, and the other objects whole, on each connection in
     /// turn ([`SplitPolicy::Page`](crate::client::SplitPolicy::Page)). Without it, every object is fetched
-    /// whole, on the connection with the fewest requests.
+    /// whole.
     pub split_critical: Option<NonZeroU64>,
 }
 
@@ -22,6 +26,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             connections: 1,
+            assignment: Assignment::default(),
             priorities: true,
             split_critical: None,
         }

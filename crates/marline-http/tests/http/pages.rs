@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use marline_http::client::HttpVersion;
+use marline_http::client::{Assignment, HttpVersion};
 use marline_http::page::{
     Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
 };
@@ -44,10 +44,7 @@ async fn pages_load_over_all_versions() {
     let server = TestServer::site(site).await;
     let page = page(server.address, 20);
     for version in VERSIONS {
-        let connections = match version {
-            HttpVersion::Http11 | HttpVersion::Http11Cleartext => 6,
-            HttpVersion::Http2 | HttpVersion::Http3 => 1,
-        };
+        let connections = version.connections_of_browsers();
         let options = LoadOptions {
             connections,
             ..LoadOptions::default()
@@ -60,6 +57,30 @@ async fn pages_load_over_all_versions() {
         let most = report.objects.iter().map(|object| at_once(&report, object));
         let most = most.max().unwrap();
         assert_eq!(most, if connections == 1 { 20 } else { 6 }, "{version:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_take_parallel_sessions_of_http2_in_turn() {
+    let discarded = SocketAddr::from(([0, 0, 0, 0], 0));
+    let site = generated(page(discarded, 20).generated("0.0.0.0:0"), None).unwrap();
+    let server = TestServer::site(site).await;
+    let page = page(server.address, 20);
+    let options = LoadOptions {
+        connections: 2,
+        assignment: Assignment::Alternate,
+        ..LoadOptions::default()
+    };
+    let report = load(&client(HttpVersion::Http2), &page, options)
+        .await
+        .unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    let [document, images @ ..] = &report.objects[..] else {
+        panic!("no objects")
+    };
+    for (number, image) in images.iter().enumerate() {
+        let in_turn = (image.connection == document.connection) == (number % 2 == 1);
+        assert!(in_turn, "{number}: {report:?}");
     }
 }
 

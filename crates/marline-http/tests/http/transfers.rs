@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use http_body_util::StreamBody;
 use marline::Sha256;
 use marline_http::client::{
-    ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges, Target,
+    Assignment, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges, Target,
 };
 use marline_http::server::Site;
 use marline_http::{Body, BoxError};
@@ -53,6 +53,35 @@ async fn two_thousand_small_files_arrive() {
             assert_eq!(object.error, None, "{version:?} {i}");
             assert_eq!(object.sha256.as_deref(), Some(&*sha256(&content(i))), "{i}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_alternate_between_connections_however_large_they_are() {
+    let (large, small) = (pattern(3 << 20), pattern(10));
+    let names: Vec<_> = (0..7).map(|i| i.to_string()).collect();
+    let files = names.iter().enumerate().map(|(i, name)| {
+        let content = if i % 2 == 0 { &large } else { &small };
+        (name.as_str(), content.as_slice())
+    });
+    let root = directory_of(&files.collect::<Vec<_>>());
+    let server = TestServer::files(root.path()).await;
+    let version = HttpVersion::Http2;
+    let targets = names
+        .iter()
+        .map(|name| discarded(server.url(version, &format!("/{name}"))));
+    let options = FetchOptions {
+        connections: 2,
+        assignment: Assignment::Alternate,
+        ..FetchOptions::default()
+    };
+    let report = client(version)
+        .fetch(targets.collect(), options, &Arc::default())
+        .await;
+    assert!(report.is_complete(), "{report:?}");
+    let first = report.objects[0].connection;
+    for (i, object) in report.objects.iter().enumerate() {
+        assert_eq!(object.connection == first, i % 2 == 0, "{report:?}");
     }
 }
 
