@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from marline.determinants import command as determinants
 from marline.errors import MarlineError
+from marline.flows.characterise import command as characterise
 from marline.flows.classify import command as classify
 from marline.flows.sessions import command as sessions
 
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     determinants.add(verbs)
+    characterise.add(verbs)
     sessions.add(verbs)
     classify.add(verbs)
     parsed = parser.parse_args(arguments)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marline.arrays import Numbers
-from marline.figures.picture import LINES, Picture, dress, logarithmic, style
+from marline.figures.picture import DASHED, LINES, Picture, dress, logarithmic, style
 
 _POINTS = 500
 """Of a curve, at most: more are no different in print, and a page with a million of them does not open."""
@@ -19,6 +19,13 @@ class Curve:
     label: str
     values: Numbers
     """Sorted."""
+    counts: Numbers | None = None
+    """How many there are of each value; one if this is not given."""
+
+    @property
+    def of(self) -> int:
+        """All values."""
+        return len(self.values) if self.counts is None else int(self.counts.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,8 @@ class CurveChart:
     logarithmic: bool = False
     limits: tuple[float, float] | None = None
     """Ends of the axis; values beyond them are not shown."""
+    paired: bool = False
+    """Each two curves have one colour, the second of them dashes."""
 
 
 def draw_curves(name: str, chart: CurveChart) -> Picture:
@@ -39,9 +48,11 @@ def draw_curves(name: str, chart: CurveChart) -> Picture:
         picture = Picture(name, 6.4, 3.6)
         axes = picture.figure.add_axes((0.1, 0.14, 0.87, 0.82))
         for at, curve in enumerate(chart.curves):
-            colour, dashes = LINES[at % len(LINES)]
-            shares, values = _thinned(curve.values)
-            label = f"{curve.label} ({len(curve.values):,})"
+            colour, dashes = LINES[(at // 2 if chart.paired else at) % len(LINES)]
+            if chart.paired:
+                dashes = DASHED if at % 2 else "-"
+            shares, values = _thinned(curve)
+            label = f"{curve.label} ({curve.of:,})"
             axes.step(values, shares, where="post", color=colour, linestyle=dashes, linewidth=1.5, label=label)
         if chart.logarithmic:
             logarithmic(axes)
@@ -54,9 +65,11 @@ def draw_curves(name: str, chart: CurveChart) -> Picture:
     return picture
 
 
-def _thinned(values: Numbers) -> tuple[Numbers, Numbers]:
+def _thinned(curve: Curve) -> tuple[Numbers, Numbers]:
     """Shares and values of the points that are drawn."""
+    values = curve.values
     if not len(values):
         return np.zeros(0), np.zeros(0)
     at = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(np.int64))
-    return (at + 1) / len(values), values[at]
+    up_to = at + 1.0 if curve.counts is None else np.cumsum(curve.counts)[at]
+    return up_to / curve.of, values[at]

@@ -3,9 +3,10 @@
 import io
 import re
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Final, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.style import context
@@ -21,7 +22,9 @@ SECOND: Final = "#bd4f00"
 THIRD: Final = "#1b7a4e"
 FOURTH: Final = "#7d44b8"
 
-LINES: Final = ((FIRST, "-"), (SECOND, "-"), (THIRD, "-"), (FOURTH, "-"), (QUIET, (0, (4, 2))))
+DASHED: Final = (0, (4, 2))
+
+LINES: Final = ((FIRST, "-"), (SECOND, "-"), (THIRD, "-"), (FOURTH, "-"), (QUIET, DASHED))
 """Colour and dashes of the lines of a picture, in their order."""
 
 # Colours of the pages' style sheet, which follow the scheme of the reader's screen.
@@ -48,14 +51,24 @@ def dress(axes: Axes) -> None:
         title.set(color=QUIET, fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="best")
 
 
-def logarithmic(axes: Axes) -> None:
-    """Give axes a logarithmic scale across, with numbers written out: formulas are not drawn."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+def logarithmic(axes: Axes, which: Literal["x", "y"] = "x") -> None:
+    """Give an axis a logarithmic scale, with numbers written out: formulas are not drawn."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    # Where nothing can be shown on such a scale, it needs some limits.
+    if which == "x":
+        axes.set_xscale("log")
+        if not np.isfinite(axes.dataLim.minposx):
+            axes.set_xlim(1, 10)
+    else:
+        axes.set_yscale("log")
+        if not np.isfinite(axes.dataLim.minposy):
+            axes.set_ylim(1, 10)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 
 
 class Picture:

@@ -31,3 +31,6 @@ NEEDED: Final = ("start_s", "end_s", "client_ip", "client_port", "server_ip", "s
 
 VERSIONS: Final = ("h1", "h2", "h3", "other")
 """Values of ``http_version``; nothing where it is not known."""
+
+HTTPS_PORT: Final = 443
+"""Of the servers whose flows are characterised and classified (thesis, section 3.1)."""

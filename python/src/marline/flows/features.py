@@ -17,7 +17,7 @@ class FlowFeature:
 
 
 def _rate(what: str) -> str:
-    return f"CASE WHEN end_s > start_s THEN {what} / (end_s - start_s) ELSE 0 END"
+    return f"CASE WHEN end_s > start_s THEN {what} / (end_s - start_s) WHEN {what} IS NOT NULL THEN 0 END"
 
 
 def _of(end: str) -> list[FlowFeature]:
@@ -31,7 +31,7 @@ def _of(end: str) -> list[FlowFeature]:
         FlowFeature(
             f"{end}_bytes_per_packet",
             f"{end}'s bytes a packet",
-            f"CASE WHEN {end}_packets > 0 THEN {end}_bytes / {end}_packets ELSE 0 END",
+            f"CASE WHEN {end}_packets > 0 THEN {end}_bytes / {end}_packets WHEN {end}_packets = 0 THEN 0 END",
         ),
         FlowFeature(f"{end}_packets_per_s", f"{end}'s packets/s", _rate(f"{end}_packets")),
         FlowFeature(f"{end}_bytes_per_s", f"{end}'s bytes/s", _rate(f"{end}_bytes")),

@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError, TooFewRowsError, UnreadableFileError
-from marline.flows.columns import NEEDED, VERSIONS
+from marline.flows.columns import HTTPS_PORT, NEEDED, VERSIONS
 from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
 from marline.flows.source import FlowFile
 from marline.tables import reason
-
-HTTPS_PORT = 443
-"""Of the servers whose flows are classified (section 3.1)."""
 
 FEWEST = 100
 """Rows that a sample has at least."""

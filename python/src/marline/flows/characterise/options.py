@@ -1,0 +1,13 @@
+"""What is asked of a characterisation."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How much is shown."""
+
+    sample: int = 1500
+    """Flows of each version in the scatter pictures."""
+    services: int = 10
+    """Services whose versions are shown, those of most flows."""
