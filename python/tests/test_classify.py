@@ -16,9 +16,10 @@ from marline.arrays import Classes, Numbers
 from marline.cli import main
 from marline.errors import MissingFileError, TooFewRowsError, UnreadableFileError
 from marline.evaluation import Confusion
-from marline.flows.classify import Model, Sample, predict
+from marline.flows.classify import Model, Options, Sample, evaluate, predict
 from marline.flows.classify.bayes import Bayes
 from marline.flows.classify.discrete import cuts
+from marline.flows.classify.evaluation import NoSuchClassError
 from marline.flows.classify.learners import ALGORITHMS
 from marline.flows.classify.model import ModelError
 from marline.flows.classify.nbtree import NaiveBayesTree
@@ -240,6 +241,13 @@ def test_too_little_to_learn_from_is_an_error(tmp_path: Path) -> None:
         Sample.load(one)
 
 
+def test_a_test_of_other_classes_is_an_error(labelled: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    duckdb.execute(f"COPY (SELECT * REPLACE ('other' AS http_version) FROM '{labelled}') TO '{other}'")
+    with pytest.raises(NoSuchClassError, match="are of other, and none of h1, h2, h3"):
+        evaluate(labelled, Options(("bayesnet",), folds=2, tests=(other,)))
+
+
 def test_the_command_learns_classifies_and_judges(
     labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,18 +256,25 @@ def test_the_command_learns_classifies_and_judges(
     assert main(["classify", "predict", str(model), str(labelled), "-o", str(out)]) == 0
     assert "h2" in capsys.readouterr().out
     other = write_labelled(tmp_path / "other.parquet", 500, first=10_000)
+    third = tmp_path / "third.parquet"
+    duckdb.execute(f"COPY (SELECT * FROM '{other}' WHERE http_version = 'h3') TO '{third}'")
     arguments = ["classify", "evaluate", str(labelled), "--folds", "3", "--test", str(other), "--json"]
+    arguments += ["--test", str(third)]
     arguments += ["--algorithm", "c45", "--algorithm", "bayesnet", "-o", str(tmp_path / "out")]
     assert main(arguments) == 0
     document = json.loads(capsys.readouterr().out)
     assert [one["algorithm"] for one in document["algorithms"]] == ["c45", "bayesnet"]
     for one in document["algorithms"]:
         assert one["accuracy_percent"] > 85
-        assert one["elsewhere"]["accuracy_percent"] > 85
+        assert [test["source"] for test in one["tests"]] == ["other.parquet", "third.parquet"]
+        assert one["tests"][0]["accuracy_percent"] > 85
+        assert set(one["tests"][1]["confusion"]["h1"].values()) == {0}
         assert sum(sum(row.values()) for row in one["confusion"].values()) == 2000
         assert {service["name"] for service in one["services"]} == {f"name-{at}.example" for at in range(5)}
     report = (tmp_path / "out" / "report.html").read_text()
     assert "95.2, 95.5" in report
     assert ">1,000<" in report
     assert "mathdefault" not in report
+    figures = ("accuracy", "confusion", "learning-curve", "training-time", "classification-rate", "services")
+    assert {f"{name}.svg" for name in figures} <= {file.name for file in (tmp_path / "out").iterdir()}
     assert main(["classify", "evaluate", str(tmp_path / "absent")]) == 1

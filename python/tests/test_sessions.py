@@ -217,6 +217,7 @@ def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
     assert document["isolated_flows"] + document["parallel_flows"] == document["flows"]
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert {"report.html", "sessions.json", "time-overlap.svg", "data-overlap-by-size.png"} <= names
+    assert {"longest-flows.svg", "largest-flows.png"} <= names
     report = (tmp_path / "out" / "report.html").read_text()
     assert "study: campus" in report
     assert f"{document['sessions']:,}" in report

@@ -22,6 +22,7 @@ class LineChart:
     lines: Sequence[Line]
     across_title: str
     up_title: str
+    logarithmic_up: bool = False
 
 
 def draw_lines(name: str, chart: LineChart) -> Picture:
@@ -42,6 +43,8 @@ def draw_lines(name: str, chart: LineChart) -> Picture:
                 label=line.label,
             )
         logarithmic(axes)
+        if chart.logarithmic_up:
+            logarithmic(axes, "y")
         axes.set_xlabel(chart.across_title)
         axes.set_ylabel(chart.up_title)
         dress(axes)

@@ -25,6 +25,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "classify",
         help="which version of HTTP a flow carries, by the numbers of its record",
         description="Learn from labelled flows which version of HTTP others carry.",
+        epilog="example: python -m marline classify evaluate june.parquet --test july.parquet -o evaluation",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
@@ -49,7 +50,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     judge.add_argument(
         "--algorithm", action="append", choices=list(ALGORITHMS), help="only this one; can be repeated (all)"
     )
-    judge.add_argument("--test", type=Path, metavar="FILE", help="labelled flows of another time or place")
+    judge.add_argument(
+        "--test",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="labelled flows of another time or place; can be repeated",
+    )
     judge.add_argument("--folds", type=folds, default=10, metavar="N", help="parts of the cross-validation (10)")
     judge.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
     judge.set_defaults(run=_evaluate)
@@ -70,19 +78,19 @@ def _predict(arguments: argparse.Namespace) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     algorithms = tuple(arguments.algorithm or ALGORITHMS)
-    evaluation = evaluate(arguments.flows, Options(algorithms, arguments.folds, arguments.seed, arguments.test))
+    evaluation = evaluate(arguments.flows, Options(algorithms, arguments.folds, arguments.seed, tuple(arguments.test)))
     Forms(table, to_json, render).put_out(evaluation, arguments)
 
 
 def table(evaluation: Evaluation) -> str:
     """The algorithms in a line each."""
     lines = [f"{'':14}{'accuracy':>10}{'F':>9}{'kappa':>9}"]
-    lines[0] += f"{'elsewhere':>11}" if evaluation.options.test else ""
+    lines[0] += "".join(f"{test.source.stem[:16]:>18}" for test in evaluation.results[0].tests)
     for result in evaluation.results:
         quality = result.confusion
         line = f"{TITLES[result.algorithm]:14}{100 * quality.accuracy:>8.1f} %{100 * quality.f_measure:>7.1f} %"
         line += f"{100 * quality.kappa:>7.1f} %"
-        line += f"{100 * result.elsewhere.accuracy:>9.1f} %" if result.elsewhere else ""
+        line += "".join(f"{100 * test.confusion.accuracy:>16.1f} %" for test in result.tests)
         lines.append(line)
     left_out = evaluation.sample.left_out
     lines += [f"{left_out:,} records are left out: no label, another port, or no value"] if left_out else []

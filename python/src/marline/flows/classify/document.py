@@ -1,5 +1,7 @@
 """The evaluation as JSON."""
 
+import numpy as np
+
 from marline.evaluation import Confusion
 from marline.flows.classify.evaluation import Evaluation, Result
 from marline.json import Json
@@ -23,7 +25,10 @@ def _result(result: Result, names: tuple[str, ...]) -> dict[str, Json]:
     return {
         "algorithm": result.algorithm,
         **_quality(result.confusion, names),
-        "elsewhere": None if result.elsewhere is None else _quality(result.elsewhere, names),
+        "tests": [
+            {"source": test.source.name, "left_out": test.left_out, **_quality(test.confusion, names)}
+            for test in result.tests
+        ],
         "services": [
             {"name": one.name, "flows": one.flows, "accuracy_percent": 100 * one.accuracy} for one in result.services
         ],
@@ -45,6 +50,10 @@ def _quality(confusion: Confusion, names: tuple[str, ...]) -> dict[str, Json]:
         "accuracy_percent_ci95": [100 * end for end in confusion.interval],
         "f_measure_percent": 100 * confusion.f_measure,
         "kappa_percent": 100 * confusion.kappa,
+        "recall_percent": {
+            name: None if np.isnan(recall) else 100 * float(recall)
+            for name, recall in zip(names, confusion.recalls, strict=True)
+        },
         "confusion": {
             name: {other: int(count) for other, count in zip(names, row, strict=True)}
             for name, row in zip(names, confusion.counts, strict=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from marline.arrays import Classes, Numbers
+from marline.errors import MarlineError
 from marline.evaluation import Confusion, held_out, stratified
 from marline.flows.classify.learners import ALGORITHMS
 from marline.flows.classify.options import Options
@@ -20,6 +21,10 @@ CURVE = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 MOST_SERVICES = 100
 """Names whose accuracy is shown, those of most flows."""
+
+
+class NoSuchClassError(MarlineError):
+    """A file has nothing of the classes that were learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,16 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """Flows of another file, classified by a model of all of this one."""
+
+    source: Path
+    confusion: Confusion
+    left_out: int
+    """Flows of the other file whose class this one does not have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Of one algorithm."""
 
@@ -50,8 +65,7 @@ class Result:
     """Of the cross-validation."""
     services: tuple[Service, ...]
     curve: tuple[Point, ...]
-    elsewhere: Confusion | None
-    """Of the other file, by a model of all of this one."""
+    tests: tuple[Test, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +78,12 @@ class Evaluation:
     selected: tuple[FlowFeature, ...]
     """What CFS chooses of the candidates here."""
     results: tuple[Result, ...]
-    elsewhere_left_out: int
-    """Flows of the other file whose class this one does not have."""
 
 
 def evaluate(path: Path, options: Options) -> Evaluation:
     """Cross-validate each algorithm on a file. Raises :class:`marline.MarlineError`."""
     sample = Sample.load(path)
-    elsewhere = _elsewhere(options.test, sample) if options.test is not None else None
+    elsewhere = tuple(_elsewhere(test, sample) for test in options.tests)
     progress = Progress(len(options.algorithms) * (options.folds + len(CURVE)) + 1)
     selected = select(sample.rows, sample.classes, len(sample.names))
     progress.step("features")
@@ -83,7 +95,6 @@ def evaluate(path: Path, options: Options) -> Evaluation:
         sample,
         tuple(sample.features[at] for at in selected),
         results,
-        elsewhere.left_out if elsewhere is not None else 0,
     )
 
 
@@ -91,21 +102,26 @@ def evaluate(path: Path, options: Options) -> Evaluation:
 class _Elsewhere:
     """The flows of another file, in the classes of this one."""
 
+    source: Path
     rows: Numbers
     classes: Classes
     left_out: int
 
 
 def _elsewhere(path: Path, sample: Sample) -> _Elsewhere:
-    other = Sample.load(path)
+    other = Sample.load(path, fewest=1)
     places = np.array([sample.names.index(name) if name in sample.names else -1 for name in other.names])
     classes = places[other.classes]
     known = classes >= 0
-    return _Elsewhere(other.of()[known], classes[known], int((~known).sum()))
+    if not known.any():
+        raise NoSuchClassError(
+            f"{path}: its labelled flows are of {', '.join(other.names)}, and none of {', '.join(sample.names)}"
+        )
+    return _Elsewhere(path, other.of()[known], classes[known], int((~known).sum()))
 
 
 def _result(
-    algorithm: str, sample: Sample, elsewhere: _Elsewhere | None, options: Options, progress: Progress
+    algorithm: str, sample: Sample, elsewhere: tuple[_Elsewhere, ...], options: Options, progress: Progress
 ) -> Result:
     learn, number = ALGORITHMS[algorithm], len(sample.names)
     rows = sample.of()
@@ -116,16 +132,18 @@ def _result(
         lambda some, of: learn(some, of, number, options.seed).classify,
         lambda fold: progress.step(f"{algorithm}, fold {fold + 1}"),
     )
-    there = None
-    if elsewhere is not None:
+    tests = []
+    if elsewhere:
         learnt = learn(rows, sample.classes, number, options.seed)
-        there = Confusion.of(elsewhere.classes, learnt.classify(elsewhere.rows), number)
+        for one in elsewhere:
+            confusion = Confusion.of(one.classes, learnt.classify(one.rows), number)
+            tests.append(Test(one.source, confusion, one.left_out))
     return Result(
         algorithm,
         Confusion.of(sample.classes, found, number),
         _services(sample, found),
         _curve(algorithm, sample, options, progress),
-        there,
+        tuple(tests),
     )
 
 

@@ -13,5 +13,5 @@ class Options:
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
     folds: int = 10
     seed: int = 1
-    test: Path | None = None
-    """Flows of another time or place, by which what was learnt from all of the file is tested."""
+    tests: tuple[Path, ...] = ()
+    """Flows of other times or places, by which what was learnt from all of the file is tested."""

@@ -40,8 +40,8 @@ class Sample:
     """Records without a label, of another port, or without a value."""
 
     @classmethod
-    def load(cls, path: Path, features: tuple[FlowFeature, ...] = CANDIDATES) -> Self:
-        """Read the labelled flows of a file.
+    def load(cls, path: Path, features: tuple[FlowFeature, ...] = CANDIDATES, fewest: int = FEWEST) -> Self:
+        """Read the labelled flows of a file; if ``fewest`` is 1, to test with: they may be of one class.
 
         Raises :class:`TooFewRowsError`, :class:`OneClassError` and what :meth:`FlowFile.open` does.
         """
@@ -64,10 +64,10 @@ class Sample:
             raise UnreadableFileError(path, reason(error)) from error
         rows = np.column_stack([np.asarray(columns[feature.column], dtype=np.float64) for feature in features])
         versions = np.asarray(columns["http_version"]).astype(str)
-        if len(rows) < FEWEST:
-            raise TooFewRowsError(f"{path}: flows with a label", len(rows), FEWEST)
+        if len(rows) < fewest:
+            raise TooFewRowsError(f"{path}: flows with a label", len(rows), fewest)
         names = tuple(name for name in VERSIONS if (versions == name).any())
-        if len(names) < 2:
+        if len(names) < 2 and fewest > 1:
             raise OneClassError(f"{path}: all {len(rows):,} labelled flows are of {names[0]}; two are needed")
         classes = np.searchsorted(np.array(sorted(names)), versions)
         order = [sorted(names).index(name) for name in names]

@@ -18,6 +18,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "sessions",
         help="who opens parallel connections, and whether they are used together",
         description="Group flows into sessions, and tell isolated flows from those that are opened beside others.",
+        epilog="example: python -m marline sessions flows.parquet --http any --without 10.8.0.0/16 -o sessions",
     )
     parser.add_argument(
         "flows",

@@ -1,12 +1,13 @@
 """The files of an analysis: figures 4.3 to 4.7 of the study, the report, the document."""
 
 import json
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from marline.figures import Curve, CurveChart, Picture, draw_curves
+from marline.figures import Curve, CurveChart, Panel, Picture, StackChart, draw_curves, draw_stacks
 from marline.flows.sessions.document import to_json
-from marline.flows.sessions.page import page
+from marline.flows.sessions.page import PUBLISHED_SIZES, page
 from marline.flows.sessions.report import Report
 from marline.flows.sessions.summary import Class, Summary
 
@@ -44,7 +45,18 @@ def _figures(summary: Summary) -> dict[str, Picture]:
             _curves(summary.by_size), "data overlap r, %; by the largest flow", limits=(0.0, 300.0)
         ),
     }
-    return {name: draw_curves(name, chart) for name, chart in charts.items()}
+    figures = {name: draw_curves(name, chart) for name, chart in charts.items()}
+    figures["longest-flows"] = draw_stacks("longest-flows", _shares(summary.by_duration, {}))
+    figures["largest-flows"] = draw_stacks("largest-flows", _shares(summary.by_size, PUBLISHED_SIZES))
+    return figures
+
+
+def _shares(classes: tuple[Class, ...], published: Mapping[str, Sequence[float]]) -> StackChart:
+    whole = max(1, sum(len(one.overlap.values) for one in classes))
+    ours = [100 * len(one.overlap.values) / whole for one in classes]
+    labels = ["here", *(f"study: {name}" for name in published)]
+    panel = Panel("", [ours, *published.values()])
+    return StackChart(labels, [one.name for one in classes], [panel], "parallel sessions, %")
 
 
 def _curves(classes: tuple[Class, ...]) -> list[Curve]:
