@@ -6,13 +6,14 @@
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment in virtual time, with reports in lab-results/
+#   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors python
-# examples readme ring msrv minimal-versions peers interop.
+# examples readme ring msrv minimal-versions peers interop kernel virtual-time.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -23,8 +24,8 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo demo-picture determinants dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop
+.PHONY: help demo demo-picture determinants kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -43,6 +44,9 @@ determinants:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@sh tools/determinants.sh
 
+kernel:
+	@sh tools/kernel/build.sh
+
 dist:
 	@$(CARGO) build --profile dist -p marline-cli
 	@ls -lh target/dist/marline
@@ -53,9 +57,9 @@ experiments:
 		target/release/marline lab run $$id || exit 1; \
 	done
 
-# Other stacks' programs take longest to build and are needed last.
+# Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers interop kernel virtual-time
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
@@ -118,6 +122,10 @@ interop:
 	$(MAKE) -C interop peers
 	$(MAKE) -C interop test
 	$(MAKE) -C interop run
+
+# What runs on the kernel of `make kernel`.
+virtual-time:
+	@tools/unit.sh --test virtual_time
 
 bench:
 	$(CARGO) bench --workspace

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs parts of the gate, each a target of the Makefile, one after another, and sums up.
 #
-#   tools/gate.sh [--beside PART] PART...
+#   tools/gate.sh [--beside PART,...] PART...
 #
-# The part after --beside begins at once, at the lowest priority, and is waited for when its turn comes in the list.
+# The parts after --beside begin at once, one after another, at the lowest priority, and each is waited for when its turn comes
+# in the list.
 # A part that fails does not keep the others from running. What a part prints decides what the summary says of it:
 #   skipped: WHY   it, or a piece of it, did not run; where CI is set, that is a failure
 #   note: WHAT     repeated in the summary
@@ -19,7 +20,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 beside=
 if [ "${1:-}" = --beside ]; then
-    beside=$2
+    beside=,$2,
     shift 2
 fi
 
@@ -35,7 +36,12 @@ run() {
 if [ -n "$beside" ]; then
     # A process group of its own, so that it can be ended with all that it started.
     set -m
-    run "$beside" nice -n 19 >/dev/null 2>&1 </dev/null &
+    (
+        IFS=,
+        for part in ${beside#,}; do
+            run "$part" nice -n 19
+        done
+    ) >/dev/null 2>&1 </dev/null &
     aside=$!
     set +m
     trap 'kill -- "-$aside" 2>/dev/null || true' EXIT
@@ -43,13 +49,16 @@ fi
 
 for part in "$@"; do
     echo "== $part"
-    if [ "$part" = "$beside" ]; then
-        wait "$aside"
-        trap - EXIT
-        cat "$logs/$part.log"
-    else
-        run "$part"
-    fi
+    case $beside in
+        *,"$part",*)
+            # The status is written last.
+            until [ -s "$logs/$part.status" ] || ! kill -0 "$aside" 2>/dev/null; do
+                sleep 0.2
+            done
+            cat "$logs/$part.log"
+            ;;
+        *) run "$part" ;;
+    esac
 done
 
 passed=0 failed=0 skipped=0

@@ -223,3 +223,39 @@ fn errors_name_the_invalid_argument() {
         assert!(!here.join("lab-results").exists(), "no file remains");
     }
 }
+
+#[test]
+fn a_kernel_that_is_not_built_is_named_with_the_remedy() {
+    let directory = scenario();
+    for arguments in [
+        &["run", "small.toml", "--backend", "kernel"][..],
+        &[
+            "link",
+            "--backend",
+            "kernel",
+            "--link",
+            "rtt=1ms",
+            "--",
+            "true",
+        ],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+        command.arg("lab").args(arguments).current_dir(&directory);
+        let output = command.env("MARLINE_KERNEL", "/nowhere").output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(
+            errors.contains("/nowhere") && errors.contains("make kernel"),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
+fn verbs_of_a_virtual_machine_do_nothing_elsewhere() {
+    let directory = scenario();
+    let output = lab(directory.path(), &["virtual-init"]);
+    assert_eq!(output.status.code(), Some(2));
+    let help = printed(&lab(directory.path(), &["--help"]));
+    assert!(!help.contains("virtual-"), "{help}");
+}

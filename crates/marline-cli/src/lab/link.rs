@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use marline_lab::emu::{self, EmuError, Line, Program, Recording, Relay, Report};
+use marline_lab::kernel;
 use marline_link::Seed;
 use marline_link::spec::LinkSpec;
 
+use super::virtual_time;
 use crate::failure::{Failure, print_message};
 
 /// The exit status of shells for a program that there is not.
@@ -29,17 +31,26 @@ const NOT_EXECUTABLE: u8 = 126;
 /// A link is written as key=value pairs separated by commas, or as the name of a preset: a rate (7mbps), an
 /// rtt or a one-way delay (50ms), loss (2%), a buffer (45kB) and more; `up.KEY` and `down.KEY` set one
 /// direction, where up is from the program.
+///
+/// With --backend kernel both ends, and whatever they start, run on a Linux kernel of its own in virtual time: nothing is late,
+/// waiting takes no time, and equal commands give equal results. It sees the files of this machine, but not its network;
+/// what it prints is printed when it has ended. `make kernel` builds the kernel.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline lab link --link 'rate=7mbps,rtt=50ms,loss=2%,buffer=45kB' \\\n      \
         --server 'marline serve --listen 10.77.0.1:4433 site' \\\n      \
         -- marline get --insecure https://10.77.0.1:4433/index.html -o page.html\n  \
     marline lab link --link lte-a --forward 8080 -- curl -s http://10.77.0.1:8080/\n  \
-    marline lab link --link 'rate=20mbps,rtt=30ms' --pcap capture.pcapng -- bash")]
+    marline lab link --link 'rate=20mbps,rtt=30ms' --pcap capture.pcapng -- bash\n  \
+    marline lab link --backend kernel --link wan-100-good --server 'iperf3 -s -1' -- iperf3 -c 10.77.0.1 -t 60")]
 pub(crate) struct Arguments {
     /// The link
     #[arg(long, value_name = "SPEC")]
     link: LinkSpec,
+
+    /// In real time, or in virtual time
+    #[arg(long, value_enum, default_value_t = Where::Emu)]
+    backend: Where,
 
     /// Run this shell command at the far end first, and wait until it listens
     #[arg(long, value_name = "CMD")]
@@ -74,6 +85,14 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// In real time
+    Emu,
+    /// On a kernel of its own, in virtual time
+    Kernel,
+}
+
 fn milliseconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
@@ -82,6 +101,13 @@ fn milliseconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if arguments.backend == Where::Kernel && !kernel::is_inside() {
+        if !arguments.forward.is_empty() {
+            let why = "--forward: ports of this machine are not reached in virtual time; start the server with --server";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        return virtual_time::repeat_inside(arguments.seed);
+    }
     // Only a process of a single thread can enter a user namespace.
     emu::become_capable()?;
     crate::in_runtime(run_within(arguments))

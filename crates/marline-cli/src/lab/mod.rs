@@ -11,6 +11,7 @@ pub(crate) mod report;
 mod run;
 pub(crate) mod table;
 mod verify;
+mod virtual_time;
 mod worst;
 
 use std::sync::Arc;
@@ -38,6 +39,12 @@ enum Action {
     Presets(presets::Arguments),
     Verify(verify::Arguments),
     Link(Box<link::Arguments>),
+    #[command(hide = true)]
+    VirtualMachine(virtual_time::Launch),
+    #[command(hide = true)]
+    VirtualInit(virtual_time::Init),
+    #[command(hide = true)]
+    VirtualJob,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -50,6 +57,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Action::Presets(arguments) => presets::run(&arguments),
         Action::Verify(arguments) => verify::run(&arguments),
         Action::Link(arguments) => link::run(*arguments),
+        Action::VirtualMachine(arguments) => Err(virtual_time::launch(&arguments)),
+        Action::VirtualInit(_) => virtual_time::init(),
+        Action::VirtualJob => virtual_time::job(),
     }
 }
 

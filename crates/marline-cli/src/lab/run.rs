@@ -1,9 +1,11 @@
 //! `marline lab run`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use marline_lab::emu::{self, Emulator};
+use marline_lab::kernel::VirtualTime;
 use marline_lab::run::{self, Options, RunFailure, Shard};
 use marline_lab::scenario::{Backend, BackendKind, Experiment, Job};
 use marline_lab::sim::Simulator;
@@ -24,7 +26,8 @@ use crate::failure::{Failure, print_message};
     marline lab run train.toml --set link.loss=3% --out train\n  \
     marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
     marline lab merge part1 part2 --out whole\n  \
-    marline lab run default/controllers --worst 10 --worst-of cubic\n\n\
+    marline lab run default/controllers --worst 10 --worst-of cubic\n  \
+    marline lab run history/dumbbell --quick --backend kernel    beside the kernel's TCP, in virtual time\n\n\
     The table has a row for each variant at each point of the sweep: n runs, the median of the first metric with its \
     95 % confidence interval, its 95th percentile, and its coefficient of variation (CoV). The column `published` has the \
     value in the paper that the experiment repeats, if there is one. The digest is a hash of all metrics of all runs: \
@@ -34,8 +37,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ID|FILE.toml")]
     experiment: String,
 
-    /// Where to run it: in virtual time, or in real time between network namespaces; variants that name their
-    /// backend keep it [default: as in the experiment]
+    /// Where to run it; variants that name their backend keep it [default: as in the experiment]
     #[arg(long, value_enum)]
     backend: Option<Where>,
 
@@ -100,10 +102,12 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Where {
-    /// In virtual time
+    /// Our endpoints alone, in virtual time
     Sim,
-    /// In real time, between network namespaces
+    /// With the kernel's TCP and any programs between network namespaces, in real time
     Emu,
+    /// The same in a kernel of its own, in virtual time; `make kernel` builds it
+    Kernel,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -120,6 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         experiment.run_in(match chosen {
             Where::Sim => BackendKind::Sim,
             Where::Emu => BackendKind::Emu,
+            Where::Kernel => BackendKind::Kernel,
         });
         if experiment.cells.iter().all(|cell| cell.own_backend) {
             print_message("every variant names its backend, which --backend does not change");
@@ -149,11 +154,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Executes the runs; returns false if other parts are missing for results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
     let emulator = Emulator::default();
-    let backend = |job: &Job| match job.settings.backend {
-        BackendKind::Sim => Simulator.run(job),
-        BackendKind::Emu => emulator.run(job),
-    };
     let stop = super::stop_switch()?;
+    let virtual_time = if experiment.uses(BackendKind::Kernel) {
+        let source = Arc::clone(&experiment.source);
+        Some(VirtualTime::new(
+            super::virtual_time::machine()?,
+            source,
+            Some(&stop),
+        ))
+    } else {
+        None
+    };
+    let backend = |job: &Job| match (job.settings.backend, &virtual_time) {
+        (BackendKind::Kernel, Some(virtual_time)) => virtual_time.run(job),
+        (BackendKind::Emu, _) => emulator.run(job),
+        (BackendKind::Sim | BackendKind::Kernel, _) => Simulator.run(job),
+    };
     let options = Options {
         jobs: arguments.jobs.unwrap_or(0) as usize,
         quick: arguments.quick,

@@ -10,11 +10,12 @@ use super::names;
 pub(super) fn add(page: Report, data: &ReportData) -> Report {
     let results = &data.results;
     let runs: usize = results.cells.iter().map(|cell| cell.runs).sum();
+    let is_virtual = BackendKind::are_virtual(&results.backend);
     let mut facts = vec![
         ("runs", units::count(runs as u64)),
         ("repeats", units::count(results.repeats.into())),
         (
-            match results.backend == BackendKind::Sim.name() {
+            match is_virtual {
                 true => "virtual time",
                 false => "time on the links",
             },
@@ -28,7 +29,7 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
     // The wall time of earlier starts is not recorded.
     if results.wall_s > 0.0 && results.resumed == 0 {
         let a_second = |what: f64| units::number(what / results.wall_s);
-        if results.backend == BackendKind::Sim.name() {
+        if is_virtual {
             let speed = a_second(results.virtual_s);
             facts.push(("virtual to wall time", format!("{speed}\u{d7}")));
         }

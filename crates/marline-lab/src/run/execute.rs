@@ -158,6 +158,9 @@ pub fn run(
                 let variant = variant.clone();
                 return Err(RunFailure::Unsupported { variant, reason });
             }
+            if result == Err(RunError::Interrupted) {
+                return Ok(());
+            }
             let seed = plan.seed_of(position.point, position.repeat);
             let record = Record::new(run, position, variant, seed, result);
             journal.append(&record)?;
@@ -234,7 +237,7 @@ fn directory(options: &Options<'_>, wanted: bool, name: &str) -> Option<PathBuf>
 }
 
 /// Executes the `pending` runs on threads, and passes each result to `ended` on this one, until `ended` fails
-/// or [`Options::stop`] is set; runs in progress are then completed.
+/// or [`Options::stop`] is set; runs in progress are then completed, or end as [`RunError::Interrupted`].
 fn run_all(
     pending: &[usize],
     options: &Options<'_>,

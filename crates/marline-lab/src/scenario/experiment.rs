@@ -17,7 +17,7 @@ use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
 use super::published::look_up;
 use super::read::{Head, VariantEntry, read_head, read_settings};
 use super::replaced;
-use super::{ScenarioError, Settings, Value, sweep};
+use super::{ScenarioError, Settings, Source, Value, sweep};
 use crate::stats::Statistic;
 
 /// An experiment: its variants, points and repeats, and the published values.
@@ -61,6 +61,8 @@ pub struct Experiment {
     pub document: Value,
     /// The overrides, as `KEY=VALUE`.
     pub sets: Vec<String>,
+    /// What it was read from.
+    pub source: Arc<Source>,
     /// The command that repeats all runs, for reports, if it is not `marline lab run`.
     pub command: Option<String>,
 }
@@ -103,18 +105,40 @@ pub enum BackendKind {
     Sim,
     /// In real time, between network namespaces.
     Emu,
+    /// Between network namespaces of a kernel of its own, in virtual time.
+    Kernel,
 }
 
 impl BackendKind {
     /// Every backend, with the name it has in scenarios and on command lines.
-    pub const NAMES: [(&'static str, Self); 2] = [("sim", Self::Sim), ("emu", Self::Emu)];
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("sim", Self::Sim),
+        ("emu", Self::Emu),
+        ("kernel", Self::Kernel),
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
             Self::Emu => "emu",
+            Self::Kernel => "kernel",
         }
+    }
+
+    /// Whether its runs are in virtual time: computing takes none of it, and parallel runs do not affect each other.
+    pub const fn is_virtual(self) -> bool {
+        !matches!(self, Self::Emu)
+    }
+
+    /// Whether all backends of `names`, as [`Experiment::backends`] writes them, are in virtual time.
+    pub fn are_virtual(names: &str) -> bool {
+        let is_virtual = |name: &str| {
+            Self::NAMES
+                .iter()
+                .any(|(known, kind)| *known == name && kind.is_virtual())
+        };
+        names.split('+').all(is_virtual)
     }
 }
 
@@ -130,7 +154,8 @@ impl Experiment {
             Problem::new(&Place::File, problem).in_file(&file)
         })?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        read(&text, id, sets, Some(directory)).map_err(|problem| problem.in_file(&file))
+        read(Source::new(&text, id, sets, Some(directory)))
+            .map_err(|problem| problem.in_file(&file))
     }
 
     /// Reads the [embedded](super::embedded()) experiment `id`. `sets` are overrides as `KEY=VALUE`.
@@ -144,7 +169,7 @@ impl Experiment {
                 "there is no such experiment; see `marline lab list`",
             )
         });
-        text.and_then(|text| read(text, id, sets, None))
+        text.and_then(|text| read(Source::new(text, id, sets, None)))
             .map_err(|problem| problem.in_file(id))
     }
 
@@ -152,8 +177,8 @@ impl Experiment {
     /// directory.
     pub fn parse(text: &str, file: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let id = Path::new(file).file_stem().unwrap_or_default();
-        read(text, &id.to_string_lossy(), sets, Some(Path::new("")))
-            .map_err(|problem| problem.in_file(file))
+        let source = Source::new(text, &id.to_string_lossy(), sets, Some(Path::new("")));
+        read(source).map_err(|problem| problem.in_file(file))
     }
 
     /// Runs in `backend`, which overrides the scenario, what does not name a backend of its own: an experiment
@@ -223,46 +248,86 @@ fn collect(directory: &Path, prefix: &str, entries: &mut Vec<Entry>) -> std::io:
     Ok(())
 }
 
-fn read(
-    text: &str,
-    id: &str,
-    sets: &[String],
-    directory: Option<&Path>,
-) -> Result<Experiment, Problem> {
-    let mut root = parse(text)?;
-    let written = sets;
-    let sets: Vec<_> = written
-        .iter()
-        .map(|set| Override::parse(set))
-        .collect::<Result<_, _>>()?;
-    refuse_twice_in_ends(&root)?;
-    take_apart(&mut root)?;
-    apply_all(&mut root, &sets)?;
-    let head = read_head(&root)?;
+/// An experiment whose cells are not read yet.
+struct Outline {
+    root: Table,
+    sets: Vec<Override>,
+    head: Head,
+    points: Vec<sweep::Choice>,
+}
+
+impl Outline {
+    fn read(source: &Source) -> Result<Self, Problem> {
+        let mut root = parse(source.text())?;
+        let sets: Vec<_> = source
+            .sets()
+            .iter()
+            .map(|set| Override::parse(set))
+            .collect::<Result<_, _>>()?;
+        refuse_twice_in_ends(&root)?;
+        take_apart(&mut root)?;
+        apply_all(&mut root, &sets)?;
+        let head = read_head(&root)?;
+        let points = sweep::points(&head.sweep);
+        Ok(Self {
+            root,
+            sets,
+            head,
+            points,
+        })
+    }
+
+    /// The settings of a variant at a point.
+    fn settings(&self, variant: &VariantEntry, point: &sweep::Choice) -> Result<Settings, Problem> {
+        let all = [&variant.overrides, &point.overrides, &self.sets[..]].concat();
+        let mut document = self.root.clone();
+        apply_all(&mut document, &all)?;
+        read_settings(&document)
+    }
+}
+
+/// The settings of a variant at the point with these parameters; `None` if there is none.
+pub(super) fn read_cell(
+    source: &Source,
+    variant: &str,
+    parameters: &BTreeMap<String, Value>,
+) -> Result<Option<Settings>, Problem> {
+    let outline = Outline::read(source)?;
+    let mut variants = outline.head.variants.iter();
+    let variant = variants.find(|entry| entry.name == variant);
+    let mut points = outline.points.iter();
+    let point = points.find(|point| *parameters == point.by_name());
+    let cell = variant.zip(point);
+    cell.map(|(variant, point)| outline.settings(variant, point))
+        .transpose()
+}
+
+fn read(source: Source) -> Result<Experiment, Problem> {
+    let outline = Outline::read(&source)?;
+    let Outline {
+        root,
+        sets,
+        head,
+        points,
+    } = &outline;
     if let Some((written, place)) = &head.id
-        && written != id
+        && written != source.id()
     {
+        let id = source.id();
         let text = format!("the file's name makes this experiment \"{id}\"; rename one of them");
         return Err(Problem::new(place, text));
     }
-    let points = sweep::points(&head.sweep);
-    refuse_invalid_replaced(&root, &head, &points)?;
+    refuse_invalid_replaced(root, head, points)?;
     let mut cells = Vec::new();
-    for point in &points {
-        let parameters: Arc<BTreeMap<_, _>> = Arc::new(point.parameters.iter().cloned().collect());
-        for VariantEntry {
-            name: variant,
-            overrides,
-        } in &head.variants
-        {
-            refuse_collisions(variant, overrides, &point.overrides, &sets)?;
-            let all = [overrides, &point.overrides, &sets[..]].concat();
-            let mut document = root.clone();
-            apply_all(&mut document, &all)?;
+    for point in points {
+        let parameters = Arc::new(point.by_name());
+        for variant in &head.variants {
+            let VariantEntry { name, overrides } = variant;
+            refuse_collisions(name, overrides, &point.overrides, sets)?;
             cells.push(Cell {
-                variant: Arc::from(variant.as_str()),
+                variant: Arc::from(name.as_str()),
                 parameters: Arc::clone(&parameters),
-                settings: Arc::new(read_settings(&document)?),
+                settings: Arc::new(outline.settings(variant, point)?),
                 own_backend: overrides
                     .iter()
                     .chain(&point.overrides)
@@ -270,9 +335,7 @@ fn read(
             });
         }
     }
-    let mut experiment = assemble(id, &root, head, cells, directory)?;
-    experiment.sets = written.to_vec();
-    Ok(experiment)
+    assemble(source, outline, cells)
 }
 
 /// Checks the values that each variant replaces, at the first point.
@@ -315,13 +378,9 @@ fn refuse_collisions(
     Ok(())
 }
 
-fn assemble(
-    id: &str,
-    root: &Table,
-    head: Head,
-    cells: Vec<Cell>,
-    directory: Option<&Path>,
-) -> Result<Experiment, Problem> {
+fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experiment, Problem> {
+    let Outline { root, head, .. } = outline;
+    let directory = source.directory();
     let points: Vec<_> = cells
         .iter()
         .step_by(head.variants.len().max(1))
@@ -358,10 +417,10 @@ fn assemble(
         .collect::<Result<_, _>>()?;
     let document = Node {
         place: Place::File,
-        item: super::document::Item::Table(root.clone()),
+        item: super::document::Item::Table(root),
     };
     Ok(Experiment {
-        id: id.to_owned(),
+        id: source.id().to_owned(),
         title: head.title,
         paper: head.paper,
         section: head.section,
@@ -383,7 +442,8 @@ fn assemble(
         correlations,
         musts,
         document: document.value(),
-        sets: Vec::new(),
+        sets: source.sets().to_vec(),
+        source: Arc::new(source),
         command: None,
     })
 }

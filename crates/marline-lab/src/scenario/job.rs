@@ -37,7 +37,7 @@ pub struct Job {
 }
 
 /// The outcome of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The measurements by name, which ends with the unit: `completion_s`, `largest_window_bytes`. `ideal_s`
     /// is the time that the links would allow. In comparisons smaller values are better, except of rates,
@@ -138,7 +138,8 @@ impl<F: Fn(&Job) -> Result<Outcome, RunError> + Sync> Backend for F {
 }
 
 /// Why a run has no outcome.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunError {
     /// It was not done within [`Settings::time_limit`].
     #[error("not done after {seconds} s; raise time_limit if it may take longer")]
@@ -152,6 +153,9 @@ pub enum RunError {
     /// The workload failed.
     #[error("{0}")]
     Failed(String),
+    /// The user stopped it; it is no result.
+    #[error("interrupted")]
+    Interrupted,
     /// The backend supports neither this run nor any other of its variant.
     #[error("{0}")]
     Unsupported(String),

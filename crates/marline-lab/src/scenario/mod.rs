@@ -88,6 +88,7 @@ mod published;
 mod read;
 mod reader;
 mod replaced;
+mod source;
 mod sweep;
 mod tcp;
 mod units;
@@ -107,6 +108,7 @@ pub use model::{
     Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,
 };
 pub use must::{Check, Claim, Must, NearIdeal};
+pub use source::Source;
 pub use tcp::{TcpController, TcpFlows, TcpRunner};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parameters, and the points of a sweep.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use marline::settings::split_unit;
 
@@ -20,6 +20,13 @@ pub(super) struct Factor(pub(super) Vec<Choice>);
 pub(super) struct Choice {
     pub(super) parameters: Vec<(String, Value)>,
     pub(super) overrides: Vec<Override>,
+}
+
+impl Choice {
+    /// The parameters, by name.
+    pub(super) fn by_name(&self) -> BTreeMap<String, Value> {
+        self.parameters.iter().cloned().collect()
+    }
 }
 
 /// More points are taken for a mistake.

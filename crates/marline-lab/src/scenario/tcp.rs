@@ -81,7 +81,7 @@ impl Serialize for TcpController {
 /// What runs background TCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum TcpRunner {
-    /// iperf3 with the kernel's TCP; emulator only.
+    /// iperf3 with the kernel's TCP.
     #[serde(rename = "iperf3")]
     Iperf3,
     /// QUIC flows with [the same controller](TcpFlows::stand_in) instead of them, as the simulator has no
@@ -95,7 +95,7 @@ impl From<BackendKind> for TcpRunner {
     fn from(backend: BackendKind) -> Self {
         match backend {
             BackendKind::Sim => Self::StandIn,
-            BackendKind::Emu => Self::Iperf3,
+            BackendKind::Emu | BackendKind::Kernel => Self::Iperf3,
         }
     }
 }

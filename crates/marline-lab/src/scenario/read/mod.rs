@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{BackendKind, HttpSettings, HttpVersion, RangeKind, Settings, Workload};
+use super::{HttpSettings, HttpVersion, RangeKind, Settings, Workload};
 
 use super::reader::Reader;
 pub(super) use condition::Condition;
@@ -70,10 +70,10 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
             "there is nothing to measure: http.connections is 0, and there is no [[background]]",
         ));
     }
-    if let (Some(stress), BackendKind::Sim) = (settings.stress.first(), backend) {
+    if let (Some(stress), true) = (settings.stress.first(), backend.is_virtual()) {
         return Err(Problem::new(
             place_of(root, "stress", &stress.host),
-            "hosts of the simulator have no processor to stress; add backend = \"emu\"",
+            "in virtual time hosts have no processor to stress; add backend = \"emu\"",
         ));
     }
     settings.run_in(backend);

@@ -128,7 +128,7 @@ fn mistakes_are_explained() {
         ),
         (
             "[stress]\nclient = 4",
-            "train.toml:5: [stress] client: hosts of the simulator have no processor to stress; add backend = \"emu\"",
+            "train.toml:5: [stress] client: in virtual time hosts have no processor to stress; add backend = \"emu\"",
         ),
         (
             "bundle.connections = 17",

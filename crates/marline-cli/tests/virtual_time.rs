@@ -1,0 +1,283 @@
+//! The backend `kernel`, and `marline lab link` in it: `make virtual-time` runs these, because they need what `make kernel`
+//! builds.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MARLINE: &str = env!("CARGO_BIN_EXE_marline");
+
+/// Two flows of the kernel's TCP, each alone, with losses.
+const TCP: &str = r#"
+title = "TCP"
+link = "rate=5mbps, rtt=40ms, loss=0.5%, buffer=40kB"
+backend = "kernel"
+repeats = 2
+http.connections = 0
+workload.measure = { after = "200ms", until = "1500ms" }
+[[background]]
+kind = "tcp"
+[variant.cubic]
+"background.1.cc" = "cubic"
+[variant.bbr]
+"background.1.cc" = "bbr"
+"#;
+
+/// Our QUIC in the same kernel, and in the simulator.
+const QUIC: &str = r#"
+title = "QUIC"
+link = "rate=10mbps, rtt=40ms, loss=1%"
+repeats = 2
+workload.objects = ["100kB"]
+[variant.kernel]
+backend = "kernel"
+[variant.sim]
+backend = "sim"
+"#;
+
+/// A run that lasts longer than a test waits.
+const LONG: &str = r#"
+title = "long"
+link = "rate=50mbps, rtt=10ms"
+backend = "kernel"
+repeats = 1
+http.connections = 0
+workload.measure = { after = "1s", until = "1000s" }
+time_limit = "2000s"
+[[background]]
+kind = "tcp"
+"#;
+
+fn lab(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(MARLINE);
+    command.arg("lab").args(arguments).current_dir(directory);
+    // What machines leave would be here.
+    command.env("TMPDIR", directory.join("tmp"));
+    command
+}
+
+/// A directory with a scenario; `None`, with the reason printed, where there is no kernel.
+fn scenario(text: &str) -> Option<TempDir> {
+    let directory = TempDir::new().unwrap();
+    fs::create_dir(directory.path().join("tmp")).unwrap();
+    fs::write(directory.path().join("scenario.toml"), text).unwrap();
+    let output = lab(
+        directory.path(),
+        &[
+            "link",
+            "--backend",
+            "kernel",
+            "--link",
+            "rtt=1ms",
+            "--",
+            "true",
+        ],
+    )
+    .output()
+    .unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    if printed.contains("make kernel") {
+        println!("skipped: {}", printed.trim());
+        return None;
+    }
+    assert!(output.status.success(), "{printed}");
+    Some(directory)
+}
+
+/// The results of a run of the scenario, as JSON.
+fn results(directory: &Path, arguments: &[&str]) -> Value {
+    let all = [&["run", "scenario.toml", "--json"], arguments].concat();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = lab(directory, &all).output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    serde_json::from_slice(&stdout).unwrap()
+}
+
+/// The median of a metric of a variant.
+fn median(results: &Value, variant: &str, metric: &str) -> f64 {
+    let cells = results["cells"].as_array().unwrap();
+    let cell = cells
+        .iter()
+        .find(|cell| cell["variant"] == variant)
+        .unwrap();
+    let median = cell["metrics"][metric]["median"].as_f64();
+    median.unwrap_or_else(|| panic!("{metric} of {variant}: {cell}"))
+}
+
+/// Waits until no process works in a temporary directory of a machine, and whether that comes within 5 s.
+fn machines_end(directory: &Path) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while machines(directory) > 0 {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// How many processes work in temporary directories of machines.
+fn machines(directory: &Path) -> usize {
+    let temporary = directory.join("tmp").canonicalize().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let places = processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(&temporary)).count()
+}
+
+fn left(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory.join("tmp")).unwrap().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn runs_of_the_kernels_tcp_are_equal_over_repeats_and_jobs() {
+    let Some(directory) = scenario(TCP) else {
+        return;
+    };
+    let here = directory.path();
+    let one = results(here, &["--out", "one", "--jobs", "1"]);
+    let two = results(here, &["--out", "two", "--jobs", "2"]);
+    assert_eq!(one["backend"], "kernel");
+    assert_eq!(one["digest"], two["digest"]);
+    for variant in ["cubic", "bbr"] {
+        let goodput = median(&one, variant, "background_goodput_mbps");
+        assert!((1.0..5.0).contains(&goodput), "{variant}: {goodput}");
+    }
+    assert_eq!(
+        one["settings"]["variants"]["bbr"]["background"][0]["traffic"]["tcp"]["run_by"],
+        "iperf3"
+    );
+    let other = results(here, &["--out", "other", "--seed", "2"]);
+    assert_ne!(other["digest"], one["digest"]);
+    assert_eq!(left(here), Vec::<String>::new());
+}
+
+#[test]
+fn quic_on_the_kernel_is_repeatable_and_close_to_the_simulator() {
+    let Some(directory) = scenario(QUIC) else {
+        return;
+    };
+    let here = directory.path();
+    let one = results(here, &["--out", "one"]);
+    let again = results(here, &["--out", "again"]);
+    assert_eq!(one["digest"], again["digest"]);
+    assert_eq!(one["backend"], "sim+kernel");
+    let [kernel, sim] = ["kernel", "sim"].map(|name| median(&one, name, "completion_s"));
+    assert!((kernel / sim - 1.0).abs() < 0.25, "{kernel} and {sim} s");
+}
+
+#[test]
+fn an_interrupt_ends_the_machine_and_the_run_is_done_again() {
+    let Some(directory) = scenario(LONG) else {
+        return;
+    };
+    let here = directory.path();
+    for (signal, status) in [("INT", Some(1)), ("KILL", None)] {
+        let mut running = lab(here, &["run", "scenario.toml", "--out", "long"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while machines(here) < 2 {
+            assert!(Instant::now() < deadline, "no machine has started");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let id = running.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &id])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(running.wait().unwrap().code(), status);
+        assert!(machines_end(here), "machines are left after SIG{signal}");
+        let runs = fs::read_to_string(here.join("long/runs.jsonl")).unwrap();
+        assert_eq!(runs, "", "an interrupted run is no result");
+    }
+}
+
+#[test]
+fn programs_of_any_kind_run_behind_a_link_in_virtual_time() {
+    let Some(directory) = scenario(TCP) else {
+        return;
+    };
+    let here = directory.path();
+    let connect = "import socket, time; start = time.monotonic(); \
+                   socket.create_connection(('10.77.0.1', 8000)); print(round(time.monotonic() - start, 3))";
+    let program = format!(
+        "date +%s.%N; python3 -c \"{connect}\"; sleep 3600; date +%s.%N; echo error >&2; exit 3"
+    );
+    let server = "python3 -m http.server -b 10.77.0.1 8000";
+    let mut outputs = Vec::new();
+    let start = Instant::now();
+    for _ in 0..2 {
+        let link = [
+            "link",
+            "--backend",
+            "kernel",
+            "--link",
+            "rtt=100ms",
+            "--server",
+            server,
+            "--",
+            "sh",
+            "-c",
+        ];
+        let output = lab(here, &link).arg(&program).output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("error\n"));
+        outputs.push(String::from_utf8(output.stdout).unwrap());
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(60),
+        "an hour is skipped"
+    );
+    assert_eq!(outputs[0], outputs[1]);
+    let seconds: Vec<f64> = outputs[0]
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    let [before, connected, after] = seconds[..] else {
+        panic!("{}", outputs[0]);
+    };
+    assert!(
+        (0.1..0.101).contains(&connected),
+        "{connected} s to connect"
+    );
+    assert!(
+        (3600.0..3601.0).contains(&(after - before)),
+        "{}",
+        outputs[0]
+    );
+    assert_eq!(left(here), Vec::<String>::new());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let Some(directory) = scenario(TCP) else {
+        return;
+    };
+    let link = [
+        "link",
+        "--backend",
+        "kernel",
+        "--link",
+        "rtt=1ms",
+        "--",
+        "no-such-program",
+    ];
+    let output = lab(directory.path(), &link).output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("cannot run no-such-program"), "{printed}");
+}

@@ -1,0 +1,130 @@
+//! The first process inside a machine.
+
+use std::convert::Infallible;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::utsname::uname;
+use nix::unistd::{Pid, getpid};
+
+use super::KernelError;
+use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Written};
+
+/// How the release of the kernel ends that `make kernel` builds.
+const RELEASE: &str = "-marline";
+/// Where a task's output is until it ends: what goes to a file of the host takes the host's time.
+const PRINTED: &str = "/run/marline";
+
+/// Whether this process runs on a kernel in virtual time.
+pub fn is_inside() -> bool {
+    static IS_INSIDE: OnceLock<bool> = OnceLock::new();
+    *IS_INSIDE.get_or_init(|| {
+        let name = uname();
+        name.is_ok_and(|name| name.release().to_string_lossy().ends_with(RELEASE))
+    })
+}
+
+/// Runs the task in the directory that is shared with the host, and switches the machine off.
+///
+/// # Errors
+/// This is not the first process of a kernel in virtual time, or a system call failed.
+pub fn become_init() -> Result<Infallible, KernelError> {
+    if getpid() != Pid::from_raw(1) || !is_inside() {
+        return Err(KernelError::NotGuest);
+    }
+    let status = run().unwrap_or_else(|error| error.to_string());
+    // If it cannot be written, the host sees that there is none.
+    let _ = fs::write(STATUS, status);
+    reboot(RebootMode::RB_POWER_OFF).map_err(KernelError::system("switching off"))
+}
+
+/// Runs the task. Returns its exit status as text.
+fn run() -> io::Result<String> {
+    // /proc is still that of the host, where this kernel is a process, and the shared directory its working directory.
+    let shared = fs::read_link("/proc/self/cwd")?;
+    std::env::set_current_dir(shared)?;
+    for (kind, place) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("tmpfs", "/run"),
+    ] {
+        mount(
+            Some(kind),
+            place,
+            Some(kind),
+            MsFlags::empty(),
+            None::<&str>,
+        )?;
+    }
+    for directory in ["/dev/shm", "/dev/pts", "/run/netns", PRINTED] {
+        fs::create_dir_all(directory)?;
+    }
+    mount(
+        Some("tmpfs"),
+        "/dev/shm",
+        Some("tmpfs"),
+        MsFlags::empty(),
+        None::<&str>,
+    )?;
+    mount(
+        Some("devpts"),
+        "/dev/pts",
+        Some("devpts"),
+        MsFlags::empty(),
+        None::<&str>,
+    )?;
+    for (name, target) in [
+        ("/dev/fd", "/proc/self/fd"),
+        ("/dev/stdin", "/proc/self/fd/0"),
+        ("/dev/stdout", "/proc/self/fd/1"),
+        ("/dev/stderr", "/proc/self/fd/2"),
+    ] {
+        std::os::unix::fs::symlink(target, name)?;
+    }
+    // AWS-LC takes random numbers from the kernel alone, which derive from the seed, where it finds this file, by which
+    // virtual machines count how often they were restored. Elsewhere it measures the jitter of the processor.
+    fs::write("/dev/sysgenid", [0; 4])?;
+    let task: Written = serde_json::from_slice(&fs::read(TASK)?)?;
+    // Programs of a namespace of their own bring their own; this one is for the others.
+    let _ = Command::new("ip")
+        .args(["link", "set", "lo", "up"])
+        .status();
+    let printed = |name: &str| Path::new(PRINTED).join(name);
+    let status = attempt(&task, &printed(OUTPUT), &printed(ERRORS));
+    for name in [OUTPUT, ERRORS] {
+        fs::copy(printed(name), name)?;
+    }
+    Ok(code(status?).to_string())
+}
+
+fn attempt(task: &Written, output: &Path, errors: &Path) -> io::Result<ExitStatus> {
+    let (output, errors) = (File::create(output)?, File::create(errors)?);
+    let [program, arguments @ ..] = &task.command[..] else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let variables = task.environment.iter();
+    Command::new(program)
+        .args(arguments)
+        .current_dir(&task.directory)
+        .env_clear()
+        .envs(variables.map(|variable| (&variable.name, &variable.value)))
+        // AWS-LC takes no random numbers from the processor: bit 30 of ECX, which is its bit 62, is RDRAND.
+        .env("OPENSSL_ia32cap", "~0x4000000000000000")
+        .stdin(File::open(INPUT)?)
+        .stdout(output)
+        .stderr(errors)
+        .status()
+}
+
+/// The exit status as in shells: that of the program, or 128 plus the number of the signal that ended it.
+fn code(status: ExitStatus) -> i32 {
+    let by_signal = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(by_signal).unwrap_or(1)
+}
