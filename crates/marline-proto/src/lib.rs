@@ -58,6 +58,10 @@ pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
 };
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, hmac_sha256};
+/// Opening packets and records of connections between other hosts, for programs that analyse captures.
+pub mod inspect {
+    pub use crate::crypto::inspect::{OpenedPacket, OpenedRecord, PacketKeys, RecordKey};
+}
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};
 pub use handshake::{

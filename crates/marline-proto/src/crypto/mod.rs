@@ -6,12 +6,14 @@
 //! | which keys exist before TLS has any? | `keys` |
 //! | which keys follow from TLS in a version that it does not know of? | `traffic` |
 //! | how is one packet sealed or opened? | `packet` |
+//! | how is one opened that other hosts exchanged? | `inspect` |
 //! | which 1-RTT key, and until when? | `one_rtt` |
 //! | which client has validated its address already? | `token`, `replay` |
 //! | which session does a TLS server resume without memory of it? | `tickets` |
 //! | how does a secret change while what it sealed stays valid? | `rotation` |
 //! | which stateless reset belongs to a connection ID? | `reset` |
 
+pub(crate) mod inspect;
 mod keys;
 mod one_rtt;
 mod packet;

@@ -28,6 +28,7 @@ mod library {
 }
 
 use library::{aead, digest, hmac};
+use rustls::CipherSuite;
 
 pub(crate) use library::{TokenCipher, cipher_suite, default_provider, equal};
 
@@ -41,6 +42,47 @@ pub(crate) struct OpenedToken<'a> {
     pub(crate) id: u64,
     /// What was sealed.
     pub(crate) plain: &'a [u8],
+}
+
+/// Length of the nonce of a TLS 1.3 record, in bytes, with every cipher suite of the library.
+pub(crate) const RECORD_IV_LEN: usize = aead::NONCE_LEN;
+
+/// The AEAD of a TLS 1.3 cipher suite with a key, for opening.
+pub(crate) struct RecordCipher(aead::LessSafeKey);
+
+impl RecordCipher {
+    /// The length of a key of `suite`, in bytes; `None` if the library does not have it.
+    pub(crate) fn key_len(suite: CipherSuite) -> Option<usize> {
+        Some(record_aead(suite)?.key_len())
+    }
+
+    /// `None` if the library does not have `suite`, or `key` has the wrong length.
+    pub(crate) fn new(suite: CipherSuite, key: &[u8]) -> Option<Self> {
+        let key = aead::UnboundKey::new(record_aead(suite)?, key).ok()?;
+        Some(Self(aead::LessSafeKey::new(key)))
+    }
+
+    /// Opens `sealed`, which ends with its tag, in place. `None` if it is not authentic.
+    pub(crate) fn open<'a>(
+        &self,
+        nonce: [u8; RECORD_IV_LEN],
+        authenticated: &[u8],
+        sealed: &'a mut [u8],
+    ) -> Option<&'a [u8]> {
+        let nonce = aead::Nonce::assume_unique_for_key(nonce);
+        let authenticated = aead::Aad::from(authenticated);
+        let plain = self.0.open_in_place(nonce, authenticated, sealed).ok()?;
+        Some(plain)
+    }
+}
+
+fn record_aead(suite: CipherSuite) -> Option<&'static aead::Algorithm> {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some(&aead::AES_128_GCM),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some(&aead::AES_256_GCM),
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => Some(&aead::CHACHA20_POLY1305),
+        _ => None,
+    }
 }
 
 /// A key of HMAC with SHA-256 (RFC 2104).

@@ -81,10 +81,46 @@ impl TrafficSecrets {
 
 /// HKDF-Expand-Label of RFC 8446, section 7.1, with an empty context, to the length of the hash.
 fn expand_label(expander: &dyn HkdfExpander, label: &[u8]) -> OkmBlock {
+    let Label { len, label_len } = Label::new(expander.hash_len(), label);
+    expander.expand_block(&[&len, &label_len, Label::PREFIX, label, &[0]])
+}
+
+/// As [`expand_label`], to the length of `output`.
+pub(super) fn expand_label_into(
+    expander: &dyn HkdfExpander,
+    label: &[u8],
+    output: &mut [u8],
+) -> Result<(), OutputLengthError> {
+    let Label { len, label_len } = Label::new(output.len(), label);
+    expander.expand_slice(&[&len, &label_len, Label::PREFIX, label, &[0]], output)
+}
+
+/// The lengths in an HkdfLabel.
+struct Label {
+    len: [u8; 2],
+    label_len: [u8; 1],
+}
+
+impl Label {
     const PREFIX: &[u8] = b"tls13 ";
-    let len = (expander.hash_len() as u16).to_be_bytes();
-    let label_len = [(PREFIX.len() + label.len()) as u8];
-    expander.expand_block(&[&len, &label_len, PREFIX, label, &[0]])
+
+    fn new(output: usize, label: &[u8]) -> Self {
+        Self {
+            len: (output as u16).to_be_bytes(),
+            label_len: [(Self::PREFIX.len() + label.len()) as u8],
+        }
+    }
+}
+
+/// The HKDF of `cipher`, if it is one of the library's for QUIC.
+pub(super) fn hkdf(cipher: CipherSuite) -> Option<&'static dyn Hkdf> {
+    Some(suite_of(cipher)?.hkdf)
+}
+
+/// The length of secrets of `cipher`, in bytes, if it is one of the library's for QUIC.
+pub(super) fn hash_len(cipher: CipherSuite) -> Option<usize> {
+    let suite = &suite_of(cipher)?.adapted;
+    Some(suite.common.hash_provider.output_len())
 }
 
 /// What later 1-RTT keys derive from.
