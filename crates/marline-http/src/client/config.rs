@@ -203,6 +203,9 @@ impl ClientConfig {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
+        if let Some(log) = &self.quic.key_log {
+            tls.key_log = log.log();
+        }
         Ok(tls)
     }
 }

@@ -83,6 +83,9 @@ pub(super) fn acceptor(
     let mut tls = config
         .identity
         .config(provider, &alpn, rustls::DEFAULT_VERSIONS)?;
+    if let Some(log) = &config.quic.key_log {
+        tls.key_log = log.log();
+    }
     if let Some(state) = state {
         tls.ticketer = state.tickets();
     }

@@ -11,6 +11,7 @@ use marline::{
     Version, Versions, both_observers, hmac_sha256,
 };
 
+use super::key_log::KeyLogFile;
 use super::qlog::{self, Budget, QlogLimits};
 use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
@@ -34,6 +35,9 @@ pub struct QuicOptions {
     pub preferred_version: Option<Version>,
     /// Observers of the connections, in addition to logs.
     pub observers: Option<Observers>,
+    /// Where the secrets of connections are written, those over TCP included: for debugging, because whoever reads it can
+    /// decrypt them.
+    pub key_log: Option<KeyLogFile>,
 }
 
 /// Makes an observer for each connection.
@@ -56,6 +60,7 @@ impl Default for QuicOptions {
             versions: Versions::default(),
             preferred_version: None,
             observers: None,
+            key_log: None,
         }
     }
 }
@@ -76,6 +81,9 @@ pub(crate) fn server_config(
         .config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
     // QUIC allows all early data or none (RFC 9001 section 4.6.1).
     tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
+    if let Some(log) = &quic.key_log {
+        tls.key_log = log.log();
+    }
     if let Some(sessions) = sessions {
         tls.session_storage = sessions;
     }
