@@ -8,6 +8,8 @@ packages() {
     wanted="chromium openssl libssl-dev cmake g++ make python3-venv iproute2 procps iperf3"
     # What the kernel for virtual time is built with.
     wanted="$wanted flex bison bc xz-utils patch"
+    # What the tests of `marline flow` capture and compare with.
+    wanted="$wanted tcpdump tshark"
     # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
     command -v valkey-server >/dev/null || wanted="$wanted redis-server"
     # What Spark runs on, in the tests of the Python package.

@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "flow")]
+use crate::flow;
 use crate::{completions, get, man, qlog, reference, serve};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
@@ -32,6 +34,8 @@ pub(crate) enum Verb {
     Demo(demo::Arguments),
     #[cfg(target_os = "linux")]
     Lab(lab::Arguments),
+    #[cfg(feature = "flow")]
+    Flow(flow::Arguments),
     Qlog(qlog::Arguments),
     Reference(reference::Arguments),
     Completions(completions::Arguments),

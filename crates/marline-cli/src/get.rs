@@ -18,6 +18,7 @@ use marline_http::client::{
 };
 
 use crate::failure::{Failure, advice, print_message};
+use crate::key_log::KeyLogFlags;
 use crate::progress;
 use crate::serve::interrupted;
 use crate::transport::{QuicVersion, TransportFlags, make_directory};
@@ -107,6 +108,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
+
+    #[command(flatten)]
+    key_log: KeyLogFlags,
 
     #[cfg(feature = "tracing")]
     #[command(flatten)]
@@ -377,6 +381,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     }
     config.quic.transport = transport.into();
     config.quic.preferred_version = arguments.quic_version.map(Into::into);
+    config.quic.key_log = arguments.key_log.open()?;
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok(config)

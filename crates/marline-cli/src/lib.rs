@@ -16,8 +16,11 @@ mod config_file;
 #[cfg(target_os = "linux")]
 mod demo;
 mod failure;
+#[cfg(feature = "flow")]
+mod flow;
 mod get;
 mod history;
+mod key_log;
 #[cfg(target_os = "linux")]
 mod lab;
 #[cfg(feature = "tracing")]
@@ -52,6 +55,8 @@ pub fn main() -> ExitCode {
         Verb::Demo(arguments) => demo::run(&arguments),
         #[cfg(target_os = "linux")]
         Verb::Lab(arguments) => lab::run(arguments),
+        #[cfg(feature = "flow")]
+        Verb::Flow(arguments) => flow::run(&arguments),
         Verb::Qlog(arguments) => qlog::run(&arguments),
         Verb::Reference(arguments) => reference::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),

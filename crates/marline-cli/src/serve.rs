@@ -24,6 +24,7 @@ use self::signals::Signals;
 use crate::config_file::{ADDRESS, ConfigFile, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
+use crate::key_log::KeyLogFlags;
 use crate::transport::{QuicVersion, TransportFlags};
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
@@ -105,6 +106,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
+
+    #[command(flatten)]
+    key_log: KeyLogFlags,
 
     #[cfg(feature = "tracing")]
     #[command(flatten)]
@@ -312,6 +316,7 @@ impl Wanted {
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
         config.quic.transport = transport.into();
         config.quic.preferred_version = arguments.quic_version.map(Into::into);
+        config.quic.key_log = arguments.key_log.open()?;
         #[cfg(feature = "tracing")]
         arguments.log.observe(&mut config.quic);
         Ok(config)

@@ -16,6 +16,8 @@ use tempfile::TempDir;
 
 #[cfg(target_os = "linux")]
 mod attack;
+#[cfg(feature = "flow")]
+mod flow;
 mod get;
 mod hints;
 mod history;

@@ -1,0 +1,97 @@
+//! `marline flow --interface`.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use marline_flow::Exporter;
+use marline_flow::capture::{Live, LiveError};
+use marline_flow::output::OutputFile;
+
+use super::progress::Bar;
+use super::stop::Stop;
+use super::{BETWEEN_LOOKS, time, unwritable};
+use crate::failure::{Failure, print_message};
+
+/// How long to wait for a packet before signals are looked at.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Flags of a capture that is made now.
+#[derive(Debug, Args)]
+pub(super) struct LiveFlags {
+    /// Capture on this network interface until Ctrl-C, instead of reading captures; needs root or CAP_NET_RAW
+    #[arg(long, value_name = "IFACE", conflicts_with = "captures")]
+    interface: Option<String>,
+
+    /// Capture for this long
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "interface")]
+    duration: Option<Duration>,
+}
+
+impl LiveFlags {
+    /// Opens the interface, if one is wanted.
+    pub(super) fn open(&self) -> Result<Option<Live>, Failure> {
+        let live = self.interface.as_deref().map(Live::open).transpose();
+        live.map_err(|error| match error {
+            error @ LiveError::NoInterface { .. } => Failure::Usage(error.to_string()),
+            error => Failure::Failed(error.to_string()),
+        })
+    }
+
+    /// Exports what passes an interface, until the end that was asked for.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an interface is captured in real time"
+    )]
+    pub(super) fn read(
+        &self,
+        mut interface: Live,
+        exporter: &mut Exporter<OutputFile>,
+        stop: &Stop,
+        bar: &mut Bar,
+    ) -> Result<(), Failure> {
+        let start = Instant::now();
+        if let Some(name) = &self.interface {
+            let end = if self.duration.is_some() {
+                ""
+            } else {
+                "; Ctrl-C ends it"
+            };
+            print_message(&format!("capturing on {name}{end}"));
+        }
+        let mut until_look = 0;
+        loop {
+            if until_look == 0 {
+                let is_over = self
+                    .duration
+                    .is_some_and(|duration| start.elapsed() >= duration);
+                if is_over || stop.is_asked_for() {
+                    break;
+                }
+                let statistics = exporter.statistics();
+                bar.show(statistics.bytes, statistics.packets);
+                until_look = BETWEEN_LOOKS / 16;
+            }
+            match interface.next(WAIT) {
+                Ok(Some(packet)) => {
+                    exporter
+                        .packet(&packet)
+                        .map_err(|error| unwritable(&error))?;
+                    until_look -= 1;
+                }
+                Ok(None) => until_look = 0,
+                // What was captured before an interface went down is kept.
+                Err(error) => {
+                    print_message(&error.to_string());
+                    break;
+                }
+            }
+        }
+        if interface.dropped() > 0 {
+            let dropped = interface.dropped();
+            print_message(&format!(
+                "{dropped} packets were lost because they came too fast"
+            ));
+        }
+        Ok(())
+    }
+}

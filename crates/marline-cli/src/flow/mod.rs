@@ -1,0 +1,328 @@
+//! `marline flow`.
+
+#[cfg(target_os = "linux")]
+mod live;
+mod progress;
+mod stop;
+mod summary;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Stdin};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use marline::settings::read_time;
+use marline_flow::capture::Problem;
+use marline_flow::output::{OutputError, OutputFile};
+use marline_flow::{
+    Capture, CaptureError, DEFAULT_MAX_FLOWS, Exporter, Finished, KeyLog, KeyLogError, Options,
+    ServerLog, ServerLogError, Sources, Timeouts,
+};
+
+use self::progress::Bar;
+use self::stop::Stop;
+use crate::failure::{Failure, print_message};
+
+/// What stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Export flows from captured packets
+///
+/// Each flow becomes one record, client to server: times, packets, bytes, flags, the name in TLS, and the version of HTTP
+/// where something shows it. Handshakes show it up to TLS 1.2, in QUIC and in cleartext; in TLS 1.3 only with a key log
+/// or the access log of the server. `python -m marline` analyses the records.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    tcpdump -i wlan0 -w day.pcap 'tcp port 443 or udp port 443'\n  \
+    marline flow day.pcap -o day.parquet\n  \
+    marline flow day.pcap -o day.csv --keylog keys.log --server-log access.log\n  \
+    marline flow --interface wlan0 --duration 600 -o now.parquet\n  \
+    zcat old.pcap.gz | marline flow - -o old.parquet --active-timeout 1800\n  \
+    marline flow day.pcap -o day.parquet --json | jq .http_versions")]
+pub(crate) struct Arguments {
+    /// Captures (pcap, pcapng), in the order of their times; `-` is standard input
+    #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
+    #[cfg_attr(not(target_os = "linux"), arg(required = true))]
+    #[arg(value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    live: live::LiveFlags,
+
+    /// The file to write, which is replaced if it exists: Parquet or CSV, by the end of its name
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Open handshakes with the secrets in FILE, which a program wrote that was started with SSLKEYLOGFILE=FILE; repeatable
+    #[arg(long, value_name = "FILE")]
+    keylog: Vec<PathBuf>,
+
+    /// Take versions of HTTP from an access log of `marline serve`, where client and time match; repeatable
+    #[arg(long, value_name = "FILE")]
+    server_log: Vec<PathBuf>,
+
+    /// End the record of a flow after this long, and begin its next one, as exporters of NetFlow do [default: never]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    active_timeout: Option<Duration>,
+
+    /// End a flow that had no packets for this long [default: 300 for TCP, 200 for UDP]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    idle_timeout: Option<Duration>,
+
+    /// The same for TCP connections that are not established or are closed, and for single datagrams
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
+    opening_timeout: Duration,
+
+    /// Keep this many flows at once; before one more begins, the oldest ends
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_FLOWS as u32, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    max_flows: u32,
+
+    /// Accept a capture that ends within a packet, without that packet
+    #[arg(long)]
+    truncated: bool,
+
+    /// Print a JSON object with what was counted
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    check(arguments)?;
+    let sources = Sources {
+        keys: keys(&arguments.keylog)?,
+        server_log: server_log(&arguments.server_log)?,
+    };
+    // Captures that cannot be opened are refused before anything is written.
+    let mut captures = Vec::new();
+    for path in &arguments.captures {
+        captures.push(open(path).map_err(|error| unreadable(&error))?);
+    }
+    #[cfg(target_os = "linux")]
+    let interface = arguments.live.open()?;
+    let sink = OutputFile::create(&arguments.output).map_err(|error| unwritable(&error))?;
+    let mut exporter = Exporter::new(options(arguments), sources, sink);
+    let stop = Stop::on_interrupt();
+    let mut bar = Bar::new(total(&arguments.captures));
+    for mut capture in captures {
+        read(&mut capture, &mut exporter, arguments, &stop, &mut bar)?;
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(interface) = interface {
+        arguments
+            .live
+            .read(interface, &mut exporter, &stop, &mut bar)?;
+    }
+    bar.finish();
+    let Finished { sink, statistics } = exporter.finish().map_err(|error| unwritable(&error))?;
+    sink.finish().map_err(|error| unwritable(&error))?;
+    if arguments.json {
+        outln!("{}", summary::json(&arguments.output, &statistics));
+    } else {
+        out!("{}", summary::text(&arguments.output, &statistics));
+    }
+    Ok(())
+}
+
+/// Refuses what would read from or write to one place twice.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let inputs = || arguments.captures.iter().filter(|path| is_standard(path));
+    if inputs().count() > 1 {
+        return Err(Failure::Usage(
+            "standard input can be read only once; give `-` once".into(),
+        ));
+    }
+    let output = std::fs::canonicalize(&arguments.output).ok();
+    let read = [
+        &arguments.captures,
+        &arguments.keylog,
+        &arguments.server_log,
+    ];
+    for path in read.into_iter().flatten() {
+        if output.is_some() && std::fs::canonicalize(path).ok() == output {
+            let path = path.display();
+            let message = format!(
+                "{path}: would be replaced by what is read from it; choose another file with -o"
+            );
+            return Err(Failure::Usage(message));
+        }
+    }
+    Ok(())
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT
+}
+
+fn options(arguments: &Arguments) -> Options {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let default = Timeouts::default();
+    let idle = arguments.idle_timeout.map(ns);
+    Options {
+        timeouts: Timeouts {
+            active_ns: arguments.active_timeout.map(ns).filter(|ns| *ns > 0),
+            tcp_idle_ns: idle.unwrap_or(default.tcp_idle_ns),
+            udp_idle_ns: idle.unwrap_or(default.udp_idle_ns),
+            opening_ns: ns(arguments.opening_timeout),
+        },
+        max_flows: arguments.max_flows as usize,
+    }
+}
+
+fn keys(paths: &[PathBuf]) -> Result<Option<KeyLog>, Failure> {
+    let mut log = KeyLog::default();
+    for path in paths {
+        log.add(path).map_err(|error| {
+            let advice = match &error {
+                KeyLogError::Io { error, .. } => file_advice(error),
+                KeyLogError::Line { .. } => {
+                    "give what a program wrote that was started with SSLKEYLOGFILE"
+                }
+                _ => "split it, with its captures",
+            };
+            Failure::Failed(format!("{error}; {advice}"))
+        })?;
+    }
+    if !paths.is_empty() && log.is_empty() {
+        print_message("the key log has no secrets of TLS 1.3 handshakes: TLS 1.3 stays closed");
+    }
+    Ok((!paths.is_empty()).then_some(log))
+}
+
+fn server_log(paths: &[PathBuf]) -> Result<Option<ServerLog>, Failure> {
+    let mut log = ServerLog::default();
+    for path in paths {
+        log.add(path).map_err(|error| {
+            let advice = match &error {
+                ServerLogError::Io { error, .. } => file_advice(error),
+                ServerLogError::Line { .. } => "give what `marline serve --access-log FILE` wrote",
+                _ => "split it, with its captures",
+            };
+            Failure::Failed(format!("{error}; {advice}"))
+        })?;
+    }
+    Ok((!paths.is_empty()).then_some(log))
+}
+
+/// A source of packets.
+enum Source {
+    File(Capture<File>),
+    Standard(Capture<Stdin>),
+}
+
+fn open(path: &Path) -> Result<Source, CaptureError> {
+    match is_standard(path) {
+        true => Capture::new(io::stdin(), "standard input").map(Source::Standard),
+        false => Capture::open(path).map(Source::File),
+    }
+}
+
+fn read(
+    source: &mut Source,
+    exporter: &mut Exporter<OutputFile>,
+    arguments: &Arguments,
+    stop: &Stop,
+    bar: &mut Bar,
+) -> Result<(), Failure> {
+    let read = match source {
+        Source::File(capture) => packets(capture, exporter, stop, bar),
+        Source::Standard(capture) => packets(capture, exporter, stop, bar),
+    };
+    match read {
+        Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
+            print_message(&format!("{error}; that packet is left out"));
+            Ok(())
+        }
+        Err(Interruption::Capture(error)) => Err(unreadable(&error)),
+        Err(Interruption::Output(error)) => Err(unwritable(&error)),
+        Err(Interruption::Stopped) => {
+            Err(Failure::Failed("interrupted; nothing was written".into()))
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Why not all packets were read.
+enum Interruption {
+    Capture(CaptureError),
+    Output(OutputError),
+    Stopped,
+}
+
+/// Packets between two looks at the clock and the signals.
+const BETWEEN_LOOKS: u64 = 1 << 14;
+
+fn packets<R: Read>(
+    capture: &mut Capture<R>,
+    exporter: &mut Exporter<OutputFile>,
+    stop: &Stop,
+    bar: &mut Bar,
+) -> Result<(), Interruption> {
+    let mut number = 0u64;
+    while let Some(packet) = capture.next().map_err(Interruption::Capture)? {
+        exporter.packet(&packet).map_err(Interruption::Output)?;
+        number += 1;
+        if number.is_multiple_of(BETWEEN_LOOKS) {
+            if stop.is_asked_for() {
+                return Err(Interruption::Stopped);
+            }
+            bar.show(capture.position(), exporter.statistics().packets);
+        }
+    }
+    bar.end_file(capture.position());
+    Ok(())
+}
+
+/// Bytes of all captures, if none is standard input.
+fn total(paths: &[PathBuf]) -> Option<u64> {
+    let sizes = paths.iter().map(|path| match is_standard(path) {
+        true => None,
+        false => std::fs::metadata(path)
+            .ok()
+            .filter(std::fs::Metadata::is_file),
+    });
+    sizes.map(|file| file.map(|file| file.len())).sum()
+}
+
+fn unreadable(error: &CaptureError) -> Failure {
+    let advice = match error.problem() {
+        Problem::Io(error) => file_advice(error),
+        Problem::Empty | Problem::NoCapture => "give what tcpdump -w, dumpcap or Wireshark wrote",
+        Problem::Compressed => "decompress it into a pipe: `zcat FILE | marline flow - -o FLOWS`",
+        Problem::LinkType(_) => "capture on an interface of IP, such as `tcpdump -i any`",
+        Problem::Truncated(_) => "--truncated leaves that packet out",
+        _ => "`capinfos FILE` describes it, and `editcap` may mend it",
+    };
+    Failure::Failed(format!("{error}; {advice}"))
+}
+
+fn unwritable(error: &OutputError) -> Failure {
+    match error {
+        OutputError::Format { .. } => Failure::Usage(error.to_string()),
+        OutputError::Io { error: cause, .. } => {
+            let advice = match cause.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space",
+                ErrorKind::NotFound => "create its directory first",
+                _ => "choose another file with -o",
+            };
+            Failure::Failed(format!("cannot write {error}; {advice}"))
+        }
+        _ => Failure::Failed(error.to_string()),
+    }
+}
+
+fn file_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotFound => "check the path",
+        ErrorKind::IsADirectory => "name the files in it",
+        _ => "give a file that can be read",
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => read_time(text),
+    }
+}

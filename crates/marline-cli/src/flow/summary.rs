@@ -1,0 +1,104 @@
+//! What an export counted, as text and as JSON.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use marline_flow::Statistics;
+use marline_report::units::{bytes, count, counted};
+use serde_json::{Value, json};
+
+/// One JSON object.
+pub(super) fn json(output: &Path, statistics: &Statistics) -> Value {
+    let mut document = json!({ "output": output.to_string_lossy() });
+    let counts = serde_json::to_value(statistics).unwrap_or_default();
+    if let (Value::Object(document), Value::Object(counts)) = (&mut document, counts) {
+        document.extend(counts);
+    }
+    document
+}
+
+/// A few lines.
+pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
+    let Statistics {
+        packets,
+        records,
+        flows,
+        transports,
+        http_versions: versions,
+        label_sources: sources,
+        skipped,
+        malformed,
+        ..
+    } = statistics;
+    let mut text = format!(
+        "{}: {} of {} ({} over TCP, {} over UDP) from {}, {}\n",
+        output.display(),
+        counted(*records, "record"),
+        counted(*flows, "flow"),
+        count(transports.tcp),
+        count(transports.udp),
+        counted(*packets, "packet"),
+        bytes(statistics.bytes as f64),
+    );
+    line(
+        &mut text,
+        "versions of HTTP",
+        &[
+            ("h1", versions.h1),
+            ("h2", versions.h2),
+            ("h3", versions.h3),
+            ("other", versions.other),
+            ("not known", versions.unknown),
+        ],
+    );
+    line(
+        &mut text,
+        "known by",
+        &[
+            ("handshakes", sources.handshake),
+            ("key log", sources.keylog),
+            ("server log", sources.server_log),
+        ],
+    );
+    line(
+        &mut text,
+        "packets skipped",
+        &[
+            ("not IP", skipped.not_ip),
+            ("neither TCP nor UDP", skipped.other_transport),
+            ("tunnels", skipped.tunnel),
+            ("fragments without their first", skipped.lone_fragment),
+        ],
+    );
+    line(
+        &mut text,
+        "packets malformed",
+        &[
+            ("headers not captured", malformed.cut_header),
+            ("link", malformed.link),
+            ("IP", malformed.ip),
+            ("TCP or UDP", malformed.transport),
+        ],
+    );
+    line(
+        &mut text,
+        "beyond limits",
+        &[
+            ("flows ended early", statistics.evicted),
+            ("connections not looked at", statistics.uninspected),
+        ],
+    );
+    text
+}
+
+/// A line of the counts that are not 0, if there are any.
+fn line(text: &mut String, title: &str, counts: &[(&str, u64)]) {
+    let seen = counts.iter().filter(|(_, number)| *number > 0);
+    let words: Vec<_> = seen
+        .map(|(name, number)| format!("{} {name}", count(*number)))
+        .collect();
+    if !words.is_empty() {
+        // A `String` takes everything.
+        let _ = writeln!(text, "{title}: {}", words.join(", "));
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a capture cannot be read.
+
+use std::fmt;
+use std::io;
+
+/// A capture cannot be read; the message names it and says what to do.
+#[derive(Debug)]
+pub struct CaptureError {
+    name: String,
+    problem: Problem,
+}
+
+/// What is wrong with a capture.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Its bytes cannot be read.
+    Io(io::Error),
+    /// It has no bytes.
+    Empty,
+    /// It is neither pcap nor pcapng.
+    NoCapture,
+    /// It is compressed.
+    Compressed,
+    /// Its packets begin with something that is not known: the number of the link type.
+    LinkType(u32),
+    /// It ends within the header, or within a packet, which begins at this byte.
+    Truncated(u64),
+    /// It is malformed at this byte.
+    Malformed {
+        /// The byte.
+        at: u64,
+        /// In which way.
+        what: &'static str,
+    },
+}
+
+impl CaptureError {
+    pub(super) fn new(name: String, problem: Problem) -> Self {
+        Self { name, problem }
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Whether what was read before is complete: the capture was cut.
+    pub fn is_truncation(&self) -> bool {
+        matches!(self.problem, Problem::Truncated(_))
+    }
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name)?;
+        match &self.problem {
+            Problem::Io(error) => write!(f, "{error}"),
+            Problem::Empty => f.write_str("is empty"),
+            Problem::NoCapture => f.write_str("is neither pcap nor pcapng"),
+            Problem::Compressed => f.write_str("is compressed"),
+            Problem::LinkType(number) => write!(
+                f,
+                "has packets of link type {number}, which is none of Ethernet, raw IP, Linux cooked and loopback"
+            ),
+            Problem::Truncated(at) => write!(f, "ends within the packet or block at byte {at}"),
+            Problem::Malformed { at, what } => write!(f, "is malformed at byte {at}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.problem {
+            Problem::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,103 @@
+//! The bytes of a capture, read in large pieces.
+
+use std::io::{self, ErrorKind, Read};
+
+use crate::limits::{MAX_BLOCK, READ_SIZE};
+
+/// A window of the source. What the caller has taken is passed over by the next call.
+#[derive(Debug)]
+pub(super) struct Input<R> {
+    source: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// The position of `start` in the source.
+    position: u64,
+}
+
+impl<R: Read> Input<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self {
+            source,
+            buffer: vec![0; READ_SIZE],
+            start: 0,
+            end: 0,
+            position: 0,
+        }
+    }
+
+    /// Whether `n` bytes are left, of which as many are read. At most [`MAX_BLOCK`] can be asked for.
+    #[inline]
+    pub(super) fn has(&mut self, n: usize) -> io::Result<bool> {
+        if self.end - self.start >= n {
+            return Ok(true);
+        }
+        self.fill(n)
+    }
+
+    #[cold]
+    fn fill(&mut self, n: usize) -> io::Result<bool> {
+        debug_assert!(n <= MAX_BLOCK);
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() < n {
+            self.buffer.resize(n.next_multiple_of(READ_SIZE), 0);
+        }
+        while self.end < n {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The bytes that are read and not taken.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// `N` bytes at an offset, which [`has`](Self::has) found.
+    #[inline]
+    pub(super) fn array<const N: usize>(&self, offset: usize) -> [u8; N] {
+        let mut array = [0; N];
+        array.copy_from_slice(&self.bytes()[offset..offset + N]);
+        array
+    }
+
+    /// Passes over `n` bytes that are read.
+    #[inline]
+    pub(super) fn consume(&mut self, n: usize) {
+        debug_assert!(n <= self.end - self.start);
+        self.start += n;
+        self.position += n as u64;
+    }
+
+    /// Takes `n` bytes that are read.
+    #[inline]
+    pub(super) fn take(&mut self, n: usize) -> &[u8] {
+        self.consume(n);
+        &self.buffer[self.start - n..self.start]
+    }
+
+    /// Passes over `n` bytes that need not fit into the buffer. Whether there were as many.
+    pub(super) fn skip(&mut self, mut n: u64) -> io::Result<bool> {
+        while n > 0 {
+            if !self.has(1)? {
+                return Ok(false);
+            }
+            let step = n.min((self.end - self.start) as u64) as usize;
+            self.consume(step);
+            n -= step as u64;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+}

@@ -1,0 +1,165 @@
+//! Reading captures: pcap and pcapng, from a file or a pipe.
+
+mod error;
+mod input;
+mod link;
+#[cfg(target_os = "linux")]
+mod live;
+mod pcap;
+mod pcapng;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub use error::{CaptureError, Problem};
+pub use link::LinkType;
+#[cfg(target_os = "linux")]
+pub use live::{Live, LiveError};
+
+use input::Input;
+use pcap::Pcap;
+use pcapng::Pcapng;
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// When it was captured, in nanoseconds since 1970.
+    pub time_ns: u64,
+    /// What its first bytes are.
+    pub link: LinkType,
+    /// Its length on the link, in bytes; at least that of `data`.
+    pub length: usize,
+    /// Its first bytes, as many as were captured.
+    pub data: &'a [u8],
+}
+
+/// A capture that is read packet by packet.
+#[derive(Debug)]
+pub struct Capture<R> {
+    name: String,
+    input: Input<R>,
+    format: Format,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl Capture<File> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError`] if it cannot be read, or is no capture.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Self::new(file, name),
+            Err(error) => Err(CaptureError::new(name, Problem::Io(error))),
+        }
+    }
+}
+
+impl<R: Read> Capture<R> {
+    /// Reads the beginning of a capture; `name` stands for it in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError`] if it cannot be read, or is no capture.
+    pub fn new(source: R, name: impl Into<String>) -> Result<Self, CaptureError> {
+        let mut input = Input::new(source);
+        let format = Format::of(&mut input);
+        let name = name.into();
+        match format {
+            Ok(format) => Ok(Self {
+                name,
+                input,
+                format,
+            }),
+            Err(problem) => Err(CaptureError::new(name, problem)),
+        }
+    }
+
+    /// The next packet; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError`] if the capture ends within a packet, is malformed, or has a link type that is not known. Nothing
+    /// more can be read after an error.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a packet borrows from the buffer until the next"
+    )]
+    pub fn next(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        let next = match &mut self.format {
+            Format::Pcap(pcap) => pcap.next(&mut self.input),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
+        };
+        next.map_err(|problem| CaptureError::new(self.name.clone(), problem))
+    }
+
+    /// How many bytes of the source have been read into packets.
+    pub fn position(&self) -> u64 {
+        self.input.position()
+    }
+}
+
+/// The first bytes of a file that gzip wrote.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The first bytes of a file that zstd wrote.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+impl Format {
+    fn of<R: Read>(input: &mut Input<R>) -> Result<Self, Problem> {
+        if !input.has(1)? {
+            return Err(Problem::Empty);
+        }
+        if !input.has(4)? {
+            return Err(Problem::NoCapture);
+        }
+        let magic = input.array::<4>(0);
+        if let Some(pcap) = Pcap::of(magic) {
+            return pcap.begin(input).map(Self::Pcap);
+        }
+        if magic == pcapng::SECTION_HEADER.to_be_bytes() {
+            return Ok(Self::Pcapng(Pcapng::default()));
+        }
+        Err(if magic.starts_with(&GZIP) || magic == ZSTD {
+            Problem::Compressed
+        } else {
+            Problem::NoCapture
+        })
+    }
+}
+
+/// The order of the bytes in a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ByteOrder {
+    #[default]
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    #[inline]
+    fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    #[inline]
+    fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

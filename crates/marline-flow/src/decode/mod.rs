@@ -1,0 +1,65 @@
+//! Headers of packets: link layer, IP, TCP and UDP.
+
+mod ip;
+mod link;
+mod transport;
+
+use crate::capture::Packet;
+
+pub(crate) use ip::{Fragment, FragmentKey};
+pub use transport::Transport;
+pub(crate) use transport::{Endpoint, Segment, TcpFields, flags};
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Decoded<'a> {
+    /// TCP or UDP.
+    Segment(Segment<'a>),
+    /// A part of a fragmented packet that is not its first.
+    Fragment(Fragment),
+    /// No packet of a flow.
+    Skipped(Skipped),
+    /// Its headers contradict each other, or were not captured.
+    Malformed(Malformed),
+}
+
+/// Why a packet is of no flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    /// Neither IPv4 nor IPv6, such as ARP.
+    NotIp,
+    /// Neither TCP nor UDP, such as ICMP.
+    OtherTransport,
+    /// A tunnel, whose inner packets are not looked at.
+    Tunnel,
+    /// A fragment whose first fragment was not seen before.
+    LoneFragment,
+}
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// Of its headers, too few bytes were captured.
+    Cut,
+    /// The header of its link.
+    Link,
+    /// The header of IP, or its extension headers.
+    Ip,
+    /// The header of TCP or UDP.
+    Transport,
+}
+
+/// Decodes a packet. Never panics; a header that is impossible is [`Malformed`].
+#[inline]
+pub(crate) fn decode<'a>(packet: &Packet<'a>) -> Decoded<'a> {
+    link::decode(packet)
+}
+
+/// Reads big-endian numbers of a header that may be cut.
+#[inline]
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The headers of TCP (RFC 9293) and UDP (RFC 768).
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::ip::{FragmentKey, is_tunnel_datagram};
+use super::{Decoded, Malformed, Skipped};
+
+/// The transport of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP, that of QUIC included.
+    Udp,
+}
+
+impl Transport {
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// An address and a port; addresses of IPv4 are mapped into those of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Endpoint {
+    address: u128,
+    port: u16,
+}
+
+impl Endpoint {
+    /// The endpoint of an address as it is in a header, or mapped.
+    pub(crate) const fn new(address: u128, port: u16) -> Self {
+        Self { address, port }
+    }
+
+    /// The address.
+    pub(crate) fn ip(self) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::from_bits(self.address)).to_canonical()
+    }
+
+    /// The port.
+    pub(crate) const fn port(self) -> u16 {
+        self.port
+    }
+
+    /// The bits of the address.
+    pub(crate) const fn bits(self) -> u128 {
+        self.address
+    }
+}
+
+/// Flags of TCP.
+pub(crate) mod flags {
+    pub(crate) const FIN: u8 = 0x01;
+    pub(crate) const SYN: u8 = 0x02;
+    pub(crate) const RST: u8 = 0x04;
+    pub(crate) const ACK: u8 = 0x10;
+}
+
+/// What IP says of the packet that a segment is in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Headers {
+    pub(super) source: u128,
+    pub(super) destination: u128,
+    pub(super) ip_bytes: u64,
+    /// Other fragments follow.
+    pub(super) fragment: Option<FragmentKey>,
+}
+
+/// A segment of TCP or a datagram of UDP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<'a> {
+    pub(crate) source: Endpoint,
+    pub(crate) destination: Endpoint,
+    /// The fields of TCP; nothing for UDP.
+    pub(crate) tcp: Option<TcpFields>,
+    /// Length of the packet of IP.
+    pub(crate) ip_bytes: u64,
+    /// Length of the content, captured or not.
+    pub(crate) payload_bytes: u64,
+    /// The content as far as it was captured; nothing of a fragment.
+    pub(crate) payload: &'a [u8],
+    /// The packet it is the first fragment of.
+    pub(crate) fragment: Option<FragmentKey>,
+}
+
+impl Segment<'_> {
+    pub(crate) const fn transport(&self) -> Transport {
+        match self.tcp {
+            Some(_) => Transport::Tcp,
+            None => Transport::Udp,
+        }
+    }
+}
+
+/// What the state of a connection needs of the header of TCP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpFields {
+    pub(crate) sequence: u32,
+    pub(crate) flags: u8,
+}
+
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+
+/// A header was not captured as a whole, or its packet is too short for it.
+fn cut<'a>(bytes: usize, header: usize) -> Decoded<'a> {
+    Decoded::Malformed(match bytes < header {
+        true => Malformed::Transport,
+        false => Malformed::Cut,
+    })
+}
+
+#[inline]
+pub(super) fn tcp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
+    // The flags are the last field that is needed; the rest of the header may be beyond what was captured.
+    let Some(header) = content.first_chunk::<14>() else {
+        return cut(bytes, TCP_HEADER);
+    };
+    let header_len = usize::from(header[12] >> 4) * 4;
+    if header_len < TCP_HEADER || header_len > bytes {
+        return Decoded::Malformed(Malformed::Transport);
+    }
+    Decoded::Segment(Segment {
+        source: Endpoint::new(headers.source, u16::from_be_bytes([header[0], header[1]])),
+        destination: Endpoint::new(
+            headers.destination,
+            u16::from_be_bytes([header[2], header[3]]),
+        ),
+        tcp: Some(TcpFields {
+            sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+            flags: header[13],
+        }),
+        ip_bytes: headers.ip_bytes,
+        payload_bytes: (bytes - header_len) as u64,
+        payload: payload(&headers, content, header_len),
+        fragment: headers.fragment,
+    })
+}
+
+#[inline]
+pub(super) fn udp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
+    let Some(header) = content.first_chunk::<4>() else {
+        return cut(bytes, UDP_HEADER);
+    };
+    if bytes < UDP_HEADER {
+        return Decoded::Malformed(Malformed::Transport);
+    }
+    let destination = u16::from_be_bytes([header[2], header[3]]);
+    let payload = payload(&headers, content, UDP_HEADER);
+    if is_tunnel_datagram(destination, payload) {
+        return Decoded::Skipped(Skipped::Tunnel);
+    }
+    Decoded::Segment(Segment {
+        source: Endpoint::new(headers.source, u16::from_be_bytes([header[0], header[1]])),
+        destination: Endpoint::new(headers.destination, destination),
+        tcp: None,
+        ip_bytes: headers.ip_bytes,
+        payload_bytes: (bytes - UDP_HEADER) as u64,
+        payload,
+        fragment: headers.fragment,
+    })
+}
+
+#[inline]
+fn payload<'a>(headers: &Headers, content: &'a [u8], header_len: usize) -> &'a [u8] {
+    match headers.fragment {
+        None => content.get(header_len..).unwrap_or_default(),
+        Some(_) => &[],
+    }
+}

@@ -1,0 +1,122 @@
+//! Protocols that TLS negotiates (RFC 7301), and which version of HTTP they are.
+
+use std::fmt::Write;
+
+use crate::limits::MAX_PROTOCOLS;
+
+/// A version of HTTP, or something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum HttpVersion {
+    /// HTTP/1.1 and earlier.
+    H1,
+    /// HTTP/2, and SPDY before it.
+    H2,
+    /// HTTP/3.
+    H3,
+    /// Another protocol.
+    Other,
+}
+
+impl HttpVersion {
+    /// Its name in records.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::H1 => "h1",
+            Self::H2 => "h2",
+            Self::H3 => "h3",
+            Self::Other => "other",
+        }
+    }
+
+    /// The version that an identifier of ALPN stands for.
+    pub(super) fn of_protocol(id: &[u8]) -> Self {
+        match id {
+            b"h2" | b"h2c" => Self::H2,
+            b"h3" => Self::H3,
+            _ if id.starts_with(b"h3-") => Self::H3,
+            _ if id.starts_with(b"http/") => Self::H1,
+            _ if id.starts_with(b"spdy/") => Self::H2,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where a label comes from, the most reliable first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum LabelSource {
+    /// The packets show it.
+    Handshake,
+    /// A key log opened what shows it.
+    KeyLog,
+    /// The access log of a server.
+    ServerLog,
+}
+
+impl LabelSource {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::KeyLog => "keylog",
+            Self::ServerLog => "server_log",
+        }
+    }
+}
+
+/// A version of HTTP, and how it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) version: HttpVersion,
+    pub(crate) source: LabelSource,
+}
+
+/// What was found at the beginning of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Labels {
+    pub(crate) sni: Option<Box<str>>,
+    /// Identifiers with commas between them.
+    pub(crate) alpn_offered: Option<Box<str>>,
+    pub(crate) alpn_chosen: Option<Box<str>>,
+    pub(crate) label: Option<Label>,
+}
+
+impl Labels {
+    /// Whether nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sni.is_none()
+            && self.alpn_offered.is_none()
+            && self.alpn_chosen.is_none()
+            && self.label.is_none()
+    }
+
+    pub(super) fn choose(&mut self, protocol: &[u8], source: LabelSource) {
+        self.alpn_chosen = Some(printable(protocol).into());
+        self.label = Some(Label {
+            version: HttpVersion::of_protocol(protocol),
+            source,
+        });
+    }
+}
+
+/// Text of a peer: ASCII where it is printable, percent-encoded where it is not, or where it would end a value of a list.
+pub(super) fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            b'!'..=b'~' if !matches!(byte, b',' | b'%' | b'"') => text.push(char::from(*byte)),
+            _ => {
+                // A `String` takes everything.
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+    }
+    text
+}
+
+/// What a ClientHello offers: texts with commas between them. GREASE (RFC 8701) is left out.
+pub(super) fn list(protocols: &[&[u8]]) -> String {
+    let real = protocols
+        .iter()
+        .filter(|id| !matches!(id, [a, b] if a == b && a & 0xf == 0xa));
+    let texts: Vec<_> = real.take(MAX_PROTOCOLS).map(|id| printable(id)).collect();
+    texts.join(",")
+}

@@ -1,0 +1,30 @@
+//! Names and versions: what the beginning of a connection shows.
+
+mod alpn;
+mod assembly;
+mod cleartext;
+mod messages;
+mod quic;
+mod records;
+mod tcp;
+
+pub(crate) use alpn::{HttpVersion, Label, LabelSource, Labels};
+pub(crate) use quic::{Context as QuicContext, Quic};
+pub(crate) use tcp::Tcp;
+
+/// How far the inspection of a flow has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More packets may show more.
+    Continues,
+    /// Nothing more can be found.
+    Done,
+}
+
+/// One of the two ends of a flow, in the order of its key.
+pub(crate) type End = usize;
+
+/// The other end.
+pub(crate) const fn other(end: End) -> End {
+    1 - end
+}

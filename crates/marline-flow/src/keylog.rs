@@ -1,0 +1,242 @@
+//! Key logs: secrets of TLS connections, as NSS and most libraries write them (RFC 9850).
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::limits::{MAX_LINE, MAX_SECRETS};
+
+/// Handshake traffic secrets by the random of the ClientHello.
+#[derive(Debug, Default)]
+pub struct KeyLog {
+    secrets: FxHashMap<[u8; 32], Secrets>,
+}
+
+#[derive(Debug, Default)]
+struct Secrets {
+    client: Option<Secret>,
+    server: Option<Secret>,
+}
+
+/// A secret of the length of SHA-256 or SHA-384.
+struct Secret {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Secret {
+    fn new(hex: &str) -> Option<Self> {
+        let mut bytes = [0; 48];
+        let len = decode(hex, &mut bytes)?;
+        matches!(len, 32 | 48).then_some(Self { bytes, len })
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// A key log cannot be used; the message names it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyLogError {
+    /// It cannot be read.
+    #[error("{name}: {error}")]
+    Io {
+        /// Its name.
+        name: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line is none of a key log.
+    #[error("{name}:{line}: is no line of a key log: a label, a client random and a secret")]
+    Line {
+        /// Its name.
+        name: String,
+        /// The number of the line.
+        line: usize,
+    },
+    /// It has more connections than are kept.
+    #[error("{name}: has the secrets of more than {MAX_SECRETS} connections")]
+    TooMany {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl KeyLog {
+    /// Reads a key log.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyLogError`] if it cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Self, KeyLogError> {
+        let mut log = Self::default();
+        log.add(path)?;
+        Ok(log)
+    }
+
+    /// Reads one more key log.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyLogError`] if it cannot be read, or is none.
+    pub fn add(&mut self, path: &Path) -> Result<(), KeyLogError> {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => self.add_from(BufReader::new(file), &name),
+            Err(error) => Err(KeyLogError::Io { name, error }),
+        }
+    }
+
+    /// The same from a source that errors call `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyLogError`] if it cannot be read, or is none.
+    pub fn add_from(&mut self, mut reader: impl BufRead, name: &str) -> Result<(), KeyLogError> {
+        let name = || name.to_owned();
+        let io = |error| KeyLogError::Io {
+            name: name(),
+            error,
+        };
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            let mut limited = (&mut reader).take(MAX_LINE);
+            if limited.read_until(b'\n', &mut text).map_err(io)? == 0 {
+                break;
+            }
+            let text = String::from_utf8_lossy(&text);
+            if self.line(&text).is_none() {
+                return Err(KeyLogError::Line { name: name(), line });
+            }
+            if self.secrets.len() > MAX_SECRETS {
+                return Err(KeyLogError::TooMany { name: name() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a line; `None` if it is none of a key log. Secrets that are not of handshakes are passed over.
+    fn line(&mut self, text: &str) -> Option<()> {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Some(());
+        }
+        let mut words = text.split_ascii_whitespace();
+        let (label, random, secret) = (words.next()?, words.next()?, words.next()?);
+        let mut bytes = [0; 32];
+        let is_client = match label {
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => true,
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => false,
+            _ => return (is_label(label) && is_hex(random)).then_some(()),
+        };
+        if decode(random, &mut bytes)? != bytes.len() {
+            return None;
+        }
+        let secret = Secret::new(secret)?;
+        let entry = self.secrets.entry(bytes).or_default();
+        match is_client {
+            true => entry.client = Some(secret),
+            false => entry.server = Some(secret),
+        }
+        Some(())
+    }
+
+    /// The secret of what the client sends during the handshake.
+    pub(crate) fn client(&self, random: &[u8; 32]) -> Option<&[u8]> {
+        Some(self.secrets.get(random)?.client.as_ref()?.get())
+    }
+
+    /// The secret of what the server sends during the handshake.
+    pub(crate) fn server(&self, random: &[u8; 32]) -> Option<&[u8]> {
+        Some(self.secrets.get(random)?.server.as_ref()?.get())
+    }
+
+    /// Of how many connections it has secrets.
+    pub fn len(&self) -> usize {
+        self.secrets.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+}
+
+/// Whether it may be a label that a newer or older writer uses.
+fn is_label(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Writes the bytes that `hex` stands for; how many they are. `None` if it is malformed or too long.
+fn decode(hex: &str, bytes: &mut [u8]) -> Option<usize> {
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() || pairs.len() > bytes.len() {
+        return None;
+    }
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
+    }
+    Some(pairs.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{KeyLog, KeyLogError};
+
+    const RANDOM: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+
+    fn read(text: &str) -> Result<KeyLog, KeyLogError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.log");
+        fs::write(&path, text).unwrap();
+        KeyLog::read(&path)
+    }
+
+    #[test]
+    fn handshake_secrets_are_found_by_the_client_random() {
+        let secret = "ab".repeat(48);
+        let text = format!(
+            "# comment\n\nCLIENT_RANDOM {RANDOM} {secret}\n\
+             SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {secret}\r\nEXPORTER_SECRET {RANDOM} 00\n"
+        );
+        let log = read(&text).unwrap();
+        assert_eq!(log.server(&[1; 32]), Some(&[0xab; 48][..]));
+        assert_eq!(log.client(&[1; 32]), None);
+        assert_eq!(log.server(&[2; 32]), None);
+        assert_eq!(log.len(), 1);
+    }
+
+    #[test]
+    fn a_line_that_is_none_of_a_key_log_is_named() {
+        for text in [
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET 00 00".to_owned(),
+            format!("SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} 0g"),
+            "<html> is no key".to_owned(),
+            "not a key log".to_owned(),
+            "\u{1}\u{2}".to_owned(),
+        ] {
+            let error = read(&format!("# a comment\n{text}\n")).unwrap_err();
+            assert!(error.to_string().contains("keys.log:2: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Captures of packets to records of bidirectional flows: who talked to whom, for how long, how much, by which name and
+//! which version of HTTP.
+//!
+//! ```text
+//! capture/    pcap, pcapng, an interface -> packets
+//! decode/     Ethernet and other links, IPv4, IPv6 -> segments of TCP and UDP
+//! table/      segments -> flows, and when they end
+//! inspect/    the beginnings of flows -> names and versions: TLS, QUIC, cleartext HTTP
+//! record      a flow -> a record
+//! output/     records -> CSV, Parquet
+//! ```
+//!
+//! Packets of all kinds are hostile input: none panics, and memory is bounded by the limits in `limits.rs`. There is no
+//! clock but the times of packets.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+pub mod capture;
+mod decode;
+mod exporter;
+mod fragments;
+mod inspect;
+mod keylog;
+mod limits;
+pub mod output;
+mod record;
+mod server_log;
+mod statistics;
+mod table;
+#[cfg(test)]
+mod testing;
+
+pub use capture::{Capture, CaptureError, Packet};
+pub use decode::Transport;
+pub use exporter::{Exporter, Finished, Sources};
+pub use keylog::{KeyLog, KeyLogError};
+pub use limits::DEFAULT_MAX_FLOWS;
+pub use record::{Record, Side};
+pub use server_log::{ServerLog, ServerLogError};
+pub use statistics::Statistics;
+pub use table::{ClientSource, EndReason, Options, Timeouts};

@@ -1,0 +1,76 @@
+//! Every limit of the exporter with its reason: together they bound the memory and the work that a capture can cause.
+
+/// Bytes of a packet in a capture: what tcpdump captures at most, and more than any packet of IP has.
+pub(crate) const MAX_PACKET: usize = 256 << 10;
+
+/// Bytes of a block of pcapng that is kept in memory: a packet with its options. Longer blocks that have no packet are skipped.
+pub(crate) const MAX_BLOCK: usize = MAX_PACKET + (64 << 10);
+
+/// Bytes read at once: large enough for the cost of a system call not to matter, small enough for the cache of a core.
+pub(crate) const READ_SIZE: usize = 256 << 10;
+
+/// Interfaces of one section of a pcapng file: a machine has fewer.
+pub(crate) const MAX_INTERFACES: usize = 4096;
+
+/// VLAN tags of one frame: QinQ has two, and some providers a third.
+pub(crate) const MAX_VLAN_TAGS: usize = 4;
+
+/// Extension headers of an IPv6 packet: RFC 8200, section 4.1, has six kinds.
+pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;
+
+/// Bytes of the kernel's buffer for an interface: a tenth of a second at 10 Gbit/s, with what the kernel adds.
+#[cfg(target_os = "linux")]
+pub(crate) const RECEIVE_BUFFER: usize = 256 << 20;
+
+/// Flows at once by default: about 300 MB of memory.
+pub const DEFAULT_MAX_FLOWS: usize = 1 << 20;
+
+/// Flows at once at most: their numbers have 32 bits in the table.
+pub(crate) const LARGEST_MAX_FLOWS: usize = 1 << 30;
+
+/// Fragmented packets whose later fragments are still expected: they follow within milliseconds, so few are under way.
+pub(crate) const MAX_FRAGMENTED: usize = 4096;
+
+/// How long fragments of a packet are expected: what Linux waits (`ipfrag_time`).
+pub(crate) const FRAGMENT_TIMEOUT_NS: u64 = 30_000_000_000;
+
+/// Bytes from the beginning of a TCP stream that are looked at: a ClientHello, or a ServerHello and one full encrypted record.
+pub(crate) const MAX_STREAM: usize = 24 << 10;
+
+/// Bytes of the CRYPTO stream of one encryption level that are looked at: a ClientHello with post-quantum key shares and
+/// resumption tickets has below 4 kB.
+pub(crate) const MAX_CRYPTO: usize = 16 << 10;
+
+/// Gaps in a stream that is reassembled: more than a sender with a small initial window can cause.
+pub(crate) const MAX_GAPS: usize = 32;
+
+/// Segments with payload after which the beginning of a TCP connection is given up.
+pub(crate) const MAX_SEGMENTS: u32 = 128;
+
+/// Datagrams after which the handshake of a QUIC connection is given up: lossy handshakes repeat their first flight.
+pub(crate) const MAX_DATAGRAMS: u32 = 64;
+
+/// Packets of a UDP flow among which its first QUIC packet must be: there may be a Version Negotiation before.
+pub(crate) const MAX_BEFORE_QUIC: u64 = 8;
+
+/// Handshake packets of QUIC that are kept until their keys are known: those that overtook the ServerHello.
+pub(crate) const MAX_PENDING: usize = 4;
+
+/// Bytes of all handshakes that are under way together: 64 MiB are 20,000 of a usual size.
+pub(crate) const MAX_INSPECTED: usize = 64 << 20;
+
+/// Protocols that a ClientHello offers and that are recorded: real ones offer two.
+pub(crate) const MAX_PROTOCOLS: usize = 16;
+
+/// Connections of a key log: 64 bytes each and more.
+pub(crate) const MAX_SECRETS: usize = 4 << 20;
+
+/// Bytes of a line of a key log or an access log.
+pub(crate) const MAX_LINE: u64 = 64 << 10;
+
+/// Lines of an access log that are kept: 50 bytes each and more.
+pub(crate) const MAX_LOG_LINES: usize = 16 << 20;
+
+/// Records of a row group of Parquet: enough for dictionaries to pay, few enough for a writer's buffers of 30 MB.
+#[cfg(feature = "parquet")]
+pub(crate) const ROW_GROUP: usize = 128 << 10;

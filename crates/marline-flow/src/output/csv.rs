@@ -1,0 +1,50 @@
+//! Records as CSV (RFC 4180): a line each, missing values empty.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::columns::{COLUMNS, TABLE, Value};
+use crate::record::Record;
+
+/// Writes lines.
+pub(super) struct CsvWriter<W: Write> {
+    writer: csv::Writer<W>,
+    cell: String,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// Writes the header.
+    pub(super) fn new(out: W) -> io::Result<Self> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(COLUMNS)?;
+        Ok(Self {
+            writer,
+            cell: String::new(),
+        })
+    }
+
+    pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
+        for column in &TABLE {
+            self.cell.clear();
+            // A `String` takes everything.
+            let _ = match (column.value)(record) {
+                Value::Integer(value) => write!(self.cell, "{value}"),
+                Value::Small(value) => write!(self.cell, "{value}"),
+                Value::Seconds(value) => write!(self.cell, "{value:.9}"),
+                Value::Flag(value) => write!(self.cell, "{value}"),
+                Value::Text(value) => self.cell.write_str(value),
+                Value::Owned(value) => self.cell.write_str(&value),
+                Value::Nothing => Ok(()),
+            };
+            self.writer.write_field(&self.cell)?;
+        }
+        self.writer.write_record(None::<&[u8]>)?;
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> io::Result<W> {
+        self.writer
+            .into_inner()
+            .map_err(csv::IntoInnerError::into_error)
+    }
+}

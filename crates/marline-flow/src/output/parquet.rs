@@ -1,0 +1,181 @@
+//! Records as Parquet, in row groups.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+use super::columns::{Column, Kind, TABLE, Value};
+use crate::limits::ROW_GROUP;
+use crate::record::Record;
+
+/// Writes row groups.
+pub(super) struct ParquetWriter<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Buffer>,
+    rows: usize,
+}
+
+/// The values of a column for the next row group.
+enum Buffer {
+    Integers(Vec<i64>),
+    Small(Vec<i32>),
+    Seconds(Vec<f64>),
+    Flags(Vec<bool>),
+    Texts {
+        present: Vec<ByteArray>,
+        /// 1 for a value, 0 where it is missing.
+        levels: Vec<i16>,
+    },
+}
+
+fn io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
+}
+
+fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+    let physical = match column.kind {
+        Kind::Integer => Physical::INT64,
+        Kind::Small => Physical::INT32,
+        Kind::Seconds => Physical::DOUBLE,
+        Kind::Flag => Physical::BOOLEAN,
+        Kind::Text => Physical::BYTE_ARRAY,
+    };
+    let is_text = column.kind == Kind::Text;
+    let builder = Type::primitive_type_builder(column.name, physical)
+        .with_repetition(if is_text {
+            Repetition::OPTIONAL
+        } else {
+            Repetition::REQUIRED
+        })
+        .with_logical_type(is_text.then_some(LogicalType::String));
+    builder.build().map(Arc::new)
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    /// Writes the beginning of a file.
+    pub(super) fn new(out: W) -> io::Result<Self> {
+        let fields = TABLE.iter().map(field).collect::<Result<_, _>>();
+        let schema = Type::group_type_builder("flow").with_fields(fields.map_err(io)?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by("marline".to_owned())
+            .build();
+        let schema = Arc::new(schema.build().map_err(io)?);
+        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io)?;
+        Ok(Self {
+            writer,
+            columns: TABLE.iter().map(Buffer::of).collect(),
+            rows: 0,
+        })
+    }
+
+    pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
+        for (column, buffer) in TABLE.iter().zip(&mut self.columns) {
+            buffer.push((column.value)(record));
+        }
+        self.rows += 1;
+        if self.rows >= ROW_GROUP {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group().map_err(io)?;
+        for buffer in &mut self.columns {
+            buffer.write(&mut group).map_err(io)?;
+        }
+        group.close().map_err(io)?;
+        self.rows = 0;
+        Ok(())
+    }
+
+    /// Writes what is left, and the end of the file.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        self.writer.into_inner().map_err(io)
+    }
+}
+
+impl Buffer {
+    fn of(column: &Column) -> Self {
+        match column.kind {
+            Kind::Integer => Self::Integers(Vec::new()),
+            Kind::Small => Self::Small(Vec::new()),
+            Kind::Seconds => Self::Seconds(Vec::new()),
+            Kind::Flag => Self::Flags(Vec::new()),
+            Kind::Text => Self::Texts {
+                present: Vec::new(),
+                levels: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a value, which is of the kind of the column.
+    fn push(&mut self, value: Value<'_>) {
+        match (self, value) {
+            (Self::Integers(values), Value::Integer(value)) => values.push(value.cast_signed()),
+            (Self::Small(values), Value::Small(value)) => values.push(value.cast_signed()),
+            (Self::Seconds(values), Value::Seconds(value)) => values.push(value),
+            (Self::Flags(values), Value::Flag(value)) => values.push(value),
+            (Self::Texts { present, levels }, value) => {
+                let text = match value {
+                    Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
+                    Value::Owned(text) => Some(ByteArray::from(text.into_bytes())),
+                    _ => None,
+                };
+                levels.push(text.is_some().into());
+                present.extend(text);
+            }
+            (_, value) => debug_assert!(false, "{value:?} is not of the kind of its column"),
+        }
+    }
+
+    /// Writes the values as the next column, and forgets them.
+    fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        match self {
+            Self::Integers(values) => write::<Int64Type, W>(group, values, None),
+            Self::Small(values) => write::<Int32Type, W>(group, values, None),
+            Self::Seconds(values) => write::<DoubleType, W>(group, values, None),
+            Self::Flags(values) => write::<BoolType, W>(group, values, None),
+            Self::Texts { present, levels } => {
+                write::<ByteArrayType, W>(group, present, Some(levels))?;
+                levels.clear();
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &mut Vec<T::T>,
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    if let Some(mut column) = group.next_column()? {
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()?;
+    }
+    values.clear();
+    Ok(())
+}

@@ -1,0 +1,133 @@
+use std::fs;
+
+use super::*;
+use crate::record::Record;
+use crate::testing::*;
+
+const NAMES: &str = "flow_id,start_s,end_s,duration_s,client_ip,client_port,server_ip,server_port,transport,client_packets,\
+    server_packets,client_bytes,server_bytes,client_payload_bytes,server_payload_bytes,client_syn,client_ack,client_fin,\
+    server_syn,server_ack,server_fin,sni,alpn_offered,alpn_chosen,http_version,label_source";
+
+fn records() -> Vec<Record> {
+    let mut run = Run::new();
+    let mut connection = Connection::new("[2001:db8::1]:40000", "[2001:db8::2]:443");
+    connection.open(&mut run);
+    let hello = tls_record(&client_hello("a.example", &["h2", "http/1.1"]));
+    connection.send(&mut run, true, &hello, 1000);
+    connection.send(&mut run, false, &tls_record(&server_hello(&["h2"])), 1000);
+    run.packet(&udp(
+        address("10.0.0.1:5000"),
+        address("10.0.0.2:53"),
+        b"query",
+    ));
+    run.records()
+}
+
+fn write(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    let mut file = OutputFile::create(&path).unwrap();
+    for record in records() {
+        file.write(&record).unwrap();
+    }
+    assert!(!path.exists(), "it has its name only when it is complete");
+    file.finish().unwrap();
+    let left: Vec<_> = fs::read_dir(&directory).unwrap().collect();
+    assert_eq!(left.len(), 1);
+    (directory, path)
+}
+
+#[test]
+fn csv_has_a_line_for_each_record_and_nothing_for_what_is_missing() {
+    let (_directory, path) = write("flows.csv");
+    let text = fs::read_to_string(path).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with(NAMES), "{}", lines[0]);
+    assert!(
+        lines[1].starts_with("1,1700000000.000000000,1700000000.000000000,0.000000000,2001:db8::1,40000,2001:db8::2,443,tcp,3,2,"),
+        "{}",
+        lines[1]
+    );
+    assert!(lines[1].contains(
+        ",true,true,false,true,true,false,a.example,\"h2,http/1.1\",h2,h2,handshake,syn,"
+    ));
+    assert!(
+        lines[2]
+            .contains(",udp,1,0,33,0,5,0,false,false,false,false,false,false,,,,,,port,capture,0,")
+    );
+    assert_eq!(lines.len(), 3);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_same_values_as_csv() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::Field;
+
+    let (_directory, csv) = write("flows.csv");
+    let (_directory2, path) = write("flows.parquet");
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let mut lines = ::csv::Reader::from_path(csv).unwrap();
+    let names = lines.headers().unwrap().clone();
+    let mut rows = reader.get_row_iter(None).unwrap();
+    for line in lines.records() {
+        let line = line.unwrap();
+        let row = rows.next().unwrap().unwrap();
+        let columns: Vec<_> = row.get_column_iter().collect();
+        assert_eq!(columns.len(), line.len());
+        for ((name, value), (expected_name, text)) in
+            columns.into_iter().zip(names.iter().zip(&line))
+        {
+            assert_eq!(name, expected_name);
+            let value = match value {
+                Field::Null => String::new(),
+                Field::Str(text) => text.clone(),
+                Field::Double(value) => format!("{value:.9}"),
+                other => other.to_string(),
+            };
+            assert_eq!(value, text, "{name}");
+        }
+    }
+    assert!(rows.next().is_none());
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_is_written_in_row_groups() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.parquet");
+    let mut file = OutputFile::create(&path).unwrap();
+    let record = &records()[0];
+    let rows = crate::limits::ROW_GROUP + 10;
+    for _ in 0..rows {
+        file.write(record).unwrap();
+    }
+    file.finish().unwrap();
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    assert_eq!(reader.metadata().num_row_groups(), 2);
+    assert_eq!(reader.metadata().file_metadata().num_rows(), rows as i64);
+}
+
+#[test]
+fn an_export_that_ends_early_leaves_nothing_and_keeps_the_former_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.csv");
+    fs::write(&path, "former").unwrap();
+    let mut file = OutputFile::create(&path).unwrap();
+    file.write(&records()[0]).unwrap();
+    drop(file);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "former");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+}
+
+#[test]
+fn a_name_without_a_format_is_refused() {
+    for name in ["flows", "flows.txt", "flows.csv.gz"] {
+        let Err(error) = OutputFile::create(name.as_ref()) else {
+            panic!("{name} was created");
+        };
+        assert!(error.to_string().contains(".csv"), "{error}");
+    }
+}

@@ -1,0 +1,147 @@
+//! What was counted.
+
+use serde::Serialize;
+
+use crate::decode::{Malformed, Skipped};
+use crate::record::Record;
+
+/// Counts of an export. Every packet is either of a flow, or skipped, or malformed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Statistics {
+    /// Packets that were read.
+    pub packets: u64,
+    /// Their bytes on the link.
+    pub bytes: u64,
+    /// Records that were written.
+    pub records: u64,
+    /// Flows.
+    pub flows: u64,
+    /// Of them, by transport.
+    pub transports: Transports,
+    /// Records by version of HTTP.
+    pub http_versions: Versions,
+    /// Records by the source of their label.
+    pub label_sources: Sources,
+    /// Packets of no flow.
+    pub skipped: SkippedCounts,
+    /// Packets that cannot be decoded.
+    pub malformed: MalformedCounts,
+    /// Flows that ended because there were too many.
+    pub evicted: u64,
+    /// Connections whose beginning was not looked at because too many were under way.
+    pub uninspected: u64,
+    /// Packets of which not every byte was captured.
+    pub cut: u64,
+}
+
+/// Flows by transport.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Transports {
+    /// Over TCP.
+    pub tcp: u64,
+    /// Over UDP.
+    pub udp: u64,
+}
+
+/// Records by version of HTTP.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Versions {
+    /// HTTP/1.
+    pub h1: u64,
+    /// HTTP/2.
+    pub h2: u64,
+    /// HTTP/3.
+    pub h3: u64,
+    /// Another protocol.
+    pub other: u64,
+    /// Not known.
+    pub unknown: u64,
+}
+
+/// Records by the source of their label.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sources {
+    /// The packets show it.
+    pub handshake: u64,
+    /// A key log opened what shows it.
+    pub keylog: u64,
+    /// The access log of a server.
+    pub server_log: u64,
+}
+
+/// Packets of no flow, by reason.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SkippedCounts {
+    /// Neither IPv4 nor IPv6.
+    pub not_ip: u64,
+    /// Neither TCP nor UDP.
+    pub other_transport: u64,
+    /// Tunnels.
+    pub tunnel: u64,
+    /// Fragments without their first fragment.
+    pub lone_fragment: u64,
+}
+
+/// Packets that cannot be decoded, by reason.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct MalformedCounts {
+    /// Of the headers, too few bytes were captured.
+    pub cut_header: u64,
+    /// The header of the link.
+    pub link: u64,
+    /// The header of IP.
+    pub ip: u64,
+    /// The header of TCP or UDP.
+    pub transport: u64,
+}
+
+impl SkippedCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.not_ip + self.other_transport + self.tunnel + self.lone_fragment
+    }
+
+    pub(crate) fn count(&mut self, why: Skipped) {
+        *match why {
+            Skipped::NotIp => &mut self.not_ip,
+            Skipped::OtherTransport => &mut self.other_transport,
+            Skipped::Tunnel => &mut self.tunnel,
+            Skipped::LoneFragment => &mut self.lone_fragment,
+        } += 1;
+    }
+}
+
+impl MalformedCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.cut_header + self.link + self.ip + self.transport
+    }
+
+    pub(crate) fn count(&mut self, why: Malformed) {
+        *match why {
+            Malformed::Cut => &mut self.cut_header,
+            Malformed::Link => &mut self.link,
+            Malformed::Ip => &mut self.ip,
+            Malformed::Transport => &mut self.transport,
+        } += 1;
+    }
+}
+
+impl Statistics {
+    pub(crate) fn count_record(&mut self, record: &Record) {
+        self.records += 1;
+        *match record.http_version {
+            Some("h1") => &mut self.http_versions.h1,
+            Some("h2") => &mut self.http_versions.h2,
+            Some("h3") => &mut self.http_versions.h3,
+            Some(_) => &mut self.http_versions.other,
+            None => &mut self.http_versions.unknown,
+        } += 1;
+        match record.label_source {
+            Some("handshake") => self.label_sources.handshake += 1,
+            Some("keylog") => self.label_sources.keylog += 1,
+            Some(_) => self.label_sources.server_log += 1,
+            None => {}
+        }
+    }
+}
