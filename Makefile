@@ -9,6 +9,7 @@
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
+#   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make lint bench bench-peers fuzz mutants
 #
@@ -24,7 +25,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo demo-picture determinants kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: help demo demo-picture determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
 .PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop virtual-time
 
 help:
@@ -46,6 +47,11 @@ determinants:
 
 kernel:
 	@sh tools/kernel/build.sh
+
+flows:
+	@$(CARGO) build --quiet --release -p marline-cli
+	@sh tools/python.sh environment
+	@target/python/bin/python tools/flows $(FLOWS)
 
 dist:
 	@$(CARGO) build --profile dist -p marline-cli

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages() {
-    wanted="chromium openssl libssl-dev cmake g++ make python3-venv iproute2 procps iperf3"
+    wanted="chromium curl openssl libssl-dev cmake g++ make python3-venv iproute2 procps iperf3"
     # What the kernel for virtual time is built with.
     wanted="$wanted flex bison bc xz-utils patch"
     # What the tests of `marline flow` capture and compare with.

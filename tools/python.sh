@@ -2,7 +2,7 @@
 # The Python package in python/.
 #
 #   tools/python.sh environment   makes target/python, with what python/requirements.txt pins, and the package itself
-#   tools/python.sh check         format, lints, types and tests, and whether the package can be built and run
+#   tools/python.sh check         format, lints, types and tests of it and of tools/flows, and whether it can be built and run
 #   tools/python.sh pin           writes python/requirements.txt anew, with the newest versions
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,8 +23,8 @@ environment() {
 check() {
     tools=$PWD/$bin
     cd python
-    "$tools/ruff" format --no-cache --check .
-    "$tools/ruff" check --no-cache .
+    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows
+    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows
     "$tools/mypy" --cache-dir ../target/mypy
     PYTHONDONTWRITEBYTECODE=1 "$tools/python" -m pytest --quiet
     package
