@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use marline_lab::emu::{self, EmuError, Line, Program, Recording, Relay, Report};
-use marline_lab::kernel;
 use marline_link::Seed;
 use marline_link::spec::LinkSpec;
 
@@ -101,7 +100,7 @@ fn milliseconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    if arguments.backend == Where::Kernel && !kernel::is_inside() {
+    if arguments.backend == Where::Kernel && !emu::in_virtual_time() {
         if !arguments.forward.is_empty() {
             let why = "--forward: ports of this machine are not reached in virtual time; start the server with --server";
             return Err(Failure::Usage(why.to_owned()));

@@ -1,27 +1,58 @@
-//! The clock of the emulator: real time as the link models count it.
+//! The clock of the emulator: the system's time as the link models count it.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use marline_link::Time;
+use nix::sys::utsname::uname;
 
-/// A real-time clock that reads [`Time::ZERO`] when it is started.
-#[derive(Clone, Copy, Debug)]
+/// How the release of the kernel ends that `make kernel` builds.
+const RELEASE: &str = "-marline";
+
+/// Whether this process runs on a [kernel in virtual time](crate::kernel).
+pub fn in_virtual_time() -> bool {
+    static IS_VIRTUAL: OnceLock<bool> = OnceLock::new();
+    *IS_VIRTUAL.get_or_init(|| {
+        let name = uname();
+        name.is_ok_and(|name| name.release().to_string_lossy().ends_with(RELEASE))
+    })
+}
+
+/// A clock that reads [`Time::ZERO`] when it is started.
+#[derive(Debug)]
 pub(super) struct Clock {
     epoch: Instant,
+    /// In virtual time, what it has read since the last wait: computing takes no time there, but reading the clock is a
+    /// system call, and those cost most.
+    since_wait: Option<Time>,
 }
 
 impl Clock {
     pub(super) fn start() -> Self {
-        Self { epoch: read() }
+        Self {
+            epoch: read(),
+            since_wait: in_virtual_time().then_some(Time::ZERO),
+        }
     }
 
-    pub(super) fn now(self) -> Time {
-        Time::ZERO + read().duration_since(self.epoch)
+    pub(super) fn now(&self) -> Time {
+        self.since_wait.unwrap_or_else(|| self.elapsed())
+    }
+
+    /// To be called when the caller has waited.
+    pub(super) fn has_waited(&mut self) {
+        if self.since_wait.is_some() {
+            self.since_wait = Some(self.elapsed());
+        }
     }
 
     /// How long until `at`; zero if it has passed.
-    pub(super) fn until(self, at: Time) -> Duration {
+    pub(super) fn until(&self, at: Time) -> Duration {
         at.since(self.now())
+    }
+
+    fn elapsed(&self) -> Time {
+        Time::ZERO + read().duration_since(self.epoch)
     }
 }
 

@@ -1,9 +1,8 @@
-//! The thread that moves packets through the fabric in real time.
+//! The thread that moves packets through the fabric as time passes.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use marline_sim::fabric::{EcmpHash, Event, Fabric, Node, Routed};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -99,15 +98,15 @@ impl Driver {
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
         while !stop.flag.load(Ordering::Relaxed) {
-            let mut idle = true;
-            for port in 0..self.ports.len() {
-                for tun in 0..self.ports[port].tuns.len() {
-                    idle &= self.read_batch(port, tun) == 0;
-                }
-            }
             self.deliver();
-            if idle {
-                self.wait(&mut descriptors);
+            self.wait(&mut descriptors);
+            let mut ready = descriptors.iter().map(|it| it.any() == Some(true));
+            for (port, devices) in ports.iter().enumerate() {
+                for tun in 0..devices.tuns.len() {
+                    if ready.next() == Some(true) {
+                        self.read_batch(port, tun);
+                    }
+                }
             }
         }
         self.report.duration = self.clock.now().since(start);
@@ -116,13 +115,13 @@ impl Driver {
         self.report
     }
 
-    /// Reads up to [`BATCH`] packets that a host has sent, and returns their number.
-    fn read_batch(&mut self, port: usize, tun: usize) -> usize {
-        for read in 0..BATCH {
+    /// Reads up to [`BATCH`] packets that a host has sent.
+    fn read_batch(&mut self, port: usize, tun: usize) {
+        for _ in 0..BATCH {
             let mut buffer = self.spare.pop().unwrap_or_else(IpPacket::empty);
             let Ok(len) = self.ports[port].tuns[tun].read(buffer.buffer_mut()) else {
                 self.spare.push(buffer);
-                return read;
+                return;
             };
             match buffer.parse(len, self.hash) {
                 Ok(mut packet) => {
@@ -142,7 +141,6 @@ impl Driver {
                 }
             }
         }
-        BATCH
     }
 
     /// Delivers every packet that has arrived by now.
@@ -198,13 +196,11 @@ impl Driver {
     }
 
     /// Sleeps until a host sends a packet or the next event of the fabric is due.
-    fn wait(&self, descriptors: &mut [PollFd<'_>]) {
+    fn wait(&mut self, descriptors: &mut [PollFd<'_>]) {
         let timeout = self.fabric.next_event().map(|at| self.clock.until(at));
-        if timeout == Some(Duration::ZERO) {
-            return;
-        }
-        // A signal may interrupt the call; the loop then polls early.
+        // A signal may interrupt the call: the loop then polls early, and reads devices that have nothing.
         let _ = ppoll(descriptors, timeout.map(TimeSpec::from), None);
+        self.clock.has_waited();
     }
 }
 

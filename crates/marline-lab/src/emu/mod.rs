@@ -33,6 +33,7 @@ mod tcp_tap;
 mod tun;
 
 pub use self::backend::Emulator;
+pub use self::clock::in_virtual_time;
 pub use self::emulation::Emulation;
 pub use self::error::EmuError;
 pub use self::ip::{IpPacket, MTU};

@@ -6,36 +6,24 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::sync::OnceLock;
 
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
-use nix::sys::utsname::uname;
 use nix::unistd::{Pid, getpid};
 
 use super::KernelError;
 use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Written};
+use crate::emu::in_virtual_time;
 
-/// How the release of the kernel ends that `make kernel` builds.
-const RELEASE: &str = "-marline";
 /// Where a task's output is until it ends: what goes to a file of the host takes the host's time.
 const PRINTED: &str = "/run/marline";
-
-/// Whether this process runs on a kernel in virtual time.
-pub fn is_inside() -> bool {
-    static IS_INSIDE: OnceLock<bool> = OnceLock::new();
-    *IS_INSIDE.get_or_init(|| {
-        let name = uname();
-        name.is_ok_and(|name| name.release().to_string_lossy().ends_with(RELEASE))
-    })
-}
 
 /// Runs the task in the directory that is shared with the host, and switches the machine off.
 ///
 /// # Errors
 /// This is not the first process of a kernel in virtual time, or a system call failed.
 pub fn become_init() -> Result<Infallible, KernelError> {
-    if getpid() != Pid::from_raw(1) || !is_inside() {
+    if getpid() != Pid::from_raw(1) || !in_virtual_time() {
         return Err(KernelError::NotGuest);
     }
     let status = run().unwrap_or_else(|error| error.to_string());

@@ -20,7 +20,7 @@ mod scratch;
 
 pub use self::backend::{VirtualTime, execute_job};
 pub use self::error::KernelError;
-pub use self::guest::{become_init, is_inside};
+pub use self::guest::become_init;
 pub use self::image::Image;
 pub use self::launch::launch;
 pub use self::machine::{Finished, Machine, Task};
