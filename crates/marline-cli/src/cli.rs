@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "flow")]
 use crate::flow;
-use crate::{completions, get, man, qlog, reference, serve};
+use crate::{completions, get, man, proxy, qlog, reference, serve};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
 
@@ -29,6 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Serve(serve::Arguments),
+    Proxy(proxy::Arguments),
     Get(get::Arguments),
     #[cfg(target_os = "linux")]
     Demo(demo::Arguments),

@@ -1,4 +1,4 @@
-//! The settings of `serve` in a TOML file. Flags of the command line override them.
+//! The settings of a server in a TOML file. Flags of the command line override them.
 
 mod history;
 mod written;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use marline::settings::{Derived, FieldValue, Value};
 use marline::settings::{Domain, Field, Row, Settings, Table, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
+use marline_http::proxy::ProxyConfig;
 use marline_http::read_regular_file;
 use marline_http::server::ServerLimits;
 
@@ -43,11 +44,21 @@ pub(crate) struct ConfigFile {
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
     pub(crate) limits: ServerLimits,
+    pub(crate) proxy: Option<ProxyConfig>,
     pub(crate) history: Option<History>,
     /// The keys of [`EndpointConfig::SETTINGS`].
     pub(crate) endpoint: Option<WrittenTable>,
     /// The keys of [`TransportConfig::SETTINGS`].
     pub(crate) transport: WrittenTable,
+}
+
+/// Whose configuration a file has: a key of another verb is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKeys {
+    /// Of `serve`.
+    Serve,
+    /// Of `proxy`.
+    Proxy,
 }
 
 /// The table of the settings of history.
@@ -65,12 +76,6 @@ pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\""
 impl ConfigFile {
     /// The keys that are not settings of the transport; most are flags as well.
     const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "dir",
-            DIRECTORY,
-            "The directory whose files to serve",
-            |c: &mut Self| &mut c.dir,
-        ),
         &Field::new(
             "listen",
             Domain::text(ADDRESS),
@@ -133,6 +138,25 @@ impl ConfigFile {
             "Where to append a JSON object for each request",
             |c: &mut Self| &mut c.access_log,
         ),
+        &Table {
+            key: "http",
+            about: "Limits of what clients can use of the server",
+            settings: ServerLimits::SETTINGS,
+            bases: &[],
+            get: |c: &Self| Some(&c.limits),
+            open: |c: &mut Self| &mut c.limits,
+            off: None,
+        },
+    ];
+
+    /// The keys of `serve` alone.
+    const OF_SERVE: Settings<Self> = &[
+        &Field::new(
+            "dir",
+            DIRECTORY,
+            "The directory whose files to serve",
+            |c: &mut Self| &mut c.dir,
+        ),
         &Field::new(
             "follow_links",
             Domain::SWITCH,
@@ -145,25 +169,39 @@ impl ConfigFile {
             "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port",
             |c: &mut Self| &mut c.cleartext,
         ),
-        &Table {
-            key: "http",
-            about: "Limits of what clients can use of the server",
-            settings: ServerLimits::SETTINGS,
-            bases: &[],
-            get: |c: &Self| Some(&c.limits),
-            open: |c: &mut Self| &mut c.limits,
-            off: None,
-        },
     ];
+
+    /// The keys of `proxy` alone.
+    const OF_PROXY: Settings<Self> = &[&Table {
+        key: "proxy",
+        about: "The applications, and how requests are passed on to them",
+        settings: ProxyConfig::SETTINGS,
+        bases: &[],
+        get: |c: &Self| c.proxy.as_ref(),
+        open: |c: &mut Self| c.proxy.get_or_insert_default(),
+        off: None,
+    }];
+
+    /// The keys of one verb alone.
+    fn only_of(verb: FileKeys) -> Settings<Self> {
+        match verb {
+            FileKeys::Serve => Self::OF_SERVE,
+            FileKeys::Proxy => Self::OF_PROXY,
+        }
+    }
 
     /// Its keys for the reference, with the values without a file.
     pub(crate) fn rows() -> Vec<Row> {
         let without = Self {
             listen: Some(LISTEN),
             profile: Some(Profile::default()),
+            proxy: Some(ProxyConfig::default()),
             ..Self::default()
         };
-        rows(Self::SETTINGS, "", &without)
+        let mut all = rows(Self::OF_SERVE, "", &without);
+        all.extend(rows(Self::SETTINGS, "", &without));
+        all.extend(rows(Self::OF_PROXY, "", &without));
+        all
     }
 
     /// The keys of the table `endpoint` for the reference.
@@ -174,13 +212,13 @@ impl ConfigFile {
     }
 
     /// Reads `path`; relative paths in it start at its directory.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, verb: FileKeys) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let text = read_limited(path).map_err(|error| {
             Failure::Usage(format!("cannot read {name}: {error}; check the path"))
         })?;
         let base = path.parent().unwrap_or(Path::new(""));
-        let mut file = Self::parse(&name, &text, base).map_err(Failure::Usage)?;
+        let mut file = Self::parse(&name, &text, base, verb).map_err(Failure::Usage)?;
         let paths = [
             &mut file.dir,
             &mut file.cert,
@@ -202,13 +240,19 @@ impl ConfigFile {
     }
 
     /// Reads `text`, of a file called `name`; history is kept relative to `base`.
-    pub(crate) fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
+    pub(crate) fn parse(
+        name: &str,
+        text: &str,
+        base: &Path,
+        verb: FileKeys,
+    ) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
         let transport = written.only(TransportConfig::SETTINGS);
         transport.refuse_initial_window()?;
         // Every key is checked here, also where it is used later only.
         transport.apply(TransportConfig::SETTINGS, &mut TransportConfig::default())?;
-        let own = Self::SETTINGS.iter().map(|setting| setting.key());
+        let own = Self::SETTINGS.iter().chain(Self::only_of(verb));
+        let own = own.map(|setting| setting.key());
         let of_transport = TransportConfig::SETTINGS
             .iter()
             .map(|setting| setting.key());
@@ -231,6 +275,7 @@ impl ConfigFile {
             ..Self::default()
         };
         written.apply(Self::SETTINGS, &mut file)?;
+        written.apply(Self::only_of(verb), &mut file)?;
         Ok(file)
     }
 }
@@ -249,7 +294,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("site.toml");
         std::fs::write(&path, text).unwrap();
-        ConfigFile::read(&path).map_err(|failure| match failure {
+        ConfigFile::read(&path, FileKeys::Serve).map_err(|failure| match failure {
             Failure::Usage(message) => message,
             other => panic!("{other:?}"),
         })
@@ -266,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_file_without_end_is_refused() {
-        let endless = ConfigFile::read(Path::new("/dev/zero"));
+        let endless = ConfigFile::read(Path::new("/dev/zero"), FileKeys::Serve);
         assert!(matches!(endless, Err(Failure::Usage(_))), "{endless:?}");
         let text = format!("#{}\n", "x".repeat(16 << 20));
         let error = read(&text).unwrap_err();

@@ -20,7 +20,7 @@ use marline_http::client::{
 use crate::failure::{Failure, advice, print_message};
 use crate::key_log::KeyLogFlags;
 use crate::progress;
-use crate::serve::interrupted;
+use crate::server::interrupted;
 use crate::transport::{QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.

@@ -27,9 +27,11 @@ mod lab;
 mod log;
 mod man;
 mod progress;
+mod proxy;
 mod qlog;
 mod reference;
 mod serve;
+mod server;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod transport;
@@ -49,7 +51,8 @@ pub fn main() -> ExitCode {
         Err(error) => return failure::of_arguments(&error, &Cli::command()),
     };
     let done = match cli.verb {
-        Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
+        Verb::Serve(arguments) => in_runtime(server::run(arguments)),
+        Verb::Proxy(arguments) => in_runtime(server::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),

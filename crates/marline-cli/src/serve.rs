@@ -1,31 +1,13 @@
 //! `marline serve`.
 
-mod identity;
-mod signals;
-mod state;
-
-#[cfg(unix)]
-use std::fs::File;
-use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
 
 use clap::Args;
-use marline::congestion::ControllerConfig;
-use marline::settings::{Row, rows};
-use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
-use marline_http::limits;
-use marline_http::server::{
-    AccessLog, Server, ServerConfig, ServerLimits, StateDirectory, directory, raise_open_file_limit,
-};
+use marline_http::server::{Protocols, Site, directory};
 
-use self::signals::Signals;
-use crate::config_file::{ADDRESS, ConfigFile, LISTEN, WrittenTable};
-use crate::failure::{Failure, print_message};
-use crate::history::{History, Store, StoreLocation};
-use crate::key_log::KeyLogFlags;
-use crate::transport::{QuicVersion, TransportFlags};
+use crate::config_file::{ConfigFile, FileKeys};
+use crate::failure::Failure;
+use crate::server::{ServerFlags, Serving};
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///
@@ -76,56 +58,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR", required_unless_present = "config")]
     dir: Option<PathBuf>,
 
-    /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: port 4433 of localhost,
-    /// 127.0.0.1 and ::1]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    listen: Option<SocketAddr>,
-
-    /// The certificate chain in PEM; without it, a self-signed certificate is made and kept, and how to trust it
-    /// printed
-    #[arg(long, value_name = "FILE")]
-    cert: Option<PathBuf>,
-
-    /// The certificate's private key in PEM
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-
-    /// Change connections to this version of QUIC if the client offers it; v1 and v2 are served in any case
-    /// [default: the client's version]
-    #[arg(long, value_name = "VERSION", value_enum)]
-    quic_version: Option<QuicVersion>,
-    /// Keep keys, sessions and the self-signed certificate in DIR, which is created if it does not exist, so that
-    /// clients of a restarted server are reset at once and resume their sessions [default: $STATE_DIRECTORY,
-    /// $XDG_STATE_HOME/marline or ~/.local/state/marline]
-    #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
-
-    /// Read settings from a TOML file; flags take precedence
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
     #[command(flatten)]
-    transport: TransportFlags,
-
-    #[command(flatten)]
-    key_log: KeyLogFlags,
-
-    #[cfg(feature = "tracing")]
-    #[command(flatten)]
-    log: crate::log::LogFlags,
-
-    /// Keep the history of clients' networks in FILE, which is created if it does not exist; replaces
-    /// `file` and `server` of [history]
-    #[arg(long, value_name = "FILE")]
-    history: Option<PathBuf>,
-
-    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    metrics: Option<SocketAddr>,
-
-    /// Append a JSON object for each request to FILE, or print it with `-`
-    #[arg(long, value_name = "FILE|-")]
-    access_log: Option<PathBuf>,
+    server: ServerFlags,
 
     /// Follow symbolic links out of the directory
     #[arg(long)]
@@ -136,328 +70,55 @@ pub(crate) struct Arguments {
     cleartext: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    raise_open_file_limit();
-    let signals = Signals::listen()?;
-    let first = Wanted::read(arguments.clone())?;
-    let kept = Kept {
-        state: state::open(first.arguments.state.as_deref())?,
-        history: first
-            .tables
-            .history
-            .as_ref()
-            .map(OpenHistory::open)
-            .transpose()?,
-    };
-    #[cfg_attr(
-        not(feature = "tracing"),
-        expect(unused_mut, reason = "the log is added")
-    )]
-    let mut config = first.config(&kept)?;
-    #[cfg(feature = "tracing")]
-    first.arguments.log.start(&mut config.quic);
-    config.state.clone_from(&kept.state);
-    let identity = config.identity.clone();
-    let access_log = Arc::new(Mutex::new(config.access_log.clone()));
-    let server = Server::bind(config)
-        .await
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    let handle = server.handle();
-    if let Some(address) = server.metrics_addr() {
-        errln!("metrics on http://{address}/metrics");
+impl Serving for Arguments {
+    const KEYS: FileKeys = FileKeys::Serve;
+
+    fn flags(&mut self) -> &mut ServerFlags {
+        &mut self.server
     }
-    identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
-    for address in server.local_addrs() {
-        errln!("listening on https://{address}");
-    }
-    let store = kept.history.as_ref().map(|history| history.store.clone());
-    let current_log = Arc::clone(&access_log);
-    tokio::spawn(signals.follow(handle.clone(), move || {
-        let wanted = Wanted::read(arguments.clone())?;
-        let config = wanted.config(&kept)?;
-        let fixed = wanted.differences_that_need_a_restart(&first);
-        if !fixed.is_empty() {
-            let fixed = fixed.join(", ");
-            print_message(&format!("changed, but only a restart applies it: {fixed}"));
-        }
-        let log = config.access_log.clone();
-        let replaced = handle.reload(config);
-        replaced.map_err(|error| Failure::Failed(error.to_string()))?;
-        *lock(&current_log) = log;
-        Ok(())
-    }));
-    let served = server.run().await;
-    let access_log = lock(&access_log).take();
-    if let Some(log) = access_log {
-        log.finish(limits::LOG_FINISH);
-    }
-    if let Some(store) = store {
-        store.finish();
-    }
-    served.map_err(|error| Failure::Failed(error.to_string()))
-}
 
-/// What the operator wants: the flags, and the configuration file.
-struct Wanted {
-    arguments: Arguments,
-    tables: Tables,
-}
-
-/// What outlives a change of the configuration.
-struct Kept {
-    state: Option<Arc<StateDirectory>>,
-    history: Option<OpenHistory>,
-}
-
-/// The history store, and the settings that it was opened with.
-struct OpenHistory {
-    history: History,
-    store: Store,
-}
-
-impl OpenHistory {
-    fn open(history: &History) -> Result<Self, Failure> {
-        Ok(Self {
-            history: history.clone(),
-            store: history.open()?,
-        })
-    }
-}
-
-/// The settings that are not flags.
-struct Tables {
-    limits: ServerLimits,
-    endpoint: Option<WrittenTable>,
-    transport: WrittenTable,
-    /// Set if connections use history.
-    history: Option<History>,
-}
-
-impl Tables {
-    /// The settings of the endpoint that are not secret.
-    fn endpoint_rows(&self) -> Vec<Row> {
-        let mut config = EndpointConfig::from_seed([0; 32]);
-        if let Some(written) = &self.endpoint {
-            // Checked when the file was read.
-            let _ = written.apply(EndpointConfig::SETTINGS, &mut config);
-        }
-        rows(EndpointConfig::SETTINGS, "", &config)
-    }
-}
-
-impl Arguments {
-    /// Fills in flags that were not given from `file`, and returns the settings that are not flags.
-    fn fill_from(&mut self, file: ConfigFile) -> Tables {
-        self.dir = self.dir.take().or(file.dir);
-        self.listen = self.listen.or(file.listen);
-        self.cert = self.cert.take().or(file.cert);
-        self.key = self.key.take().or(file.key);
-        self.state = self.state.take().or(file.state);
-        self.transport.profile = self.transport.profile.or(file.profile);
-        self.transport.qlog = self.transport.qlog.take().or(file.qlog);
-        #[cfg(feature = "tracing")]
-        {
-            self.log.log = self.log.log.take().or(file.log);
-        }
-        self.metrics = self.metrics.or(file.metrics);
-        self.access_log = self.access_log.take().or(file.access_log);
+    fn fill_from(&mut self, file: &mut ConfigFile) {
+        self.dir = self.dir.take().or(file.dir.take());
         self.follow_links |= file.follow_links;
         self.cleartext |= file.cleartext;
-        let has_history = self.history.is_some() || self.transport.profile() == Profile::History;
-        let mut history = file.history.or_else(|| has_history.then(History::default));
-        if let (Some(history), Some(path)) = (&mut history, self.history.take()) {
-            history.location = StoreLocation::File(path);
-        }
-        Tables {
-            limits: file.limits,
-            endpoint: file.endpoint,
-            transport: file.transport,
-            history,
-        }
-    }
-}
-
-impl Wanted {
-    /// Reads the configuration file, which `arguments` may name and take precedence over.
-    fn read(mut arguments: Arguments) -> Result<Self, Failure> {
-        let file = match &arguments.config {
-            Some(path) => ConfigFile::read(path)?,
-            None => ConfigFile::default(),
-        };
-        let tables = arguments.fill_from(file);
-        Ok(Self { arguments, tables })
     }
 
-    /// The configuration of a server. Directory, certificate and log are opened.
-    fn config(&self, kept: &Kept) -> Result<ServerConfig, Failure> {
-        let Self { arguments, tables } = self;
-        let Some(dir) = &arguments.dir else {
+    fn site(&self) -> Result<Site, Failure> {
+        let Some(dir) = &self.dir else {
             let message = "no directory to serve; name it, or set `dir` in the configuration file";
             return Err(Failure::Usage(message.to_owned()));
         };
-        let site = directory(dir, arguments.follow_links).map_err(|error| {
+        directory(dir, self.follow_links).map_err(|error| {
             let dir = dir.display();
             Failure::Failed(format!(
                 "cannot serve {dir}: {error}; give a directory that can be read"
             ))
-        })?;
-        let transport = transport(arguments, tables, kept.history.as_ref())?;
-        let listen = arguments.listen.unwrap_or(LISTEN);
-        let identity = identity::identity(arguments, listen.ip(), kept.state.as_deref())?;
-        let mut config = ServerConfig::new(listen, identity, site);
-        if arguments.listen.is_none() {
-            config.also_listen = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        })
+    }
+
+    fn set_protocols(&self, protocols: &mut Protocols) {
+        protocols.cleartext = self.cleartext;
+    }
+
+    fn needs_restart(&self, then: &Self) -> Vec<&'static str> {
+        match self.cleartext == then.cleartext {
+            true => Vec::new(),
+            false => vec!["cleartext"],
         }
-        config.qlog = arguments.transport.qlog_directory()?;
-        config.protocols.cleartext = arguments.cleartext;
-        config.metrics = arguments.metrics;
-        config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
-        config.limits = tables.limits.clone();
-        config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
-        config.quic.transport = transport.into();
-        config.quic.preferred_version = arguments.quic_version.map(Into::into);
-        config.quic.key_log = arguments.key_log.open()?;
-        #[cfg(feature = "tracing")]
-        arguments.log.observe(&mut config.quic);
-        Ok(config)
     }
-
-    /// The keys whose values differ from those that the server was started with, and which it cannot exchange.
-    fn differences_that_need_a_restart(&self, first: &Self) -> Vec<&'static str> {
-        let (now, then) = (&self.arguments, &first.arguments);
-        let (tables, before) = (&self.tables, &first.tables);
-        let differs = [
-            ("listen", now.listen != then.listen),
-            ("metrics", now.metrics != then.metrics),
-            ("state", now.state != then.state),
-            ("cleartext", now.cleartext != then.cleartext),
-            (
-                "http.max_connections",
-                tables.limits.max_connections != before.limits.max_connections,
-            ),
-            (
-                "[endpoint]",
-                tables.endpoint_rows() != before.endpoint_rows(),
-            ),
-        ];
-        let differing = differs.into_iter().filter(|(_, differs)| *differs);
-        differing.map(|(key, _)| key).collect()
-    }
-}
-
-/// An endpoint whose settings are `written` in a file.
-fn endpoint(written: &WrittenTable) -> Result<EndpointConfig, Failure> {
-    let seed = TokioRuntime::current().and_then(|runtime| runtime.seed());
-    let seed = seed.map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
-    let mut config = EndpointConfig::from_seed(seed);
-    written
-        .apply(EndpointConfig::SETTINGS, &mut config)
-        .map_err(Failure::Usage)?;
-    Ok(config)
-}
-
-/// The configuration of QUIC, with the history store that is open.
-fn transport(
-    arguments: &Arguments,
-    tables: &Tables,
-    open: Option<&OpenHistory>,
-) -> Result<TransportConfig, Failure> {
-    let flags = &arguments.transport;
-    let mut transport = match (&tables.history, open) {
-        (None, _) => flags.profile().config(),
-        (Some(history), Some(open)) if history.has_store_of(&open.history) => {
-            history.with_store(flags.profile(), &open.store)
-        }
-        (Some(_), _) => {
-            let message =
-                "history: only a restart switches it on, or changes its place and its limits";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-    };
-    let written = &tables.transport;
-    written
-        .apply(TransportConfig::SETTINGS, &mut transport)
-        .map_err(Failure::Usage)?;
-    flags.adjust(&mut transport)?;
-    check_fairness(&transport, written)?;
-    Ok(transport)
-}
-
-/// Refuses a bundle that is `fair` with a controller that has no window to share. The bundle may be
-/// `written` in a file.
-fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result<(), Failure> {
-    let is_fair = transport.bundle.as_ref().is_some_and(|bundle| bundle.fair);
-    let controller = transport.controller.build(ControllerConfig::new(1200));
-    if !is_fair || !controller.is_rate_based() {
-        return Ok(());
-    }
-    let key = ["bundle", "fair"];
-    let place = written.has(&key).then(|| written.place(&key));
-    let place = place.map_or_else(String::new, |place| format!("{place}: "));
-    let name = controller.name();
-    Err(Failure::Usage(format!(
-        "{place}`fair` divides a window, and {name} has none; leave `fair` out, or set `cc` to newreno or cubic"
-    )))
-}
-
-fn open_log(path: &Path) -> Result<AccessLog, Failure> {
-    if path.as_os_str() == "-" {
-        let output = standard_output()
-            .map_err(|error| Failure::Failed(format!("cannot write the access log: {error}")));
-        return Ok(AccessLog::new(output?));
-    }
-    AccessLog::open(path).map_err(|error| {
-        let path = path.display();
-        Failure::Failed(format!(
-            "cannot write the access log {path}: {error}; choose another"
-        ))
-    })
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("must be {ADDRESS}"))
-}
-
-/// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody
-/// else.
-#[cfg(unix)]
-fn standard_output() -> io::Result<File> {
-    use std::os::fd::AsFd;
-
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(not(unix))]
-fn standard_output() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-pub(crate) async fn interrupted() {
-    let ctrl_c = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    if let Ok(mut terminate) =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-    {
-        tokio::select! {
-            _ = ctrl_c => {}
-            _ = terminate.recv() => {}
-        }
-        return;
-    }
-    let _ = ctrl_c.await;
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv6Addr};
+
     use clap::Parser;
+    use marline_http::server::ServerConfig;
 
     use super::*;
     use crate::cli::{Cli, Verb};
+    use crate::config_file::LISTEN;
+    use crate::server::Wanted;
 
     fn config(flags: &[&str]) -> ServerConfig {
         let directory = tempfile::tempdir().unwrap();
@@ -466,11 +127,7 @@ mod tests {
         let Verb::Serve(arguments) = cli.verb else {
             panic!("another verb");
         };
-        let kept = Kept {
-            state: None,
-            history: None,
-        };
-        Wanted::read(arguments).unwrap().config(&kept).unwrap()
+        Wanted::config_of(arguments).unwrap()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use marline::TransportConfig;
 
-use crate::config_file::ConfigFile;
+use crate::config_file::{ConfigFile, FileKeys};
 
 /// Checks the text of a configuration file. One that is refused is refused in one line, with a line of the file; one that is
 /// accepted has the same meaning when its settings are applied twice.
@@ -13,8 +13,14 @@ use crate::config_file::ConfigFile;
 ///
 /// If one of these does not hold.
 pub fn check_config_file(text: &str) {
+    for verb in [FileKeys::Serve, FileKeys::Proxy] {
+        check_config_file_of(verb, text);
+    }
+}
+
+fn check_config_file_of(verb: FileKeys, text: &str) {
     const NAME: &str = "site.toml";
-    match ConfigFile::parse(NAME, text, Path::new("")) {
+    match ConfigFile::parse(NAME, text, Path::new(""), verb) {
         Ok(file) => {
             let [once, twice] = [1, 2].map(|times| {
                 let mut transport = TransportConfig::default();

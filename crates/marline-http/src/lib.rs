@@ -2,6 +2,7 @@
 //!
 //! * [`server`] answers requests of all versions on one port number with one service: the files of a
 //!   directory ([`server::directory`]), or any other.
+//! * [`proxy`] is such a service whose responses are those of applications behind it.
 //! * [`client`] fetches objects completely or reports what is missing, over any version and any number of
 //!   connections.
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
@@ -16,6 +17,7 @@ mod file;
 pub mod http3;
 pub mod limits;
 pub mod page;
+pub mod proxy;
 mod runtime;
 pub mod server;
 mod tasks;

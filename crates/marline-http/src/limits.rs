@@ -19,9 +19,16 @@ pub const UNUSED_BEFORE_EVICTION: Duration = Duration::from_secs(3);
 /// The same for a connection whose requests make no progress: longer than a network is unusable between two cells.
 pub const STALLED_BEFORE_EVICTION: Duration = Duration::from_secs(20);
 
+/// The windows of HTTP/2 for the content of one request, and of all requests of a connection: what may arrive of it although nobody
+/// reads it. 40 Mbit/s with a round-trip time of 100 ms.
+pub const HTTP2_STREAM_WINDOW: u32 = 512 * 1024;
+
+/// See [`HTTP2_STREAM_WINDOW`].
+pub const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
+
 /// Bytes that may arrive on a connection of HTTP/2 without progress of a request: PING, SETTINGS, PRIORITY, WINDOW_UPDATE. A
-/// client needs some KiB at most, or one window of content that nobody reads.
-pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024;
+/// client needs some KiB at most, and one window of content that nobody reads.
+pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024 + HTTP2_CONNECTION_WINDOW as u64;
 
 /// Time for which a connection that is closed for a flood is still read, so that the client gets GOAWAY.
 pub const LINGER: Duration = Duration::from_secs(1);
@@ -186,3 +193,46 @@ pub const MAX_PAGE_OBJECTS: usize = 10_000;
 
 /// Bytes of one object of a page; more than objects of real pages have.
 pub const MAX_PAGE_OBJECT_BYTES: u64 = 1 << 30;
+
+/// Fields `Via` of a request that is passed on: more proxies than any request passes, so that one which runs in a circle ends.
+pub const MAX_VIA: usize = 16;
+
+/// Time for a connection from a proxy to an application: both are in one data centre, and a lost SYN is sent again after 1 s
+/// and 3 s.
+pub const UPSTREAM_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time that an application may take for the header of a response. Less than [`IDLE_TIMEOUT`], after which the connection of
+/// the client ends without an answer.
+pub const UPSTREAM_RESPONSE_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// Time that an application may take for the next part of a response, for the same reason.
+pub const UPSTREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// Requests under way at one application, each of which has a connection if it is HTTP/1.1: half of the descriptors that many
+/// systems give a process.
+pub const MAX_UPSTREAM_REQUESTS: usize = 512;
+
+/// Idle connections that are kept to one application.
+pub const MAX_IDLE_UPSTREAM_CONNECTIONS: usize = 64;
+
+/// How long they are kept. Servers of Node.js close theirs after 5 s, those of Python as early; a request that meets the end
+/// of its connection may have to fail.
+pub const UPSTREAM_KEEP_ALIVE: Duration = Duration::from_secs(4);
+
+/// Bytes of the header of an application's response: as much as that of a request.
+pub const MAX_UPSTREAM_HEADER_BYTES: usize = 64 * 1024;
+
+/// Fields of the header of an application's response; httparse allocates as many places for each.
+pub const MAX_UPSTREAM_FIELDS: usize = 256;
+
+/// How long an application gets no requests after it could not be reached: the time of a restart.
+pub const UPSTREAM_FAIL_TIME: Duration = Duration::from_secs(10);
+
+/// The time between two checks of an application's health.
+pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Attempts of one request at different applications, or after its connection ended before the response.
+pub const MAX_ATTEMPTS: usize = 3;
+
+/// Bytes of one part of a tunnel's content that are held for an end that does not read.
+pub const TUNNEL_CHUNK_BYTES: usize = 16 * 1024;

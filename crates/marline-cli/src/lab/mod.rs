@@ -77,7 +77,7 @@ pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
     let on = Arc::clone(&switch);
     let waiting = std::thread::Builder::new().spawn(move || {
         let wait = async move {
-            crate::serve::interrupted().await;
+            crate::server::interrupted().await;
             on.store(true, Ordering::Relaxed);
             Ok(())
         };

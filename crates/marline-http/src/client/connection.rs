@@ -3,6 +3,7 @@
 mod authority;
 mod bounded;
 mod bundles;
+mod http3;
 mod paths;
 mod quic;
 mod tcp;
@@ -14,10 +15,13 @@ use std::time::Duration;
 use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use http_body::Body as _;
+use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
-use marline_h3::{ErrorCode, StreamEvent};
+use marline_h3::ErrorCode;
 use tokio::sync::Mutex;
 
+pub(super) use self::http3::Http3Content;
 use self::paths::PathLog;
 pub(super) use self::quic::QuicClient;
 pub(super) use self::tcp::TcpClient;
@@ -27,7 +31,7 @@ use super::stall::Activity;
 use super::target::Origin;
 use super::{ClientError, HttpVersion};
 use crate::body::{Body, BoxError, with_source};
-use crate::http3::{Receiver, RequestError, RequestStream, Session};
+use crate::http3::Session;
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
@@ -95,18 +99,37 @@ impl Connection {
         self.send(origin, request).await
     }
 
-    /// Sends a request without content. A field `Host` replaces the host of the URI in the request, not the server
+    /// Sends a request without content, as [`request`](Self::request).
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub async fn send(
+        &self,
+        origin: &Origin,
+        request: Request<()>,
+    ) -> Result<Response<Download>, ClientError> {
+        self.request(origin, request.map(|()| Body::empty())).await
+    }
+
+    /// Sends a request of any method, and its content as the server takes it: while the response arrives, if that begins
+    /// before. Dropping the response ends both. With a [`Protocol`](marline_h3::Protocol) among the extensions of a CONNECT
+    /// request, it is extended CONNECT (RFC 9220), of HTTP/3 only: content of request and response are the two directions of a
+    /// tunnel. A field `Host` replaces the host of the URI in the request, not the server
     /// that it is sent to.
     ///
     /// # Errors
     /// As [`get`](Self::get); [`ClientError::Header`]: a header field that cannot be sent.
-    pub async fn send(
+    pub async fn request(
         &self,
         origin: &Origin,
-        mut request: Request<()>,
+        mut request: Request<Body>,
     ) -> Result<Response<Download>, ClientError> {
         let method = request.method().clone();
         let host = authority::take(&mut request)?;
+        let request = request.map(|body| match body.is_end_stream() {
+            true => body,
+            false => self.followed(body),
+        });
         let response = self.activity.watch(self.response(origin, request, host));
         let response = response
             .await
@@ -117,11 +140,20 @@ impl Connection {
         Ok(Response::from_parts(parts, download))
     }
 
+    /// The same content, which counts as progress of the connection.
+    fn followed(&self, body: Body) -> Body {
+        let activity = Arc::clone(&self.activity);
+        Body::new(body.map_frame(move |frame| {
+            activity.on_upload();
+            frame
+        }))
+    }
+
     /// Sends a request, and waits for the header of its response.
     async fn response(
         &self,
         origin: &Origin,
-        mut request: Request<()>,
+        mut request: Request<Body>,
         host: Option<Authority>,
     ) -> Result<Response<Content>, BoxError> {
         let is_safe = request.method().is_safe();
@@ -136,7 +168,7 @@ impl Connection {
                 }
                 let mut sender = sender.lock().await;
                 sender.ready().await.map_err(with_source)?;
-                let response = sender.send_request(request.map(|()| Body::empty()));
+                let response = sender.send_request(request);
                 Ok(response.await.map_err(with_source)?.map(Content::Hyper))
             }
             Sender::Http2(sender) => {
@@ -144,7 +176,7 @@ impl Connection {
                 *request.version_mut() = Version::HTTP_2;
                 let mut sender = sender.clone();
                 sender.ready().await.map_err(with_source)?;
-                let response = sender.send_request(request.map(|()| Body::empty()));
+                let response = sender.send_request(request);
                 Ok(response.await.map_err(with_source)?.map(Content::Hyper))
             }
             Sender::Http3 { session, quic, .. } => {
@@ -154,7 +186,9 @@ impl Connection {
                 }
                 authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_3;
-                Ok(exchange(session, &request).await?.map(Content::Http3))
+                let runtime = self.activity.runtime();
+                let response = http3::exchange(session, runtime, request).await?;
+                Ok(response.map(Content::Http3))
             }
         }
     }
@@ -249,25 +283,4 @@ fn quic_version(number: u32) -> Option<&'static str> {
         marline::Version::V2 => "v2",
         _ => "v1",
     })
-}
-
-/// Sends a request without content, and waits for its response; interim ones are passed over.
-async fn exchange(
-    session: &Session<marline::Connection>,
-    request: &Request<()>,
-) -> Result<Response<Receiver<marline::Connection>>, RequestError> {
-    let stream = RequestStream::open(session, request).await?;
-    let RequestStream {
-        mut sender,
-        mut receiver,
-    } = stream;
-    sender.finish().await?;
-    loop {
-        match receiver.next().await? {
-            Some(StreamEvent::Response(response)) => return Ok(response.map(|()| receiver)),
-            Some(_) => {}
-            // The end before a response is an error.
-            None => return Err(RequestError::Closed),
-        }
-    }
 }

@@ -9,19 +9,19 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::response::Parts;
 use http::{Method, StatusCode};
-use http_body::Body as _;
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use marline_h3::StreamEvent;
 
 use super::ClientError;
+use super::connection::Http3Content;
 use super::stall::{Activity, Watch};
 use crate::body::{BoxError, with_source};
-use crate::http3::Receiver;
 
 /// The source of the content.
 pub(super) enum Content {
     Hyper(Incoming),
-    Http3(Receiver<marline::Connection>),
+    Http3(Http3Content),
 }
 
 /// The content of one response, while it arrives.
@@ -88,18 +88,36 @@ impl Download {
     /// [`ClientError::Truncated`]: more or fewer bytes arrived than announced, the response failed, or nothing arrived on
     /// its connection for [too long](super::ClientConfig::stall_timeout).
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
-        if self.end {
-            return Ok(None);
+        loop {
+            let Some(frame) = poll_fn(|cx| self.poll_part(cx)).await? else {
+                return Ok(None);
+            };
+            // Trailers are passed over.
+            if let Ok(chunk) = frame.into_data() {
+                return Ok(Some(chunk));
+            }
         }
-        match poll_fn(|cx| self.poll_content(cx)).await {
-            Ok(Some(chunk)) => {
-                self.received += chunk.len() as u64;
-                self.activity.on_content(chunk.len());
+    }
+
+    /// The next bytes, or the trailers; `None` once all have arrived.
+    fn poll_part(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Frame<Bytes>>, ClientError>> {
+        if self.end {
+            return Poll::Ready(Ok(None));
+        }
+        let part = ready!(self.poll_content(cx));
+        Poll::Ready(match part {
+            Ok(Some(part)) => {
+                let bytes = part.data_ref().map_or(0, Bytes::len);
+                self.received += bytes as u64;
+                self.activity.on_content(bytes);
                 match self.expected {
                     Some(expected) if self.received > expected => {
                         Err(self.broken("more bytes arrived than were announced".into()))
                     }
-                    _ => Ok(Some(chunk)),
+                    _ => Ok(Some(part)),
                 }
             }
             Ok(None) => match self.expected {
@@ -112,12 +130,15 @@ impl Download {
                 }
             },
             Err(cause) => Err(self.broken(cause)),
-        }
+        })
     }
 
     /// The next bytes, unless there is no progress for too long.
-    fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
-        match self.content.poll_chunk(cx) {
+    fn poll_content(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Frame<Bytes>>, BoxError>> {
+        match self.content.poll_part(cx) {
             Poll::Ready(chunk) => Poll::Ready(chunk),
             Poll::Pending => self.watch.poll(cx).map(|stalled| Err(stalled.into())),
         }
@@ -141,28 +162,51 @@ impl std::fmt::Debug for Download {
     }
 }
 
+impl http_body::Body for Download {
+    type Data = Bytes;
+    type Error = ClientError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ClientError>>> {
+        let this = self.get_mut();
+        let part = ready!(this.poll_part(cx));
+        // It fails once.
+        this.end |= part.is_err();
+        Poll::Ready(part.transpose())
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.end || self.expected == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.expected {
+            Some(expected) => SizeHint::with_exact(expected.saturating_sub(self.received)),
+            None => SizeHint::default(),
+        }
+    }
+}
+
 impl Content {
-    /// Chunks are never empty.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
+    /// The next bytes, which are never none, or trailers.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame<Bytes>>, BoxError>> {
         loop {
-            let chunk = match self {
+            let part = match self {
                 Self::Hyper(body) => match ready!(Pin::new(body).poll_frame(cx)) {
                     None => return Poll::Ready(Ok(None)),
-                    Some(frame) => match frame.map_err(with_source)?.into_data() {
-                        Ok(data) => data,
-                        // Trailers.
-                        Err(_) => continue,
-                    },
+                    Some(frame) => frame.map_err(with_source)?,
                 },
-                Self::Http3(receiver) => match ready!(receiver.poll_next(cx))? {
+                Self::Http3(content) => match ready!(content.poll_next(cx))? {
                     None => return Poll::Ready(Ok(None)),
-                    Some(StreamEvent::Data(data)) => data,
-                    // Trailers.
+                    Some(StreamEvent::Data(data)) => Frame::data(data),
+                    Some(StreamEvent::Trailers(trailers)) => Frame::trailers(*trailers),
                     Some(_) => continue,
                 },
             };
-            if !chunk.is_empty() {
-                return Poll::Ready(Ok(Some(chunk)));
+            if part.data_ref().is_none_or(|data| !data.is_empty()) {
+                return Poll::Ready(Ok(Some(part)));
             }
         }
     }

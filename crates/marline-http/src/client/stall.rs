@@ -43,6 +43,11 @@ impl Activity {
         })
     }
 
+    /// The runtime of the connection.
+    pub(super) fn runtime(&self) -> &RuntimeHandle {
+        &self.runtime
+    }
+
     /// Bytes of content that arrived.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Relaxed)
@@ -52,6 +57,11 @@ impl Activity {
     pub(super) fn on_response(&self) {
         self.progress.fetch_add(1, Relaxed);
         self.idle_bytes.store(0, Relaxed);
+    }
+
+    /// A part of the content of a request is sent.
+    pub(super) fn on_upload(&self) {
+        self.progress.fetch_add(1, Relaxed);
     }
 
     /// `bytes` of content arrived.

@@ -1,5 +1,6 @@
 //! One request and its response, in any version of HTTP.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -11,6 +12,17 @@ use super::Context;
 use super::record::{Record, Recorder};
 use super::resources::Origin;
 use crate::body::Body;
+
+/// The extension of a request that has the address of its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(SocketAddr);
+
+impl ClientAddress {
+    /// The address.
+    pub fn get(self) -> SocketAddr {
+        self.0
+    }
+}
 
 /// Passes a request of `origin` to the site, and records the response in log and metrics.
 pub(super) async fn respond(
@@ -30,6 +42,8 @@ pub(super) async fn respond(
         version,
     );
     request.extensions_mut().insert(origin);
+    let client = ClientAddress(recorder.client);
+    request.extensions_mut().insert(client);
     let Ok(mut response) = current.site.clone().oneshot(request).await;
     add_header_fields(context, version, &mut response);
     record.follow(response)

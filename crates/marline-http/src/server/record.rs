@@ -43,6 +43,29 @@ struct Line<'a> {
     duration_s: f64,
     /// Whether the whole response was passed to the connection.
     complete: bool,
+    /// Where the response is from, if the request was passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a str>,
+    /// Why there was no response from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_error: Option<&'a str>,
+}
+
+/// The extension of a response that says where its request was passed on to. The access log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOn {
+    upstream: String,
+    error: Option<String>,
+}
+
+impl PassedOn {
+    /// The request was passed on to `upstream`; `error` says why there was no response.
+    pub fn to(upstream: impl Into<String>, error: Option<String>) -> Self {
+        Self {
+            upstream: upstream.into(),
+            error,
+        }
+    }
 }
 
 /// State that is shared by the records of one connection.
@@ -86,6 +109,7 @@ pub(super) struct Record {
     bytes: u64,
     expected: Option<u64>,
     complete: bool,
+    passed_on: Option<PassedOn>,
 }
 
 impl Record {
@@ -129,6 +153,7 @@ impl Record {
             bytes: 0,
             expected: None,
             complete: false,
+            passed_on: None,
         }
     }
 
@@ -142,6 +167,7 @@ impl Record {
     /// Records `response` when its last byte has been read, or when it is dropped.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
         self.status = Some(response.status());
+        self.passed_on = response.extensions().get().cloned();
         self.expected = response
             .headers()
             .get(CONTENT_LENGTH)
@@ -196,6 +222,11 @@ impl Drop for Record {
             paths: recorder.quic.as_ref().map(paths),
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
+            upstream: self.passed_on.as_ref().map(|passed| &*passed.upstream),
+            upstream_error: self
+                .passed_on
+                .as_ref()
+                .and_then(|passed| passed.error.as_deref()),
         };
         log.write(self.time, &line);
     }

@@ -289,7 +289,8 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
         .max_send_buf_size(limits::HTTP2_SEND_BUFFER)
         .max_pending_accept_reset_streams(limits::MAX_RESET_STREAMS)
         .max_local_error_reset_streams(limits::MAX_RESET_STREAMS)
-        .adaptive_window(true);
+        .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW)
+        .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW);
     if version == Version::HTTP_2 {
         builder.http2_only()
     } else {

@@ -17,6 +17,7 @@ mod metrics;
 mod pages;
 mod paths;
 mod priorities;
+mod proxy;
 mod quic;
 mod resuming;
 #[cfg(feature = "testing")]

@@ -11,7 +11,7 @@ use crate::client::ClientError;
 ///
 /// # Errors
 /// It is no host, or there are several.
-pub(super) fn take(request: &mut Request<()>) -> Result<Option<Authority>, ClientError> {
+pub(super) fn take<B>(request: &mut Request<B>) -> Result<Option<Authority>, ClientError> {
     let headers = request.headers_mut();
     match only_host(headers) {
         Host::Missing => Ok(None),
@@ -46,7 +46,7 @@ fn only_host(headers: &HeaderMap) -> Host {
 }
 
 /// Makes `request` one for `host`, if there is one.
-pub(super) fn put(request: &mut Request<()>, host: Option<Authority>) {
+pub(super) fn put<B>(request: &mut Request<B>, host: Option<Authority>) {
     let Some(host) = host else { return };
     let mut parts = std::mem::take(request.uri_mut()).into_parts();
     // Only what has a scheme has an authority beside a path.

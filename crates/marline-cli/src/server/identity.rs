@@ -1,15 +1,15 @@
-//! The certificate of `serve`.
+//! The certificate of a server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use marline_http::server::{Identity, StateDirectory};
 
-use super::Arguments;
+use super::ServerFlags;
 use crate::failure::{Failure, print_message};
 
 /// The certificate that was given, or the self-signed one of the state directory.
 pub(super) fn identity(
-    arguments: &Arguments,
+    arguments: &ServerFlags,
     address: IpAddr,
     state: Option<&StateDirectory>,
 ) -> Result<Identity, Failure> {

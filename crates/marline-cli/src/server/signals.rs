@@ -1,4 +1,4 @@
-//! The signals that stop `serve`, or have it read its configuration again.
+//! The signals that stop a server, or have it read its configuration again.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where `serve` keeps what survives a restart.
+//! Where a server keeps what survives a restart.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,0 +1,111 @@
+//! `marline proxy`.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use marline::settings::Named;
+use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamUrl, reverse_proxy};
+use marline_http::server::{Protocols, Site};
+
+use crate::config_file::{ConfigFile, FileKeys};
+use crate::failure::Failure;
+use crate::server::{ServerFlags, Serving};
+
+/// Pass requests on to an application, over HTTP/3, 2 and 1.1 from clients
+///
+/// The application is a server of HTTP/1.1, or of HTTP/2 without TLS. Certificates, log, metrics, limits, reload and end are those
+/// of `marline serve`. Requests and responses are passed on as they arrive; what an application sends incompletely is
+/// aborted. Where it gives no response, the answer is 502, 503 or 504, with the reason.
+///
+/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to
+/// finish, unless there is a second signal. SIGHUP reads configuration and certificate again, and opens the access log anew,
+/// while connections stay open.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline proxy --to http://127.0.0.1:8000\n  \
+    marline proxy --to http://127.0.0.1:8000 --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
+    marline proxy --to http://10.0.0.1:8000 --to http://10.0.0.2:8000 --health /health\n  \
+    marline proxy --to h2c://127.0.0.1:50051\n  \
+    marline proxy --config site.toml\n\n\
+    The keys of a configuration file are the names of the flags, and the settings that `marline reference settings` \
+    lists. [proxy] is about the applications; [http], [endpoint], [bundle], [history] and [multipath] are as for `marline \
+    serve` (docs/proxy.md):\n  \
+    listen = '0.0.0.0:443'\n  \
+    [proxy]\n  \
+    to = 'http://10.0.0.1:8000, http://10.0.0.2:8000'\n  \
+    health_path = '/health'\n  \
+    forwarded = 'both'         # X-Forwarded-... and Forwarded\n  \
+    client_fields = 'replace'  # of these fields; 'append' if all clients are proxies of yours\n  \
+    response_timeout = '20s'")]
+pub(crate) struct Arguments {
+    /// The application: http://HOST:PORT, or h2c://HOST:PORT for HTTP/2 without TLS; repeatable: several take turns
+    #[arg(long, value_name = "URL", required_unless_present = "config")]
+    to: Vec<UpstreamUrl>,
+
+    /// Request PATH of each application all the time, and pass requests only to those that answer [default: applications
+    /// get requests until they cannot be reached]
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    health: Option<String>,
+
+    /// The fields that tell the application about the client [default: x_forwarded]
+    #[arg(long, value_name = "FIELDS", value_parser = forwarded())]
+    forwarded: Option<ForwardedFields>,
+
+    #[command(flatten)]
+    server: ServerFlags,
+
+    /// From the configuration file, completed by the flags
+    #[arg(skip)]
+    config: Option<ProxyConfig>,
+}
+
+impl Serving for Arguments {
+    const KEYS: FileKeys = FileKeys::Proxy;
+
+    fn flags(&mut self) -> &mut ServerFlags {
+        &mut self.server
+    }
+
+    fn fill_from(&mut self, file: &mut ConfigFile) {
+        let mut config = file.proxy.take().unwrap_or_default();
+        if !self.to.is_empty() {
+            config.upstreams.clone_from(&self.to);
+        }
+        config.forwarded = self.forwarded.unwrap_or(config.forwarded);
+        config.health_path = self.health.take().or(config.health_path);
+        self.config = Some(config);
+    }
+
+    fn site(&self) -> Result<Site, Failure> {
+        let config = self.config.clone();
+        let config = config.filter(|config| !config.upstreams.is_empty());
+        let config = config.ok_or_else(|| {
+            let message = "no application; name it with --to URL, or set `to` in [proxy]";
+            Failure::Usage(message.to_owned())
+        })?;
+        Ok(reverse_proxy(config))
+    }
+
+    fn set_protocols(&self, _protocols: &mut Protocols) {}
+
+    fn needs_restart(&self, _then: &Self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+fn path(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("must be a path that begins with /".to_owned()),
+    }
+}
+
+/// Parses the name of a kind of fields; the help lists them.
+fn forwarded() -> impl TypedValueParser<Value = ForwardedFields> {
+    let words = ForwardedFields::WORDS.iter();
+    let shown = words.map(|word| PossibleValue::new(word.name).help(word.about));
+    PossibleValuesParser::new(shown.collect::<Vec<_>>()).map(|name| {
+        let mut words = ForwardedFields::WORDS.iter();
+        let word = words.find(|word| word.name == name);
+        word.map_or_else(ForwardedFields::default, |word| word.value)
+    })
+}

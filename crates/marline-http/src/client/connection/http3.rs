@@ -1,0 +1,143 @@
+//! Requests over HTTP/3, with their content.
+
+use std::task::{Context, Poll};
+
+use futures_util::future::{AbortHandle, abortable};
+use http::header::CONTENT_LENGTH;
+use http::{Request, Response};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use marline_h3::{ErrorCode, StreamEvent};
+
+use crate::body::Body;
+use crate::http3::{Receiver, RequestError, RequestStream, Sender, Session};
+use crate::runtime::RuntimeHandle;
+
+/// The content of a response, and what is left to send of the request. Dropped, it ends both.
+pub(in crate::client) struct Http3Content {
+    receiver: Receiver<marline::Connection>,
+    _upload: Option<Upload>,
+}
+
+/// The task that sends the content of a request, until it is dropped.
+struct Upload(AbortHandle);
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Http3Content {
+    /// The next part of the response; `None` when it is complete.
+    pub(in crate::client) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<StreamEvent>, RequestError>> {
+        self.receiver.poll_next(cx)
+    }
+}
+
+/// Sends a request, and waits for its response; interim ones are passed over. Content is sent by a task of its own.
+pub(super) async fn exchange(
+    session: &Session<marline::Connection>,
+    runtime: &RuntimeHandle,
+    request: Request<Body>,
+) -> Result<Response<Http3Content>, RequestError> {
+    let (parts, body) = request.into_parts();
+    let length = parts.headers.get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let head = Request::from_parts(parts, ());
+    let RequestStream {
+        mut sender,
+        mut receiver,
+    } = RequestStream::open(session, &head).await?;
+    let upload = if body.is_end_stream() {
+        sender.finish().await?;
+        None
+    } else {
+        let (sending, handle) = abortable(send_content(sender, body, length));
+        runtime.spawn(async move {
+            // Aborted if nobody needs the response.
+            let _ = sending.await;
+        });
+        Some(Upload(handle))
+    };
+    loop {
+        match receiver.next().await? {
+            Some(StreamEvent::Response(response)) => {
+                return Ok(response.map(|()| Http3Content {
+                    receiver,
+                    _upload: upload,
+                }));
+            }
+            Some(_) => {}
+            // The end before a response is an error.
+            None => return Err(RequestError::Closed),
+        }
+    }
+}
+
+/// Sends content as the server takes it; resets the stream if it fails, or has another length than was announced.
+async fn send_content(
+    mut sender: Sender<marline::Connection>,
+    mut body: Body,
+    length: Option<u64>,
+) {
+    let sent = send_frames(&mut sender, &mut body, length).await;
+    if matches!(sent, Err(Incomplete::Broken)) {
+        sender.reset(ErrorCode::REQUEST_CANCELLED);
+    }
+}
+
+/// Why content was not sent completely.
+enum Incomplete {
+    /// The server needs no more of it, or the connection has ended: the response says which.
+    Stopped,
+    /// It ended early.
+    Broken,
+}
+
+impl From<RequestError> for Incomplete {
+    fn from(_: RequestError) -> Self {
+        Self::Stopped
+    }
+}
+
+async fn send_frames(
+    sender: &mut Sender<marline::Connection>,
+    body: &mut Body,
+    length: Option<u64>,
+) -> Result<(), Incomplete> {
+    let mut sent = 0;
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = sender.abandoned() => return Err(Incomplete::Stopped),
+        };
+        let Some(frame) = frame else { break };
+        match frame.map_err(|_| Incomplete::Broken)?.into_data() {
+            Ok(data) if data.is_empty() => {}
+            Ok(mut data) => {
+                sent += data.len() as u64;
+                sender.begin_data(data.len()).await?;
+                while !data.is_empty() {
+                    let room = sender.writable().await?;
+                    let part = data.split_to(room.min(data.len()));
+                    sender.write(part).await?;
+                }
+            }
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    sender.send_trailers(&trailers).await?;
+                    break;
+                }
+            }
+        }
+    }
+    match length {
+        Some(length) if length != sent => Err(Incomplete::Broken),
+        _ => Ok(sender.finish().await?),
+    }
+}

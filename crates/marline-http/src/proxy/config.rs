@@ -1,0 +1,368 @@
+//! The configuration of a reverse proxy.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use marline::settings::{Derived, Domain, Field, FieldValue, Named, Settings, Value, Word};
+
+use crate::limits;
+
+/// An application that a proxy passes requests to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UpstreamUrl {
+    authority: Authority,
+    http2: bool,
+}
+
+impl UpstreamUrl {
+    /// Host and port.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Whether it is spoken to in HTTP/2 without TLS, instead of HTTP/1.1.
+    pub fn is_http2(&self) -> bool {
+        self.http2
+    }
+}
+
+impl fmt::Display for UpstreamUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.http2 { "h2c" } else { "http" };
+        write!(f, "{scheme}://{}", self.authority)
+    }
+}
+
+/// A text names no application that a proxy can pass requests to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no application: {reason}; write http://HOST:PORT, or h2c://HOST:PORT for HTTP/2"
+)]
+pub struct InvalidUpstream {
+    text: String,
+    reason: &'static str,
+}
+
+impl FromStr for UpstreamUrl {
+    type Err = InvalidUpstream;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUpstream> {
+        let invalid = |reason| InvalidUpstream {
+            text: text.to_owned(),
+            reason,
+        };
+        let uri: Uri = text.parse().map_err(|_| invalid("it is no URL"))?;
+        let http2 = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if scheme.as_str() == "h2c" => true,
+            Some(scheme) if *scheme == Scheme::HTTPS => {
+                return Err(invalid("applications are reached without TLS"));
+            }
+            _ => return Err(invalid("it has no scheme")),
+        };
+        let authority = uri.authority().ok_or_else(|| invalid("it has no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(invalid("it has a user"));
+        }
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(invalid("it has a path, and requests keep theirs"));
+        }
+        let authority = match authority.port() {
+            Some(_) => authority.clone(),
+            None => format!("{authority}:80")
+                .parse()
+                .map_err(|_| invalid("its host is invalid"))?,
+        };
+        Ok(Self { authority, http2 })
+    }
+}
+
+/// The fields that tell the application about the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedFields {
+    /// `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    #[default]
+    XForwarded,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+    /// Both.
+    Both,
+    /// None.
+    None,
+}
+
+impl ForwardedFields {
+    pub(super) fn has_x_forwarded(self) -> bool {
+        matches!(self, Self::XForwarded | Self::Both)
+    }
+
+    pub(super) fn has_forwarded(self) -> bool {
+        matches!(self, Self::Forwarded | Self::Both)
+    }
+}
+
+impl Named for ForwardedFields {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "x_forwarded",
+            about: "X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host",
+            value: Self::XForwarded,
+        },
+        Word {
+            name: "forwarded",
+            about: "Forwarded, as of RFC 7239",
+            value: Self::Forwarded,
+        },
+        Word {
+            name: "both",
+            about: "All of them",
+            value: Self::Both,
+        },
+        Word {
+            name: "none",
+            about: "None of them",
+            value: Self::None,
+        },
+    ];
+}
+
+/// What becomes of fields about the client that the client itself has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientFields {
+    /// They are removed: clients are not believed.
+    #[default]
+    Replace,
+    /// They are continued: all clients are proxies that are trusted.
+    Append,
+}
+
+impl Named for ClientFields {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "replace",
+            about: "They are removed",
+            value: Self::Replace,
+        },
+        Word {
+            name: "append",
+            about: "They are continued",
+            value: Self::Append,
+        },
+    ];
+}
+
+/// The settings of a reverse proxy. Start from [`ProxyConfig::to`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// The applications, which take turns.
+    pub upstreams: Vec<UpstreamUrl>,
+    /// How the application learns of the client.
+    pub forwarded: ForwardedFields,
+    /// What becomes of fields about the client that the client itself has sent.
+    pub client_fields: ClientFields,
+    /// Whether the application gets the `Host` of the client, rather than its own. HTTP/1.1 only.
+    pub preserve_host: bool,
+    /// How long connecting to an application may take.
+    pub connect_timeout: Duration,
+    /// How long an application may take for the header of a response, counted from the last part of the request that it took.
+    pub response_timeout: Duration,
+    /// How long it may take for the next part of a response, and how long a tunnel may be idle.
+    pub idle_timeout: Duration,
+    /// Requests that are under way at one application; more wait for [`connect_timeout`](Self::connect_timeout).
+    pub max_requests: usize,
+    /// Idle connections that are kept to one application.
+    pub max_idle_connections: usize,
+    /// How long they are kept.
+    pub keep_alive: Duration,
+    /// Bytes of the header of a response.
+    pub max_header_bytes: usize,
+    /// How long an application gets no requests after it could not be reached, if there are others.
+    pub fail_time: Duration,
+    /// What is requested to see whether an application works; without it, requests of clients show that.
+    pub health_path: Option<String>,
+    /// The time between these requests.
+    pub health_interval: Duration,
+}
+
+/// A time in which something has to happen: a day at most.
+const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
+
+impl ProxyConfig {
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Derived {
+            key: "to",
+            domain: Domain::text(
+                "an application, as \"http://127.0.0.1:8000\", or several with commas between them",
+            ),
+            about: "The applications, which take turns: `http://` for HTTP/1.1, `h2c://` for HTTP/2",
+            get: |c: &Self| Some(c.to_text().to_value()),
+            set: |c: &mut Self, value: &Value| {
+                let text = String::from_value(value).unwrap_or_default();
+                c.upstreams = text
+                    .split(',')
+                    .map(|url| url.trim().parse())
+                    .collect::<Result<_, InvalidUpstream>>()
+                    .map_err(|error| error.to_string())?;
+                Ok(())
+            },
+        },
+        &Field::new(
+            "forwarded",
+            Domain::words::<ForwardedFields>(),
+            "The fields that tell the application about the client",
+            |c: &mut Self| &mut c.forwarded,
+        ),
+        &Field::new(
+            "client_fields",
+            Domain::words::<ClientFields>(),
+            "What becomes of such fields that clients send: `append` is for clients that are trusted proxies",
+            |c: &mut Self| &mut c.client_fields,
+        ),
+        &Field::new(
+            "preserve_host",
+            Domain::SWITCH,
+            "Whether the application gets the host that the client asked for in `Host`; HTTP/1.1 only",
+            |c: &mut Self| &mut c.preserve_host,
+        ),
+        &Field::new(
+            "connect_timeout",
+            WAIT,
+            "How long connecting to an application may take; then it is 504",
+            |c: &mut Self| &mut c.connect_timeout,
+        ),
+        &Field::new(
+            "response_timeout",
+            WAIT,
+            "How long an application may take for the header of a response; then it is 504",
+            |c: &mut Self| &mut c.response_timeout,
+        ),
+        &Field::new(
+            "idle_timeout",
+            WAIT,
+            "How long it may take for the next part of a response, or a WebSocket may be idle; then it is aborted",
+            |c: &mut Self| &mut c.idle_timeout,
+        ),
+        &Field::new(
+            "max_requests",
+            Domain::integer(1, 1_000_000),
+            "Requests under way at one application; more wait for connect_timeout, then it is 503",
+            |c: &mut Self| &mut c.max_requests,
+        ),
+        &Field::new(
+            "max_idle_connections",
+            Domain::integer(0, 100_000),
+            "Idle connections that are kept to one application",
+            |c: &mut Self| &mut c.max_idle_connections,
+        ),
+        &Field::new(
+            "keep_alive",
+            WAIT,
+            "How long an idle connection is kept: less than the application keeps it",
+            |c: &mut Self| &mut c.keep_alive,
+        ),
+        &Field::new(
+            "max_header_bytes",
+            Domain::bytes(8192, 1 << 20),
+            "Size of a response's header section; one that is larger is 502",
+            |c: &mut Self| &mut c.max_header_bytes,
+        ),
+        &Field::new(
+            "fail_time",
+            WAIT,
+            "How long an application that could not be reached gets no requests, if there are others",
+            |c: &mut Self| &mut c.fail_time,
+        ),
+        &Field::new(
+            "health_path",
+            Domain::text("a path, as \"/health\""),
+            "What is requested to see whether an application works; without, requests of clients show it",
+            |c: &mut Self| &mut c.health_path,
+        ),
+        &Field::new(
+            "health_interval",
+            WAIT,
+            "The time between these requests",
+            |c: &mut Self| &mut c.health_interval,
+        ),
+    ];
+
+    /// The applications as they are written; nothing without any.
+    fn to_text(&self) -> Option<String> {
+        let urls: Vec<_> = self.upstreams.iter().map(ToString::to_string).collect();
+        (!urls.is_empty()).then(|| urls.join(", "))
+    }
+
+    /// Passes requests to `upstreams`, with the default settings.
+    pub fn to(upstreams: Vec<UpstreamUrl>) -> Self {
+        Self {
+            upstreams,
+            forwarded: ForwardedFields::default(),
+            client_fields: ClientFields::default(),
+            preserve_host: true,
+            connect_timeout: limits::UPSTREAM_CONNECT_TIMEOUT,
+            response_timeout: limits::UPSTREAM_RESPONSE_TIMEOUT,
+            idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
+            max_requests: limits::MAX_UPSTREAM_REQUESTS,
+            max_idle_connections: limits::MAX_IDLE_UPSTREAM_CONNECTIONS,
+            keep_alive: limits::UPSTREAM_KEEP_ALIVE,
+            max_header_bytes: limits::MAX_UPSTREAM_HEADER_BYTES,
+            fail_time: limits::UPSTREAM_FAIL_TIME,
+            health_path: None,
+            health_interval: limits::HEALTH_INTERVAL,
+        }
+    }
+}
+
+impl Default for ProxyConfig {
+    /// Without applications.
+    fn default() -> Self {
+        Self::to(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_is_a_host_with_or_without_a_port() {
+        for (text, shown) in [
+            ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+            ("http://app/", "http://app:80"),
+            ("h2c://[::1]:50051", "h2c://[::1]:50051"),
+        ] {
+            assert_eq!(text.parse::<UpstreamUrl>().unwrap().to_string(), shown);
+        }
+        for (text, words) in [
+            ("https://app", "without TLS"),
+            ("app:8000", "no scheme"),
+            ("http://app/base", "has a path"),
+            ("http://user@app", "has a user"),
+            ("", "no URL"),
+        ] {
+            let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_key() {
+        let upstream: UpstreamUrl = "http://app".parse().unwrap();
+        for setting in ProxyConfig::SETTINGS {
+            // Its samples are no URLs.
+            for sample in setting
+                .samples()
+                .into_iter()
+                .filter(|_| setting.key() != "to")
+            {
+                let mut config = ProxyConfig::to(vec![upstream.clone()]);
+                assert_eq!(setting.set(&mut config, &sample), Ok(()));
+                assert!(setting.show(&config).is_some());
+            }
+        }
+    }
+}

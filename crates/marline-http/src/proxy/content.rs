@@ -1,0 +1,129 @@
+//! The content of a response on its way through a proxy.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::request_body::HeldBody;
+use crate::body::{Body, BoxError};
+
+/// Why the content of a response ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Cut {
+    #[error("the server behind the proxy sent nothing for {} s", .0.as_secs_f64())]
+    Idle(Duration),
+    #[error("the server behind the proxy sent another length than it announced")]
+    Length,
+}
+
+/// Content that has the announced length and arrives in time, or fails. `guard` is dropped with it.
+pub(super) struct Content<G> {
+    body: Body,
+    /// Bytes that are still to come, if that is known.
+    left: Option<u64>,
+    idle_timeout: Duration,
+    /// The content of the request: as long as that moves, the response may wait.
+    request: HeldBody,
+    alarm: Option<Pin<Box<Sleep>>>,
+    is_over: bool,
+    _guard: G,
+}
+
+impl<G> Content<G> {
+    pub(super) fn new(
+        body: Body,
+        length: Option<u64>,
+        idle_timeout: Duration,
+        request: HeldBody,
+        guard: G,
+    ) -> Self {
+        Self {
+            body,
+            left: length,
+            idle_timeout,
+            request,
+            alarm: None,
+            is_over: false,
+            _guard: guard,
+        }
+    }
+
+    /// Ready if nothing arrives for too long. Only the time counts in which somebody waits for it.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let limit = self.idle_timeout;
+        let begun = Instant::now() + limit;
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(sleep_until(begun)));
+        while alarm.as_mut().poll(cx).is_ready() {
+            let next = self.request.last() + limit;
+            if next <= Instant::now() {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(next);
+        }
+        Poll::Pending
+    }
+
+    fn count(&mut self, frame: &Frame<Bytes>) -> Result<(), Cut> {
+        let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(bytes).ok_or(Cut::Length)?;
+        }
+        Ok(())
+    }
+}
+
+impl<G> Drop for Content<G> {
+    fn drop(&mut self) {
+        self.request.abandon();
+    }
+}
+
+impl<G: Send + Unpin + 'static> http_body::Body for Content<G> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        if this.is_over {
+            return Poll::Ready(None);
+        }
+        let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
+            return this.poll_idle(cx).map(|()| {
+                this.is_over = true;
+                Some(Err(Cut::Idle(this.idle_timeout).into()))
+            });
+        };
+        this.alarm = None;
+        let frame = match frame {
+            Some(Ok(frame)) => match this.count(&frame) {
+                Ok(()) => return Poll::Ready(Some(Ok(frame))),
+                Err(cut) => Some(Err(cut.into())),
+            },
+            None if this.left.is_some_and(|left| left > 0) => Some(Err(Cut::Length.into())),
+            end => end,
+        };
+        this.is_over = true;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over || (self.body.is_end_stream() && self.left.unwrap_or_default() == 0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.left {
+            Some(left) => SizeHint::with_exact(left),
+            None => self.body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Why a proxy answers a request itself.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+
+use crate::body::Body;
+use crate::limits;
+
+const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+
+/// Why there is no response of the server behind the proxy. Its text is for the client, and names no host but the one that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// It cannot be reached.
+    #[error("the server behind this proxy cannot be reached: {0}")]
+    Connect(String),
+    /// Connecting took too long.
+    #[error("the server behind this proxy cannot be reached: no answer within {} s", .0.as_secs_f64())]
+    ConnectTimeout(Duration),
+    /// There was no response in time.
+    #[error("the server behind this proxy did not respond within {} s", .0.as_secs_f64())]
+    ResponseTimeout(Duration),
+    /// The connection ended before the response, or the response is malformed.
+    #[error("the server behind this proxy sent no complete response: {0}")]
+    Response(String),
+    /// Too many requests wait for it.
+    #[error("the server behind this proxy has too many requests; try again")]
+    Busy,
+    /// The content of the request ended early.
+    #[error("the content of the request did not arrive: {0}")]
+    Content(String),
+    /// The request cannot be passed on.
+    #[error("this proxy does not pass on {0}")]
+    Refused(&'static str),
+    /// The target is not allowed.
+    #[error("this proxy does not connect to {0}")]
+    Forbidden(String),
+    /// It has passed too many proxies.
+    #[error(
+        "the request has passed {} proxies; it runs in a circle",
+        limits::MAX_VIA
+    )]
+    Circle,
+}
+
+impl Failure {
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Connect(_) | Self::Response(_) | Self::Circle => StatusCode::BAD_GATEWAY,
+            Self::ConnectTimeout(_) | Self::ResponseTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Content(_) => StatusCode::BAD_REQUEST,
+            Self::Refused(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+        }
+    }
+
+    /// The type of the error (RFC 9209, section 2.3).
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Connect(_) => "destination_unavailable",
+            Self::ConnectTimeout(_) => "connection_timeout",
+            Self::ResponseTimeout(_) => "http_response_timeout",
+            Self::Response(_) => "http_response_incomplete",
+            Self::Busy => "connection_limit_reached",
+            Self::Content(_) => "http_request_error",
+            Self::Refused(_) | Self::Forbidden(_) => "http_request_denied",
+            Self::Circle => "proxy_loop_detected",
+        }
+    }
+
+    /// The answer to the client.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let text = format!("{self}\n");
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, text.len().into());
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(CONTENT_TYPE, plain);
+        if let Ok(status) = HeaderValue::try_from(format!("marline; error={}", self.kind())) {
+            headers.insert(PROXY_STATUS, status);
+        }
+        if matches!(self, Self::Busy) {
+            let seconds = limits::RETRY_AFTER.as_secs();
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response.map(|_| Body::full(text))
+    }
+}
+
+/// The innermost cause of `error`, which says what happened; the outer ones say where.
+pub(super) fn cause(error: &(dyn StdError + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+/// Whether the connection ended, so that another may be better.
+pub(super) fn is_lost_connection(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<hyper::Error>()
+            && (error.is_incomplete_message() || error.is_canceled() || error.is_closed())
+        {
+            return true;
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::UnexpectedEof
+            );
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,313 @@
+//! Header fields on their way through a proxy (RFC 9110, section 7.6; RFC 7239).
+
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{Request, Version};
+
+use super::config::{ClientFields, ForwardedFields};
+use crate::limits;
+
+/// The name of this proxy in `Via`.
+const PSEUDONYM: &str = "marline";
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// What a client may claim about itself, and applications believe.
+const CLAIMS: [HeaderName; 6] = [
+    FORWARDED,
+    X_FORWARDED_FOR,
+    X_FORWARDED_PROTO,
+    X_FORWARDED_HOST,
+    HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// Fields that stay although `Connection` lists them: they are about the message, and its meaning depends on them.
+const ESSENTIAL: [HeaderName; 2] = [CONTENT_LENGTH, HOST];
+
+/// What is to be known about a request before its fields are changed.
+#[derive(Clone, Debug)]
+pub(super) struct Received {
+    pub(super) client: Option<SocketAddr>,
+    pub(super) version: Version,
+    /// Host and port that the request is for, if it has them.
+    pub(super) host: Option<HeaderValue>,
+    /// The scheme that the client used.
+    pub(super) scheme: &'static str,
+}
+
+impl Received {
+    /// Reads it from `request`. An absolute target precedes `Host` (RFC 9112, section 3.2.2).
+    pub(super) fn of<B>(
+        request: &Request<B>,
+        client: Option<SocketAddr>,
+        scheme: &'static str,
+    ) -> Self {
+        let authority = request.uri().authority();
+        let host = match authority {
+            Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
+            None => request.headers().get(HOST).cloned(),
+        };
+        Self {
+            client,
+            version: request.version(),
+            host,
+            scheme,
+        }
+    }
+}
+
+/// Removes the fields that are about one connection (RFC 9110, section 7.6.1). Returns whether the sender accepts trailers.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) -> bool {
+    let listed: Vec<HeaderName> = tokens(headers, &CONNECTION)
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .filter(|name| !ESSENTIAL.contains(name))
+        .collect();
+    let takes_trailers = tokens(headers, &TE).any(|coding| coding.eq_ignore_ascii_case("trailers"));
+    for name in listed {
+        headers.remove(name);
+    }
+    for name in [
+        CONNECTION,
+        KEEP_ALIVE,
+        PROXY_CONNECTION,
+        PROXY_AUTHENTICATE,
+        PROXY_AUTHORIZATION,
+        TE,
+        TRANSFER_ENCODING,
+        UPGRADE,
+    ] {
+        headers.remove(name);
+    }
+    takes_trailers
+}
+
+/// The members of the lists in all fields with this name; a parameter after `;` is left out.
+pub(super) fn tokens<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let values = headers.get_all(name).into_iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|member| member.split(';').next())
+        .map(str::trim)
+        .filter(|member| !member.is_empty())
+}
+
+/// Removes fields with `_` in their names: applications behind CGI and WSGI cannot tell `X_Forwarded_For` from
+/// `X-Forwarded-For`.
+pub(super) fn remove_underscored(headers: &mut HeaderMap) {
+    let names: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| name.as_str().contains('_'))
+        .cloned()
+        .collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
+/// A request has passed too many proxies: it runs in a circle, as a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Circle;
+
+/// Adds this proxy to `Via` (RFC 9110, section 7.6.3).
+///
+/// # Errors
+/// [`limits::MAX_VIA`] are there already.
+pub(super) fn add_via(headers: &mut HeaderMap, version: Version) -> Result<(), Circle> {
+    if tokens(headers, &VIA).count() >= limits::MAX_VIA {
+        return Err(Circle);
+    }
+    let version = match version {
+        Version::HTTP_3 => "3",
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    };
+    if let Ok(value) = HeaderValue::try_from(format!("{version} {PSEUDONYM}")) {
+        headers.append(VIA, value);
+    }
+    Ok(())
+}
+
+/// Adds what the application behind the proxy has to know about the client, in the fields of `how`.
+pub(super) fn add_forwarded(
+    headers: &mut HeaderMap,
+    received: &Received,
+    how: ForwardedFields,
+    claims: ClientFields,
+) {
+    if claims == ClientFields::Replace {
+        for name in CLAIMS {
+            headers.remove(name);
+        }
+    }
+    let client = received.client.map(|client| client.ip().to_canonical());
+    if how.has_x_forwarded() {
+        if let Some(client) = client {
+            append_to_list(headers, X_FORWARDED_FOR, &client.to_string());
+        }
+        // The first proxy knows these; later ones pass them on.
+        headers
+            .entry(X_FORWARDED_PROTO)
+            .or_insert(HeaderValue::from_static(received.scheme));
+        if let Some(host) = &received.host {
+            headers.entry(X_FORWARDED_HOST).or_insert(host.clone());
+        }
+    }
+    if how.has_forwarded() {
+        append_to_list(headers, FORWARDED, &element(received, client));
+    }
+}
+
+/// The element of `Forwarded` about a request (RFC 7239, section 4).
+fn element(received: &Received, client: Option<IpAddr>) -> String {
+    let mut text = match client {
+        Some(IpAddr::V4(ip)) => format!("for={ip}"),
+        Some(IpAddr::V6(ip)) => format!("for=\"[{ip}]\""),
+        None => "for=unknown".to_owned(),
+    };
+    // Hosts are checked before: they have no quotes.
+    if let Some(host) = received.host.as_ref().and_then(|host| host.to_str().ok())
+        && !host.contains(['"', '\\'])
+    {
+        // Writing to a String cannot fail.
+        let _ = write!(text, ";host=\"{host}\"");
+    }
+    let _ = write!(text, ";proto={}", received.scheme);
+    text
+}
+
+/// Appends `member` to the list in the fields `name`, which become one.
+fn append_to_list(headers: &mut HeaderMap, name: HeaderName, member: &str) {
+    let mut list: Vec<u8> = Vec::new();
+    for value in headers.get_all(&name) {
+        list.extend_from_slice(value.as_bytes());
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(member.as_bytes());
+    if let Ok(value) = HeaderValue::try_from(list) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let fields = fields.iter().map(|(name, value)| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        fields.collect()
+    }
+
+    fn received() -> Received {
+        Received {
+            client: Some(([192, 0, 2, 7], 5000).into()),
+            version: Version::HTTP_3,
+            host: Some(HeaderValue::from_static("example.org")),
+            scheme: "https",
+        }
+    }
+
+    #[test]
+    fn fields_of_the_connection_and_those_it_lists_are_removed() {
+        let mut fields = headers(&[
+            ("connection", "close, X-Private"),
+            ("x-private", "1"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-authorization", "Basic eA=="),
+            ("te", "gzip;q=1, trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("x-kept", "1"),
+        ]);
+        assert!(remove_hop_by_hop(&mut fields));
+        assert_eq!(fields, headers(&[("x-kept", "1")]));
+    }
+
+    #[test]
+    fn what_the_message_means_does_not_depend_on_the_fields_that_connection_lists() {
+        let mut fields = headers(&[
+            ("connection", "content-length, host"),
+            ("content-length", "5"),
+            ("host", "example.org"),
+        ]);
+        assert!(!remove_hop_by_hop(&mut fields));
+        assert_eq!(fields.len(), 2);
+    }
+
+    #[test]
+    fn claims_of_a_client_are_replaced_or_continued() {
+        let claims = [
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x-forwarded-proto", "http"),
+            ("forwarded", "for=10.0.0.1"),
+        ];
+        let mut fields = headers(&claims);
+        let how = ForwardedFields::Both;
+        add_forwarded(&mut fields, &received(), how, ClientFields::Replace);
+        assert_eq!(fields["x-forwarded-for"], "192.0.2.7");
+        assert_eq!(fields["x-forwarded-proto"], "https");
+        assert_eq!(fields["x-forwarded-host"], "example.org");
+        let element = "for=192.0.2.7;host=\"example.org\";proto=https";
+        assert_eq!(fields["forwarded"], element);
+        let mut fields = headers(&claims);
+        add_forwarded(&mut fields, &received(), how, ClientFields::Append);
+        assert_eq!(fields["x-forwarded-for"], "10.0.0.1, 192.0.2.7");
+        assert_eq!(fields["x-forwarded-proto"], "http");
+        assert_eq!(fields["forwarded"], format!("for=10.0.0.1, {element}"));
+    }
+
+    #[test]
+    fn without_forwarded_fields_claims_are_removed_all_the_same() {
+        let mut fields = headers(&[("x-real-ip", "10.0.0.1")]);
+        let how = ForwardedFields::None;
+        add_forwarded(&mut fields, &received(), how, ClientFields::Replace);
+        assert!(fields.is_empty());
+    }
+
+    #[test]
+    fn addresses_of_ipv6_are_quoted_and_mapped_ones_are_ipv4() {
+        let mut received = received();
+        let mut of = |client: &str| {
+            received.client = Some(client.parse().unwrap());
+            let mut fields = HeaderMap::new();
+            let how = ForwardedFields::Forwarded;
+            add_forwarded(&mut fields, &received, how, ClientFields::Replace);
+            fields["forwarded"].to_str().unwrap().to_owned()
+        };
+        assert!(of("[2001:db8::1]:1").starts_with("for=\"[2001:db8::1]\";"));
+        assert!(of("[::ffff:192.0.2.1]:1").starts_with("for=192.0.2.1;"));
+    }
+
+    #[test]
+    fn underscored_names_are_removed() {
+        let mut fields = headers(&[("x_forwarded_for", "10.0.0.1"), ("x-kept", "1")]);
+        remove_underscored(&mut fields);
+        assert_eq!(fields, headers(&[("x-kept", "1")]));
+    }
+
+    #[test]
+    fn a_request_that_runs_in_a_circle_is_noticed() {
+        let mut fields = HeaderMap::new();
+        for _ in 0..limits::MAX_VIA {
+            assert_eq!(add_via(&mut fields, Version::HTTP_11), Ok(()));
+        }
+        assert_eq!(add_via(&mut fields, Version::HTTP_11), Err(Circle));
+    }
+}

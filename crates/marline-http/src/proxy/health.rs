@@ -1,0 +1,52 @@
+//! Requests that show whether an application works.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use http::header::{CONNECTION, HOST, HeaderValue, USER_AGENT};
+use http::uri::PathAndQuery;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use tokio::time::{sleep, timeout};
+
+use super::request_body::HeldBody;
+use super::upstream::Upstream;
+use crate::body::Body;
+
+/// Requests `path` of an application each `interval` until nobody uses it any more.
+pub(super) async fn watch(upstream: Weak<Upstream>, path: PathAndQuery, interval: Duration) {
+    while let Some(upstream) = upstream.upgrade() {
+        let works = timeout(interval, is_answered(&upstream, path.clone())).await;
+        upstream.set_health(works == Ok(true));
+        drop(upstream);
+        sleep(interval).await;
+    }
+}
+
+/// Whether the answer is a success or a redirect.
+async fn is_answered(upstream: &Arc<Upstream>, path: PathAndQuery) -> bool {
+    let mut request = Request::new(());
+    *request.uri_mut() = upstream.target(path);
+    let headers = request.headers_mut();
+    if let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
+        headers.insert(HOST, host);
+    }
+    headers.insert(USER_AGENT, HeaderValue::from_static("marline-health"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if upstream.url().is_http2() {
+        headers.remove(CONNECTION);
+        headers.remove(HOST);
+    }
+    let content = HeldBody::new(Body::empty(), false);
+    let Ok(response) = upstream.send(request, &content).await else {
+        return false;
+    };
+    let status: StatusCode = response.status();
+    let mut body = response.into_body();
+    while let Some(frame) = body.frame().await {
+        if frame.is_err() {
+            return false;
+        }
+    }
+    status.is_success() || status.is_redirection()
+}

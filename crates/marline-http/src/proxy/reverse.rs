@@ -1,0 +1,329 @@
+//! The reverse proxy: a site whose responses are those of applications.
+
+use std::sync::Arc;
+
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, StatusCode, Version};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::sync::OwnedSemaphorePermit;
+use tower::service_fn;
+use tower::util::BoxCloneSyncService;
+
+use super::config::ProxyConfig;
+use super::content::Content;
+use super::failure::Failure;
+use super::fields::{self, Received};
+use super::health;
+use super::request_body::HeldBody;
+use super::upstream::{Upstream, Upstreams};
+use crate::body::{Body, with_source};
+use crate::limits;
+use crate::server::{ClientAddress, PassedOn, Site};
+
+/// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
+/// fast as the slower end takes it.
+///
+/// # Panics
+/// If it is called outside of a tokio runtime and [`ProxyConfig::health_path`] is set.
+pub fn reverse_proxy(config: ProxyConfig) -> Site {
+    let proxy = Arc::new(Proxy::new(config));
+    BoxCloneSyncService::new(service_fn(move |request| {
+        let proxy = Arc::clone(&proxy);
+        async move { Ok(proxy.answer(request).await) }
+    }))
+}
+
+struct Proxy {
+    config: ProxyConfig,
+    upstreams: Upstreams,
+}
+
+/// A response, the application that it is from, and the place of its request.
+struct Answered {
+    response: Response<Incoming>,
+    upstream: Arc<Upstream>,
+    slot: OwnedSemaphorePermit,
+}
+
+/// Why there is none, and the application that was tried last.
+struct Unanswered {
+    failure: Failure,
+    upstream: Option<Arc<Upstream>>,
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            upstream: None,
+        }
+    }
+}
+
+impl Proxy {
+    fn new(config: ProxyConfig) -> Self {
+        let upstreams = Upstreams::new(&config);
+        let path = config.health_path.as_deref();
+        if let Some(path) = path.and_then(|path| PathAndQuery::try_from(path).ok()) {
+            for upstream in upstreams.all() {
+                let upstream = Arc::downgrade(upstream);
+                let interval = config.health_interval;
+                tokio::spawn(health::watch(upstream, path.clone(), interval));
+            }
+        }
+        Self { config, upstreams }
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        if request.method() == Method::OPTIONS && request.uri().path() == "*" {
+            // It asks about the server, which this is.
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return response;
+        }
+        let method = request.method().clone();
+        let (parts, body) = request.into_parts();
+        let expects = parts
+            .headers
+            .get(EXPECT)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let begun = begin(body, &parts).await;
+        let answered = match begun {
+            Ok(body) => {
+                let content = HeldBody::new(body, expects);
+                let head = Request::from_parts(parts, ());
+                let answered = self.pass_on(head, &content).await;
+                answered.map(|answered| (answered, content))
+            }
+            Err(failure) => Err(failure.into()),
+        };
+        match answered {
+            Ok((answered, content)) => {
+                let url = answered.upstream.url().to_string();
+                let response = self.pass_back(answered, &method, content);
+                let mut response = response.unwrap_or_else(Failure::into_response);
+                response.extensions_mut().insert(PassedOn::to(url, None));
+                response
+            }
+            Err(Unanswered { failure, upstream }) => {
+                let url = upstream.map(|upstream| upstream.url().to_string());
+                let passed = PassedOn::to(url.unwrap_or_default(), Some(failure.to_string()));
+                let mut response = failure.into_response();
+                response.extensions_mut().insert(passed);
+                response
+            }
+        }
+    }
+
+    /// Sends a request to one application after the other, until one answers.
+    async fn pass_on(&self, head: Request<()>, content: &HeldBody) -> Result<Answered, Unanswered> {
+        let head = self.prepare(head, content)?;
+        let may_repeat = head.method().is_idempotent();
+        let mut tried = Vec::new();
+        loop {
+            let Some(upstream) = self.upstreams.next(&tried) else {
+                return Err(Failure::Refused("requests: it has no application").into());
+            };
+            let upstream = Arc::clone(upstream);
+            let unanswered = |failure| Unanswered {
+                failure,
+                upstream: Some(Arc::clone(&upstream)),
+            };
+            let slot = upstream.slot().await.map_err(unanswered)?;
+            let request = self.address(&head, &upstream, content);
+            let error = match upstream.send(request, content).await {
+                Ok(response) => {
+                    return Ok(Answered {
+                        response,
+                        upstream,
+                        slot,
+                    });
+                }
+                Err(error) => error,
+            };
+            tried.push(Arc::clone(&upstream));
+            let has_another = tried.len() < self.upstreams.all().len();
+            let again = match (error.is_unsent, error.is_lost) {
+                (true, _) => content.is_whole() && has_another,
+                // Also with one application: its connection may have been idle for too long.
+                (_, true) => may_repeat && content.is_empty(),
+                _ => false,
+            };
+            if !again || tried.len() >= limits::MAX_ATTEMPTS {
+                return Err(unanswered(error.failure));
+            }
+        }
+    }
+
+    /// The header of a request as any application gets it.
+    fn prepare(&self, mut head: Request<()>, content: &HeldBody) -> Result<Request<()>, Failure> {
+        match *head.method() {
+            Method::CONNECT => return Err(Failure::Refused("CONNECT")),
+            Method::TRACE => return Err(Failure::Refused("TRACE")),
+            _ => {}
+        }
+        let client = head.extensions().get::<ClientAddress>();
+        let client = client.map(|client| client.get());
+        let received = Received::of(&head, client, "https");
+        let headers = head.headers_mut();
+        let takes_trailers = fields::remove_hop_by_hop(headers);
+        fields::remove_underscored(headers);
+        if takes_trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+        }
+        let (how, claims) = (self.config.forwarded, self.config.client_fields);
+        fields::add_forwarded(headers, &received, how, claims);
+        fields::add_via(headers, received.version).map_err(|_| Failure::Circle)?;
+        if content.is_empty() {
+            headers.remove(EXPECT);
+        }
+        match received.host {
+            Some(host) => headers.insert(HOST, host),
+            None => headers.remove(HOST),
+        };
+        *head.extensions_mut() = http::Extensions::new();
+        Ok(head)
+    }
+
+    /// The same as one application gets it.
+    fn address(&self, head: &Request<()>, upstream: &Upstream, content: &HeldBody) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = head.method().clone();
+        let path = head.uri().path_and_query().cloned();
+        let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = upstream.target(path);
+        *request.headers_mut() = head.headers().clone();
+        let headers = request.headers_mut();
+        if upstream.url().is_http2() {
+            // The authority is that of the URL.
+            headers.remove(HOST);
+            headers.remove(EXPECT);
+            content.open();
+            *request.version_mut() = Version::HTTP_2;
+            return request;
+        }
+        if headers.contains_key(TE) {
+            headers.insert(CONNECTION, HeaderValue::from_static("te"));
+        }
+        let has_host = self.config.preserve_host && headers.contains_key(HOST);
+        if !has_host && let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
+            headers.insert(HOST, host);
+        }
+        if headers.contains_key(EXPECT) {
+            let content = content.clone();
+            hyper::ext::on_informational(&mut request, move |interim| {
+                if interim.status() == StatusCode::CONTINUE {
+                    content.open();
+                }
+            });
+        }
+        request
+    }
+
+    /// The response as the client gets it.
+    fn pass_back(
+        &self,
+        answered: Answered,
+        method: &Method,
+        request: HeldBody,
+    ) -> Result<Response<Body>, Failure> {
+        let Answered {
+            response,
+            slot,
+            upstream: _,
+        } = answered;
+        let malformed = |what: &str| Failure::Response(what.to_owned());
+        let (mut parts, body) = response.into_parts();
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(malformed("it changes to a protocol that nobody asked for"));
+        }
+        // The buffer of the parser is larger.
+        if size_of_fields(&parts.headers) > self.config.max_header_bytes {
+            return Err(malformed("its header is too large"));
+        }
+        let lengths = parts.headers.get_all(CONTENT_LENGTH).iter().count();
+        let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
+        if lengths > 1 || (lengths == 1 && is_chunked) {
+            return Err(malformed("its length is ambiguous"));
+        }
+        let announced = match parts.headers.get(CONTENT_LENGTH) {
+            Some(value) => Some(
+                value
+                    .to_str()
+                    .ok()
+                    .and_then(|value| value.parse::<u64>().ok())
+                    .ok_or_else(|| malformed("its length is invalid"))?,
+            ),
+            None => None,
+        };
+        let is_bodiless = *method == Method::HEAD
+            || matches!(
+                parts.status,
+                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+            );
+        fields::remove_hop_by_hop(&mut parts.headers);
+        let passed = fields::add_via(&mut parts.headers, parts.version);
+        passed.map_err(|_| Failure::Circle)?;
+        parts.version = Version::HTTP_11;
+        parts.extensions = http::Extensions::new();
+        let body = Body::new(body.map_err(with_source));
+        let length = announced.filter(|_| !is_bodiless);
+        let idle = self.config.idle_timeout;
+        let content = Content::new(body, length, idle, request, slot);
+        Ok(Response::from_parts(parts, Body::new(content)))
+    }
+}
+
+/// Bytes of a header, as RFC 9114 section 4.2.2 counts them.
+fn size_of_fields(headers: &http::HeaderMap) -> usize {
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| name.as_str().len() + value.len() + 32)
+        .sum()
+}
+
+/// The content of a request, of which it is known whether there is any: HTTP/1.1 has to announce it.
+async fn begin(mut body: Body, parts: &http::request::Parts) -> Result<Body, Failure> {
+    let is_announced = parts.headers.contains_key(CONTENT_LENGTH);
+    let has_none = matches!(
+        parts.method,
+        Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS
+    );
+    if is_announced || body.is_end_stream() || parts.version != Version::HTTP_3 || !has_none {
+        return Ok(body);
+    }
+    match body.frame().await {
+        None => Ok(Body::empty()),
+        Some(Ok(frame)) => Ok(Body::new(Begun {
+            first: Some(frame),
+            rest: body,
+        })),
+        Some(Err(error)) => Err(Failure::Content(error.to_string())),
+    }
+}
+
+/// Content whose first part has arrived.
+struct Begun {
+    first: Option<http_body::Frame<bytes::Bytes>>,
+    rest: Body,
+}
+
+impl http_body::Body for Begun {
+    type Data = bytes::Bytes;
+    type Error = crate::body::BoxError;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, crate::body::BoxError>>>
+    {
+        let this = self.get_mut();
+        match this.first.take() {
+            Some(frame) => std::task::Poll::Ready(Some(Ok(frame))),
+            None => std::pin::Pin::new(&mut this.rest).poll_frame(cx),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The applications behind a reverse proxy: their connections, and which of them works.
+
+use std::error::Error as StdError;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::config::{ProxyConfig, UpstreamUrl};
+use super::failure::{Failure, cause, is_lost_connection};
+use super::request_body::HeldBody;
+use crate::body::Body;
+use crate::limits;
+
+/// How long a client that asks before it sends content waits for the answer of the application.
+const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// One application.
+pub(super) struct Upstream {
+    url: UpstreamUrl,
+    client: Client<HttpConnector, Body>,
+    slots: Arc<Semaphore>,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+    fail_time: Duration,
+    /// Until when it gets no requests, as it could not be reached.
+    failed_until: Mutex<Option<Instant>>,
+    /// Whether its last health check failed.
+    is_sick: AtomicBool,
+}
+
+/// Why an application gave no response.
+pub(super) struct SendError {
+    pub(super) failure: Failure,
+    /// Whether the application got nothing of the request.
+    pub(super) is_unsent: bool,
+    /// Whether the connection ended before a response: it may have been closed while it was idle.
+    pub(super) is_lost: bool,
+}
+
+impl Upstream {
+    pub(super) fn new(url: UpstreamUrl, config: &ProxyConfig) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(config.connect_timeout));
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(config.keep_alive)
+            .pool_max_idle_per_host(config.max_idle_connections)
+            .http1_max_buf_size(config.max_header_bytes)
+            .http1_max_headers(limits::MAX_UPSTREAM_FIELDS)
+            .http2_only(url.is_http2())
+            .http2_adaptive_window(true)
+            .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))
+            .http2_max_send_buf_size(limits::HTTP2_SEND_BUFFER)
+            .set_host(false)
+            .build(connector);
+        Self {
+            url,
+            client,
+            slots: Arc::new(Semaphore::new(config.max_requests)),
+            connect_timeout: config.connect_timeout,
+            response_timeout: config.response_timeout,
+            fail_time: config.fail_time,
+            failed_until: Mutex::new(None),
+            is_sick: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn url(&self) -> &UpstreamUrl {
+        &self.url
+    }
+
+    /// The target of a request for `path`.
+    pub(super) fn target(&self, path: PathAndQuery) -> Uri {
+        let uri = Uri::builder()
+            .scheme("http")
+            .authority(self.url.authority().clone())
+            .path_and_query(path);
+        // All three parts are there, and valid.
+        uri.build().unwrap_or_default()
+    }
+
+    /// Whether it is expected to work.
+    pub(super) fn is_healthy(&self) -> bool {
+        let failed_until = *self.failed();
+        let has_failed = failed_until.is_some_and(|until| Instant::now() < until);
+        !has_failed && !self.is_sick.load(Relaxed)
+    }
+
+    /// A health check has ended.
+    pub(super) fn set_health(&self, works: bool) {
+        self.is_sick.store(!works, Relaxed);
+    }
+
+    fn failed(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.failed_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more request.
+    ///
+    /// # Errors
+    /// [`Failure::Busy`]: no place became free in time.
+    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let slot = Arc::clone(&self.slots).acquire_owned();
+        match timeout(self.connect_timeout, slot).await {
+            Ok(Ok(slot)) => Ok(slot),
+            _ => Err(Failure::Busy),
+        }
+    }
+
+    /// Sends `request`, whose content is `content`, and waits for the header of the response.
+    ///
+    /// # Errors
+    /// There is none, or not in time.
+    pub(super) async fn send(
+        &self,
+        request: Request<()>,
+        content: &HeldBody,
+    ) -> Result<Response<Incoming>, SendError> {
+        let begun = Instant::now();
+        let extensions = request.extensions().clone();
+        let mut request = request.map(|()| content.to_body());
+        *request.extensions_mut() = extensions;
+        let mut response = pin!(self.client.request(request));
+        let mut expected = Some(begun + EXPECT_PATIENCE);
+        loop {
+            let last = begun.max(content.last()) + self.response_timeout;
+            let deadline = expected.map_or(last, |expected| expected.min(last));
+            match timeout_at(deadline, response.as_mut()).await {
+                Ok(Ok(response)) => {
+                    *self.failed() = None;
+                    return Ok(response);
+                }
+                Ok(Err(error)) => return Err(self.explain(&error, content)),
+                Err(_) if expected.take().is_some() => content.open(),
+                Err(_) if begun.max(content.last()) + self.response_timeout > Instant::now() => {}
+                Err(_) => {
+                    return Err(SendError {
+                        failure: Failure::ResponseTimeout(self.response_timeout),
+                        is_unsent: false,
+                        is_lost: false,
+                    });
+                }
+            }
+        }
+    }
+
+    fn explain(&self, error: &hyper_util::client::legacy::Error, content: &HeldBody) -> SendError {
+        let cause = cause(error);
+        if error.is_connect() {
+            *self.failed() = Some(Instant::now() + self.fail_time);
+            return SendError {
+                failure: match is_timeout(error) {
+                    true => Failure::ConnectTimeout(self.connect_timeout),
+                    false => Failure::Connect(cause),
+                },
+                is_unsent: true,
+                is_lost: false,
+            };
+        }
+        SendError {
+            failure: match content.failure() {
+                Some(failure) => Failure::Content(failure),
+                None => Failure::Response(cause),
+            },
+            is_unsent: false,
+            is_lost: is_lost_connection(error),
+        }
+    }
+}
+
+fn is_timeout(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>()
+            && error.kind() == io::ErrorKind::TimedOut
+        {
+            return true;
+        }
+        if error.is::<tokio::time::error::Elapsed>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// All applications of a proxy.
+pub(super) struct Upstreams {
+    all: Vec<Arc<Upstream>>,
+    turn: AtomicUsize,
+}
+
+impl Upstreams {
+    pub(super) fn new(config: &ProxyConfig) -> Self {
+        let urls = config.upstreams.iter();
+        Self {
+            all: urls
+                .map(|url| Arc::new(Upstream::new(url.clone(), config)))
+                .collect(),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn all(&self) -> &[Arc<Upstream>] {
+        &self.all
+    }
+
+    /// The application whose turn it is, of those that work and were not `tried`; else one that does not work, else one that
+    /// was tried. `None` if there is none at all.
+    pub(super) fn next(&self, tried: &[Arc<Upstream>]) -> Option<&Arc<Upstream>> {
+        let turn = self.turn.fetch_add(1, Relaxed);
+        let count = self.all.len();
+        let in_turn = || (0..count).map(|i| &self.all[(turn + i) % count]);
+        let is_new = |one: &&Arc<Upstream>| !tried.iter().any(|other| Arc::ptr_eq(one, other));
+        in_turn()
+            .filter(is_new)
+            .find(|one| one.is_healthy())
+            .or_else(|| in_turn().find(is_new))
+            .or_else(|| in_turn().next())
+    }
+}

@@ -1,0 +1,82 @@
+//! The reverse proxy before applications that behave, and others.
+
+mod answers;
+mod application;
+mod hostile;
+mod several;
+mod streams;
+
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use marline_http::Body;
+use marline_http::client::{ClientError, Download, HttpVersion};
+use marline_http::proxy::{ProxyConfig, reverse_proxy};
+
+use crate::common::{TestServer, read};
+
+/// Longer than anything takes that works.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A proxy before `urls`.
+async fn proxy(urls: &[String]) -> TestServer {
+    proxy_with(urls, |_| {}).await
+}
+
+async fn proxy_with(urls: &[String], change: impl FnOnce(&mut ProxyConfig)) -> TestServer {
+    let upstreams = urls.iter().map(|url| url.parse().unwrap()).collect();
+    let mut config = ProxyConfig::to(upstreams);
+    change(&mut config);
+    TestServer::site(reverse_proxy(config)).await
+}
+
+/// Sends one request over a connection of its own.
+async fn request(
+    server: &TestServer,
+    version: HttpVersion,
+    method: Method,
+    headers: &[(&str, &str)],
+    body: Body,
+) -> Result<Response<Download>, ClientError> {
+    let url = server.url(version, "/path?query");
+    let client = crate::common::client(version);
+    let origin = marline_http::client::parse_url(&url, version)
+        .unwrap()
+        .origin;
+    let connection = client.connect(&origin).await.unwrap();
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = url.parse().unwrap();
+    for (name, value) in headers {
+        let name: http::HeaderName = name.parse().unwrap();
+        request.headers_mut().append(name, value.parse().unwrap());
+    }
+    let response = tokio::time::timeout(LIMIT, connection.request(&origin, request));
+    let response = response.await.expect("a response in time");
+    // The content of the response still arrives.
+    std::mem::forget((client, connection));
+    response
+}
+
+/// A complete response.
+struct Whole {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+async fn get(server: &TestServer, version: HttpVersion) -> Whole {
+    let response = request(server, version, Method::GET, &[], Body::empty());
+    let response = response.await;
+    whole(response.unwrap_or_else(|error| panic!("{version:?}: {error:?}"))).await
+}
+
+async fn whole(response: Response<Download>) -> Whole {
+    let (parts, download) = response.into_parts();
+    let content = tokio::time::timeout(LIMIT, read(download)).await.unwrap();
+    Whole {
+        status: parts.status,
+        headers: parts.headers,
+        text: String::from_utf8_lossy(&content).into_owned(),
+    }
+}

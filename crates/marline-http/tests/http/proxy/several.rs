@@ -1,0 +1,123 @@
+//! Several applications, of which some do not work.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use marline_http::Body;
+
+use super::application::{Application, Then};
+use super::{get, proxy, proxy_with, request, whole};
+use crate::common::VERSIONS;
+
+fn named(name: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}",
+        name.len()
+    )
+}
+
+async fn unused_url() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[tokio::test]
+async fn applications_take_turns() {
+    let first = Application::that_sends(named("first"), Then::Continue).await;
+    let second = Application::that_sends(named("second"), Then::Continue).await;
+    let proxy = proxy(&[first.url(), second.url()]).await;
+    let mut counts = BTreeMap::new();
+    for _ in 0..6 {
+        *counts
+            .entry(get(&proxy, VERSIONS[0]).await.text)
+            .or_insert(0) += 1;
+    }
+    let expected = [("first".to_owned(), 3), ("second".to_owned(), 3)];
+    assert_eq!(counts, BTreeMap::from(expected));
+}
+
+#[tokio::test]
+async fn requests_go_to_another_application_if_one_cannot_be_reached() {
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let proxy = proxy(&[unused_url().await, works.url()]).await;
+    for version in VERSIONS {
+        for method in [Method::GET, Method::POST] {
+            // Nothing of the content was sent, so that it can be sent elsewhere.
+            let body = match method {
+                Method::POST => Body::full("content"),
+                _ => Body::empty(),
+            };
+            let response = request(&proxy, version, method, &[], body).await.unwrap();
+            assert_eq!(whole(response).await.text, "works");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_requests_that_may_be_repeated_are_sent_again_after_a_lost_connection() {
+    let broken = Application::that_sends("", Then::Close).await;
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let proxy = proxy(&[broken.url(), works.url()]).await;
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
+        let response = request(&proxy, VERSIONS[0], Method::POST, &[], Body::empty());
+        statuses.push(response.await.unwrap().status());
+    }
+    assert!(statuses.contains(&StatusCode::BAD_GATEWAY), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn an_idle_connection_that_the_application_has_closed_costs_no_request() {
+    let application = Application::with(std::sync::Arc::new(|mut stream, _| {
+        Box::pin(async move {
+            use tokio::io::AsyncWriteExt;
+            stream.write_all(named("works").as_bytes()).await.ok()?;
+            // Closed without notice in the header.
+            None
+        })
+    }))
+    .await;
+    let proxy = proxy(&[application.url()]).await;
+    for _ in 0..50 {
+        assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
+    }
+}
+
+#[tokio::test]
+async fn an_application_that_fails_its_health_checks_gets_no_requests() {
+    let sick = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\nsick";
+    let sick = Application::that_sends(sick, Then::Continue).await;
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let proxy = proxy_with(&[sick.url(), works.url()], |config| {
+        config.health_path = Some("/health".to_owned());
+        config.health_interval = Duration::from_millis(20);
+    })
+    .await;
+    let checked = || sick.requests.lock().unwrap().len() > 2;
+    while !checked() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for _ in 0..6 {
+        assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
+    }
+    let checks = sick.requests.lock().unwrap();
+    assert!(checks.iter().all(|one| one.starts_with("GET /health ")));
+}
+
+#[tokio::test]
+async fn more_requests_than_allowed_wait_and_are_503_if_none_ends() {
+    let application = Application::that_sends("", Then::Hang).await;
+    let proxy = proxy_with(&[application.url()], |config| {
+        config.max_requests = 1;
+        config.connect_timeout = Duration::from_millis(200);
+        config.response_timeout = Duration::from_secs(3);
+    })
+    .await;
+    let (one, other) = tokio::join!(get(&proxy, VERSIONS[0]), get(&proxy, VERSIONS[2]));
+    let mut statuses = [one.status, other.status];
+    statuses.sort();
+    let expected = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
+    assert_eq!(statuses, expected);
+}
