@@ -18,6 +18,7 @@ mod demo;
 mod failure;
 #[cfg(feature = "flow")]
 mod flow;
+mod gateway;
 mod get;
 mod history;
 mod key_log;
@@ -53,6 +54,7 @@ pub fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(server::run(arguments)),
         Verb::Proxy(arguments) => in_runtime(server::run(arguments)),
+        Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),

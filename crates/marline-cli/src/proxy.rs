@@ -85,7 +85,9 @@ impl Serving for Arguments {
         Ok(reverse_proxy(config))
     }
 
-    fn set_protocols(&self, _protocols: &mut Protocols) {}
+    fn set_protocols(&self, protocols: &mut Protocols) {
+        protocols.tunnels = true;
+    }
 
     fn needs_restart(&self, _then: &Self) -> Vec<&'static str> {
         Vec::new()

@@ -222,9 +222,6 @@ pub const UPSTREAM_KEEP_ALIVE: Duration = Duration::from_secs(4);
 /// Bytes of the header of an application's response: as much as that of a request.
 pub const MAX_UPSTREAM_HEADER_BYTES: usize = 64 * 1024;
 
-/// Fields of the header of an application's response; httparse allocates as many places for each.
-pub const MAX_UPSTREAM_FIELDS: usize = 256;
-
 /// How long an application gets no requests after it could not be reached: the time of a restart.
 pub const UPSTREAM_FAIL_TIME: Duration = Duration::from_secs(10);
 
@@ -236,3 +233,21 @@ pub const MAX_ATTEMPTS: usize = 3;
 
 /// Bytes of one part of a tunnel's content that are held for an end that does not read.
 pub const TUNNEL_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Tunnels and requests of a forward proxy at the same time; each takes two descriptors.
+pub const MAX_TUNNELS: usize = 1024;
+
+/// Those of one client: what some browsers of one machine have open.
+pub const MAX_TUNNELS_PER_CLIENT: usize = 256;
+
+/// Bytes with which a connection of HTTP/2 without TLS begins (RFC 9113, section 3.4).
+pub const HTTP2_PREFACE_BYTES: usize = 24;
+
+/// The time in which these have to be complete once they have begun.
+pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a client looks whether the settings of a server have arrived, without which it sends no extended CONNECT.
+pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
+
+/// How many times: they follow the handshake, so that a second is much.
+pub const SETTINGS_POLLS: u32 = 100;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use crate::serve::interrupted;
+use crate::server::interrupted;
 
 /// Whether somebody wants the end.
 pub(super) struct Stop(Arc<AtomicBool>);

@@ -21,7 +21,7 @@ use marline_http::server::{
     raise_open_file_limit,
 };
 
-use self::signals::Signals;
+pub(crate) use self::signals::Signals;
 use crate::config_file::{ADDRESS, ConfigFile, FileKeys, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
@@ -141,7 +141,9 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     if let Some(address) = server.metrics_addr() {
         errln!("metrics on http://{address}/metrics");
     }
-    identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
+    if let Some(identity) = identity {
+        identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
+    }
     for address in server.local_addrs() {
         errln!("listening on https://{address}");
     }
@@ -375,7 +377,8 @@ fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result
     )))
 }
 
-fn open_log(path: &Path) -> Result<AccessLog, Failure> {
+/// Opens an access log: a file, or standard output for `-`.
+pub(crate) fn open_log(path: &Path) -> Result<AccessLog, Failure> {
     if path.as_os_str() == "-" {
         let output = standard_output()
             .map_err(|error| Failure::Failed(format!("cannot write the access log: {error}")));
@@ -393,7 +396,8 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address with a port.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("must be {ADDRESS}"))
 }
 

@@ -18,7 +18,7 @@ enum Request {
 
 /// The signals, received from now on.
 #[cfg(unix)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -26,7 +26,7 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             signal(kind).map_err(|error: io::Error| {
                 Failure::Failed(format!("cannot receive signals: {error}"))
@@ -50,11 +50,11 @@ impl Signals {
 
 /// Ctrl-C.
 #[cfg(not(unix))]
-pub(super) struct Signals;
+pub(crate) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         Ok(Self)
     }
 
@@ -67,7 +67,7 @@ impl Signals {
 impl Signals {
     /// Stops the server of `handle` at the first signal, at once at the second, and calls `reload` when its configuration is to
     /// be read again, on a thread of its own: files may be on a disk that does not answer.
-    pub(super) async fn follow(
+    pub(crate) async fn follow(
         mut self,
         handle: Handle,
         reload: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,

@@ -45,6 +45,7 @@ pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
 pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
+pub(crate) use self::stall::Stalled;
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
 use crate::runtime::RuntimeHandle;
 

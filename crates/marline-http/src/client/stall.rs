@@ -16,7 +16,14 @@ const STEPS: u32 = 4;
 /// Nothing of a response arrived within this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing arrived for {} s", .0.as_secs_f64())]
-pub(super) struct Stalled(Duration);
+pub(crate) struct Stalled(Duration);
+
+impl Stalled {
+    /// The time.
+    pub(crate) fn limit(self) -> Duration {
+        self.0
+    }
+}
 
 /// The progress of the requests of a connection: headers of responses and content. Interim responses, and frames that
 /// belong to no response, are none. The responses of a connection may have to wait for each other, so that all have the

@@ -15,6 +15,13 @@ pub struct Origin {
     pub(super) scheme: Scheme,
 }
 
+impl Origin {
+    /// Host and port as in its URLs.
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+}
+
 /// The result of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedUrl {

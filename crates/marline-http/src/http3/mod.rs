@@ -23,10 +23,11 @@ pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};
 pub(crate) use self::session::Session;
 
-/// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes`, and greases if
+/// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes`, and extended CONNECT if it has `tunnels`, and greases if
 /// QUIC does.
 pub(crate) fn config(
     max_header_bytes: u32,
+    tunnels: bool,
     connection: &marline::Connection,
     transport: &TransportConfig,
 ) -> Config {
@@ -35,6 +36,7 @@ pub(crate) fn config(
     connection.original_destination().hash(&mut hasher);
     Config {
         max_field_section_size: max_header_bytes.into(),
+        enable_connect_protocol: tunnels,
         grease: transport.grease.then(|| hasher.finish()),
         ..Config::default()
     }

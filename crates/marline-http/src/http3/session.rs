@@ -284,6 +284,11 @@ impl<C: Carrier> Session<C> {
         state.http3.is_peer_going_away() || state.error.is_some()
     }
 
+    /// Whether the server has announced that it accepts extended CONNECT.
+    pub(crate) fn accepts_extended_connect(&self) -> bool {
+        self.lock().http3.peer_settings().enable_connect_protocol
+    }
+
     /// Accepts no more requests from now on.
     pub(crate) fn go_away(&self) {
         self.with(|state| state.http3.go_away());

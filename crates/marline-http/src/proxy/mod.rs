@@ -1,4 +1,5 @@
-//! A reverse proxy: a [`Site`](crate::server::Site) that passes requests on to applications.
+//! Proxies: [`Site`](crate::server::Site)s that pass requests on. A reverse proxy passes them on to applications, a gateway to an origin
+//! that a [`Client`](crate::client::Client) reaches, a forward proxy to where the client wants.
 //!
 //! ```text
 //! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1 or 2 without TLS -> application
@@ -10,10 +11,17 @@ mod config;
 mod content;
 mod failure;
 mod fields;
+mod forward;
+mod gateway;
 mod health;
 mod request_body;
 mod reverse;
+mod tunnel;
 mod upstream;
+mod websocket;
 
 pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, UpstreamUrl};
+pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
+pub use self::gateway::{GatewayConfig, gateway};
 pub use self::reverse::reverse_proxy;
+pub(crate) use self::tunnel::{ReadBody, write_all};

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
+};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use marline_h3::Protocol;
 use tokio::sync::OwnedSemaphorePermit;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
@@ -19,9 +22,12 @@ use super::fields::{self, Received};
 use super::health;
 use super::request_body::HeldBody;
 use super::upstream::{Upstream, Upstreams};
+use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
 use crate::limits;
-use crate::server::{ClientAddress, PassedOn, Site};
+use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
+
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
 /// fast as the slower end takes it.
@@ -63,6 +69,17 @@ impl From<Failure> for Unanswered {
     }
 }
 
+impl Unanswered {
+    fn into_response(self) -> Response<Body> {
+        let url = self.upstream.map(|upstream| upstream.url().to_string());
+        let reason = Some(self.failure.to_string());
+        let passed = PassedOn::to(url.unwrap_or_default(), reason);
+        let mut response = self.failure.into_response();
+        response.extensions_mut().insert(passed);
+        response
+    }
+}
+
 impl Proxy {
     fn new(config: ProxyConfig) -> Self {
         let upstreams = Upstreams::new(&config);
@@ -86,10 +103,19 @@ impl Proxy {
         }
         let method = request.method().clone();
         let (parts, body) = request.into_parts();
+        let is_websocket = parts
+            .extensions
+            .get::<Protocol>()
+            .is_some_and(|protocol| protocol.as_str() == WEBSOCKET);
         let expects = parts
             .headers
             .get(EXPECT)
             .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        if is_websocket {
+            return self
+                .open_websocket(Request::from_parts(parts, ()), body)
+                .await;
+        }
         let begun = begin(body, &parts).await;
         let answered = match begun {
             Ok(body) => {
@@ -108,19 +134,67 @@ impl Proxy {
                 response.extensions_mut().insert(PassedOn::to(url, None));
                 response
             }
-            Err(Unanswered { failure, upstream }) => {
-                let url = upstream.map(|upstream| upstream.url().to_string());
-                let passed = PassedOn::to(url.unwrap_or_default(), Some(failure.to_string()));
-                let mut response = failure.into_response();
-                response.extensions_mut().insert(passed);
-                response
-            }
+            Err(unanswered) => unanswered.into_response(),
         }
+    }
+
+    /// Joins a client's WebSocket, whose content is `body`, with one of an application.
+    async fn open_websocket(&self, mut head: Request<()>, body: Body) -> Response<Body> {
+        *head.method_mut() = Method::GET;
+        let content = HeldBody::new(body, false);
+        let none = HeldBody::new(Body::empty(), false);
+        let asked = match self.prepare(head, &none) {
+            Ok(mut head) => {
+                ask_for_upgrade(head.headers_mut(), nonce());
+                self.send_to_one(&head, &none).await
+            }
+            Err(failure) => Err(failure.into()),
+        };
+        let Answered {
+            response,
+            upstream,
+            slot,
+        } = match asked {
+            Ok(answered) => answered,
+            Err(unanswered) => return unanswered.into_response(),
+        };
+        let passed = PassedOn::to(upstream.url().to_string(), None);
+        let is_refusal =
+            !response.status().is_success() && response.status() != StatusCode::SWITCHING_PROTOCOLS;
+        let opened = if is_refusal {
+            let answered = Answered {
+                response,
+                upstream,
+                slot,
+            };
+            self.pass_back(answered, &Method::GET, none)
+        } else {
+            upgraded(response, &content).await.map(|upgraded| {
+                let idle = self.config.idle_timeout;
+                let guard = (slot, upgraded.task);
+                let body = Content::new(upgraded.body, None, idle, content, guard);
+                let mut response = Response::new(Body::new(body));
+                *response.headers_mut() = upgraded.headers;
+                response.extensions_mut().insert(Tunnel);
+                response
+            })
+        };
+        let mut response = opened.unwrap_or_else(Failure::into_response);
+        response.extensions_mut().insert(passed);
+        response
     }
 
     /// Sends a request to one application after the other, until one answers.
     async fn pass_on(&self, head: Request<()>, content: &HeldBody) -> Result<Answered, Unanswered> {
         let head = self.prepare(head, content)?;
+        self.send_to_one(&head, content).await
+    }
+
+    async fn send_to_one(
+        &self,
+        head: &Request<()>,
+        content: &HeldBody,
+    ) -> Result<Answered, Unanswered> {
         let may_repeat = head.method().is_idempotent();
         let mut tried = Vec::new();
         loop {
@@ -133,7 +207,7 @@ impl Proxy {
                 upstream: Some(Arc::clone(&upstream)),
             };
             let slot = upstream.slot().await.map_err(unanswered)?;
-            let request = self.address(&head, &upstream, content);
+            let request = self.address(head, &upstream, content);
             let error = match upstream.send(request, content).await {
                 Ok(response) => {
                     return Ok(Answered {
@@ -167,6 +241,7 @@ impl Proxy {
         }
         let client = head.extensions().get::<ClientAddress>();
         let client = client.map(|client| client.get());
+        let is_early = head.extensions().get::<EarlyData>().is_some();
         let received = Received::of(&head, client, "https");
         let headers = head.headers_mut();
         let takes_trailers = fields::remove_hop_by_hop(headers);
@@ -179,6 +254,10 @@ impl Proxy {
         fields::add_via(headers, received.version).map_err(|_| Failure::Circle)?;
         if content.is_empty() {
             headers.remove(EXPECT);
+        }
+        if is_early {
+            // The application may want to wait (RFC 8470, section 5.1).
+            headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
         }
         match received.host {
             Some(host) => headers.insert(HOST, host),

@@ -59,7 +59,6 @@ impl Upstream {
             .pool_idle_timeout(config.keep_alive)
             .pool_max_idle_per_host(config.max_idle_connections)
             .http1_max_buf_size(config.max_header_bytes)
-            .http1_max_headers(limits::MAX_UPSTREAM_FIELDS)
             .http2_only(url.is_http2())
             .http2_adaptive_window(true)
             .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))

@@ -18,8 +18,8 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// Further addresses to listen on, with the same port. One that this host does not have is left out.
     pub also_listen: Vec<IpAddr>,
-    /// Its certificate and key.
-    pub identity: Identity,
+    /// Its certificate and key; not needed [without encryption](Self::cleartext).
+    pub identity: Option<Identity>,
     /// The service that answers requests.
     pub site: Site,
     /// The enabled versions of HTTP.
@@ -52,8 +52,12 @@ pub struct Protocols {
     pub http2: bool,
     /// HTTP/3.
     pub http3: bool,
-    /// HTTP/1.1 without TLS on the same TCP port, for laboratories.
+    /// HTTP/1.1 without TLS on the same TCP port, for laboratories; with no version over TLS, also HTTP/2, for clients of this
+    /// machine.
     pub cleartext: bool,
+    /// Whether the site is asked for tunnels: CONNECT, extended CONNECT (RFC 8441, RFC 9220), and the Upgrade of HTTP/1.1 to
+    /// WebSocket as such. It accepts with a response that has the extension [`Tunnel`](super::Tunnel).
+    pub tunnels: bool,
 }
 
 impl Default for Protocols {
@@ -64,6 +68,7 @@ impl Default for Protocols {
             http2: true,
             http3: true,
             cleartext: false,
+            tunnels: false,
         }
     }
 }
@@ -229,9 +234,34 @@ impl ServerConfig {
         Self {
             listen,
             also_listen: Vec::new(),
-            identity,
+            identity: Some(identity),
             site,
             protocols: Protocols::default(),
+            limits: ServerLimits::default(),
+            quic: transport::QuicOptions::default(),
+            endpoint: None,
+            state: None,
+            access_log: None,
+            metrics: None,
+            qlog: None,
+            runtime: None,
+        }
+    }
+
+    /// Serves `site` at `listen` without encryption, over HTTP/1.1 and HTTP/2 with prior knowledge: for clients of this machine.
+    pub fn cleartext(listen: SocketAddr, site: Site) -> Self {
+        Self {
+            listen,
+            also_listen: Vec::new(),
+            identity: None,
+            site,
+            protocols: Protocols {
+                http1: false,
+                http2: false,
+                http3: false,
+                cleartext: true,
+                tunnels: true,
+            },
             limits: ServerLimits::default(),
             quic: transport::QuicOptions::default(),
             endpoint: None,

@@ -24,6 +24,14 @@ impl ClientAddress {
     }
 }
 
+/// The extension of a request in 0-RTT whose handshake is not complete: it may be a replay (RFC 8470). Its method is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlyData;
+
+/// The extension of a response to CONNECT by which a site accepts: the contents of request and response are the two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunnel;
+
 /// Passes a request of `origin` to the site, and records the response in log and metrics.
 pub(super) async fn respond(
     context: &Context,
@@ -41,6 +49,9 @@ pub(super) async fn respond(
         request.uri().path(),
         version,
     );
+    if origin.is_early() {
+        request.extensions_mut().insert(EarlyData);
+    }
     request.extensions_mut().insert(origin);
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);

@@ -164,6 +164,7 @@ impl ClientConnection {
         let current = context.current.get();
         let config = http3::config(
             current.limits.max_header_bytes,
+            context.protocols.tunnels,
             &self.quic,
             &current.transport,
         );

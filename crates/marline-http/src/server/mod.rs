@@ -53,7 +53,7 @@ pub use self::config::{Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
-pub use self::exchange::ClientAddress;
+pub use self::exchange::{ClientAddress, EarlyData, Tunnel};
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
@@ -190,7 +190,8 @@ impl Server {
             true => None,
             false => http::HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok(),
         };
-        let tls = match tcp.is_empty() {
+        let has_tls = config.protocols.http1 || config.protocols.http2;
+        let tls = match tcp.is_empty() || !has_tls {
             true => None,
             false => Some(tcp::acceptor(
                 &config,
@@ -445,7 +446,7 @@ impl Sockets {
         logs: &Logs,
     ) -> Result<(), ServeError> {
         let protocols = config.protocols;
-        if protocols.http1 || protocols.http2 {
+        if protocols.http1 || protocols.http2 || protocols.cleartext {
             let socket = listen_tcp(address, runtime).await?;
             address = socket.local_addr().unwrap_or(address);
             self.tcp.push(tcp::Listener::new(socket));

@@ -160,6 +160,8 @@ fn remembered_settings(config: &ServerConfig) -> [u8; 32] {
     hash.update(env!("CARGO_PKG_VERSION").as_bytes());
     let transport = rows(TransportConfig::SETTINGS, "", &config.quic.transport);
     let limits = rows(ServerLimits::SETTINGS, "", &config.limits);
+    // Whether extended CONNECT is accepted.
+    hash.update(&[u8::from(config.protocols.tunnels)]);
     for row in transport.iter().chain(&limits) {
         hash.update(format!("\n{}={:?}", row.key, row.default).as_bytes());
     }

@@ -99,6 +99,11 @@ impl Origin {
         }
     }
 
+    /// Whether its request arrived in 0-RTT, and the handshake is not complete: it may be a replay.
+    pub(super) fn is_early(&self) -> bool {
+        self.proof.as_ref().is_some_and(|proof| !*proof.borrow())
+    }
+
     /// Completes when its response has to end.
     pub(super) fn evicted(&self) -> Stopped {
         self.account.evicted()

@@ -1,6 +1,7 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 mod calm;
+mod tunnels;
 mod unread;
 
 use std::convert::Infallible;
@@ -21,11 +22,13 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use self::calm::Calm;
+pub(super) use self::tunnels::Tunnels;
 use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
@@ -48,6 +51,9 @@ const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\
 
 /// The bytes of its content.
 const NOT_TLS_CONTENT: u64 = 42;
+
+/// What a connection of HTTP/2 begins with (RFC 9113, section 3.4).
+const PREFACE: &[u8; limits::HTTP2_PREFACE_BYTES] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How much of such a request is read, in bytes.
 const NOT_TLS_REQUEST: u64 = 64 * 1024;
@@ -80,9 +86,8 @@ pub(super) fn acceptor(
         alpn.push(b"http/1.1");
     }
     let provider = crypto_provider(false);
-    let mut tls = config
-        .identity
-        .config(provider, &alpn, rustls::DEFAULT_VERSIONS)?;
+    let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
+    let mut tls = identity.config(provider, &alpn, rustls::DEFAULT_VERSIONS)?;
     if let Some(log) = &config.quic.key_log {
         tls.key_log = log.log();
     }
@@ -105,6 +110,8 @@ impl Listener {
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         let mut stopped = context.stop.stopped();
+        // Each tunnel holds a sender.
+        let (tunnel, mut tunnels) = mpsc::channel::<()>(1);
         loop {
             let Accepted { stream, client } = tokio::select! {
                 () = &mut stopped => break,
@@ -116,9 +123,7 @@ impl Listener {
                 context.metrics.connection_refused();
                 continue;
             };
-            let Some(tls) = context.current.get().tls.clone() else {
-                continue;
-            };
+            let tls = context.current.get().tls.clone();
             let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             let origin = Origin::new(&context, client.ip(), chunk);
             let account = origin.account();
@@ -129,6 +134,7 @@ impl Listener {
                 id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
                 progress,
                 watcher: graceful.watcher(),
+                tunnels: Tunnels::new(tunnel.downgrade()),
             };
             let context = Arc::clone(&context);
             connections.spawn(async move {
@@ -156,6 +162,8 @@ impl Listener {
         }
         drop(self.0);
         graceful.shutdown().await;
+        drop(tunnel);
+        tunnels.recv().await;
     }
 }
 
@@ -167,15 +175,19 @@ pub(super) struct ClientConnection {
     pub(super) id: u64,
     pub(super) progress: Arc<Progress>,
     pub(super) watcher: hyper_util::server::graceful::Watcher,
+    pub(super) tunnels: Tunnels,
 }
 
 impl ClientConnection {
-    async fn serve(self, stream: TcpStream, tls: TlsAcceptor) {
+    async fn serve(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
         // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
         let wait = self.context.current.get().limits.handshake_timeout;
         let Ok(Ok(first)) = timeout(wait, first_byte(&stream)).await else {
             return;
+        };
+        let Some(tls) = tls else {
+            return self.serve_cleartext(stream).await;
         };
         if first == TLS_HANDSHAKE {
             let handshake = timeout(wait, tls.accept(stream)).await;
@@ -196,6 +208,32 @@ impl ClientConnection {
             // Best effort: an error is ignored.
             let _ = timeout(wait, explain_not_tls(stream, record)).await;
         }
+    }
+
+    /// Serves HTTP/2 if the client knows that it may, else HTTP/1.1.
+    async fn serve_cleartext(self, mut stream: TcpStream) {
+        let mut begin = [0; limits::HTTP2_PREFACE_BYTES];
+        let mut read = 0;
+        let reading = async {
+            // As far as it is that of HTTP/2.
+            while read < begin.len() && begin[..read] == PREFACE[..read] {
+                match stream.read(&mut begin[read..]).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(more) => read += more,
+                }
+            }
+        };
+        if timeout(limits::PREFACE_TIMEOUT, reading).await.is_err() {
+            return;
+        }
+        let version = match begin == *PREFACE {
+            true => Version::HTTP_2,
+            false => Version::HTTP_11,
+        };
+        let begin = Bytes::copy_from_slice(&begin[..read]);
+        let (rest, write) = stream.into_split();
+        let read = std::io::Cursor::new(begin).chain(rest);
+        self.serve_http(tokio::io::join(read, write), version).await;
     }
 
     /// The recorder of its requests.
@@ -221,16 +259,35 @@ impl ClientConnection {
             origin,
             watcher,
             progress,
+            tunnels,
             ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
         let evicted = origin.evicted();
-        let of_requests = (Arc::clone(&context), Arc::clone(&recorder));
+        let of_requests = (Arc::clone(&context), Arc::clone(&recorder), tunnels.clone());
         let service = service_fn(move |request: Request<Incoming>| {
-            let (context, recorder) = of_requests.clone();
+            let (context, recorder, tunnels) = of_requests.clone();
             let origin = origin.clone();
             async move {
+                let asked = match context.protocols.tunnels {
+                    true => tunnels::asked(request, version),
+                    false => Err(request),
+                };
+                let request = match asked {
+                    Ok(asking) => {
+                        let request = asking.request.map(|content| {
+                            let recorder = Arc::clone(&recorder);
+                            Body::new(content.map_frame(move |frame| {
+                                recorder.on_content(frame.data_ref().map_or(0, Bytes::len));
+                                frame
+                            }))
+                        });
+                        let response = respond(&context, &recorder, request, origin).await;
+                        return Ok(tunnels.answer(asking.asked, response));
+                    }
+                    Err(request) => request,
+                };
                 let request = request.map(|content| match version {
                     Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), &recorder)),
                     _ => Body::new(counted(content, &recorder)),
@@ -242,7 +299,10 @@ impl ClientConnection {
             }
         });
         let stream = IdleTimeout::new(stream, limits.idle_timeout);
-        let builder = builder(version, &limits);
+        let mut builder = builder(version, &limits);
+        if context.protocols.tunnels {
+            builder.http2().enable_connect_protocol();
+        }
         let _open = metrics.connection_opened(version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
@@ -252,9 +312,14 @@ impl ClientConnection {
             let _ = watcher.watch(serving).await;
         } else {
             let stream = TokioIo::new(stream);
-            let serving = builder.serve_connection(stream, service).into_owned();
+            let serving = builder.serve_connection_with_upgrades(stream, service);
+            let serving = async {
+                let served = watcher.watch(serving.into_owned()).await;
+                tunnels.ended().await;
+                served
+            };
             let served = tokio::select! {
-                served = watcher.watch(serving) => served,
+                served = serving => served,
                 () = evicted => return,
             };
             if let Some(status) = served.err().and_then(|error| refusal(&*error)) {

@@ -9,7 +9,7 @@ use http::Version;
 use hyper_util::server::graceful::GracefulShutdown;
 use marline_h3::Config;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::admission::{Admission, ConnectionLimits};
 use super::current::{Current, Replaceable};
@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
-use super::tcp::ClientConnection;
+use super::tcp::{ClientConnection, Tunnels};
 use super::{Context, Logs, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::limits;
@@ -81,6 +81,7 @@ pub async fn serve_stream<S>(
         id: 1,
         progress: Arc::new(Progress::new(&context.runtime)),
         watcher: graceful.watcher(),
+        tunnels: Tunnels::new(mpsc::channel(1).0.downgrade()),
         context,
     };
     let mut serving = pin!(connection.serve_http(stream, version));

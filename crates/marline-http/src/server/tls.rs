@@ -61,6 +61,9 @@ pub enum IdentityError {
         "the certificate and the key do not fit: {0}; give the key the certificate was made for"
     )]
     Mismatch(#[source] rustls::Error),
+    /// There is none.
+    #[error("a server of HTTPS needs a certificate and a key")]
+    Missing,
     /// A self-signed certificate cannot be made for these names.
     #[error("cannot make a self-signed certificate: {0}")]
     SelfSigned(#[from] rcgen::Error),

@@ -15,7 +15,7 @@ use super::key_log::KeyLogFile;
 use super::qlog::{self, Budget, QlogLimits};
 use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
-use crate::server::{ServeError, ServerConfig, Sessions, crypto_provider};
+use crate::server::{IdentityError, ServeError, ServerConfig, Sessions, crypto_provider};
 
 /// Settings of QUIC.
 #[derive(Clone, Debug)]
@@ -76,9 +76,8 @@ pub(crate) fn server_config(
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
-    let mut tls = config
-        .identity
-        .config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
+    let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
+    let mut tls = identity.config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
     // QUIC allows all early data or none (RFC 9001 section 4.6.1).
     tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
     if let Some(log) = &quic.key_log {

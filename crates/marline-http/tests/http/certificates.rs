@@ -29,7 +29,7 @@ async fn refused(shown: &Path, trusted: &Path, version: HttpVersion) -> Certific
     let root = directory_of(&[]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         let [cert, key] = ["cert.pem", "key.pem"].map(|name| shown.join(name));
-        config.identity = Identity::from_pem_files(&cert, &key).unwrap();
+        config.identity = Some(Identity::from_pem_files(&cert, &key).unwrap());
     })
     .await;
     let client = client_with(|config| {

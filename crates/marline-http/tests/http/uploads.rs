@@ -83,7 +83,7 @@ async fn a_refused_request_over_http_2_ends_with_its_response_and_without_a_rese
     let root = directory_of(&[("file", b"content")]);
     let identity = Identity::self_signed(vec!["localhost".to_owned()]).unwrap();
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        config.identity = identity.clone();
+        config.identity = Some(identity.clone());
     })
     .await;
     let mut client = FrameClient::connect(server.address, &identity).await;

@@ -40,6 +40,7 @@ pub(super) async fn serve(
         http2: false,
         http3: true,
         cleartext: false,
+        tunnels: false,
     };
     config.quic = QuicOptions {
         transport: transport(&job.settings.server),

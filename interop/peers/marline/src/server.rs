@@ -14,6 +14,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Outcome {
         http2: false,
         http3: true,
         cleartext: false,
+        tunnels: false,
     };
     config.quic.retry = match args.case.as_str() {
         "retry" => RetryPolicy::Always,

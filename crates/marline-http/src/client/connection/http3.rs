@@ -7,10 +7,11 @@ use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use marline_h3::{ErrorCode, StreamEvent};
+use marline_h3::{ErrorCode, Protocol, StreamEvent};
 
 use crate::body::Body;
 use crate::http3::{Receiver, RequestError, RequestStream, Sender, Session};
+use crate::limits;
 use crate::runtime::RuntimeHandle;
 
 /// The content of a response, and what is left to send of the request. Dropped, it ends both.
@@ -48,6 +49,9 @@ pub(super) async fn exchange(
     let length = parts.headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let head = Request::from_parts(parts, ());
+    if head.extensions().get::<Protocol>().is_some() {
+        await_settings(session, runtime).await;
+    }
     let RequestStream {
         mut sender,
         mut receiver,
@@ -75,6 +79,16 @@ pub(super) async fn exchange(
             // The end before a response is an error.
             None => return Err(RequestError::Closed),
         }
+    }
+}
+
+/// Waits until the server has announced that it accepts extended CONNECT, or has had the time to.
+async fn await_settings(session: &Session<marline::Connection>, runtime: &RuntimeHandle) {
+    for _ in 0..limits::SETTINGS_POLLS {
+        if session.accepts_extended_connect() {
+            return;
+        }
+        runtime.sleep(limits::SETTINGS_POLL).await;
     }
 }
 

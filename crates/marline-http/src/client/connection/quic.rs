@@ -115,7 +115,12 @@ impl QuicClient {
                 .await
                 .map_err(|error| self.explain_managed(origin, remote, error))?,
         };
-        let http3 = http3::config(limits::MAX_HEADER_BYTES, &quic, &self.config.transport);
+        let http3 = http3::config(
+            limits::MAX_HEADER_BYTES,
+            false,
+            &quic,
+            &self.config.transport,
+        );
         let Begun { session, driver } = Begun::on(quic.clone(), Side::Client, &http3);
         self.runtime.spawn(driver.run());
         let paths = match self.config.transport.multipath {

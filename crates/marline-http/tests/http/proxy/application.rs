@@ -73,7 +73,7 @@ impl Application {
                     Then::Continue => Some(stream),
                     Then::Close => None,
                     Then::Reset => {
-                        stream.set_linger(Some(std::time::Duration::ZERO)).ok()?;
+                        stream.set_zero_linger().ok()?;
                         None
                     }
                     Then::Hang => {

@@ -2,9 +2,13 @@
 
 mod answers;
 mod application;
+mod forward;
+mod gateway;
 mod hostile;
 mod several;
+mod soak;
 mod streams;
+mod tunnels;
 
 use std::time::Duration;
 
@@ -27,7 +31,10 @@ async fn proxy_with(urls: &[String], change: impl FnOnce(&mut ProxyConfig)) -> T
     let upstreams = urls.iter().map(|url| url.parse().unwrap()).collect();
     let mut config = ProxyConfig::to(upstreams);
     change(&mut config);
-    TestServer::site(reverse_proxy(config)).await
+    TestServer::with(reverse_proxy(config), |server| {
+        server.protocols.tunnels = true;
+    })
+    .await
 }
 
 /// Sends one request over a connection of its own.

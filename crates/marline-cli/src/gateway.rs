@@ -1,0 +1,192 @@
+//! `marline gateway`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use marline::{PathPolicy, PathRule};
+use marline_http::client::{Client, ClientConfig, Trust};
+use marline_http::limits;
+use marline_http::proxy::{AllowedHost, ForwardConfig, GatewayConfig, forward_proxy, gateway};
+use marline_http::server::{Server, ServerConfig, Site, raise_open_file_limit};
+
+use crate::failure::{Failure, print_message};
+use crate::server::{Signals, address, open_log};
+use crate::transport::TransportFlags;
+
+/// Where it listens by default.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// Connections of a bundle.
+const BUNDLE: u16 = 3;
+
+/// Let programs of this machine reach an origin through marline
+///
+/// Programs speak HTTP/1.1, or HTTP/2 without TLS, to the gateway; it fetches from the origin over HTTP/3, or over HTTP/2 where
+/// HTTP/3 does not connect. So they gain from any profile, from several connections and from several paths, unchanged. With
+/// --proxy it is a forward proxy for tunnels (CONNECT) and for http URLs, over TCP.
+///
+/// Prints `listening on http://ADDR:PORT` when ready. Where there is no response, the answer is 502 or 504, with the reason.
+/// SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to finish, unless there is a second signal.
+#[derive(Clone, Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").required(true).args(["to", "proxy"])),
+    after_help = "Examples:\n  \
+    marline gateway --to https://example.org\n  \
+    marline gateway --to https://example.org --listen 127.0.0.1:8080 --profile wifi --access-log -\n  \
+    marline gateway --to https://example.org --bundle\n  \
+    marline gateway --to https://example.org --path wlan0 --path wwan0,backup\n  \
+    marline gateway --proxy\n  \
+    marline gateway --proxy --allow example.org --allow 192.0.2.1:8443"
+)]
+pub(crate) struct Arguments {
+    /// The origin: https://HOST[:PORT]
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+
+    /// Be a forward proxy instead
+    #[arg(long)]
+    proxy: bool,
+
+    /// Let clients of the forward proxy reach HOST, at PORT or at 80 and 443, whatever its address; repeatable [default: all
+    /// hosts with addresses of the public Internet, at 80 and 443]
+    #[arg(long, value_name = "HOST[:PORT]", requires = "proxy")]
+    allow: Vec<AllowedHost>,
+
+    /// The address to listen on; port 0 selects a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
+    listen: Option<SocketAddr>,
+
+    /// Listen on an address that other machines reach: everybody there can use the gateway, and reads along
+    #[arg(long)]
+    allow_remote: bool,
+
+    /// Trust only the certificates in FILE (PEM) and those that they have signed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["insecure", "proxy"])]
+    cacert: Option<PathBuf>,
+
+    /// Trust every certificate, for tests
+    #[arg(long, conflicts_with = "proxy")]
+    insecure: bool,
+
+    /// Open up to N connections to the origin, which take turns [default: 1, or 3 with --bundle]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), conflicts_with = "proxy")]
+    connections: Option<u16>,
+
+    /// Ask the origin to coordinate the connections
+    #[arg(long, conflicts_with = "proxy")]
+    bundle: bool,
+
+    /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
+    #[arg(
+        long,
+        value_name = "IFACE|ADDR[,backup][,cap=SIZE]",
+        conflicts_with = "proxy"
+    )]
+    path: Vec<PathRule>,
+
+    #[command(flatten)]
+    transport: TransportFlags,
+
+    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
+    metrics: Option<SocketAddr>,
+
+    /// Append a JSON object for each request to FILE, or print it with `-`
+    #[arg(long, value_name = "FILE|-")]
+    access_log: Option<PathBuf>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    raise_open_file_limit();
+    let listen = arguments.listen.unwrap_or(LISTEN);
+    check_address(&arguments, listen)?;
+    let signals = Signals::listen()?;
+    let mut config = ServerConfig::cleartext(listen, site(&arguments)?);
+    config.metrics = arguments.metrics;
+    config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
+    let access_log = config.access_log.clone();
+    let server = Server::bind(config)
+        .await
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(address) = server.metrics_addr() {
+        errln!("metrics on http://{address}/metrics");
+    }
+    for address in server.local_addrs() {
+        errln!("listening on http://{address}");
+    }
+    tokio::spawn(signals.follow(server.handle(), || {
+        let message = "a gateway has no configuration file to read again";
+        Err(Failure::Failed(message.to_owned()))
+    }));
+    let served = server.run().await;
+    if let Some(log) = access_log {
+        log.finish(limits::LOG_FINISH);
+    }
+    served.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Refuses addresses that other machines reach, unless they are wanted.
+fn check_address(arguments: &Arguments, listen: SocketAddr) -> Result<(), Failure> {
+    if listen.ip().is_loopback() {
+        return Ok(());
+    }
+    if !arguments.allow_remote {
+        return Err(Failure::Usage(format!(
+            "{listen} is reached from other machines, without encryption; listen on 127.0.0.1, or add --allow-remote"
+        )));
+    }
+    print_message(&format!(
+        "everybody who reaches {listen} can use this gateway, without encryption"
+    ));
+    Ok(())
+}
+
+fn site(arguments: &Arguments) -> Result<Site, Failure> {
+    let Some(origin) = &arguments.to else {
+        if arguments.transport.any_is_given() {
+            let message =
+                "a forward proxy uses TCP, to which --profile and other flags of QUIC do not apply";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        return Ok(forward_proxy(ForwardConfig {
+            allowed: arguments.allow.clone(),
+            ..ForwardConfig::default()
+        }));
+    };
+    let failed = |error: marline_http::client::ClientError| Failure::Failed(error.to_string());
+    let client = Client::new(client_config(arguments)?).map_err(failed)?;
+    let default = if arguments.bundle { BUNDLE } else { 1 };
+    let config = GatewayConfig {
+        connections: arguments.connections.unwrap_or(default).into(),
+        ..GatewayConfig::to(origin.clone())
+    };
+    gateway(client, &config).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
+    let mut config = ClientConfig {
+        trust: match (&arguments.cacert, arguments.insecure) {
+            (Some(file), _) => Trust::File(file.clone()),
+            (None, true) => Trust::Insecure,
+            (None, false) => Trust::System,
+        },
+        fallback: !arguments.transport.any_is_given(),
+        bundle: arguments.bundle,
+        qlog: arguments.transport.qlog_directory()?,
+        ..ClientConfig::default()
+    };
+    let mut transport = arguments.transport.config()?;
+    if !arguments.path.is_empty() {
+        let paths = arguments.path.len() as u32;
+        let multipath = transport.multipath.get_or_insert_default();
+        // One ID for each path, and one for a replacement.
+        multipath.max_paths = multipath.max_paths.max(paths + 1);
+        config.paths = Some(PathPolicy {
+            rules: arguments.path.clone(),
+            ..PathPolicy::default()
+        });
+    }
+    config.quic.transport = transport.into();
+    Ok(config)
+}

@@ -1,0 +1,276 @@
+//! The forward proxy: CONNECT, and requests of HTTP in absolute form (RFC 9110, section 7.6; RFC 9112, section 3.2.2).
+
+mod destinations;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::uri::{PathAndQuery, Scheme};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http_body_util::BodyExt;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use marline_h3::Protocol;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{timeout, timeout_at};
+use tower::service_fn;
+use tower::util::BoxCloneSyncService;
+
+pub use self::destinations::{AllowedHost, InvalidHost};
+use self::destinations::{Rules, Target, Verdict};
+use super::content::Content;
+use super::failure::{Failure, cause};
+use super::fields;
+use super::request_body::HeldBody;
+use super::tunnel::{ReadBody, Task, write_all};
+use crate::body::{Body, with_source};
+use crate::limits;
+use crate::server::{ClientAddress, PassedOn, Site, Tunnel};
+
+/// The settings of a forward proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardConfig {
+    /// The hosts that clients may reach; without any, all at the ports 80 and 443 that have addresses of the public Internet.
+    /// Those that are named may have any address.
+    pub allowed: Vec<AllowedHost>,
+    /// How long resolving and connecting may take.
+    pub connect_timeout: Duration,
+    /// How long a server may take for the header of a response.
+    pub response_timeout: Duration,
+    /// How long a tunnel, or a response, may move nothing.
+    pub idle_timeout: Duration,
+    /// Tunnels and requests in all.
+    pub max_tunnels: usize,
+    /// Of one client.
+    pub max_tunnels_per_client: usize,
+}
+
+impl Default for ForwardConfig {
+    fn default() -> Self {
+        Self {
+            allowed: Vec::new(),
+            connect_timeout: limits::HANDSHAKE_TIMEOUT,
+            response_timeout: limits::UPSTREAM_RESPONSE_TIMEOUT,
+            idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
+            max_tunnels: limits::MAX_TUNNELS,
+            max_tunnels_per_client: limits::MAX_TUNNELS_PER_CLIENT,
+        }
+    }
+}
+
+/// A site that is a forward proxy: tunnels of CONNECT, and requests with absolute targets of `http`.
+pub fn forward_proxy(config: ForwardConfig) -> Site {
+    let proxy = Arc::new(Forward {
+        rules: Rules::new(config.allowed.clone()),
+        places: Arc::new(Semaphore::new(config.max_tunnels)),
+        clients: Arc::default(),
+        config,
+    });
+    BoxCloneSyncService::new(service_fn(move |request| {
+        let proxy = Arc::clone(&proxy);
+        async move { Ok(proxy.answer(request).await) }
+    }))
+}
+
+type Clients = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+struct Forward {
+    config: ForwardConfig,
+    rules: Rules,
+    places: Arc<Semaphore>,
+    clients: Clients,
+}
+
+/// The place of one tunnel, in all and of its client.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    clients: Clients,
+    client: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = clients.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                clients.remove(&self.client);
+            }
+        }
+    }
+}
+
+impl Forward {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let authority = request.uri().authority().map(ToString::to_string);
+        let answered = self.pass_on(request).await;
+        let error = answered.as_ref().err().map(ToString::to_string);
+        let mut response = answered.unwrap_or_else(Failure::into_response);
+        let passed = PassedOn::to(authority.unwrap_or_default(), error);
+        response.extensions_mut().insert(passed);
+        response
+    }
+
+    async fn pass_on(&self, request: Request<Body>) -> Result<Response<Body>, Failure> {
+        let is_connect = *request.method() == Method::CONNECT;
+        if request.extensions().get::<Protocol>().is_some() {
+            return Err(Failure::Refused("extended CONNECT"));
+        }
+        let target = request.uri().authority();
+        let target = target.and_then(|authority| Target::parse(authority.as_str()));
+        let target = target.ok_or(Failure::Refused(
+            "requests without a whole URL; it is a forward proxy",
+        ))?;
+        let port = match (is_connect, request.uri().scheme()) {
+            (true, _) => target
+                .port
+                .ok_or(Failure::Refused("CONNECT without a port"))?,
+            (false, Some(scheme)) if *scheme == Scheme::HTTP => target.port.unwrap_or(80),
+            _ => {
+                return Err(Failure::Refused(
+                    "URLs of schemes other than http; use CONNECT",
+                ));
+            }
+        };
+        let client = request.extensions().get::<ClientAddress>();
+        let client = client.map_or(IpAddr::from([0, 0, 0, 0]), |client| client.get().ip());
+        let place = self.place(client)?;
+        let stream = self.connect(&target.host, port).await?;
+        if is_connect {
+            return Ok(self.tunnel(stream, request.into_body(), place));
+        }
+        self.request(stream, request, place).await
+    }
+
+    fn place(&self, client: IpAddr) -> Result<Place, Failure> {
+        let permit = Arc::clone(&self.places).try_acquire_owned();
+        let permit = permit.map_err(|_| Failure::Busy)?;
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = clients.entry(client).or_default();
+        if *count >= self.config.max_tunnels_per_client {
+            return Err(Failure::Busy);
+        }
+        *count += 1;
+        drop(clients);
+        Ok(Place {
+            _permit: permit,
+            clients: Arc::clone(&self.clients),
+            client,
+        })
+    }
+
+    /// Connects to an address of `host` that is allowed: it is resolved once, so that what is checked is what is used.
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Failure> {
+        let verdict = self.rules.judge(host, port);
+        let shown = || match host.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        if verdict == Verdict::Forbidden {
+            return Err(Failure::Forbidden(shown()));
+        }
+        let limit = self.config.connect_timeout;
+        let connecting = async {
+            let found = tokio::net::lookup_host((host, port)).await;
+            let found: Vec<SocketAddr> = found.map_err(|error| connect_failure(&error))?.collect();
+            let allowed = verdict.filter(found);
+            if allowed.is_empty() {
+                return Err(Failure::Forbidden(shown()));
+            }
+            let stream = TcpStream::connect(&*allowed).await;
+            stream.map_err(|error| connect_failure(&error))
+        };
+        let stream = timeout(limit, connecting).await;
+        let stream = stream.map_err(|_| Failure::ConnectTimeout(limit))??;
+        // Without it, the end of each message would wait for the acknowledgment of the one before.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+
+    fn tunnel(&self, stream: TcpStream, content: Body, place: Place) -> Response<Body> {
+        let content = HeldBody::new(content, false);
+        let (read, write) = stream.into_split();
+        let task = Task::spawn(write_all(content.to_body(), write));
+        let read = Body::new(ReadBody::new(read));
+        let guard = (place, task);
+        let body = Content::new(read, None, self.config.idle_timeout, content, guard);
+        let mut response = Response::new(Body::new(body));
+        response.extensions_mut().insert(Tunnel);
+        response
+    }
+
+    /// Sends a request on a connection of its own.
+    async fn request(
+        &self,
+        stream: TcpStream,
+        request: Request<Body>,
+        place: Place,
+    ) -> Result<Response<Body>, Failure> {
+        let method = request.method().clone();
+        let (mut parts, body) = request.into_parts();
+        let content = HeldBody::new(body, false);
+        fields::remove_hop_by_hop(&mut parts.headers);
+        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
+        parts.headers.remove(EXPECT);
+        let authority = parts.uri.authority().map(|authority| authority.as_str());
+        if let Some(host) = authority.and_then(|host| HeaderValue::from_str(host).ok()) {
+            parts.headers.insert(HOST, host);
+        }
+        parts
+            .headers
+            .insert(CONNECTION, HeaderValue::from_static("close"));
+        let path = parts.uri.path_and_query().cloned();
+        parts.uri = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+        parts.version = Version::HTTP_11;
+        parts.extensions = http::Extensions::new();
+        let failed = |error: &hyper::Error| Failure::Response(cause(error));
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(limits::MAX_UPSTREAM_HEADER_BYTES)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| failed(&error))?;
+        let task = Task::spawn(async move {
+            // Its errors are those of the response.
+            let _ = connection.await;
+        });
+        let request = Request::from_parts(parts, content.to_body());
+        let mut response = Box::pin(sender.send_request(request));
+        let limit = self.config.response_timeout;
+        let response = loop {
+            match timeout_at(content.last() + limit, &mut response).await {
+                Ok(response) => break response.map_err(|error| failed(&error))?,
+                Err(_) if content.last() + limit > tokio::time::Instant::now() => {}
+                Err(_) => return Err(Failure::ResponseTimeout(limit)),
+            }
+        };
+        let (mut parts, body) = response.into_parts();
+        let announced = parts.headers.get_all(CONTENT_LENGTH).iter().count();
+        if announced > 1 || (announced == 1 && parts.headers.contains_key(TRANSFER_ENCODING)) {
+            return Err(Failure::Response("its length is ambiguous".to_owned()));
+        }
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failure::Response("it changes the protocol".to_owned()));
+        }
+        let is_bodiless = method == Method::HEAD || parts.status == StatusCode::NOT_MODIFIED;
+        let length = parts.headers.get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = length.filter(|_| !is_bodiless);
+        fields::remove_hop_by_hop(&mut parts.headers);
+        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
+        parts.version = Version::HTTP_11;
+        parts.extensions = http::Extensions::new();
+        let body = Body::new(body.map_err(with_source));
+        let guard = (place, task);
+        let content = Content::new(body, length, self.config.idle_timeout, content, guard);
+        Ok(Response::from_parts(parts, Body::new(content)))
+    }
+}
+
+fn connect_failure(error: &io::Error) -> Failure {
+    Failure::Connect(error.to_string())
+}

@@ -1,0 +1,271 @@
+//! The gateway of a client: a site whose responses are those of an origin, fetched by a [`Client`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::header::{
+    ALT_SVC, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, TE,
+};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, StatusCode, Uri, Version};
+use marline_h3::Protocol;
+use tokio::sync::Mutex;
+use tower::service_fn;
+use tower::util::BoxCloneSyncService;
+
+use super::content::Content;
+use super::failure::Failure;
+use super::fields;
+use super::request_body::HeldBody;
+use super::websocket::accept;
+use crate::body::Body;
+use crate::client::{
+    Client, ClientError, Connection, Download, HttpVersion, Origin, Stalled, parse_url,
+};
+use crate::limits;
+use crate::server::{PassedOn, Site, Tunnel};
+
+/// The settings of a gateway. Start from [`GatewayConfig::to`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    /// The origin, as `https://HOST[:PORT]`.
+    pub origin: String,
+    /// Connections to the origin, which take turns.
+    pub connections: usize,
+    /// How long the origin may take for the next part of a response, and how long a tunnel may be idle.
+    pub idle_timeout: Duration,
+}
+
+impl GatewayConfig {
+    /// A gateway to `origin` over one connection.
+    pub fn to(origin: impl Into<String>) -> Self {
+        Self {
+            origin: origin.into(),
+            connections: 1,
+            idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
+        }
+    }
+}
+
+/// A site whose responses are those of an origin, over connections of `client`, which are opened when they are needed, and
+/// again when they have ended.
+///
+/// # Errors
+/// [`ClientError::Url`]: the origin is none.
+pub fn gateway(client: Client, config: &GatewayConfig) -> Result<Site, ClientError> {
+    let url = parse_url(&config.origin, client.config().version)?;
+    if !matches!(url.uri.path(), "" | "/") || url.uri.query().is_some() {
+        return Err(ClientError::Url {
+            url: config.origin.clone(),
+            reason: "an origin has no path; requests keep theirs",
+        });
+    }
+    let scheme = match client.config().version {
+        HttpVersion::Http11Cleartext => "http",
+        _ => "https",
+    };
+    let gateway = Arc::new(Gateway {
+        shown: format!("{scheme}://{}", url.origin.authority()),
+        scheme,
+        origin: url.origin,
+        client,
+        places: (0..config.connections.max(1))
+            .map(|_| Mutex::default())
+            .collect(),
+        turn: AtomicUsize::new(0),
+        idle_timeout: config.idle_timeout,
+    });
+    Ok(BoxCloneSyncService::new(service_fn(move |request| {
+        let gateway = Arc::clone(&gateway);
+        async move { Ok(gateway.answer(request).await) }
+    })))
+}
+
+struct Gateway {
+    client: Client,
+    origin: Origin,
+    scheme: &'static str,
+    shown: String,
+    /// Connections, as far as they are open.
+    places: Vec<Mutex<Option<Arc<Connection>>>>,
+    turn: AtomicUsize,
+    idle_timeout: Duration,
+}
+
+/// Keeps the connection of a response open.
+type Kept = Arc<Connection>;
+
+struct Fetched {
+    response: Response<Download>,
+    connection: Kept,
+}
+
+impl Gateway {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let method = request.method().clone();
+        let (parts, body) = request.into_parts();
+        let key = parts.headers.get(SEC_WEBSOCKET_KEY).cloned();
+        let content = HeldBody::new(body, false);
+        let fetched = self
+            .fetch(Request::from_parts(parts, ()), &content)
+            .await
+            .and_then(|fetched| self.pass_back(fetched, &method, key, content));
+        let error = fetched.as_ref().err().map(ToString::to_string);
+        let mut response = fetched.unwrap_or_else(Failure::into_response);
+        let passed = PassedOn::to(self.shown.clone(), error);
+        response.extensions_mut().insert(passed);
+        response
+    }
+
+    async fn fetch(&self, head: Request<()>, content: &HeldBody) -> Result<Fetched, Failure> {
+        let head = self.prepare(head)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let connection = self.connection().await?;
+            let mut request = Request::new(content.to_body());
+            *request.method_mut() = head.method().clone();
+            *request.uri_mut() = head.uri().clone();
+            *request.headers_mut() = head.headers().clone();
+            *request.extensions_mut() = head.extensions().clone();
+            let error = match connection.request(&self.origin, request).await {
+                Ok(response) => {
+                    return Ok(Fetched {
+                        response,
+                        connection,
+                    });
+                }
+                Err(error) => error,
+            };
+            // The connection may have been idle for too long.
+            let again = connection.is_closed() && head.method().is_idempotent();
+            if !again || !content.is_empty() || attempts >= limits::MAX_ATTEMPTS {
+                return Err(match content.failure() {
+                    Some(failure) => Failure::Content(failure),
+                    None => explain(&error),
+                });
+            }
+        }
+    }
+
+    /// The next connection; one that has ended is replaced.
+    async fn connection(&self) -> Result<Kept, Failure> {
+        let turn = self.turn.fetch_add(1, Relaxed) % self.places.len();
+        let mut place = self.places[turn].lock().await;
+        if let Some(open) = place.as_ref().filter(|open| !open.is_closed()) {
+            return Ok(Arc::clone(open));
+        }
+        let opened = self.client.connect(&self.origin).await;
+        let opened = Arc::new(opened.map_err(|error| explain(&error))?);
+        *place = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// The header of a request as the origin gets it.
+    fn prepare(&self, mut head: Request<()>) -> Result<Request<()>, Failure> {
+        let protocol = head.extensions_mut().remove::<Protocol>();
+        if *head.method() == Method::CONNECT && protocol.is_none() {
+            return Err(Failure::Refused("CONNECT; it has one origin"));
+        }
+        if *head.method() == Method::TRACE {
+            return Err(Failure::Refused("TRACE"));
+        }
+        let version = head.version();
+        let headers = head.headers_mut();
+        let takes_trailers = fields::remove_hop_by_hop(headers);
+        if takes_trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+        }
+        headers.remove(EXPECT);
+        // The local program asks for this machine.
+        headers.remove(HOST);
+        headers.remove(SEC_WEBSOCKET_KEY);
+        fields::add_via(headers, version).map_err(|_| Failure::Circle)?;
+        let path = head.uri().path_and_query().cloned();
+        let path = path.filter(|path| path.as_str().starts_with('/'));
+        let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let uri = Uri::builder()
+            .scheme(self.scheme)
+            .authority(self.origin.authority().clone())
+            .path_and_query(path)
+            .build();
+        *head.uri_mut() = uri.map_err(|_| Failure::Refused("this target"))?;
+        *head.extensions_mut() = http::Extensions::new();
+        if let Some(protocol) = protocol {
+            head.extensions_mut().insert(protocol);
+        }
+        Ok(head)
+    }
+
+    /// The response as the local program gets it.
+    fn pass_back(
+        &self,
+        fetched: Fetched,
+        method: &Method,
+        key: Option<HeaderValue>,
+        request: HeldBody,
+    ) -> Result<Response<Body>, Failure> {
+        let (mut parts, download) = fetched.response.into_parts();
+        let version = parts.version;
+        fields::remove_hop_by_hop(&mut parts.headers);
+        fields::add_via(&mut parts.headers, version).map_err(|_| Failure::Circle)?;
+        // It is about the origin's address, not about this one.
+        parts.headers.remove(ALT_SVC);
+        self.localise(&mut parts.headers);
+        parts.version = Version::HTTP_11;
+        parts.extensions = http::Extensions::new();
+        if *method == Method::CONNECT && parts.status.is_success() {
+            parts.status = StatusCode::OK;
+            parts.headers.remove(CONTENT_LENGTH);
+            parts.extensions.insert(Tunnel);
+            if let Some(accept) = key.and_then(|key| accept(&key)) {
+                parts.headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+            }
+        }
+        let is_bodiless = *method == Method::HEAD
+            || matches!(
+                parts.status,
+                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+            );
+        let length = download.expected().filter(|_| !is_bodiless);
+        let body = Body::new(download);
+        let kept = fetched.connection;
+        let content = Content::new(body, length, self.idle_timeout, request, kept);
+        Ok(Response::from_parts(parts, Body::new(content)))
+    }
+
+    /// Makes redirects to the origin ones to this gateway.
+    fn localise(&self, headers: &mut HeaderMap) {
+        let names: [HeaderName; 2] = [LOCATION, http::header::CONTENT_LOCATION];
+        for name in names {
+            let Some(value) = headers.get(&name).and_then(|value| value.to_str().ok()) else {
+                continue;
+            };
+            let Some(rest) = value.strip_prefix(&self.shown) else {
+                continue;
+            };
+            let path = match rest.chars().next() {
+                Some('/') => rest.to_owned(),
+                None | Some('?' | '#') => format!("/{rest}"),
+                Some(_) => continue,
+            };
+            if let Ok(path) = HeaderValue::try_from(path) {
+                headers.insert(name, path);
+            }
+        }
+    }
+}
+
+/// Why there is no response.
+fn explain(error: &ClientError) -> Failure {
+    match error {
+        ClientError::ConnectTimeout { limit, .. } => Failure::ConnectTimeout(*limit),
+        ClientError::NoResponse { cause } => match cause.downcast_ref::<Stalled>() {
+            Some(stalled) => Failure::ResponseTimeout(stalled.limit()),
+            None => Failure::Response(cause.to_string()),
+        },
+        other => Failure::Connect(other.to_string()),
+    }
+}

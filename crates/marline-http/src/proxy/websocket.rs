@@ -1,0 +1,108 @@
+//! WebSockets: extended CONNECT (RFC 8441, RFC 9220) of clients to an Upgrade of HTTP/1.1 at applications (RFC 6455).
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+
+use sha1::{Digest, Sha1};
+
+use super::failure::{Failure, cause};
+use super::request_body::HeldBody;
+use super::tunnel::{ReadBody, Task, write_all};
+use crate::body::Body;
+
+/// The name of the protocol in `Upgrade` and `:protocol`.
+pub(super) const WEBSOCKET: &str = "websocket";
+
+/// Makes the header of an extended CONNECT that of an Upgrade. `key` is the nonce of clients that have sent none, which are not
+/// those of HTTP/1.1.
+pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) {
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
+    headers.remove(CONTENT_LENGTH);
+    if !headers.contains_key(SEC_WEBSOCKET_KEY)
+        && let Ok(key) = HeaderValue::try_from(STANDARD.encode(key))
+    {
+        headers.insert(SEC_WEBSOCKET_KEY, key);
+    }
+    headers
+        .entry(SEC_WEBSOCKET_VERSION)
+        .or_insert(HeaderValue::from_static("13"));
+}
+
+/// The value of `Sec-WebSocket-Accept` for a key (RFC 6455, section 4.2.2).
+pub(super) fn accept(key: &HeaderValue) -> Option<HeaderValue> {
+    let mut hash = Sha1::new();
+    hash.update(key.as_bytes());
+    hash.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    HeaderValue::try_from(STANDARD.encode(hash.finalize())).ok()
+}
+
+/// A new nonce. It only keeps caches from answering, so that the hash of a random state is enough.
+pub(super) fn nonce() -> [u8; 16] {
+    let half = || RandomState::new().build_hasher().finish().to_be_bytes();
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&half());
+    nonce[8..].copy_from_slice(&half());
+    nonce
+}
+
+/// A tunnel through an application that has changed to the protocol.
+pub(super) struct Upgraded {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Body,
+    pub(super) task: Task,
+}
+
+/// Joins `content`, which the client sends, with the connection of `response`.
+///
+/// # Errors
+/// The response does not change to the protocol.
+pub(super) async fn upgraded(
+    mut response: Response<Incoming>,
+    content: &HeldBody,
+) -> Result<Upgraded, Failure> {
+    let malformed = |what: &str| Failure::Response(what.to_owned());
+    let upgrade: Option<&HeaderValue> = response.headers().get(UPGRADE);
+    let is_websocket =
+        upgrade.is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(WEBSOCKET.as_bytes()));
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_websocket {
+        return Err(malformed("it does not change to the protocol websocket"));
+    }
+    if !response.headers().contains_key(SEC_WEBSOCKET_ACCEPT) {
+        return Err(malformed("it accepts no websocket"));
+    }
+    let on = hyper::upgrade::on(&mut response);
+    let stream = on.await.map_err(|error| Failure::Response(cause(&error)))?;
+    let (read, write) = tokio::io::split(TokioIo::new(stream));
+    let task = Task::spawn(write_all(content.to_body(), write));
+    let mut headers = std::mem::take(response.headers_mut());
+    for name in [CONNECTION, UPGRADE, CONTENT_LENGTH] {
+        let name: HeaderName = name;
+        headers.remove(name);
+    }
+    Ok(Upgraded {
+        headers,
+        body: Body::new(ReadBody::new(read)),
+        task,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_accepted_as_in_rfc_6455() {
+        let key = HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(accept(&key).unwrap(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+}

@@ -1,0 +1,165 @@
+//! Requests over TCP that make their connection, or a stream of HTTP/2, a tunnel: CONNECT, extended CONNECT and the Upgrade to
+//! WebSocket. Sites see all of them as CONNECT, whose content and whose response's content are the two directions, as HTTP/3 has it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body::Frame;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use marline_h3::Protocol;
+use tokio::io::ReadHalf;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::super::Tunnel;
+use crate::body::{Body, BoxError};
+use crate::proxy::{ReadBody, write_all};
+
+const WEBSOCKET: &str = "websocket";
+
+type Stream = TokioIo<hyper::upgrade::Upgraded>;
+
+/// The tunnels of one connection. They end with it.
+#[derive(Clone)]
+pub(in crate::server) struct Tunnels {
+    running: Arc<Mutex<JoinSet<()>>>,
+    /// Held by each tunnel, so that a server that stops can wait for them.
+    open: mpsc::WeakSender<()>,
+}
+
+impl Tunnels {
+    pub(in crate::server) fn new(open: mpsc::WeakSender<()>) -> Self {
+        Self {
+            running: Arc::default(),
+            open,
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all have ended.
+    pub(super) async fn ended(self) {
+        let mut running = std::mem::take(&mut *self.running());
+        while running.join_next().await.is_some() {}
+    }
+
+    /// Makes `response` one that begins the tunnel of `asked` if the site has accepted it.
+    pub(super) fn answer(&self, asked: Asked, response: Response<Body>) -> Response<Body> {
+        if response.extensions().get::<Tunnel>().is_none() {
+            return response;
+        }
+        let (mut parts, content) = response.into_parts();
+        parts.headers.remove(CONTENT_LENGTH);
+        if asked.is_upgrade {
+            parts.status = StatusCode::SWITCHING_PROTOCOLS;
+            let headers = &mut parts.headers;
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
+        }
+        let open = self.open.upgrade();
+        self.running().spawn(async move {
+            let _open = open;
+            let Ok(stream) = asked.on.await else { return };
+            let (read, write) = tokio::io::split(TokioIo::new(stream));
+            // The site may need nothing of the client.
+            let _ = asked.read.send(read);
+            write_all(content, write).await;
+        });
+        Response::from_parts(parts, Body::empty())
+    }
+}
+
+/// A client asks for a tunnel.
+pub(super) struct Asked {
+    on: OnUpgrade,
+    read: oneshot::Sender<ReadHalf<Stream>>,
+    is_upgrade: bool,
+}
+
+/// A request for a tunnel, with what the client sends in it as its content.
+pub(super) struct Asking {
+    pub(super) request: Request<Body>,
+    pub(super) asked: Asked,
+}
+
+/// Makes `request` the CONNECT that sites know, if it asks for a tunnel.
+#[expect(clippy::result_large_err, reason = "the request goes on")]
+pub(super) fn asked<B>(mut request: Request<B>, version: Version) -> Result<Asking, Request<B>> {
+    let is_connect = request.method() == Method::CONNECT;
+    let is_upgrade = !is_connect && version == Version::HTTP_11 && is_websocket(&request);
+    if !is_connect && !is_upgrade {
+        return Err(request);
+    }
+    let on = hyper::upgrade::on(&mut request);
+    let (mut parts, _) = request.into_parts();
+    if is_upgrade {
+        parts.method = Method::CONNECT;
+        parts.headers.remove(UPGRADE);
+        parts.headers.remove(CONNECTION);
+        if let Some(protocol) = Protocol::new(WEBSOCKET) {
+            parts.extensions.insert(protocol);
+        }
+    } else if let Some(protocol) = parts.extensions.remove::<hyper::ext::Protocol>()
+        && let Some(protocol) = Protocol::new(protocol.as_str())
+    {
+        parts.extensions.insert(protocol);
+    }
+    let (send, read) = oneshot::channel();
+    let content = Body::new(Received::Waiting(read));
+    Ok(Asking {
+        request: Request::from_parts(parts, content),
+        asked: Asked {
+            on,
+            read: send,
+            is_upgrade,
+        },
+    })
+}
+
+fn is_websocket<B>(request: &Request<B>) -> bool {
+    let has = |name, token: &str| {
+        let values = request.headers().get_all(name).iter();
+        let mut tokens = values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        tokens.any(|one| one.trim().eq_ignore_ascii_case(token))
+    };
+    request.method() == Method::GET && has(UPGRADE, WEBSOCKET) && has(CONNECTION, "upgrade")
+}
+
+/// What a client sends in a tunnel, once that is open.
+enum Received {
+    Waiting(oneshot::Receiver<ReadHalf<Stream>>),
+    Open(ReadBody<ReadHalf<Stream>>),
+    Ended,
+}
+
+impl http_body::Body for Received {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        loop {
+            match &mut *self {
+                Self::Waiting(read) => {
+                    *self = match ready!(Pin::new(read).poll(cx)) {
+                        Ok(read) => Self::Open(ReadBody::new(read)),
+                        Err(_) => Self::Ended,
+                    };
+                }
+                Self::Open(read) => return Pin::new(read).poll_frame(cx),
+                Self::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}

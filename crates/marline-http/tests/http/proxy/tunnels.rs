@@ -1,0 +1,213 @@
+//! WebSockets through the reverse proxy, from clients of each version.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use marline_http::Body;
+use marline_http::client::HttpVersion;
+use marline_http::proxy::{ProxyConfig, reverse_proxy};
+use marline_http::server::{Server, ServerConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use super::application::{Application, field};
+use super::{LIMIT, proxy, request, whole};
+use crate::common::TestServer;
+
+/// An application that sends back what arrives in a WebSocket.
+pub(super) async fn echo() -> Application {
+    Application::with(Arc::new(|mut stream, header| {
+        Box::pin(async move {
+            assert!(
+                header.starts_with("GET /path?query HTTP/1.1\r\n"),
+                "{header}"
+            );
+            assert_eq!(field(&header, "upgrade"), Some("websocket"));
+            assert_eq!(field(&header, "connection"), Some("upgrade"));
+            assert_eq!(field(&header, "sec-websocket-version"), Some("13"));
+            assert!(field(&header, "sec-websocket-key").is_some());
+            let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+                Connection: Upgrade\r\nSec-WebSocket-Accept: accepted\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.ok()?;
+            let (mut read, mut write) = stream.split();
+            tokio::io::copy(&mut read, &mut write).await.ok()?;
+            None
+        })
+    }))
+    .await
+}
+
+/// Opens a WebSocket over HTTP/1.1; returns the connection, and the header of the response.
+pub(super) async fn upgrade(address: std::net::SocketAddr) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = "GET /path?query HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\n\
+        Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut header = Vec::new();
+    while !header.ends_with(b"\r\n\r\n") {
+        let byte = tokio::time::timeout(LIMIT, stream.read_u8()).await;
+        header.push(byte.unwrap().unwrap());
+    }
+    (stream, String::from_utf8(header).unwrap())
+}
+
+/// Sends and receives in turns, then ends.
+pub(super) async fn talk<S>(mut stream: S)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    for text in ["hello", "again"] {
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        let mut echoed = [0; 5];
+        let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut echoed)).await;
+        read.unwrap().unwrap();
+        assert_eq!(&echoed, text.as_bytes());
+    }
+    stream.shutdown().await.unwrap();
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(LIMIT, stream.read_to_end(&mut rest)).await;
+    read.unwrap().unwrap();
+    assert!(rest.is_empty());
+}
+
+#[tokio::test]
+async fn a_websocket_over_http1_is_one_at_the_application() {
+    let application = echo().await;
+    let proxy = proxy(&[application.url()]).await;
+    let (stream, header) = upgrade(proxy.address).await;
+    assert!(header.starts_with("HTTP/1.1 101 "), "{header}");
+    assert_eq!(field(&header, "upgrade"), Some("websocket"));
+    assert_eq!(field(&header, "sec-websocket-accept"), Some("accepted"));
+    talk(stream).await;
+}
+
+#[tokio::test]
+async fn a_websocket_over_http2_is_one_at_the_application() {
+    let application = echo().await;
+    let config = ProxyConfig::to(vec![application.url().parse().unwrap()]);
+    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), reverse_proxy(config));
+    let server = Server::bind(config).await.unwrap();
+    let address = server.local_addr();
+    tokio::spawn(server.run());
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let mut response = loop {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = Method::CONNECT;
+        *request.uri_mut() = format!("http://{address}/path?query").parse().unwrap();
+        let websocket = hyper::ext::Protocol::from_static("websocket");
+        request.extensions_mut().insert(websocket);
+        match sender.send_request(request).await {
+            Ok(response) => break response,
+            // Its settings have not arrived.
+            Err(error) if error.is_user() => tokio::task::yield_now().await,
+            Err(error) => panic!("{error:?}"),
+        }
+    };
+    assert_eq!(response.status(), StatusCode::OK);
+    let stream = hyper::upgrade::on(&mut response).await.unwrap();
+    talk(TokioIo::new(stream)).await;
+}
+
+/// The content of a request that a test writes while it is sent.
+struct Written(mpsc::UnboundedReceiver<&'static str>);
+
+impl http_body::Body for Written {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, std::convert::Infallible>>> {
+        let text = self.0.poll_recv(cx);
+        text.map(|text| text.map(|text| Ok(http_body::Frame::data(text.into()))))
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_over_http3_is_one_at_the_application() {
+    let application = echo().await;
+    let proxy = proxy(&[application.url()]).await;
+    let (write, written) = mpsc::unbounded_channel();
+    let response = connect(&proxy, Body::new(Written(written))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body();
+    for text in ["hello", "again"] {
+        write.send(text).unwrap();
+        let chunk = tokio::time::timeout(LIMIT, body.chunk()).await.unwrap();
+        assert_eq!(chunk.unwrap().unwrap(), text);
+    }
+    drop(write);
+    let rest = tokio::time::timeout(LIMIT, body.collect()).await.unwrap();
+    assert!(rest.unwrap().to_bytes().is_empty());
+}
+
+/// Sends an extended CONNECT over HTTP/3.
+async fn connect(
+    server: &TestServer,
+    body: Body,
+) -> http::Response<marline_http::client::Download> {
+    let version = HttpVersion::Http3;
+    let url = server.url(version, "/path?query");
+    let client = crate::common::client(version);
+    let parsed = marline_http::client::parse_url(&url, version).unwrap();
+    let connection = client.connect(&parsed.origin).await.unwrap();
+    let mut request = Request::new(body);
+    *request.method_mut() = Method::CONNECT;
+    *request.uri_mut() = url.parse().unwrap();
+    let websocket = marline_h3::Protocol::new("websocket").unwrap();
+    request.extensions_mut().insert(websocket);
+    let response = connection.request(&parsed.origin, request);
+    let response = tokio::time::timeout(LIMIT, response)
+        .await
+        .unwrap()
+        .unwrap();
+    std::mem::forget((client, connection));
+    response
+}
+
+#[tokio::test]
+async fn a_websocket_that_the_application_refuses_is_refused() {
+    for (answer, status) in [
+        ("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", 403),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", 502),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n",
+            502,
+        ),
+        ("", 502),
+    ] {
+        let application = Application::that_sends(answer, super::application::Then::Close).await;
+        let proxy = proxy(&[application.url()]).await;
+        let (_, header) = upgrade(proxy.address).await;
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(header.starts_with(&expected), "{answer}: {header}");
+        let response = connect(&proxy, Body::empty()).await;
+        assert_eq!(whole(response).await.status, status, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn connect_without_a_protocol_is_refused() {
+    let application = echo().await;
+    let proxy = proxy(&[application.url()]).await;
+    let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+    let head =
+        "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
+    let response = request(&proxy, HttpVersion::Http3, Method::GET, &[], Body::empty());
+    drop(response);
+}
