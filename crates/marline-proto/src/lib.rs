@@ -51,8 +51,8 @@ mod tuple;
 
 pub use address_tokens::AddressTokens;
 pub use config::{
-    AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EndpointConfig, MakeObserver,
-    MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
+    AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EcnMode, EndpointConfig,
+    MakeObserver, MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
 };
 pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,

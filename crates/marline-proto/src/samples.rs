@@ -148,6 +148,9 @@ pub struct CeSample {
     pub sent_at: Instant,
     /// How many marks are new.
     pub new_ce: u64,
+    /// Whether the packets carried ECT(1): a short queue marked them, and a part of all packets is marked all the time
+    /// (RFC 9331).
+    pub l4s: bool,
     /// Largest packet number sent so far.
     pub largest_sent: u64,
 }

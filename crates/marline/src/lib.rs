@@ -87,7 +87,7 @@ pub use marline_proto::observe::{ConnectionStats, PathStats};
 pub use marline_proto::scheduling::path::PathStatus;
 pub use marline_proto::{
     AbandonPathError, AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ClientLimits,
-    ConnectionError, ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EndpointConfig,
+    ConnectionError, ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EcnMode, EndpointConfig,
     EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
     PathId, Prefix, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side,
     StreamId, TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit,

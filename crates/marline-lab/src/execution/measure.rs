@@ -67,6 +67,7 @@ pub(super) async fn throughput(
     let mut series = RateSeries::new(start, subject, flows.to_vec());
     series.sample_until(&*here, beginning + after).await;
     probe.reset();
+    probe.collect_rtts();
     let (from, before) = (here.now(), series.bytes());
     series.sample_until(&*here, beginning + until).await;
     let seconds = here.now().saturating_since(from).as_secs_f64();

@@ -213,6 +213,11 @@ pub(super) fn count(seen: &Seen, outcome: &mut Outcome) {
     if let Some(rtt) = seen.min_rtt_s {
         metric("min_rtt_s", rtt);
     }
+    for (name, part) in [("rtt_median_ms", 0.5), ("rtt_p99_ms", 0.99)] {
+        if let Some(rtt) = seen.rtts.as_ref().and_then(|rtts| rtts.quantile_ms(part)) {
+            metric(name, rtt);
+        }
+    }
     if !seen.bundles.is_empty() {
         let sum = |count: fn(&SeenBundle) -> u64| {
             let counts = seen.bundles.values().map(count);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use marline::observe::events::{
     BundleAction, BundlePhase, BundleUpdated, CarefulResumePhase, PacketKind,
@@ -35,6 +36,9 @@ pub struct Seen {
     pub largest_window: u64,
     /// The smallest round-trip time of any sample, in seconds.
     pub min_rtt_s: Option<f64>,
+    /// Round-trip times, one for each acknowledgment that gave a sample; only while they are
+    /// [collected](Probe::collect_rtts).
+    pub rtts: Option<RoundTrips>,
     /// The first flight, if [`Probe::begin_flight`] was called.
     pub first_flight: Option<FirstFlight>,
     /// Events of careful resume.
@@ -47,6 +51,33 @@ pub struct Seen {
     pub engine_actions: Vec<(EngineAction, Instant)>,
     /// Number of observed endpoints.
     endpoints: usize,
+}
+
+/// How often each round-trip time was seen, to a tenth of a millisecond, so that long runs take no more memory than short
+/// ones.
+#[derive(Clone, Debug, Default)]
+pub struct RoundTrips(BTreeMap<u64, u64>);
+
+impl RoundTrips {
+    /// Nanoseconds of a step.
+    const STEP: u128 = 100_000;
+
+    fn add(&mut self, rtt: Duration) {
+        let step = u64::try_from(rtt.as_nanos() / Self::STEP).unwrap_or(u64::MAX);
+        *self.0.entry(step).or_default() += 1;
+    }
+
+    /// The round-trip time that `part` of them do not exceed, in milliseconds; `None` if there are none.
+    pub fn quantile_ms(&self, part: f64) -> Option<f64> {
+        let all: u64 = self.0.values().sum();
+        let wanted = (all as f64 * part).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let step = self.0.iter().find(|(_, count)| {
+            seen += **count;
+            seen >= wanted
+        });
+        step.map(|(step, _)| (*step as f64 + 0.5) * 0.1)
+    }
 }
 
 /// The 1-RTT packets of a first flight: those sent before any of them could be acknowledged.
@@ -212,6 +243,11 @@ impl Probe {
         });
     }
 
+    /// Collects round-trip times from now on.
+    pub fn collect_rtts(&self) {
+        self.seen().rtts = Some(RoundTrips::default());
+    }
+
     /// The observations so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -354,6 +390,9 @@ impl Observer for ConnectionProbe {
                 if let Some(rtt) = metrics.min_rtt {
                     let rtt = rtt.as_secs_f64();
                     seen.min_rtt_s = Some(seen.min_rtt_s.map_or(rtt, |least| least.min(rtt)));
+                }
+                if let (Some(rtts), Some(rtt)) = (&mut seen.rtts, metrics.latest_rtt) {
+                    rtts.add(rtt);
                 }
                 if let Some(series) = series {
                     let series = &mut seen.paths[series];

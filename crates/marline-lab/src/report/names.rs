@@ -8,7 +8,7 @@ use crate::stats::{Interval, Statistic};
 
 /// Names of metrics and parameters where their keys are not enough. The unit follows from the suffix of the
 /// key.
-const KNOWN: [(&str, &str); 43] = [
+const KNOWN: [(&str, &str); 45] = [
     (
         "background_after_mbps",
         "goodput of background flows, after the visit",
@@ -71,7 +71,9 @@ const KNOWN: [(&str, &str); 43] = [
     ("min_rtt_s", "smallest round-trip time"),
     ("page_load_s", "page load time"),
     ("plt_s", "page load time"),
+    ("rtt_median_ms", "median round-trip time"),
     ("rtt_ms", "round-trip time"),
+    ("rtt_p99_ms", "99th percentile of round-trip times"),
     ("rtt_s", "round-trip time"),
     ("share", "share of all goodput"),
     (

@@ -1,6 +1,7 @@
 //! What an application may choose: plain structs with sane defaults.
 
 mod client_limits;
+mod ecn;
 mod endpoint;
 mod multipath;
 mod peer;
@@ -9,6 +10,7 @@ mod versions;
 mod windows;
 
 pub use client_limits::ClientLimits;
+pub use ecn::EcnMode;
 pub use endpoint::{EndpointConfig, RetryPolicy};
 pub use multipath::MultipathConfig;
 pub use peer::{ClientConfig, ConnectionInfo, MakeObserver, ServerConfig};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::MultipathConfig;
+use super::{EcnMode, MultipathConfig};
 use crate::ack::{self, AckPolicy};
 use crate::congestion::slow_start::{self, HyStartPp, SlowStartExit};
 use crate::congestion::{
@@ -19,6 +19,7 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::recovery::loss::{Adaptive, DETECTORS, LossDetector};
 use crate::scheduling::stream::{self, Rfc9218, StreamScheduler};
 use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
+use crate::tuple::EcnCodepoint;
 
 /// How a connection behaves.
 ///
@@ -129,8 +130,8 @@ pub struct TransportConfig {
 
     /// How large datagrams may become.
     pub mtu: MtuConfig,
-    /// Whether to mark packets ECT(0) and react to marks.
-    pub ecn: bool,
+    /// What packets are marked with, and how marks count.
+    pub ecn: EcnMode,
     /// Whether to send reserved transport parameters and clear the fixed bit where the peer allows
     /// it, so that the network does not learn to expect otherwise (RFC 9287).
     pub grease: bool,
@@ -230,8 +231,8 @@ impl TransportConfig {
         ),
         &Field::new(
             "ecn",
-            Domain::SWITCH,
-            "Whether packets are marked ECT(0), and marks count as congestion",
+            Domain::switch_or(EcnMode::L4S),
+            "Whether packets are marked ECT(0), and marks count as congestion; l4s marks them ECT(1) for short queues, with bbr3, prague and wireless",
             |c: &mut Self| &mut c.ecn,
         ),
         &Derived {
@@ -469,7 +470,7 @@ impl Default for TransportConfig {
             bundle: None,
             multipath: None,
             mtu: MtuConfig::default(),
-            ecn: true,
+            ecn: EcnMode::Classic,
             grease: true,
             skip_packet_numbers: true,
             key_update_interval: None,
@@ -478,6 +479,15 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
+    /// What packets are to be marked with.
+    pub(crate) fn ect(&self) -> Option<EcnCodepoint> {
+        match self.ecn {
+            EcnMode::Off => None,
+            EcnMode::L4s if self.controller.is_scalable() => Some(EcnCodepoint::Ect1),
+            EcnMode::Classic | EcnMode::L4s => Some(EcnCodepoint::Ect0),
+        }
+    }
+
     /// Has connections learn of their paths into `store`, and use what earlier ones have learnt as `policy`
     /// says. The present [`Self::initial_window`] stays that of paths of which nothing is known.
     pub fn set_history(

@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Bbr, Bbr3, Controller, Cubic, NewReno, OliaGroup, bbr, bbr3, cubic, new_reno, olia};
+use super::{
+    Bbr, Bbr3, Controller, Cubic, NewReno, OliaGroup, Prague, bbr, bbr3, cubic, new_reno, olia,
+    prague,
+};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::settings::Spec;
 
@@ -57,6 +60,12 @@ pub trait ControllerFactory: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether its controllers [answer marks in proportion](Controller::is_scalable).
+    fn is_scalable(&self) -> bool {
+        self.build(ControllerConfig::new(MIN_DATAGRAM_SIZE.into()))
+            .is_scalable()
+    }
+
     /// How its controllers are written in settings.
     fn spec(&self) -> Spec {
         self.build(ControllerConfig::new(MIN_DATAGRAM_SIZE.into()))
@@ -90,16 +99,19 @@ pub enum Algorithm {
     Bbr3,
     /// OLIA, which couples the paths of a connection; NewReno where there is one.
     Olia,
+    /// Prague, for short queues that mark.
+    Prague,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::NewReno,
         Self::Cubic,
         Self::Bbr,
         Self::Bbr3,
         Self::Olia,
+        Self::Prague,
     ];
 
     /// Its name in settings.
@@ -110,6 +122,7 @@ impl Algorithm {
             Self::Bbr => bbr::ENTRY.name,
             Self::Bbr3 => bbr3::ENTRY.name,
             Self::Olia => olia::ENTRY.name,
+            Self::Prague => prague::ENTRY.name,
         }
     }
 }
@@ -122,6 +135,7 @@ impl ControllerFactory for Algorithm {
             Self::Bbr => Box::new(Bbr::new(&config)),
             Self::Bbr3 => Box::new(Bbr3::new(&config)),
             Self::Olia => OliaGroup::default().build(config),
+            Self::Prague => Box::new(Prague::new(config)),
         }
     }
 

@@ -133,11 +133,13 @@ impl Path {
     }
 
     fn mark(&mut self, sent_at: Instant) {
+        let l4s = self.controller.is_scalable();
         self.controller.on_ce(
             self.now,
             &CeSample {
                 sent_at,
                 new_ce: 1,
+                l4s,
                 largest_sent: self.next,
             },
         );

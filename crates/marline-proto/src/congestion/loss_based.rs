@@ -92,6 +92,16 @@ pub struct LossBasedController<G> {
     slow_start: SlowStart,
     pub(super) growth: G,
     before: Option<Before<G>>,
+    /// The latest reduction in proportion to marks.
+    marked: Option<Marked>,
+}
+
+/// A reduction in proportion to marks.
+#[derive(Clone, Copy, Debug)]
+struct Marked {
+    at: Instant,
+    /// The window before it, in bytes.
+    before: u64,
 }
 
 /// The state before the latest reaction, while losses alone caused it, so that it may turn out to be spurious.
@@ -125,6 +135,7 @@ impl<G: Growth> LossBasedController<G> {
             slow_start: SlowStart::new(config.slow_start_exit, config.slow_start_growth),
             growth: G::default(),
             before: None,
+            marked: None,
         };
         controller.put(config.initial_window);
         controller
@@ -172,9 +183,36 @@ impl<G: Growth> LossBasedController<G> {
         self.recovering = true;
         self.resumes = false;
         self.recovery_start = Some(now);
-        self.growth.on_congestion(self.bytes, self.backoff);
-        self.put((self.bytes as f64 * self.backoff).round() as u64);
+        // What marks of the same flight took counts towards what a loss demands, and stays if that was spurious.
+        let marked = self.marked.take().filter(|marked| sent_at <= marked.at);
+        let from = marked.map_or(self.bytes, |marked| marked.before.max(self.bytes));
+        if marked.is_some() {
+            self.before = None;
+        }
+        self.growth.on_congestion(from, self.backoff);
+        self.put(((from as f64 * self.backoff).round() as u64).min(self.bytes));
         self.ssthresh = self.bytes;
+    }
+
+    /// A packet sent at `sent_at` was marked, and `part` of the window is left for that. Returns whether it reduced the
+    /// window: it does not within a flight of which a packet was lost. Growth goes on, and losses are still answered.
+    pub(super) fn reduce_in_proportion(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        part: f64,
+    ) -> bool {
+        self.before = None;
+        if !self.is_after_reduction(sent_at) {
+            return false;
+        }
+        self.marked = Some(Marked {
+            at: now,
+            before: self.bytes,
+        });
+        self.put((self.bytes as f64 * part).round() as u64);
+        self.ssthresh = self.bytes;
+        true
     }
 
     /// Persistent congestion: starts over from the minimum window (RFC 9002, section 7.6.2).

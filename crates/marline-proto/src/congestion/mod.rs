@@ -15,6 +15,7 @@ mod max_filter;
 mod new_reno;
 mod olia;
 mod pacer;
+mod prague;
 mod rounds;
 pub mod slow_start;
 
@@ -31,6 +32,7 @@ pub use loss_based::{Growth, GrowthSample, LossBasedController};
 pub use new_reno::NewReno;
 pub use olia::{Olia, OliaCoupling, OliaGroup, OliaMetric, OliaPath};
 pub use pacer::Pacer;
+pub use prague::Prague;
 pub use slow_start::SlowStartExit;
 
 use crate::Instant;
@@ -47,6 +49,7 @@ pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
         &bbr3::ENTRY,
         &bbr3::WIRELESS,
         &olia::ENTRY,
+        &prague::ENTRY,
     ],
 );
 
@@ -167,6 +170,12 @@ pub trait Controller: Send + Debug {
     /// The estimated bandwidth of the bottleneck, in bytes per second.
     fn bandwidth(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether it answers marks of packets that carried ECT(1) in proportion to the part of packets that is marked, as
+    /// their senders must (RFC 9331, section 4.3).
+    fn is_scalable(&self) -> bool {
+        false
     }
 
     /// A short, lower-case name for logs and command lines.

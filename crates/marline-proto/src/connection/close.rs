@@ -160,7 +160,7 @@ impl Connection {
         let datagram = DatagramContext {
             path: at,
             end: start + size,
-            ecn: false,
+            ecn: None,
             tuple: active.generation,
             dcid: *self.paths[at].remote_cids.active(),
         };

@@ -77,7 +77,7 @@ impl Connection {
         let datagram = DatagramContext {
             path: at,
             end: usize::MAX,
-            ecn: false,
+            ecn: None,
             tuple: path.tuples.active.generation,
             dcid: *path.remote_cids.active(),
         };

@@ -13,7 +13,7 @@ use crate::observe::Observer;
 use crate::observe::events::{self, LossTrigger, PacketLost, PacketsAcked, SpuriousLoss};
 use crate::paths::{EcnLedger, Tuples};
 use crate::recovery::loss::Cause;
-use crate::recovery::{self, CongestionEvent, LostPacket, Recovery, SpuriouslyLost};
+use crate::recovery::{self, CongestionEvent, LostPacket, Recovery, ReportedMarks, SpuriouslyLost};
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
 use crate::token::Token;
@@ -121,10 +121,13 @@ impl recovery::Context<Token> for Feedback<'_> {
         }
     }
 
-    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> u64 {
+    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> ReportedMarks {
         let ecn = &mut self.tuples.active.ecn;
         // Counts that cannot be believed end the use of ECN on the path, and say nothing of congestion.
-        ecn.on_ack(self.ledger, marked, counts).unwrap_or(0)
+        ReportedMarks {
+            new_ce: ecn.on_ack(self.ledger, marked, counts).unwrap_or(0),
+            l4s: ecn.is_l4s(),
+        }
     }
 
     fn on_token_acked(&mut self, token: &Token) {

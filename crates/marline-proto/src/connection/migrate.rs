@@ -372,7 +372,7 @@ impl Connection {
         let datagram = DatagramContext {
             path: at,
             end: buf.len() + full.min(credit),
-            ecn: false,
+            ecn: None,
             tuple: probe.generation,
             dcid: probe.destination,
         };

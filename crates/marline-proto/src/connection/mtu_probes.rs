@@ -86,7 +86,7 @@ impl Connection {
         let datagram = DatagramContext {
             path: at,
             end: buf.len() + size,
-            ecn: false,
+            ecn: None,
             tuple: active.generation,
             dcid: *path.remote_cids.active(),
         };

@@ -15,6 +15,7 @@ use crate::recovery::OutgoingPacket;
 use crate::spaces::Sent;
 use crate::time::Instant;
 use crate::token::Token;
+use crate::tuple::EcnCodepoint;
 
 /// The shortest packet number and payload of which header protection can take its sample, in bytes (RFC 9001,
 /// section 5.4.2).
@@ -60,8 +61,8 @@ pub(super) struct DatagramContext {
     pub(super) path: Slot,
     /// The length of the buffer that the datagram must not exceed, in bytes.
     pub(super) end: usize,
-    /// Whether the datagram is marked ECT(0).
-    pub(super) ecn: bool,
+    /// What the datagram is marked with.
+    pub(super) ecn: Option<EcnCodepoint>,
     /// Generation of the 4-tuple that it is sent on.
     pub(super) tuple: u32,
     /// Destination connection ID.
@@ -217,7 +218,7 @@ impl Connection {
                 number: Some(packet.number),
                 size,
                 payload: &buf[packet.offsets.payload..],
-                ecn: if datagram.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+                ecn: Ecn::of(datagram.ecn),
                 datagram: self.telemetry.counters.datagrams_sent as u32,
                 is_mtu_probe: packet.mtu_probe,
                 trigger: None,
@@ -282,7 +283,7 @@ impl Connection {
             size: size as u16,
             ack_eliciting: packet.ack_eliciting,
             in_flight: packet.ack_eliciting || packet.padded,
-            ecn: datagram.ecn,
+            ecn: datagram.ecn.is_some(),
             mtu_probe: packet.mtu_probe,
             tuple: datagram.tuple,
         };
@@ -302,7 +303,7 @@ impl Connection {
         {
             path.drive_careful_resume(|engine| engine.on_sent(now, &sample));
         }
-        if datagram.ecn {
+        if datagram.ecn.is_some() {
             let pto = path.recovery.pto(self.peer.max_ack_delay);
             let ledger = &mut path.ledgers[id as usize];
             path.tuples.active.ecn.on_sent(ledger, now, pto);

@@ -282,7 +282,7 @@ impl Connection {
             number: Some(packet.number),
             size,
             payload,
-            ecn: ecn_of(packet.arrival.ecn),
+            ecn: Ecn::of(packet.arrival.ecn),
             datagram: self.telemetry.counters.datagrams_received as u32,
         };
         self.emit(now, &Event::PacketReceived(event));
@@ -547,14 +547,5 @@ impl Connection {
         }
         self.report_key_change(now, change);
         Ok(())
-    }
-}
-
-fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
-    match codepoint {
-        None => Ecn::NotEct,
-        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
-        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
-        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }

@@ -22,7 +22,7 @@ struct NextDatagram {
     /// The length of the buffer that it must not exceed, in bytes.
     end: usize,
     /// Whether it is marked ECT(0).
-    ecn: bool,
+    ecn: Option<EcnCodepoint>,
     permit: Permit,
 }
 
@@ -117,7 +117,7 @@ impl Connection {
     ) -> Result<Option<Transmit>, TransportError> {
         let start = buf.len();
         let mtu = self.datagram_size(at);
-        let ecn = self.config.ecn && self.paths[at].tuples.active.ecn.marks(now);
+        let ecn = self.paths[at].tuples.active.ecn.mark(now);
         let mut segment_size = None;
         for _ in 0..max_datagrams {
             let credit = self.paths[at].tuples.active.credit_for_data();
@@ -150,7 +150,7 @@ impl Connection {
         let size = buf.len() - start;
         Ok((size > 0).then(|| Transmit {
             tuple: self.paths[at].tuples.active.addresses,
-            ecn: ecn.then_some(EcnCodepoint::Ect0),
+            ecn,
             size,
             segment_size: segment_size.filter(|&segment| segment < size),
         }))
@@ -292,7 +292,7 @@ impl Connection {
         self.finish_packet(now, packet, &datagram, buf);
         let size = buf.len() - start;
         self.count_datagram(datagram.path, size);
-        let ecn = datagram.ecn.then_some(EcnCodepoint::Ect0);
+        let ecn = datagram.ecn;
         Ok(Some(Transmit {
             tuple: addresses,
             ecn,

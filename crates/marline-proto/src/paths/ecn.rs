@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The peer counts per packet number space ([`EcnLedger`]); the verdict is per path
-//! ([`EcnValidation`]). Only ECT(0) is used.
+//! ([`EcnValidation`]). A connection marks all its packets with one codepoint: ECT(0), or ECT(1) for L4S
+//! (RFC 9331). Counts of the other show that the path changes marks.
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use marline_wire::frame::EcnCounts;
 
 use crate::limits::ECN_TESTING_PACKETS;
 use crate::time::Instant;
+use crate::tuple::EcnCodepoint;
 
 /// What is known about ECN on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +44,14 @@ pub(crate) enum EcnFailure {
     Erased,
     /// Marks were counted that were never sent.
     NeverSent,
+    /// Marks were counted with the codepoint that is not sent: the path changes ECT(1) to ECT(0), or the reverse.
+    Remarked,
 }
 
 /// ECN accounts of one packet number space, whatever paths its packets took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnLedger {
-    /// Packets sent with ECT(0).
+    /// Packets sent with ECT.
     sent: u64,
     /// What the peer reported last.
     reported: EcnCounts,
@@ -66,9 +70,14 @@ impl EcnLedger {
         }
     }
 
-    /// Settles an ACK frame that newly acknowledges `acked` marked packets; returns how many marks
+    /// Settles an ACK frame that newly acknowledges `acked` packets marked with `codepoint`; returns how many marks
     /// became CE since the last one.
-    fn settle(&mut self, acked: u64, counts: Option<EcnCounts>) -> Result<u64, EcnFailure> {
+    fn settle(
+        &mut self,
+        codepoint: EcnCodepoint,
+        acked: u64,
+        counts: Option<EcnCounts>,
+    ) -> Result<u64, EcnFailure> {
         let Some(counts) = counts else {
             return if acked == 0 {
                 Ok(0)
@@ -77,16 +86,22 @@ impl EcnLedger {
             };
         };
         let before = std::mem::replace(&mut self.reported, counts);
-        let (Some(ect0), Some(_), Some(ce)) = (
+        let (Some(ect0), Some(ect1), Some(ce)) = (
             counts.ect0.checked_sub(before.ect0),
             counts.ect1.checked_sub(before.ect1),
             counts.ce.checked_sub(before.ce),
         ) else {
             return Err(EcnFailure::Decreased);
         };
-        if counts.ect1 != 0 || counts.ect0.saturating_add(counts.ce) > self.sent {
+        let (kept, kept_in_all, others) = match codepoint {
+            EcnCodepoint::Ect1 => (ect1, counts.ect1, counts.ect0),
+            EcnCodepoint::Ect0 | EcnCodepoint::Ce => (ect0, counts.ect0, counts.ect1),
+        };
+        if others != 0 {
+            Err(EcnFailure::Remarked)
+        } else if kept_in_all.saturating_add(counts.ce) > self.sent {
             Err(EcnFailure::NeverSent)
-        } else if ect0.saturating_add(ce) < acked {
+        } else if kept.saturating_add(ce) < acked {
             Err(EcnFailure::Erased)
         } else {
             Ok(ce)
@@ -98,6 +113,8 @@ impl EcnLedger {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnValidation {
     state: EcnValidationState,
+    /// What packets are marked with.
+    codepoint: EcnCodepoint,
     /// Marked packets sent, and lost, until the state is settled.
     sent: u64,
     lost: u64,
@@ -106,14 +123,15 @@ pub(crate) struct EcnValidation {
 }
 
 impl EcnValidation {
-    /// Begins to test, or never uses ECN if `enabled` is false (the socket cannot set marks).
-    pub(crate) const fn new(enabled: bool) -> Self {
+    /// Begins to test `codepoint`, or never uses ECN without one.
+    pub(crate) const fn new(codepoint: Option<EcnCodepoint>) -> Self {
+        let (state, codepoint) = match codepoint {
+            Some(codepoint) => (EcnValidationState::Testing, codepoint),
+            None => (EcnValidationState::Failed, EcnCodepoint::Ect0),
+        };
         Self {
-            state: if enabled {
-                EcnValidationState::Testing
-            } else {
-                EcnValidationState::Failed
-            },
+            state,
+            codepoint,
             sent: 0,
             lost: 0,
             deadline: None,
@@ -125,20 +143,26 @@ impl EcnValidation {
         self.state
     }
 
-    /// Whether the next datagram is to carry ECT(0).
+    /// Whether marks are those of L4S: frequent, and answered in proportion (RFC 9331).
+    pub(crate) fn is_l4s(&self) -> bool {
+        self.codepoint == EcnCodepoint::Ect1
+    }
+
+    /// The codepoint that the next datagram is to carry.
     #[inline]
-    pub(crate) fn marks(&mut self, now: Instant) -> bool {
+    pub(crate) fn mark(&mut self, now: Instant) -> Option<EcnCodepoint> {
         if self.state == EcnValidationState::Testing && self.deadline.is_some_and(|end| now >= end)
         {
             self.end_testing();
         }
-        matches!(
+        let marks = matches!(
             self.state,
             EcnValidationState::Testing | EcnValidationState::Capable
-        )
+        );
+        marks.then_some(self.codepoint)
     }
 
-    /// A packet was sent in a datagram with ECT(0); coalesced packets count one each. `pto` is the
+    /// A packet was sent in a datagram with ECT; coalesced packets count one each. `pto` is the
     /// probe timeout of the path.
     #[inline]
     pub(crate) fn on_sent(&mut self, ledger: &mut EcnLedger, now: Instant, pto: Duration) {
@@ -153,7 +177,7 @@ impl EcnValidation {
         }
     }
 
-    /// An ACK frame newly acknowledged `acked` packets that were sent with ECT(0) and carried
+    /// An ACK frame newly acknowledged `acked` packets that were sent with ECT and carried
     /// `counts`. Returns how many packets were newly marked CE.
     ///
     /// To be called only if the frame raised the largest acknowledged packet number of its space:
@@ -169,7 +193,7 @@ impl EcnValidation {
         acked: u64,
         counts: Option<EcnCounts>,
     ) -> Result<u64, EcnFailure> {
-        let settled = ledger.settle(acked, counts);
+        let settled = ledger.settle(self.codepoint, acked, counts);
         if self.state == EcnValidationState::Failed {
             return Ok(0);
         }
@@ -187,7 +211,7 @@ impl EcnValidation {
         }
     }
 
-    /// A packet sent with ECT(0) was declared lost. If none of those sent for the test gets through,
+    /// A packet sent with ECT was declared lost. If none of those sent for the test gets through,
     /// the marks are blamed.
     pub(crate) fn on_lost(&mut self) {
         if matches!(

@@ -39,7 +39,7 @@ impl Tuple {
             validation: None,
             responses: Responses::default(),
             mtu: MtuDiscovery::new(ceiling),
-            ecn: EcnValidation::new(config.ecn),
+            ecn: EcnValidation::new(config.ect()),
         }
     }
 

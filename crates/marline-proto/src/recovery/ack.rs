@@ -87,7 +87,8 @@ impl Recovery {
         let rtt_updated = self.update_rtt(now, ack, &newly, context.active_tuple());
         let largest_sent = sent.next_number() - 1;
         if before.is_none_or(|before| ack.frame.largest > before) {
-            let reported = context.on_ecn_counts(newly.marked, ack.frame.ecn);
+            let marks = context.on_ecn_counts(newly.marked, ack.frame.ecn);
+            let reported = marks.new_ce;
             self.counters.ecn_ce += reported;
             // The peer counts per number space: packets sent before a migration may explain as many.
             let new_ce = reported.saturating_sub(newly.marked_elsewhere);
@@ -95,6 +96,7 @@ impl Recovery {
                 let sample = CeSample {
                     sent_at: largest.packet.sent_at,
                     new_ce,
+                    l4s: marks.l4s,
                     largest_sent,
                 };
                 self.on_ce(now, &sample, context);

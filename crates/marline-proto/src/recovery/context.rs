@@ -40,9 +40,8 @@ pub(crate) trait Context<T> {
     fn on_spuriously_lost(&mut self, now: Instant, packet: &SpuriouslyLost);
 
     /// An ACK frame with the largest packet number so far carried `counts`, and acknowledged `marked`
-    /// packets that were sent with ECT. Returns how many packets are newly reported as marked Congestion
-    /// Experienced.
-    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> u64;
+    /// packets that were sent with ECT. Returns what that says.
+    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> ReportedMarks;
 
     /// What a frame carried has arrived.
     fn on_token_acked(&mut self, token: &T);
@@ -83,6 +82,15 @@ pub(crate) struct SpuriouslyLost {
     pub(crate) reordering: u64,
     /// Time from sending it to its acknowledgment.
     pub(crate) elapsed: Duration,
+}
+
+/// Marks that an ACK frame reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReportedMarks {
+    /// Packets newly reported as marked Congestion Experienced.
+    pub(crate) new_ce: u64,
+    /// Whether packets are sent with ECT(1).
+    pub(crate) l4s: bool,
 }
 
 /// An event of which the congestion controller was notified.

@@ -39,7 +39,9 @@ mod rtt;
 mod timers;
 
 pub(crate) use ack::{AckReceived, Outcome};
-pub(crate) use context::{CongestionEvent, Context, LostPacket, Reaction, SpuriouslyLost};
+pub(crate) use context::{
+    CongestionEvent, Context, LostPacket, Reaction, ReportedMarks, SpuriouslyLost,
+};
 pub use delivery_rate::DeliveryRate;
 pub(crate) use first_flight::InitialWindowChoice;
 pub use loss::LossDetector;

@@ -18,6 +18,7 @@ use marline_wire::frame::{Ack, EcnCounts, Frame, Frames};
 use super::*;
 use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory, Pacer};
 use crate::level::SpaceId;
+use crate::recovery::ReportedMarks;
 use crate::spaces::{BadAck, Sent, SentPacket};
 use crate::time::Instant;
 
@@ -93,11 +94,14 @@ impl Context<u64> for Path {
         self.spurious.push(lost.number);
     }
 
-    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> u64 {
+    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> ReportedMarks {
         self.marked += marked;
-        match counts {
-            Some(_) => std::mem::take(&mut self.new_ce),
-            None => 0,
+        ReportedMarks {
+            new_ce: match counts {
+                Some(_) => std::mem::take(&mut self.new_ce),
+                None => 0,
+            },
+            l4s: false,
         }
     }
 

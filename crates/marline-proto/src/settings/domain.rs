@@ -125,6 +125,7 @@ pub struct Domain {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Switch,
+    SwitchOr(&'static str),
     Integer { least: u64, most: u64 },
     Bytes { least: u64, most: u64 },
     Number { least: Bound<f64>, most: Bound<f64> },
@@ -136,6 +137,11 @@ enum Kind {
 impl Domain {
     /// `true` or `false`.
     pub const SWITCH: Self = Self::of(Kind::Switch);
+
+    /// `true`, `false` or `word`.
+    pub const fn switch_or(word: &'static str) -> Self {
+        Self::of(Kind::SwitchOr(word))
+    }
 
     /// A part of something: above 0 and below 1.
     pub const PART: Self = Self::of(Kind::Number {
@@ -230,7 +236,12 @@ impl Domain {
         }
         let wrong = || format!("this must be {self}, not {written}");
         match (self.kind, written) {
-            (Kind::Switch, Written::Switch(switch)) => Ok(Value::Switch(*switch)),
+            (Kind::Switch | Kind::SwitchOr(_), Written::Switch(switch)) => {
+                Ok(Value::Switch(*switch))
+            }
+            (Kind::SwitchOr(word), Written::Text(text)) if word == text => {
+                Ok(Value::Word(text.clone()))
+            }
             (Kind::Integer { least, most }, Written::Integer(number)) => {
                 integer(*number, least, most).ok_or_else(wrong)
             }
@@ -293,6 +304,11 @@ impl Domain {
         let text = |text: String| Written::Text(text);
         let mut samples = match self.kind {
             Kind::Switch => vec![Written::Switch(false), Written::Switch(true)],
+            Kind::SwitchOr(word) => vec![
+                Written::Switch(false),
+                Written::Switch(true),
+                Written::from(word),
+            ],
             Kind::Integer { least, most } => {
                 vec![
                     Written::Integer(least as i64),
@@ -340,6 +356,7 @@ impl fmt::Display for Domain {
         let yes = self.yes.map(|_| "true");
         match self.kind {
             Kind::Switch => f.write_str("true or false")?,
+            Kind::SwitchOr(word) => write!(f, "true, false or \"{word}\"")?,
             Kind::Integer { least, most } => write!(f, "an integer from {least} to {most}")?,
             Kind::Bytes { least, most } => {
                 let (least, most) = (write_bytes(least), write_bytes(most));

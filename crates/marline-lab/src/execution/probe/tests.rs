@@ -6,7 +6,7 @@ use marline::observe::events::{
 
 use marline::{Instant, MakeObserver, PathId};
 
-use super::{EngineAction, Probe, SeenBundle};
+use super::{EngineAction, Probe, RoundTrips, SeenBundle};
 
 fn observer(make: &MakeObserver) -> Box<dyn marline::observe::Observer> {
     let connection = marline::ConnectionInfo {
@@ -217,4 +217,15 @@ fn counters_are_shared_and_series_are_per_connection() {
         1,
         "equal values are recorded once"
     );
+}
+
+#[test]
+fn quantiles_of_round_trips_are_exact_to_a_tenth_of_a_millisecond() {
+    let mut rtts = RoundTrips::default();
+    assert_eq!(rtts.quantile_ms(0.5), None);
+    (1..=100).for_each(|millis| rtts.add(std::time::Duration::from_millis(millis)));
+    for (part, expected) in [(0.0, 1.0), (0.5, 50.0), (0.99, 99.0), (1.0, 100.0)] {
+        let seen = rtts.quantile_ms(part).unwrap();
+        assert!((seen - expected).abs() <= 0.1, "{part}: {seen}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Values that replace others.
 
 use super::*;
+use marline::EcnMode;
 
 #[test]
 fn a_value_that_a_sweep_or_every_variant_replaces_must_be_valid() {
@@ -86,7 +87,7 @@ fn overrides_come_from_the_command_line() {
             settings.server.transport().ecn,
             settings.client.transport().ecn
         ),
-        (false, true)
+        (EcnMode::Off, EcnMode::Classic)
     );
     assert_eq!(settings.http.version, HttpVersion::Http2);
     let both = read_with(&with("server.cc = 'bbr'"), &["cc=newreno"]).unwrap();

@@ -17,8 +17,8 @@ const STARTUP_ROUNDS: u32 = 2;
 /// The draft has no response of its own to ECN and demands that marks count as congestion (section 3.7). This is
 /// Linux's: the bytes in flight are reduced in proportion to the part that is marked, so that one mark among many
 /// packets costs little. Linux does so on paths of at most 5 ms whose marks are known to mean a short queue; here it
-/// applies to every path, and a round with marks also counts as one with losses. The average begins with the first
-/// mark, at the full reduction.
+/// applies to every path. A round with marks also counts as one with losses, unless its packets carried ECT(1): their
+/// marks are of a short queue, and come all the time. The average begins with the first mark, at the full reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// The average part that is marked; `None` before the first mark.
@@ -29,6 +29,8 @@ pub(super) struct Marks {
     delivered: u64,
     /// Whether this round has marks that are not answered.
     in_round: bool,
+    /// Whether one of them counts as a loss does.
+    like_losses: bool,
     /// Rounds of startup in a row that went too high.
     startup_rounds: u32,
 }
@@ -38,8 +40,14 @@ impl Marks {
         self.in_round
     }
 
-    /// `bytes` were marked.
-    pub(super) fn on_marked(&mut self, bytes: u64) {
+    /// Whether this round has marks that count as losses do.
+    pub(super) fn are_like_losses(&self) -> bool {
+        self.like_losses
+    }
+
+    /// `bytes` were marked; whether that is the mark of a short queue, `l4s`.
+    pub(super) fn on_marked(&mut self, bytes: u64, l4s: bool) {
+        self.like_losses |= !l4s;
         self.bytes = self.bytes.saturating_add(bytes);
         self.in_round = true;
         self.average.get_or_insert(1.0);
@@ -79,5 +87,6 @@ impl Marks {
     /// The marks of this round are answered.
     pub(super) fn clear_round(&mut self) {
         self.in_round = false;
+        self.like_losses = false;
     }
 }

@@ -146,21 +146,15 @@ impl Bbr3 {
             has_loss &= self.is_round_congested(rate, is_queued);
         }
         if !self.is_probing_bandwidth() && (has_loss || has_marks) {
-            let bandwidth = self.bandwidth.get();
-            self.bounds.begin_short_term(bandwidth, self.window);
             self.note_congestion();
+            self.bounds.begin_short_in_flight(self.window);
             let unmarked = match has_marks {
                 true => scale(self.bounds.short_in_flight, self.marks.remainder()),
                 false => UNBOUNDED,
             };
-            let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
-            let mut kept = 1.0;
-            if self.config.yields && self.is_loss_of_others(rate) {
-                self.others.on_seen();
-                kept = BETA;
+            if has_loss || self.marks.are_like_losses() {
+                self.answer_loss(rate);
             }
-            self.bounds
-                .reduce(scale(bandwidth, kept), scale(volume, kept));
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
         }
         let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
@@ -170,6 +164,20 @@ impl Bbr3 {
         self.early.end_round(is_cruising);
         self.latest.clear_loss();
         self.marks.clear_round();
+    }
+
+    /// Lowers the short-term bounds for the losses of a round.
+    fn answer_loss(&mut self, rate: &RateSample) {
+        self.bounds
+            .begin_short_term(self.bandwidth.get(), self.window);
+        let mut kept = 1.0;
+        if self.config.yields && self.is_loss_of_others(rate) {
+            self.others.on_seen();
+            kept = BETA;
+        }
+        let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
+        self.bounds
+            .reduce(scale(bandwidth, kept), scale(volume, kept));
     }
 
     /// Persistent congestion. The short-term bound begins at the window before, not at the collapsed one (as in

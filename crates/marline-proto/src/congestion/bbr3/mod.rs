@@ -391,7 +391,7 @@ impl Controller for Bbr3 {
 
     fn on_ce(&mut self, _now: Instant, ce: &CeSample) {
         let bytes = ce.new_ce.saturating_mul(self.max_datagram_size);
-        self.marks.on_marked(bytes);
+        self.marks.on_marked(bytes, ce.l4s);
         self.undo.forbid();
     }
 
@@ -480,6 +480,10 @@ impl Controller for Bbr3 {
     }
 
     fn is_rate_based(&self) -> bool {
+        true
+    }
+
+    fn is_scalable(&self) -> bool {
         true
     }
 

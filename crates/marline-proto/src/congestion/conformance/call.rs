@@ -87,6 +87,7 @@ impl Call {
             13 => Self::Ce(CeSample {
                 sent_at,
                 new_ce: number,
+                l4s: number.is_multiple_of(2),
                 largest_sent: number,
             }),
             14 => Self::Spurious(sent_at),

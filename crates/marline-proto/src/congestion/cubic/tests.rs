@@ -130,6 +130,7 @@ fn marks_cannot_be_undone() {
         &CeSample {
             sent_at: Instant::EPOCH,
             new_ce: 1,
+            l4s: false,
             largest_sent: 0,
         },
     );

@@ -105,6 +105,7 @@ impl<G: Growth> Path<G> {
         let ce = CeSample {
             sent_at,
             new_ce: 1,
+            l4s: false,
             largest_sent: 0,
         };
         self.controller.on_ce(self.now, &ce);

@@ -311,6 +311,7 @@ fn what_is_not_growth_is_as_with_newreno() {
     let mark = CeSample {
         sent_at: Instant::EPOCH,
         new_ce: 1,
+        l4s: false,
         largest_sent: 0,
     };
     olia.on_ce(Instant::EPOCH + Duration::from_secs(1), &mark);

@@ -1,8 +1,10 @@
 //! Explicit congestion notification.
 
 use super::*;
+use crate::config::EcnMode;
 use crate::congestion::Algorithm;
 use crate::observe::events::EcnState;
+use crate::tuple::EcnCodepoint;
 
 /// 10 Mbit/s and 40 ms; `share` of the packets is marked CE.
 fn marking(share: f64) -> Conditions {
@@ -106,7 +108,7 @@ fn a_transfer_completes_over_a_network_that_drops_marked_packets() {
 #[test]
 fn no_packet_is_marked_if_ecn_is_disabled() {
     let mut pair = both(TransportConfig {
-        ecn: false,
+        ecn: EcnMode::Off,
         ..TransportConfig::default()
     });
     pair.network.filter = Some(Box::new(|_, datagram| {
@@ -115,4 +117,87 @@ fn no_packet_is_marked_if_ecn_is_disabled() {
     }));
     let ends = pair.establish();
     download(&mut pair, ends, &pattern(100_000));
+}
+
+/// A server whose packets carry ECT(1) if `controller` may.
+fn l4s(controller: Algorithm) -> Pair {
+    Pair::with(PairConfig {
+        server: TransportConfig {
+            controller: Arc::new(controller),
+            ecn: EcnMode::L4s,
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    })
+}
+
+/// Downloads some, and returns how many datagrams of the server carried each codepoint before the network changed them.
+fn codepoints(pair: &mut Pair) -> [usize; 3] {
+    let seen = Arc::new(std::sync::Mutex::new([0; 3]));
+    let counted = Arc::clone(&seen);
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let index = match datagram.ecn {
+            _ if direction == Direction::ToServer => return false,
+            None => 0,
+            Some(EcnCodepoint::Ect0) => 1,
+            Some(EcnCodepoint::Ect1 | EcnCodepoint::Ce) => 2,
+        };
+        counted.lock().unwrap()[index] += 1;
+        false
+    }));
+    let ends = pair.establish();
+    download(pair, ends, &pattern(300_000));
+    let path = pair.server(ends.server).stats().paths.remove(0);
+    let seen = *seen.lock().unwrap();
+    // Probes for larger datagrams are not marked.
+    assert_eq!(path.ecn == EcnState::Capable, seen[0] < 5, "{seen:?}");
+    seen
+}
+
+#[test]
+fn controllers_that_are_scalable_send_ect1_with_l4s() {
+    for controller in Algorithm::ALL {
+        let is_scalable = matches!(controller, Algorithm::Prague | Algorithm::Bbr3);
+        let [unmarked, ect0, ect1] = codepoints(&mut l4s(controller));
+        assert!(unmarked < 5, "{controller}");
+        assert_eq!(
+            (ect0 == 0, ect1 > 0),
+            (is_scalable, is_scalable),
+            "{controller}"
+        );
+    }
+}
+
+#[test]
+fn l4s_ends_on_a_path_that_erases_marks_and_transfers_complete() {
+    let mut pair = l4s(Algorithm::Prague);
+    pair.network.conditions(Direction::ToClient).erase_marks = true;
+    let [unmarked, ect0, ect1] = codepoints(&mut pair);
+    assert!(
+        unmarked > 100 && ect0 == 0 && ect1 < 50,
+        "{unmarked}, {ect0}, {ect1}"
+    );
+}
+
+#[test]
+fn a_few_marks_cost_prague_less_than_cubic() {
+    let time = |controller: Algorithm, ecn: EcnMode| {
+        let mut pair = Pair::with(PairConfig {
+            server: TransportConfig {
+                controller: Arc::new(controller),
+                ecn,
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        });
+        *pair.network.conditions(Direction::ToClient) = marking(0.03);
+        let ends = pair.establish();
+        let time = download(&mut pair, ends, &pattern(3_000_000));
+        let path = pair.server(ends.server).stats().paths.remove(0);
+        assert!(path.ecn_ce > 20, "{} marks", path.ecn_ce);
+        time
+    };
+    let classic = time(Algorithm::Cubic, EcnMode::Classic);
+    let scalable = time(Algorithm::Prague, EcnMode::L4s);
+    assert!(scalable < classic, "{scalable:?}, {classic:?} with CUBIC");
 }

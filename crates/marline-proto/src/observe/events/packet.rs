@@ -2,6 +2,8 @@
 
 use marline_wire::PathId;
 
+use crate::tuple::EcnCodepoint;
+
 /// The kind of a packet (RFC 9000, section 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
@@ -58,6 +60,18 @@ pub enum Ecn {
     Ect1,
     /// Congestion experienced.
     Ce,
+}
+
+impl Ecn {
+    /// What a datagram carries; `None` is not ECN capable.
+    pub(crate) const fn of(codepoint: Option<EcnCodepoint>) -> Self {
+        match codepoint {
+            None => Self::NotEct,
+            Some(EcnCodepoint::Ect0) => Self::Ect0,
+            Some(EcnCodepoint::Ect1) => Self::Ect1,
+            Some(EcnCodepoint::Ce) => Self::Ce,
+        }
+    }
 }
 
 /// What caused a packet to be sent, other than new data.

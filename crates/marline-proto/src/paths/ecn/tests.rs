@@ -8,11 +8,18 @@ fn counts(ect0: u64, ect1: u64, ce: u64) -> Option<EcnCounts> {
     Some(EcnCounts { ect0, ect1, ce })
 }
 
+fn marks(path: &mut EcnValidation, now: Instant) -> bool {
+    path.mark(now).is_some()
+}
+
 /// A path and a space, with `sent` marked packets in flight.
 fn after(sent: u64) -> (EcnValidation, EcnLedger) {
-    let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
+    let (mut path, mut ledger) = (
+        EcnValidation::new(Some(EcnCodepoint::Ect0)),
+        EcnLedger::new(),
+    );
     for _ in 0..sent {
-        assert!(path.marks(START));
+        assert!(marks(&mut path, START));
         path.on_sent(&mut ledger, START, PTO);
     }
     (path, ledger)
@@ -26,7 +33,7 @@ fn matching_counts_make_a_path_capable() {
     assert_eq!(path.on_ack(&mut ledger, 2, counts(4, 0, 1)), Ok(1));
     for _ in 0..100 {
         path.on_sent(&mut ledger, START, PTO);
-        assert!(path.marks(START + PTO * 100));
+        assert!(marks(&mut path, START + PTO * 100));
     }
 }
 
@@ -34,16 +41,16 @@ fn matching_counts_make_a_path_capable() {
 fn marking_pauses_after_ten_packets() {
     let (mut path, mut ledger) = after(ECN_TESTING_PACKETS);
     assert_eq!(path.state(), EcnValidationState::Unknown);
-    assert!(!path.marks(START));
+    assert!(!marks(&mut path, START));
     assert_eq!(path.on_ack(&mut ledger, 1, counts(1, 0, 0)), Ok(0));
-    assert!(path.marks(START));
+    assert!(marks(&mut path, START));
 }
 
 #[test]
 fn marking_pauses_after_three_probe_timeouts() {
     let (mut path, _) = after(2);
-    assert!(path.marks(START + PTO * 2));
-    assert!(!path.marks(START + PTO * 3));
+    assert!(marks(&mut path, START + PTO * 2));
+    assert!(!marks(&mut path, START + PTO * 3));
     assert_eq!(path.state(), EcnValidationState::Unknown);
 }
 
@@ -63,8 +70,8 @@ fn losses_during_the_test_fail_validation_when_it_ends() {
     let (mut path, _) = after(2);
     path.on_lost();
     path.on_lost();
-    assert!(path.marks(START), "the test has not ended");
-    assert!(!path.marks(START + PTO * 3));
+    assert!(marks(&mut path, START), "the test has not ended");
+    assert!(!marks(&mut path, START + PTO * 3));
     assert_eq!(path.state(), EcnValidationState::Failed);
 }
 
@@ -74,7 +81,7 @@ fn each_kind_of_wrong_counts_is_reported_once() {
         (1, None, EcnFailure::NotReported),
         (3, counts(2, 0, 0), EcnFailure::Erased),
         (3, counts(0, 0, 0), EcnFailure::Erased),
-        (2, counts(0, 2, 0), EcnFailure::NeverSent),
+        (2, counts(0, 2, 0), EcnFailure::Remarked),
         (2, counts(6, 0, 0), EcnFailure::NeverSent),
         (2, counts(4, 0, 2), EcnFailure::NeverSent),
         (2, counts(u64::MAX, 0, u64::MAX), EcnFailure::NeverSent),
@@ -82,7 +89,7 @@ fn each_kind_of_wrong_counts_is_reported_once() {
         let (mut path, mut ledger) = after(5);
         assert_eq!(path.on_ack(&mut ledger, acked, reported), Err(failure));
         assert_eq!(path.state(), EcnValidationState::Failed);
-        assert!(!path.marks(START));
+        assert!(!marks(&mut path, START));
         assert_eq!(
             path.on_ack(&mut ledger, acked, reported),
             Ok(0),
@@ -109,7 +116,7 @@ fn acks_of_unmarked_packets_do_not_change_the_state() {
 fn a_new_path_continues_the_counts_of_its_space() {
     let (mut old, mut ledger) = after(5);
     assert_eq!(old.on_ack(&mut ledger, 5, counts(4, 0, 1)), Ok(1));
-    let mut new = EcnValidation::new(true);
+    let mut new = EcnValidation::new(Some(EcnCodepoint::Ect0));
     new.on_sent(&mut ledger, START, PTO);
     assert_eq!(new.on_ack(&mut ledger, 1, counts(4, 0, 2)), Ok(1));
     assert_eq!(new.state(), EcnValidationState::Capable);
@@ -117,8 +124,8 @@ fn a_new_path_continues_the_counts_of_its_space() {
 
 #[test]
 fn a_path_with_ecn_disabled_never_marks() {
-    let mut path = EcnValidation::new(false);
-    assert!(!path.marks(START));
+    let mut path = EcnValidation::new(None);
+    assert!(!marks(&mut path, START));
     assert_eq!(path.on_ack(&mut EcnLedger::new(), 0, None), Ok(0));
     assert_eq!(path.state(), EcnValidationState::Failed);
 }
@@ -128,10 +135,10 @@ proptest! {
     /// up.
     #[test]
     fn a_path_that_keeps_marks_passes_validation(packets in prop::collection::vec(0..5u8, 1..200)) {
-        let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
+        let (mut path, mut ledger) = (EcnValidation::new(Some(EcnCodepoint::Ect0)), EcnLedger::new());
         let (mut peer, mut newly_acked, mut seen, mut delivered) = ((0, 0), 0, 0, false);
         for fate in packets {
-            let marked = path.marks(START);
+            let marked = marks(&mut path, START);
             if marked {
                 path.on_sent(&mut ledger, START, PTO);
             }
@@ -164,5 +171,42 @@ proptest! {
             failed |= path.on_ack(&mut ledger, acked, reported).is_err();
             prop_assert_eq!(path.state() == EcnValidationState::Failed, failed);
         }
+    }
+}
+
+/// A path that marks with ECT(1), with `sent` packets in flight.
+fn l4s_after(sent: u64) -> (EcnValidation, EcnLedger) {
+    let mut path = EcnValidation::new(Some(EcnCodepoint::Ect1));
+    let mut ledger = EcnLedger::new();
+    for _ in 0..sent {
+        assert_eq!(path.mark(START), Some(EcnCodepoint::Ect1));
+        path.on_sent(&mut ledger, START, PTO);
+    }
+    (path, ledger)
+}
+
+#[test]
+fn ect1_is_validated_by_its_own_count() {
+    let (mut path, mut ledger) = l4s_after(5);
+    assert_eq!(path.on_ack(&mut ledger, 3, counts(0, 2, 1)), Ok(1));
+    assert_eq!(path.state(), EcnValidationState::Capable);
+    assert_eq!(path.mark(START), Some(EcnCodepoint::Ect1));
+    assert!(path.is_l4s());
+    assert_eq!(path.on_ack(&mut ledger, 2, counts(0, 4, 1)), Ok(0));
+}
+
+#[test]
+fn wrong_counts_of_ect1_end_its_use() {
+    for (acked, reported, failure) in [
+        (1, None, EcnFailure::NotReported),
+        (3, counts(0, 2, 0), EcnFailure::Erased),
+        (2, counts(2, 0, 0), EcnFailure::Remarked),
+        (2, counts(1, 1, 0), EcnFailure::Remarked),
+        (2, counts(0, 6, 0), EcnFailure::NeverSent),
+        (2, counts(0, 4, 2), EcnFailure::NeverSent),
+    ] {
+        let (mut path, mut ledger) = l4s_after(5);
+        assert_eq!(path.on_ack(&mut ledger, acked, reported), Err(failure));
+        assert_eq!(path.mark(START), None, "{failure:?}");
     }
 }

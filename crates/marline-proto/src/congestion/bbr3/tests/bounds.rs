@@ -147,6 +147,7 @@ fn mark(new_ce: u64) -> CeSample {
     CeSample {
         sent_at: at(0),
         new_ce,
+        l4s: false,
         largest_sent: 0,
     }
 }
