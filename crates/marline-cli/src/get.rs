@@ -16,12 +16,15 @@ use marline_http::client::{
     Assignment, Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion,
     Progress, Ranges, Report, Target, Trust, parse_url,
 };
+use marline_http::limits::{MAX_PIPES, MAX_SIGNAL_BYTES};
+use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig, SignalTrace};
+use marline_http::read_regular_file;
 
 use crate::failure::{Failure, advice, print_message};
 use crate::key_log::KeyLogFlags;
 use crate::progress;
 use crate::server::interrupted;
-use crate::transport::{QuicVersion, TransportFlags, make_directory};
+use crate::transport::{PolicyParser, QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
@@ -51,6 +54,7 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
     marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
     marline get https://example.org/image.iso -o image.iso --bundle\n  \
     marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --ranges handed\n  \
+    marline get https://example.org/a.css https://example.org/b.js -o page/ --pipes cba --json\n  \
     marline get https://example.org/image.iso -o image.iso --path wlan0 --path wwan0,backup,cap=10MB")]
 pub(crate) struct Arguments {
     /// The URLs to fetch
@@ -105,6 +109,27 @@ pub(crate) struct Arguments {
     /// rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
+
+    /// Use as many connections to a server as this policy says, and fetch each object on one of them; for any server with
+    /// HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With parameters
+    /// as in 'cba(creation=od)'; `marline reference policies` lists them
+    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<PipePolicy>(&POLICIES),
+          conflicts_with_all = ["bundle", "connections", "split", "ranges"])]
+    pipes: Option<String>,
+
+    /// Open at most N connections to a server with --pipes [default: 5]
+    #[arg(long, value_name = "N", requires = "pipes", value_parser = clap::value_parser!(u16).range(1..=MAX_PIPES as i64))]
+    max_pipes: Option<u16>,
+
+    /// The quality of the radio for --pipes cba: a file with a line for each sample, its time in seconds from now and its SINR in
+    /// dB
+    #[arg(long, value_name = "FILE", requires = "pipes")]
+    signal: Option<PathBuf>,
+
+    /// For --pipes cba, a kind for an extension, as php=document, or a priority from 1 to 4 for a kind, as document=4;
+    /// repeatable. Kinds are video, audio, script, document, image and other
+    #[arg(long, value_name = "EXTENSION=KIND", requires = "pipes")]
+    kind: Vec<String>,
 
     #[command(flatten)]
     transport: TransportFlags,
@@ -187,7 +212,10 @@ impl From<Version> for HttpVersion {
 impl Arguments {
     /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
     fn may_fall_back(&self) -> bool {
-        self.version.is_none() && self.quic_version.is_none() && !self.transport.any_is_given()
+        self.version.is_none()
+            && self.quic_version.is_none()
+            && self.pipes.is_none()
+            && !self.transport.any_is_given()
     }
 
     /// How many connections to a server may be opened, without a bundle.
@@ -365,6 +393,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };
+    config.pipes = pipes(arguments)?;
     let mut transport = arguments.transport.config()?;
     if !arguments.path.is_empty() {
         let paths = arguments.path.len() as u32;
@@ -385,6 +414,39 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok(config)
+}
+
+/// The pools of connections, if there are to be some.
+fn pipes(arguments: &Arguments) -> Result<Option<PipesConfig>, Failure> {
+    let Some(text) = &arguments.pipes else {
+        return Ok(None);
+    };
+    if arguments.version() != HttpVersion::Http3 {
+        return Err(Failure::Usage(format!(
+            "--pipes needs HTTP/3, not {}; leave --http out, or --pipes",
+            arguments.version().name()
+        )));
+    }
+    let policy = POLICIES.make(text).map_err(Failure::Usage)?;
+    let mut config = PipesConfig::new(match arguments.max_pipes {
+        Some(most) => policy.with_max_pipes(most.into()),
+        None => policy,
+    });
+    for text in &arguments.kind {
+        let kinds = config.kinds.with(text);
+        config.kinds = kinds.map_err(|why| Failure::Usage(format!("--kind: {why}")))?;
+    }
+    if let Some(file) = &arguments.signal {
+        let failed = |why: String| Failure::Failed(format!("--signal {}: {why}", file.display()));
+        let text =
+            read_regular_file(file, MAX_SIGNAL_BYTES).map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8(text).map_err(|_| failed("it is not text".to_owned()))?;
+        let now = TokioRuntime::current().map_err(|error| failed(error.to_string()))?;
+        let trace =
+            SignalTrace::parse(&text, now.now()).map_err(|error| failed(error.to_string()))?;
+        config.signal = Arc::new(trace);
+    }
+    Ok(Some(config))
 }
 
 /// The URLs with their destinations.

@@ -79,6 +79,7 @@ fn policies() -> String {
         "multipath.scheduler",
         &scheduling::path::SCHEDULERS,
     );
+    policies_of(&mut page, "pipes", &marline_http::pipes::POLICIES);
     let mut names = String::new();
     for word in HistoryPolicy::WORDS {
         line(&mut names, &[&code(word.name), word.about]);

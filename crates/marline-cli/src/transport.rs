@@ -180,7 +180,7 @@ fn profiles() -> impl TypedValueParser<Value = Profile> {
 }
 
 /// Parses a policy, with or without parameters; the help lists all of them.
-struct PolicyParser<F: 'static>(&'static Registry<F>);
+pub(crate) struct PolicyParser<F: 'static>(pub(crate) &'static Registry<F>);
 
 impl<F> Clone for PolicyParser<F> {
     fn clone(&self) -> Self {

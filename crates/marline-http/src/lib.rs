@@ -7,6 +7,7 @@
 //!   connections.
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
 //!   discovered.
+//! * [`pipes`] decides how many connections to an origin there are, and which carries an object.
 //!
 //! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
 //! TCP needs tokio.
@@ -17,6 +18,7 @@ mod file;
 pub mod http3;
 pub mod limits;
 pub mod page;
+pub mod pipes;
 pub mod proxy;
 mod runtime;
 pub mod server;

@@ -251,3 +251,15 @@ pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
 
 /// How many times: they follow the handshake, so that a second is much.
 pub const SETTINGS_POLLS: u32 = 100;
+
+/// Connections of a pool to one origin. The policies of papers use five; more than some tens take each other's capacity.
+pub const MAX_PIPES: usize = 64;
+
+/// Origins to which a client has pools at a time. Those of a page are some tens; pools without an object make room.
+pub const MAX_POOLS: usize = 1024;
+
+/// Samples of a recorded radio signal: one each 100 ms for a day.
+pub const MAX_SIGNAL_SAMPLES: usize = 864_000;
+
+/// Bytes of the file of one.
+pub const MAX_SIGNAL_BYTES: u64 = 32 << 20;

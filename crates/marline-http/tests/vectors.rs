@@ -3,6 +3,9 @@
 #[path = "../../../vectors/runner.rs"]
 mod runner;
 
+#[path = "vectors/pipes.rs"]
+mod pipes;
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -18,6 +21,8 @@ fn answer(op: &str, input: &Value) -> Option<Value> {
     match op {
         "mquic_requests" => mquic_requests(input),
         "h2_parallel" => h2_parallel(input),
+        "rr_pipes" | "cba_na" | "cba_srtt" | "cba_pipe_max" | "cba_burst" | "cba_alpha"
+        | "cba_pick" | "od_decision" => pipes::answer(op, input),
         _ => None,
     }
 }

@@ -146,6 +146,8 @@ fn page_loads_record_their_objects() {
     let workload = Workload::Page {
         page: "today/small".into(),
         seed: 1,
+        loads: 1,
+        pause: Duration::ZERO,
     };
     let job = Job {
         watch: true,

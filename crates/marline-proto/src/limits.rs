@@ -71,6 +71,10 @@ pub(crate) const NEW_TOKEN_LIFETIME: u64 = 14 * 24 * 60 * 60;
 /// the network; 256 cover heavy reordering, cost 4 KiB and bound the size of ACK frames.
 pub(crate) const MAX_RECEIVED_RANGES: usize = 256;
 
+/// Numbers below the largest received one that do not count as missing yet. Reordering on links with retransmissions of their own
+/// spans some tens of packets.
+pub(crate) const LATE_PACKETS: u64 = 32;
+
 /// ACK-only packets of a space that are not acknowledged yet; every 64th carries a PING so that they are. At
 /// 1 Gbit/s and 100 ms, with an acknowledgment for every other packet, there are 4300.
 pub(crate) const MAX_ACKS_UNANSWERED: u64 = 8192;

@@ -20,6 +20,7 @@ use super::ClientError;
 use super::trusted::Trusted;
 use crate::file::read_regular_file;
 use crate::limits;
+use crate::pipes::PipesConfig;
 use crate::server::crypto_provider;
 use crate::transport::QuicOptions;
 
@@ -104,8 +105,8 @@ pub struct ClientConfig {
     /// Whether HTTP/2 is used where HTTP/3 does not connect: a connection over TCP is tried too if there is none over QUIC
     /// after [`HTTP3_HEAD_START`](crate::limits::HTTP3_HEAD_START), and the first that opens is used. Where HTTP/2 was
     /// faster, later connections use it. Where the handshake behind requests in 0-RTT does not complete, they are repeated over
-    /// HTTP/2. For HTTP/3 without [`bundle`](Self::bundle) and
-    /// [`paths`](Self::paths); needs tokio.
+    /// HTTP/2. For HTTP/3 without [`bundle`](Self::bundle),
+    /// [`paths`](Self::paths) and [`pipes`](Self::pipes); needs tokio.
     pub fallback: bool,
     /// Which certificates to trust.
     pub trust: Trust,
@@ -126,6 +127,9 @@ pub struct ClientConfig {
     /// chooses. Several at once also need [`multipath`](marline::TransportConfig::multipath) in
     /// [`quic`](Self::quic), and a server with multipath.
     pub paths: Option<PathPolicy>,
+    /// How many connections to an origin there are, and which of them carries an object; for HTTP/3. With it, numbers of
+    /// connections in the options of a fetch or a page load are not used, and objects are fetched whole.
+    pub pipes: Option<PipesConfig>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
     /// The addresses of hosts, by lower-case name; all others are resolved by the system. Port 0 stands for
@@ -148,6 +152,7 @@ impl Default for ClientConfig {
             quic: QuicOptions::default(),
             bundle: false,
             paths: None,
+            pipes: None,
             qlog: None,
             resolve: BTreeMap::new(),
             runtime: None,
@@ -158,7 +163,7 @@ impl Default for ClientConfig {
 impl ClientConfig {
     /// Whether connections over TCP may stand in for QUIC.
     pub(super) fn falls_back(&self) -> bool {
-        let needs_quic = self.bundle || self.paths.is_some();
+        let needs_quic = self.bundle || self.paths.is_some() || self.pipes.is_some();
         self.fallback && self.version == HttpVersion::Http3 && !needs_quic
     }
 

@@ -211,7 +211,7 @@ impl Connection {
     }
 
     /// Closes it if it is HTTP/3: requests on it fail.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(quic) = self.quic() {
             quic.close(ErrorCode::NO_ERROR.value(), b"");
         }
@@ -254,12 +254,16 @@ impl Connection {
             }],
         };
         let handshake = stats.as_ref().and_then(|stats| stats.handshake);
+        let peer_loss_estimate = stats
+            .as_ref()
+            .and_then(marline::ConnectionStats::peer_loss_estimate);
         ConnectionReport {
             id: self.id,
             http_version: self.version.label(),
             quic_version: stats.as_ref().and_then(|stats| quic_version(stats.version)),
             handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
+            peer_loss_estimate,
             multipath: self.is_multipath(),
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),
             paths,

@@ -17,6 +17,7 @@ use super::lane::Lane;
 use super::progress::Progress;
 use super::split::Ranges;
 use super::{Client, ClientError, ObjectReport, Origin, ParsedUrl, Report, parse_url};
+use crate::pipes::{Assigned, Pool};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -81,6 +82,8 @@ struct Job {
     index: usize,
     target: Target,
     uri: Uri,
+    /// The pipe that carries it, if there are pipes.
+    pipe: Option<Assigned>,
 }
 
 type Jobs = VecDeque<Job>;
@@ -91,6 +94,8 @@ struct Queue {
     jobs: Vec<Mutex<Jobs>>,
     client: Arc<Client>,
     lanes: Vec<Arc<Lane>>,
+    /// What assigns objects to lanes, instead of the place of a worker.
+    pool: Option<Arc<Pool>>,
     options: FetchOptions,
     progress: Arc<Progress>,
     start: Instant,
@@ -131,18 +136,27 @@ impl Client {
                         });
                         origins.len() - 1
                     });
-                    origins[place].jobs.push_back(Job { index, target, uri });
+                    origins[place].jobs.push_back(Job {
+                        index,
+                        target,
+                        uri,
+                        pipe: None,
+                    });
                 }
                 Err(error) => objects[index].fail(error),
             }
         }
 
         let mut lanes = Vec::new();
+        let mut pools = Vec::new();
         let mut workers = TaskSet::new(self.runtime());
         for OriginJobs { origin, jobs } in origins {
-            let connections = match options.split {
-                Some(_) => options.connections.max(1),
-                None => options.connections.clamp(1, jobs.len()),
+            let pool = self.pool(&origin);
+            let connections = match (&pool, options.split) {
+                // Each worker gets a pipe for each object.
+                (Some(_), _) => 1,
+                (None, Some(_)) => options.connections.max(1),
+                (None, None) => options.connections.clamp(1, jobs.len()),
             };
             let at_once = version
                 .requests_at_once()
@@ -153,17 +167,22 @@ impl Client {
                     Assignment::Alternate => alternate(jobs, connections),
                 },
                 client: Arc::clone(self),
-                lanes: self.lanes(&origin, connections),
+                lanes: match &pool {
+                    Some(pool) => pool.lanes().to_vec(),
+                    None => self.lanes(&origin, connections),
+                },
+                pool,
                 options,
                 progress: Arc::clone(progress),
                 start,
             });
-            for (place, lane) in queue.lanes.iter().enumerate() {
+            for place in 0..connections {
                 for _ in 0..at_once {
                     workers.spawn(work(Arc::clone(&queue), place));
                 }
-                lanes.push(Arc::clone(lane));
             }
+            lanes.extend(queue.lanes.iter().map(Arc::clone));
+            pools.extend(queue.pool.iter().map(Arc::clone));
         }
         while let Some(done) = workers.join_next().await {
             for fetched in done.unwrap_or_default() {
@@ -180,6 +199,11 @@ impl Client {
             }
         }
         connections.sort_by_key(|connection| connection.id);
+        let mut pipes = Vec::new();
+        for pool in pools {
+            pool.end_session();
+            pipes.extend(pool.reports().await);
+        }
         let multipath = connections.iter().all(|connection| connection.multipath);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
         Report {
@@ -187,6 +211,7 @@ impl Client {
             bundle: coordinated && !connections.is_empty(),
             multipath: multipath && !connections.is_empty(),
             connections,
+            pipes,
             page_load_s,
         }
     }
@@ -219,8 +244,17 @@ struct Fetched {
 async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
     let mut done = Vec::new();
     loop {
-        let Some(job) = queue.next_job(lane) else {
+        let Some(mut job) = queue.next_job(lane) else {
             return done;
+        };
+        let lane = match &queue.pool {
+            Some(pool) => {
+                let kind = queue.client.kind_of(job.uri.path());
+                job.pipe
+                    .insert(pool.place(&queue.client, kind).await)
+                    .pipe()
+            }
+            None => lane,
         };
         let mut object = ObjectReport {
             url: job.target.url.clone(),

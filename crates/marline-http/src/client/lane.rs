@@ -47,7 +47,7 @@ impl Lane {
     }
 
     /// Connects, unless it is connected.
-    pub(super) async fn open(&self, client: &Client) -> Result<(), ClientError> {
+    pub(crate) async fn open(&self, client: &Client) -> Result<(), ClientError> {
         self.connection(client).await.map(drop)
     }
 
@@ -145,6 +145,13 @@ impl Lane {
                 }
             }
         }
+    }
+
+    /// Its connection, if it is open.
+    pub(crate) fn current(&self) -> Option<Arc<Connection>> {
+        // Locked while it connects.
+        let open = self.open.try_lock().ok()?;
+        open.last().filter(|last| !last.is_closed()).cloned()
     }
 
     /// All connections that it has opened.

@@ -25,6 +25,7 @@ mod target;
 pub mod testing;
 mod trusted;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -47,6 +48,8 @@ pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub(crate) use self::stall::Stalled;
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
+use crate::limits::MAX_POOLS;
+use crate::pipes::{ObjectKind, Pool};
 use crate::runtime::RuntimeHandle;
 
 /// Opens connections of one version of HTTP. TLS sessions are kept for resumption.
@@ -59,6 +62,8 @@ pub struct Client {
     ids: AtomicU64,
     /// Lanes that were opened in advance, for the next fetch.
     spare: Mutex<Vec<Spare>>,
+    /// Pools of pipes, by origin.
+    pools: Mutex<HashMap<Origin, Arc<Pool>>>,
 }
 
 /// Lanes to one origin that were opened in advance.
@@ -105,6 +110,7 @@ impl Client {
             fallback,
             ids: AtomicU64::new(0),
             spare: Mutex::default(),
+            pools: Mutex::default(),
         })
     }
 
@@ -140,6 +146,25 @@ impl Client {
         let opened = lanes.len();
         lanes.extend(Lane::some(origin, connections).skip(opened));
         lanes
+    }
+
+    /// The pool of pipes to `origin`, if it has [pools](ClientConfig::pipes).
+    pub(crate) fn pool(&self, origin: &Origin) -> Option<Arc<Pool>> {
+        let config = self.config.pipes.as_ref()?;
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pools.contains_key(origin) && pools.len() >= MAX_POOLS {
+            pools.retain(|_, pool| !pool.is_idle());
+        }
+        let pool = pools
+            .entry(origin.clone())
+            .or_insert_with(|| Pool::new(config, origin, &self.runtime));
+        Some(Arc::clone(pool))
+    }
+
+    /// The kind of the object at `path`, for pipes.
+    pub(crate) fn kind_of(&self, path: &str) -> ObjectKind {
+        let pipes = self.config.pipes.as_ref();
+        pipes.map_or_else(ObjectKind::default, |pipes| pipes.kinds.of_path(path))
     }
 
     /// Takes the lanes to `origin` that were opened in advance.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::ClientError;
+use crate::pipes::PipeReport;
 
 /// The report of a fetch: all objects and all connections.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -15,6 +16,9 @@ pub struct Report {
     pub objects: Vec<ObjectReport>,
     /// In the order opened.
     pub connections: Vec<ConnectionReport>,
+    /// The pipes, if the client has [pools](super::ClientConfig::pipes) of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pipes: Vec<PipeReport>,
     /// Whether the connections are a bundle and every server announced that it coordinates them
     /// ([`ClientConfig::bundle`](super::ClientConfig::bundle)).
     pub bundle: bool,
@@ -90,6 +94,9 @@ pub struct ConnectionReport {
     pub bytes_received: u64,
     /// Packets that this side sent and lost; unknown for TCP.
     pub packets_lost_observed: Option<u64>,
+    /// The share of the server's packets that were lost on the way, by the gaps in their numbers
+    /// ([`PathStats::peer_loss_estimate`](marline::PathStats::peer_loss_estimate)); unknown for TCP.
+    pub peer_loss_estimate: Option<f64>,
     /// Whether it may have several paths: both ends negotiated multipath.
     pub multipath: bool,
     /// Its paths, including those that are closed.

@@ -22,6 +22,13 @@ impl Origin {
     }
 }
 
+/// As in a URL.
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.authority)
+    }
+}
+
 /// The result of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedUrl {

@@ -9,6 +9,7 @@ use super::model::{Page, PageObject};
 use super::priority;
 use crate::client::{ClientError, HttpVersion, Origin, ParsedUrl, parse_url};
 use crate::limits;
+use crate::pipes::ObjectKind;
 
 /// Why a page cannot be loaded, and which object is the cause.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +110,7 @@ pub(super) struct Planned {
     pub(super) uri: Uri,
     /// Bytes of content.
     pub(super) size: u64,
+    pub(super) kind: ObjectKind,
     pub(super) urgency: u8,
     /// The priority of its request as header fields.
     pub(super) headers: HeaderMap,
@@ -163,6 +165,7 @@ impl Plan {
                 origin,
                 uri,
                 size: object.size,
+                kind: ObjectKind::of_media_type(object.kind.content_type()),
                 urgency: priority.urgency,
                 headers: priority::headers(priority),
                 parent: in_which[place],

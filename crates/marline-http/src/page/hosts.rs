@@ -9,12 +9,14 @@ use super::options::LoadOptions;
 use crate::client::{
     Alternation, Assignment, Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy,
 };
+use crate::pipes::{Assigned, ObjectKind, Pool};
 
 /// The hosts of a page, and the objects that wait to be requested from them.
 pub(super) struct Hosts {
     hosts: Vec<Host>,
     of_object: Vec<OfObject>,
     requests_at_once: usize,
+    client: Arc<Client>,
     /// The number of the next discovered object.
     next: u64,
 }
@@ -24,6 +26,7 @@ struct OfObject {
     host: usize,
     size: u64,
     critical: bool,
+    kind: ObjectKind,
 }
 
 struct Host {
@@ -42,6 +45,8 @@ enum Assigner {
     Alternate(Alternation),
     /// In ranges.
     Planner(Planner),
+    /// To pipes.
+    Pool(Arc<Pool>),
 }
 
 /// A connection to a host.
@@ -55,6 +60,8 @@ struct HostLane {
 pub(super) struct ReadyObject {
     pub(super) object: usize,
     pub(super) occupied: OccupiedLanes,
+    /// The pipe that carries it, if there are pipes.
+    pub(super) pipe: Option<Assigned>,
     /// All lanes to its host.
     pub(super) lanes: Vec<Arc<Lane>>,
     /// At least one: for the whole object, or for its ranges.
@@ -71,7 +78,7 @@ pub(super) struct OccupiedLanes {
 impl Hosts {
     /// Lanes to each host, at most [`connections`](LoadOptions::connections); those that the client opened in
     /// advance come first.
-    pub(super) fn new(objects: &[Planned], client: &Client, options: &LoadOptions) -> Self {
+    pub(super) fn new(objects: &[Planned], client: &Arc<Client>, options: &LoadOptions) -> Self {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
         let assigner = match (min_range, options.assignment) {
@@ -85,13 +92,17 @@ impl Hosts {
         for object in objects {
             let host = *indices.entry(&object.origin).or_insert_with(|| {
                 let origin = &object.origin;
-                let lanes = client.lanes(origin, connections.get());
+                let pool = client.pool(origin);
+                let lanes = match &pool {
+                    Some(pool) => pool.lanes().to_vec(),
+                    None => client.lanes(origin, connections.get()),
+                };
                 hosts.push(Host {
                     lanes: lanes
                         .into_iter()
                         .map(|lane| HostLane { lane, requests: 0 })
                         .collect(),
-                    assigner: assigner.clone(),
+                    assigner: pool.map_or_else(|| assigner.clone(), Assigner::Pool),
                     waiting: BTreeMap::new(),
                 });
                 hosts.len() - 1
@@ -100,12 +111,14 @@ impl Hosts {
                 host,
                 size: object.size,
                 critical: object.is_critical(),
+                kind: object.kind,
             });
         }
         Self {
             hosts,
             of_object,
             requests_at_once: client.config().version.requests_at_once(),
+            client: Arc::clone(client),
             next: 0,
         }
     }
@@ -142,9 +155,19 @@ impl Hosts {
             return None;
         }
         let (_, object) = waiting.pop_first()?;
-        let OfObject { size, critical, .. } = self.of_object[object];
+        let OfObject {
+            size,
+            critical,
+            kind,
+            ..
+        } = self.of_object[object];
+        let pipe = match assigner {
+            Assigner::Pool(pool) => Some(pool.assign(&self.client, kind)),
+            _ => None,
+        };
+        let lane = pipe.as_ref().map_or(lane, Assigned::pipe);
         let planned = match assigner {
-            Assigner::Freest => None,
+            Assigner::Freest | Assigner::Pool(_) => None,
             Assigner::Alternate(alternation) => {
                 alternation.assign();
                 None
@@ -167,7 +190,16 @@ impl Hosts {
             object,
             occupied: OccupiedLanes { host, lanes: used },
             lanes: lanes.iter().map(|one| Arc::clone(&one.lane)).collect(),
+            pipe,
             requests,
+        })
+    }
+
+    /// The pools of all hosts, if there are pipes.
+    pub(super) fn pools(&self) -> impl Iterator<Item = &Pool> {
+        self.hosts.iter().filter_map(|host| match &host.assigner {
+            Assigner::Pool(pool) => Some(&**pool),
+            _ => None,
         })
     }
 

@@ -16,6 +16,7 @@ use super::report::{PageObjectReport, PageReport};
 use crate::client::{
     Answer, Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Ranges, Split,
 };
+use crate::pipes::Assigned;
 use crate::tasks::TaskSet;
 
 /// Loads `page`. Failures of objects are in the report; objects that only a failed one refers to are never
@@ -72,6 +73,10 @@ pub async fn load(
             .extend(connections.iter().map(|c| c.report()));
     }
     report.connections.sort_by_key(|connection| connection.id);
+    for pool in loading.hosts.pools() {
+        pool.end_session();
+        report.pipes.extend(pool.reports().await);
+    }
     report.conclude(&page.objects);
     Ok(report)
 }
@@ -145,6 +150,7 @@ impl Loading<'_> {
             let ReadyObject {
                 object,
                 occupied,
+                pipe,
                 lanes,
                 requests,
             } = ready;
@@ -159,6 +165,7 @@ impl Loading<'_> {
                 size: planned.size,
                 findings: Findings::new(planned.early.clone(), self.reached.clone()),
                 lanes,
+                pipe,
             };
             self.tasks.spawn(async move {
                 request.run(requests, &mut report).await;
@@ -204,6 +211,8 @@ struct Request {
     findings: Findings,
     /// The lanes to its host.
     lanes: Vec<Arc<Lane>>,
+    /// The pipe that carries it, if there are pipes.
+    pipe: Option<Assigned>,
 }
 
 impl Request {
@@ -291,12 +300,18 @@ impl Request {
         }
         let mut download = response.into_body();
         let size = download.expected().unwrap_or(self.size);
+        if let (Some(pipe), Some(expected)) = (&self.pipe, download.expected()) {
+            pipe.on_size(expected);
+        }
         loop {
             self.findings.grown(report.bytes, size);
             let Some(chunk) = download.chunk().await? else {
                 break;
             };
             report.bytes += chunk.len() as u64;
+            if let Some(pipe) = &self.pipe {
+                pipe.on_received(chunk.len() as u64);
+            }
         }
         self.findings.complete();
         Ok(())

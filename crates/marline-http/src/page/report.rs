@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::model::PageObject;
 use crate::client::{ClientError, ConnectionReport};
+use crate::pipes::PipeReport;
 
 /// All objects of a page, all connections. Times are seconds since the load began.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -16,6 +17,9 @@ pub struct PageReport {
     pub objects: Vec<PageObjectReport>,
     /// In the order opened.
     pub connections: Vec<ConnectionReport>,
+    /// The pipes, if the client has [pools](crate::client::ClientConfig::pipes) of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pipes: Vec<PipeReport>,
 }
 
 /// One object of a page.

@@ -16,6 +16,7 @@ mod log;
 mod metrics;
 mod pages;
 mod paths;
+mod pipes;
 mod priorities;
 mod proxy;
 mod quic;

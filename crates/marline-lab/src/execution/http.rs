@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use marline::{PathPolicy, PathRule, PathSource, Version, Versions};
 use marline_http::client::{Client, ClientConfig, FetchOptions, Ranges, Trust};
+use marline_http::pipes::{POLICIES, PipesConfig};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
 };
 use marline_http::transport::{Observers, QuicOptions};
 
 use super::{PathEnds, Probe, Testbed, failed, transport};
-use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology};
+use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology, signal};
 
 /// As of connections without HTTP: published results are of version 1 of QUIC.
 const VERSIONS: Versions = Versions::only(Version::V1);
@@ -81,12 +82,26 @@ pub(super) fn client(
             ..QuicOptions::default()
         },
         bundle: job.settings.http.bundle,
+        pipes: pipes(job)?,
         qlog: job.qlog.clone(),
         resolve: names.into_iter().map(|name| (name, address)).collect(),
         runtime: Some(Arc::clone(&testbed.host(Topology::CLIENT)?.runtime)),
         ..ClientConfig::default()
     })
     .map_err(failed)
+}
+
+/// The pools of the client, if it has pipes.
+fn pipes(job: &Job) -> Result<Option<PipesConfig>, RunError> {
+    let http = &job.settings.http;
+    let Some(policy) = &http.pipes else {
+        return Ok(None);
+    };
+    let mut config = PipesConfig::new(POLICIES.make(policy).map_err(failed)?);
+    if let Some(sinr) = &http.sinr {
+        config.signal = Arc::new(signal(sinr).map_err(failed)?);
+    }
+    Ok(Some(config))
 }
 
 /// All of the client's addresses, that of the first path first. HTTP uses one address of the server.

@@ -5,11 +5,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use marline_http::page::{LoadOptions, Page, PageReport};
+use marline_http::pipes::{PipeReport, PipeState};
 use marline_report::input;
 
 use super::http::{client, serve};
 use super::measures::Measured;
-use super::{PORT, Probe, Testbed, failed};
+use super::{PORT, Probe, Testbed, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 use crate::workload;
 
@@ -18,7 +19,13 @@ const MAX_PAGE: u64 = 64 << 20;
 
 /// Loads the page of `job`.
 pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<Outcome, RunError> {
-    let Workload::Page { page, seed } = &job.settings.workload else {
+    let Workload::Page {
+        page,
+        seed,
+        loads,
+        pause,
+    } = &job.settings.workload
+    else {
         return Err(failed("the workload is not a page"));
     };
     let page = find(page, *seed)?;
@@ -35,10 +42,24 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         split_critical: job.settings.http.split.and_then(NonZeroU64::new),
         ..LoadOptions::default()
     };
-    let start = testbed.host(Topology::CLIENT)?.runtime.now();
-    let loaded = marline_http::page::load(&client, &page, options).await;
-    let loaded = loaded.map_err(failed)?;
-    check(&loaded)?;
+    let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
+    let mut each = BTreeMap::new();
+    let (mut start, mut loaded) = (runtime.now(), PageReport::default());
+    for number in 1..=*loads {
+        if number > 1 {
+            sleep(&*runtime, *pause).await;
+        }
+        start = runtime.now();
+        let load = marline_http::page::load(&client, &page, options).await;
+        loaded = load.map_err(failed)?;
+        check(&loaded)?;
+        let open = |pipe: &&PipeReport| pipe.state != PipeState::Closed;
+        let open = loaded.pipes.iter().filter(open).count();
+        if *loads > 1 {
+            each.insert(format!("page_load_s {number:03}"), loaded.page_load_s);
+            each.insert(format!("pipes_open {number:03}"), open as f64);
+        }
+    }
     let measured = Measured {
         start,
         completion_s: loaded.page_load_s,
@@ -46,6 +67,7 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         handshakes: 1,
     };
     let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
+    outcome.metrics.extend(each);
     let mut metric = |name: &str, value: f64| {
         outcome.metrics.insert(name.to_owned(), value);
     };
@@ -54,6 +76,29 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         metric("first_render_s", render);
     }
     metric("connections", loaded.connections.len() as f64);
+    if !loaded.pipes.is_empty() {
+        let count = |state| {
+            loaded
+                .pipes
+                .iter()
+                .filter(|pipe| pipe.state == state)
+                .count() as f64
+        };
+        metric("pipes", loaded.pipes.len() as f64);
+        metric("pipes_spare", count(PipeState::Spare));
+        metric("handshakes", loaded.connections.len() as f64);
+    }
+    let seen = loaded
+        .connections
+        .iter()
+        .filter_map(|one| one.peer_loss_estimate);
+    let seen: Vec<_> = seen.collect();
+    if !seen.is_empty() {
+        metric(
+            "peer_loss_estimate",
+            seen.iter().sum::<f64>() / seen.len() as f64,
+        );
+    }
     if let Some(watched) = &mut outcome.series {
         watched.objects = objects_of(&page, &loaded);
     }

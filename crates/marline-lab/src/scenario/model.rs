@@ -163,6 +163,13 @@ pub struct HttpSettings {
     /// Whether the client declares that its connections to a host are one bundle, so that the server may
     /// coordinate them.
     pub bundle: bool,
+    /// The policy of the client's pipes, as `cba(combine=min)`; with it, `connections` and `split` are not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipes: Option<String>,
+    /// The radio signal that the client sees, for its pipes: times in seconds from the start of the run and SINR in dB, as
+    /// `0 25; 10 3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sinr: Option<String>,
 }
 
 impl Default for HttpSettings {
@@ -173,6 +180,8 @@ impl Default for HttpSettings {
             split: None,
             ranges: RangeKind::default(),
             bundle: false,
+            pipes: None,
+            sinr: None,
         }
     }
 }
@@ -259,6 +268,13 @@ pub enum Workload {
         page: String,
         /// The seed of the sizes and dependencies of a named page.
         seed: u64,
+        /// How often it is loaded, one load after another, by one client: its pipes stay. The last load is measured; of each, the
+        /// time and the pipes that are open at its end are metrics, too.
+        #[serde(skip_serializing_if = "is_one")]
+        loads: u32,
+        /// The pause between two loads.
+        #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
+        pause: Duration,
     },
     /// The server sends without end over each of [`HttpSettings::connections`], without HTTP;
     /// [`HttpSettings::bundle`] applies. The throughput of the connections and of background flows is
@@ -413,6 +429,11 @@ pub enum Traffic {
         /// Bytes of payload in a packet.
         size: u16,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Seconds, as in results.

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `cloned/NAME` | one of 15 pages that were copied to one server; counts by kind and the size are published |
 //! | `live/NAME` | one of 10 pages on their own servers; objects, size and domains are published |
+//! | `multipipe/small`, `multipipe/medium`, `multipipe/large` | the pages of MultiPipe: number, least, greatest and total size of objects are published |
 //! | `today/small`, `today/medium`, `today/large` | 15, 40 and 71 objects in the mix of the web of 2024, on 6 hosts |
 //!
 //! Sizes are log-normal around the median of their kind, and add up to the size of the page. The document is
@@ -13,6 +14,7 @@
 //! run.
 
 mod draw;
+mod multipipe;
 mod tables;
 mod tree;
 
@@ -46,13 +48,17 @@ struct Counts {
 ///
 /// Paths are unique across hosts, so that one server can serve the whole page.
 pub fn page(name: &str, seed: u64) -> Option<Page> {
+    if let Some(page) = multipipe::page(name) {
+        return Some(page);
+    }
     let outline = outlines().find(|outline| outline.name == name)?;
     Some(tree::grow(&outline, Seed::new(seed).of(name)))
 }
 
 /// The names of all pages.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    outlines().map(|outline| outline.name)
+    let outlines = outlines().map(|outline| outline.name);
+    outlines.chain(multipipe::names())
 }
 
 fn outlines() -> impl Iterator<Item = Outline> {

@@ -426,6 +426,8 @@ impl Path {
             packets_lost: counters.lost_packets,
             bytes_lost: counters.lost_bytes,
             packets_lost_spuriously: counters.spurious_losses,
+            peer_packets_sent: self.space.received.largest().map_or(0, |number| number + 1),
+            peer_packets_missing: self.space.received.missing(),
             ptos: self.counters.ptos,
             congestion_events: counters.congestion_events,
             undone_reductions: counters.undone_reductions,

@@ -72,6 +72,18 @@ impl ConnectionStats {
         self.paths.iter().map(|path| path.packets_lost).sum()
     }
 
+    /// The share of the peer's packets that were lost on all paths together, as
+    /// [`PathStats::peer_loss_estimate`].
+    pub fn peer_loss_estimate(&self) -> Option<f64> {
+        let sent: u64 = self.paths.iter().map(|path| path.peer_packets_sent).sum();
+        let missing: u64 = self
+            .paths
+            .iter()
+            .map(|path| path.peer_packets_missing)
+            .sum();
+        (sent > 0).then(|| missing as f64 / sent as f64)
+    }
+
     /// Packets declared lost that arrived after all, on all paths.
     pub fn packets_lost_spuriously(&self) -> u64 {
         self.paths
@@ -119,6 +131,11 @@ pub struct PathStats {
     pub bytes_lost: u64,
     /// Packets declared lost that arrived after all.
     pub packets_lost_spuriously: u64,
+    /// Packets that the peer sent, as far as their numbers tell: one more than the largest.
+    pub peer_packets_sent: u64,
+    /// Those of them that have not arrived, but for the latest ones. Some were never sent: senders skip a number now and then
+    /// (RFC 9000, section 21.4).
+    pub peer_packets_missing: u64,
     /// Probe timeouts that fired.
     pub ptos: u64,
     /// Times the controller reduced its window.
@@ -155,6 +172,18 @@ pub struct PathStats {
     pub ecn_ce: u64,
     /// Size of a full datagram, in bytes of UDP payload.
     pub mtu: u16,
+}
+
+impl PathStats {
+    /// The share of the peer's packets that were lost on the way here, as far as a receiver can tell: gaps in their numbers.
+    /// `None` before any has arrived.
+    ///
+    /// Numbers that the peer skips count as lost. It does so rarely, so that a share below a few per thousand says little.
+    /// Losses at the very end are not seen before something follows them.
+    pub fn peer_loss_estimate(&self) -> Option<f64> {
+        let sent = self.peer_packets_sent;
+        (sent > 0).then(|| self.peer_packets_missing as f64 / sent as f64)
+    }
 }
 
 macro_rules! frame_counts {

@@ -4,7 +4,7 @@ use marline_wire::PathId;
 use marline_wire::frame::{Ack, EcnCounts, PathAck};
 
 use crate::buffers::RangeSet;
-use crate::limits::MAX_RECEIVED_RANGES;
+use crate::limits::{LATE_PACKETS, MAX_RECEIVED_RANGES};
 use crate::time::Instant;
 use crate::tuple::EcnCodepoint;
 
@@ -48,6 +48,22 @@ impl Received {
 
     pub(crate) fn total(&self) -> u64 {
         self.total
+    }
+
+    /// How many numbers of the peer's packets are missing: those up to the largest, from 0 (RFC 9000, section 12.3), without
+    /// the last [`LATE_PACKETS`] before it, which may be late. One that arrives later is no longer missing.
+    pub(crate) fn missing(&self) -> u64 {
+        let Some(largest) = self.largest() else {
+            return 0;
+        };
+        let recent = largest
+            .saturating_sub(LATE_PACKETS)
+            .max(self.forgotten_below);
+        let late = self.numbers.gaps(recent..largest);
+        let late: u64 = late.map(|gap| gap.end - gap.start).sum();
+        (largest + 1)
+            .saturating_sub(self.total)
+            .saturating_sub(late)
     }
 
     /// The largest number of an ack-eliciting packet.

@@ -62,7 +62,7 @@ impl Queue {
             None => match self.begin(lane, job, threshold, object).await? {
                 Beginning::Range { started, size } => (size, Some(started)),
                 Beginning::Other(response) => {
-                    return self.receive(response, None, sink, object).await;
+                    return self.receive(job, response, None, sink, object).await;
                 }
                 Beginning::Unusable => return self.fetch_whole(lane, job, sink, object).await,
             },
@@ -74,7 +74,7 @@ impl Queue {
             Outcome::Complete => finish(sink, object),
             Outcome::Other(answer) => {
                 self.record_response(object, &answer.connection, answer.response.status());
-                self.receive(answer.response, None, sink, object).await
+                self.receive(job, answer.response, None, sink, object).await
             }
             Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
         }
@@ -99,9 +99,9 @@ impl Queue {
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
             response = self.get(lane, job, plain, object).await?;
-            return self.receive(response, None, sink, object).await;
+            return self.receive(job, response, None, sink, object).await;
         }
-        self.receive(response, resumed_from.as_ref(), sink, object)
+        self.receive(job, response, resumed_from.as_ref(), sink, object)
             .await
     }
 
@@ -143,7 +143,10 @@ impl Queue {
     /// The size in bytes above which an object is split into ranges, if it may be.
     fn split_threshold(&self, sink: &Sink) -> Option<u64> {
         let threshold = self.options.split?.get();
-        let may_split = self.lanes.len() > 1 && sink.takes_pieces() && !self.asks_for_ranges();
+        let may_split = self.pool.is_none()
+            && self.lanes.len() > 1
+            && sink.takes_pieces()
+            && !self.asks_for_ranges();
         may_split.then_some(threshold)
     }
 
@@ -238,6 +241,7 @@ impl Queue {
     /// Copies the response into the sink: the object, or what is missing from where it was resumed.
     async fn receive(
         &self,
+        job: &Job,
         response: Response<Download>,
         resumed_from: Option<&ResumePoint>,
         mut sink: Sink,
@@ -258,11 +262,17 @@ impl Queue {
         }
         let expected = download.expected().unwrap_or(0);
         self.progress.expected.fetch_add(expected, Relaxed);
+        if let (Some(pipe), Some(expected)) = (&job.pipe, download.expected()) {
+            pipe.on_size(expected);
+        }
         loop {
             let chunk = download.chunk().await;
             object.bytes = sink.len();
             let Some(chunk) = chunk? else { break };
             sink.write(&chunk)?;
+            if let Some(pipe) = &job.pipe {
+                pipe.on_received(chunk.len() as u64);
+            }
             self.progress
                 .received
                 .fetch_add(chunk.len() as u64, Relaxed);

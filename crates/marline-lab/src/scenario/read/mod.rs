@@ -16,6 +16,8 @@ mod written;
 
 use std::time::Duration;
 
+use marline_http::pipes::{POLICIES, SignalError, SignalTrace};
+
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
 use super::{HttpSettings, HttpVersion, RangeKind, Settings, Workload};
@@ -109,7 +111,30 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         bundle: reader
             .optional("bundle", Node::switch)?
             .unwrap_or(default.bundle),
+        pipes: reader
+            .optional("pipes", |node| {
+                let text = node.text()?;
+                // "none" makes a variant without pipes where others have them.
+                match text == "none" {
+                    true => Ok(None),
+                    false => POLICIES
+                        .make(&text)
+                        .map(|_| Some(text))
+                        .map_err(|why| node.problem(why)),
+                }
+            })?
+            .flatten(),
+        sinr: reader.optional("sinr", |node| {
+            let text = node.text()?;
+            signal(&text).map_err(|why| node.problem(why))?;
+            Ok(text)
+        })?,
     };
     reader.finish()?;
     Ok(settings)
+}
+
+/// The signal of `http.sinr`: samples that `;` separates.
+pub(crate) fn signal(text: &str) -> Result<SignalTrace, SignalError> {
+    SignalTrace::parse(&text.replace(';', "\n"), marline::Instant::EPOCH)
 }

@@ -69,6 +69,10 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
             seed: reader
                 .optional("seed", |node| node.within(0..=u64::MAX))?
                 .unwrap_or(1),
+            loads: reader
+                .optional("loads", |node| Ok(node.within(1..=MAX_LOADS)? as u32))?
+                .unwrap_or(1),
+            pause: reader.optional("pause", Node::time)?.unwrap_or_default(),
         }),
         "measure" => read_measure(node),
         "visits" => Ok(Workload::Visits {
@@ -87,6 +91,9 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
         }),
     }
 }
+
+/// Loads of a page in one run: more than a chart can show.
+const MAX_LOADS: u64 = 1000;
 
 fn read_measure(node: &Node) -> Result<Workload, Problem> {
     let mut reader = Reader::of(node)?;

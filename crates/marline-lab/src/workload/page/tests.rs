@@ -52,8 +52,8 @@ fn tables_equal_the_published_values() {
 
 #[test]
 fn pages_have_the_counts_and_sizes_of_their_outlines() {
-    assert_eq!(names().count(), 28);
-    assert_eq!(names().collect::<BTreeSet<_>>().len(), 28);
+    assert_eq!(names().count(), 31);
+    assert_eq!(names().collect::<BTreeSet<_>>().len(), 31);
     for outline in outlines() {
         for seed in 0..20 {
             let page = page(outline.name, seed).unwrap();
@@ -130,4 +130,18 @@ fn objects_are_discovered_as_documented() {
     assert!((35..=50).contains(&own.count()));
     let blocking = page.objects.iter().filter(|object| object.blocking);
     assert_eq!(blocking.count(), 8 + 8);
+}
+
+#[test]
+fn pages_of_multipipe_have_the_published_numbers() {
+    for row in published("003_table3_pages.csv") {
+        let page = page(&format!("multipipe/{}", row[0]), 1).unwrap();
+        page.check().unwrap();
+        let sizes = || page.objects.iter().map(|object| object.size);
+        let bytes = |kb: &str| (kb.parse::<f64>().unwrap() * 1000.0) as u64;
+        assert_eq!(sizes().min(), Some(bytes(&row[1])));
+        assert_eq!(sizes().max(), Some(bytes(&row[2])));
+        assert_eq!(sizes().sum::<u64>(), bytes(&row[3]));
+        assert_eq!(sizes().count().to_string(), row[4]);
+    }
 }

@@ -255,3 +255,38 @@ fn numbers_far_below_what_was_reported_are_not_missing() {
     assert_eq!(received.smallest_missing(1), Some(12));
     assert_eq!(received.smallest_missing(100), Some(7));
 }
+
+#[test]
+fn a_gap_counts_as_missing_once_it_is_old_and_no_longer_when_it_is_filled() {
+    let mut received = received((0..10).chain(12..40));
+    assert_eq!(received.missing(), 0);
+    for number in 40..50 {
+        receive(&mut received, number);
+    }
+    assert_eq!(received.missing(), 2);
+    receive(&mut received, 11);
+    assert_eq!(received.missing(), 1);
+}
+
+proptest::proptest! {
+    /// Whatever the order within what counts as late is, the count is that of numbers that never arrived.
+    #[test]
+    fn what_is_missing_is_what_never_arrived(
+        lost in proptest::collection::vec(proptest::bool::weighted(0.1), 1..400),
+        late in proptest::collection::vec(0..LATE_PACKETS / 2, 400),
+    ) {
+        let mut arrivals: Vec<_> = (0..lost.len() as u64)
+            .filter(|number| !lost[*number as usize])
+            .map(|number| (number + late[number as usize], number))
+            .collect();
+        arrivals.sort_unstable();
+        let mut received = Received::default();
+        for (_, number) in arrivals {
+            receive(&mut received, number);
+            let largest = received.largest().unwrap();
+            let until = largest.saturating_sub(LATE_PACKETS);
+            let never = lost[..until as usize].iter().filter(|lost| **lost).count() as u64;
+            proptest::prop_assert_eq!(received.missing(), never);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! MultiPipe: client-only pools of connections to one origin (Choudhary et al., "Novel MultiPipe QUIC Protocols to
+//! Enhance the Wireless Network Performance", below "the paper").
+//!
+//! A *pipe* is a connection; every object is fetched whole on one. Which one, and how many there are, is a
+//! [`PipePolicy`]:
+//!
+//! | policy | pipes |
+//! | --- | --- |
+//! | [`rr`](RoundRobin) | a fixed number, each in turn (eq. 1) |
+//! | [`cba`](cba) | as many as radio, round-trip time and losses ask for; each object goes where there is room |
+//!
+//! The decisions are plain functions of numbers in [`cba`] and [`RoundRobin`]. The client of this crate applies them if
+//! [`ClientConfig::pipes`](crate::client::ClientConfig::pipes) is set. The server needs to know nothing of them.
+
+pub mod cba;
+mod kinds;
+mod policy;
+mod pool;
+mod rates;
+mod report;
+mod rr;
+mod signal;
+
+pub use self::kinds::{ObjectKind, ObjectKinds};
+pub use self::policy::{POLICIES, PipePolicy, PipesConfig};
+pub(crate) use self::pool::{Assigned, Pool};
+pub use self::report::{PipeReport, PipeState};
+pub use self::rr::{RoundRobin, RrAssignment, RrConfig};
+pub use self::signal::{NoSignal, RadioSample, RadioSignal, SignalError, SignalTrace};

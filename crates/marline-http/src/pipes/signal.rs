@@ -1,0 +1,180 @@
+//! Where the quality of the radio comes from.
+
+use std::fmt;
+
+use marline::Instant;
+
+use crate::limits::MAX_SIGNAL_SAMPLES;
+
+/// The quality of the radio at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RadioSample {
+    /// Signal to interference and noise ratio in dB; of Wi-Fi, which has no definition of it, unknown.
+    pub sinr_db: Option<f64>,
+    /// Received signal power in dBm: RSRP of LTE and 5G, the signal of Wi-Fi.
+    pub power_dbm: Option<f64>,
+    /// Noise in dBm.
+    pub noise_dbm: Option<f64>,
+}
+
+/// A source of the radio's quality.
+pub trait RadioSignal: fmt::Debug + Send + Sync {
+    /// The quality at `now`, if it is known. It does not block.
+    fn sample(&self, now: Instant) -> Option<RadioSample>;
+}
+
+/// No radio, or none whose quality is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSignal;
+
+impl RadioSignal for NoSignal {
+    fn sample(&self, _now: Instant) -> Option<RadioSample> {
+        None
+    }
+}
+
+/// Why a signal cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// A line is not a moment and its SINR.
+    #[error(
+        "line {line}: \"{text}\" is not a time in seconds and SINR in dB, as 1.5 12; times must not decrease"
+    )]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// There are too many lines.
+    #[error("it has more than {MAX_SIGNAL_SAMPLES} samples")]
+    TooLong,
+    /// There is none.
+    #[error("it has no sample")]
+    Empty,
+}
+
+/// A recorded signal: a sample holds from its moment until the next one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignalTrace {
+    start: Instant,
+    samples: Vec<TraceSample>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TraceSample {
+    at_s: f64,
+    sinr_db: f64,
+}
+
+impl SignalTrace {
+    /// Reads a trace that begins at `start`: a line for each sample, with its time in seconds and its SINR in dB. Empty lines
+    /// and those that begin with `#` are passed over.
+    ///
+    /// # Errors
+    /// A line is wrong, or there are none or too many.
+    pub fn parse(text: &str, start: Instant) -> Result<Self, SignalError> {
+        let mut samples: Vec<TraceSample> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(sample) = TraceSample::parse(number, line)? else {
+                continue;
+            };
+            if samples.len() >= MAX_SIGNAL_SAMPLES {
+                return Err(SignalError::TooLong);
+            }
+            if samples.last().is_some_and(|last| last.at_s > sample.at_s) {
+                return Err(wrong_line(number, line));
+            }
+            samples.push(sample);
+        }
+        match samples.is_empty() {
+            true => Err(SignalError::Empty),
+            false => Ok(Self { start, samples }),
+        }
+    }
+
+    /// A signal that does not change.
+    pub fn constant(sinr_db: f64) -> Self {
+        Self {
+            start: Instant::EPOCH,
+            samples: vec![TraceSample { at_s: 0.0, sinr_db }],
+        }
+    }
+
+    /// The same, beginning at `start`.
+    #[must_use]
+    pub fn starting_at(self, start: Instant) -> Self {
+        Self { start, ..self }
+    }
+}
+
+impl TraceSample {
+    /// Reads a line; `None` if it has no sample.
+    fn parse(number: usize, line: &str) -> Result<Option<Self>, SignalError> {
+        let text = line.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Ok(None);
+        }
+        let mut fields = text
+            .split([' ', '\t', ','])
+            .filter(|field| !field.is_empty());
+        let mut next = || fields.next()?.parse::<f64>().ok().filter(|n| n.is_finite());
+        match (next(), next()) {
+            (Some(at_s), Some(sinr_db)) => Ok(Some(Self { at_s, sinr_db })),
+            _ => Err(wrong_line(number, line)),
+        }
+    }
+}
+
+fn wrong_line(line: usize, text: &str) -> SignalError {
+    SignalError::Line {
+        line,
+        text: text.chars().take(80).collect(),
+    }
+}
+
+impl RadioSignal for SignalTrace {
+    fn sample(&self, now: Instant) -> Option<RadioSample> {
+        let elapsed = now.saturating_since(self.start).as_secs_f64();
+        let later = self
+            .samples
+            .partition_point(|sample| sample.at_s <= elapsed);
+        let current = self.samples.get(later.checked_sub(1)?)?;
+        Some(RadioSample {
+            sinr_db: Some(current.sinr_db),
+            ..RadioSample::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_of_a_trace_holds_until_the_next() {
+        let start = Instant::EPOCH + Duration::from_secs(5);
+        let trace = SignalTrace::parse("# SINR\n1 20\n\n2.5,-3 -110\n", start).unwrap();
+        let sinr = |ms| {
+            let sample = trace.sample(start + Duration::from_millis(ms))?;
+            sample.sinr_db
+        };
+        assert_eq!(sinr(999), None);
+        assert_eq!(sinr(1000), Some(20.0));
+        assert_eq!(sinr(2499), Some(20.0));
+        assert_eq!(sinr(90_000), Some(-3.0));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for text in ["1", "a 2", "1 nan", "2 5\n1 5"] {
+            let error = SignalTrace::parse(text, Instant::EPOCH).unwrap_err();
+            assert!(matches!(error, SignalError::Line { .. }), "{text}");
+        }
+        let empty = SignalTrace::parse("# none\n", Instant::EPOCH);
+        assert!(matches!(empty, Err(SignalError::Empty)));
+    }
+}
