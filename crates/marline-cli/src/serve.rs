@@ -115,7 +115,6 @@ mod tests {
     use clap::Parser;
     use marline_http::server::ServerConfig;
 
-    use super::*;
     use crate::cli::{Cli, Verb};
     use crate::config_file::LISTEN;
     use crate::server::Wanted;
