@@ -43,6 +43,7 @@ pub(crate) struct ConfigFile {
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
+    pub(crate) mptcp: Option<bool>,
     pub(crate) limits: ServerLimits,
     pub(crate) proxy: Option<ProxyConfig>,
     pub(crate) history: Option<History>,
@@ -169,6 +170,12 @@ impl ConfigFile {
             "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port",
             |c: &mut Self| &mut c.cleartext,
         ),
+        &Field::new(
+            "mptcp",
+            Domain::SWITCH,
+            "Whether connections over TCP may use Multipath TCP, where the kernel has it",
+            |c: &mut Self| &mut c.mptcp,
+        ),
     ];
 
     /// The keys of `proxy` alone.
@@ -196,6 +203,7 @@ impl ConfigFile {
             listen: Some(LISTEN),
             profile: Some(Profile::default()),
             proxy: Some(ProxyConfig::default()),
+            mptcp: Some(true),
             ..Self::default()
         };
         let mut all = rows(Self::OF_SERVE, "", &without);

@@ -156,6 +156,7 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
         ClientError::Connect { .. } | ClientError::ConnectTimeout { .. } => {
             "check host and port, or try another version with --http"
         }
+        ClientError::NoMultipathTcp { .. } => "leave --mptcp out",
         ClientError::NoPath { .. } => {
             "give --path an interface or address that `ip address` shows, of the host's address family"
         }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -16,9 +16,11 @@ use marline_http::client::{
     Assignment, Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion,
     Progress, Ranges, Report, Target, Trust, parse_url,
 };
+use marline_http::har::Har;
 use marline_http::limits::{MAX_PIPES, MAX_SIGNAL_BYTES};
 use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig, SignalTrace};
 use marline_http::read_regular_file;
+use marline_http::tcp::TcpProtocol;
 
 use crate::failure::{Failure, advice, print_message};
 use crate::key_log::KeyLogFlags;
@@ -50,6 +52,8 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
     marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --http 2-parallel\n  \
     marline get https://localhost:4433/big --insecure --json > report.json\n  \
+    marline get https://localhost:4433/big --insecure --mptcp --json\n  \
+    marline get https://example.org/a.css https://example.org/b.js -o page/ --har page.har\n  \
     marline get https://example.org/image.iso -o image.iso --resume\n  \
     marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
     marline get https://example.org/image.iso -o image.iso --bundle\n  \
@@ -80,6 +84,11 @@ pub(crate) struct Arguments {
     /// connect; only 3 with --bundle, --path, --quic-version or a flag about the transport]
     #[arg(long = "http", value_name = "VERSION", value_enum)]
     version: Option<Version>,
+
+    /// Use Multipath TCP (RFC 8684), and fail where the server or this machine does not have it; over HTTP/2 unless --http
+    /// names a version over TCP. The system decides about paths (`ip mptcp`)
+    #[arg(long)]
+    mptcp: bool,
 
     /// The version of QUIC to begin with [default: v1]; the server may change to the other one, or ask for it
     #[arg(long, value_name = "VERSION", value_enum)]
@@ -158,6 +167,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     resume: bool,
 
+    /// Write what was fetched, and when, as an HTTP Archive (HAR 1.2), which the tools of browsers read; in a directory it is
+    /// get.har
+    #[arg(long, value_name = "FILE|DIR")]
+    har: Option<PathBuf>,
+
     /// Print a report of objects and connections instead of the content
     #[arg(long)]
     json: bool,
@@ -213,6 +227,7 @@ impl Arguments {
     /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
     fn may_fall_back(&self) -> bool {
         self.version.is_none()
+            && !self.mptcp
             && self.quic_version.is_none()
             && self.pipes.is_none()
             && !self.transport.any_is_given()
@@ -229,7 +244,11 @@ impl Arguments {
 
     /// The version of HTTP that is tried first.
     fn version(&self) -> HttpVersion {
-        self.version.map_or(HttpVersion::Http3, HttpVersion::from)
+        let default = match self.mptcp {
+            true => HttpVersion::Http2,
+            false => HttpVersion::Http3,
+        };
+        self.version.map_or(default, HttpVersion::from)
     }
 
     /// The file or directory to write to, unless that is standard output.
@@ -250,6 +269,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let client = Client::new(config).map_err(|error| explain(&error))?;
     let client = Arc::new(client);
     let progress = Arc::new(Progress::default());
+    let started = SystemTime::now();
     let report = tokio::select! {
         report = client.fetch(targets, options, &progress) => report,
         () = progress::show(Arc::clone(&progress), arguments.urls.len()) => return Err(Failure::Reported),
@@ -285,11 +305,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if wants_paths && !report.multipath && !report.connections.is_empty() {
         print_message("the server does not support multipath: each connection uses one path");
     }
-    if arguments.version.is_none() && report.connections.iter().any(|one| one.http_version == "2") {
+    if arguments.may_fall_back() && report.connections.iter().any(|one| one.http_version == "2") {
         print_message("there is no connection over HTTP/3: HTTP/2 was used");
     }
     if arguments.bundle && !report.bundle && !report.connections.is_empty() {
         print_message("the server does not coordinate the connections");
+    }
+    if let Some(path) = &arguments.har {
+        write_archive(path, &report, started)?;
     }
     if arguments.json {
         print_json(&report)?;
@@ -298,6 +321,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::Reported),
     }
+}
+
+/// Writes what was fetched as an archive to a file, or into a directory.
+fn write_archive(path: &Path, report: &Report, started: SystemTime) -> Result<(), Failure> {
+    let path = match path.is_dir() {
+        true => path.join("get.har"),
+        false => path.to_owned(),
+    };
+    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let text = serde_json::to_vec_pretty(&Har::of_fetch(report, started));
+    let written = text
+        .map_err(std::io::Error::other)
+        .and_then(|text| std::fs::write(&path, text));
+    written.map_err(|error| {
+        let path = path.display();
+        Failure::Failed(format!(
+            "cannot write {path}: {error}; choose another file with --har"
+        ))
+    })
 }
 
 /// The options of the fetch, if the flags are consistent.
@@ -313,6 +355,11 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         ranges: arguments.ranges.into(),
         time_limit: arguments.max_time,
     };
+    if arguments.mptcp && arguments.version() == HttpVersion::Http3 {
+        let message =
+            "--mptcp is about TCP, and HTTP/3 is over QUIC; leave --http out, or use --path";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if arguments.resume && arguments.output().is_none() {
         let message = "--resume continues a file; name it with -o FILE";
         return Err(Failure::Usage(message.to_owned()));
@@ -388,6 +435,10 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         version: arguments.version(),
         fallback: arguments.may_fall_back(),
         trust,
+        tcp_protocol: match arguments.mptcp {
+            true => TcpProtocol::Multipath,
+            false => TcpProtocol::Tcp,
+        },
         bundle: arguments.bundle,
         headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
         qlog: arguments.transport.qlog_directory()?,

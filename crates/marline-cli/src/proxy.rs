@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use marline::settings::Named;
 use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamUrl, reverse_proxy};
-use marline_http::server::{Protocols, Site};
+use marline_http::server::{ServerConfig, Site};
 
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
@@ -85,8 +85,8 @@ impl Serving for Arguments {
         Ok(reverse_proxy(config))
     }
 
-    fn set_protocols(&self, protocols: &mut Protocols) {
-        protocols.tunnels = true;
+    fn set_protocols(&self, config: &mut ServerConfig) {
+        config.protocols.tunnels = true;
     }
 
     fn needs_restart(&self, _then: &Self) -> Vec<&'static str> {

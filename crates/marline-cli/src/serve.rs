@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use marline_http::server::{Protocols, Site, directory};
+use marline_http::server::{ServerConfig, Site, directory};
 
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
@@ -68,6 +68,10 @@ pub(crate) struct Arguments {
     /// Also serve HTTP/1.1 without encryption on the same TCP port, for measurements
     #[arg(long)]
     cleartext: bool,
+
+    /// Do not accept Multipath TCP, which is otherwise on where the kernel has it
+    #[arg(long)]
+    no_mptcp: bool,
 }
 
 impl Serving for Arguments {
@@ -81,6 +85,7 @@ impl Serving for Arguments {
         self.dir = self.dir.take().or(file.dir.take());
         self.follow_links |= file.follow_links;
         self.cleartext |= file.cleartext;
+        self.no_mptcp |= file.mptcp == Some(false);
     }
 
     fn site(&self) -> Result<Site, Failure> {
@@ -96,15 +101,18 @@ impl Serving for Arguments {
         })
     }
 
-    fn set_protocols(&self, protocols: &mut Protocols) {
-        protocols.cleartext = self.cleartext;
+    fn set_protocols(&self, config: &mut ServerConfig) {
+        config.protocols.cleartext = self.cleartext;
+        config.multipath_tcp = !self.no_mptcp;
     }
 
     fn needs_restart(&self, then: &Self) -> Vec<&'static str> {
-        match self.cleartext == then.cleartext {
-            true => Vec::new(),
-            false => vec!["cleartext"],
-        }
+        let differs = [
+            ("cleartext", self.cleartext != then.cleartext),
+            ("mptcp", self.no_mptcp != then.no_mptcp),
+        ];
+        let differing = differs.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(key, _)| key).collect()
     }
 }
 
@@ -113,7 +121,6 @@ mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
     use clap::Parser;
-    use marline_http::server::ServerConfig;
 
     use crate::cli::{Cli, Verb};
     use crate::config_file::LISTEN;

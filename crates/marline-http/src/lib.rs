@@ -8,6 +8,7 @@
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
 //!   discovered.
 //! * [`pipes`] decides how many connections to an origin there are, and which carries an object.
+//! * [`har`] makes archives of both, which the tools of browsers read.
 //!
 //! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
 //! TCP needs tokio.
@@ -15,6 +16,7 @@
 mod body;
 pub mod client;
 mod file;
+pub mod har;
 pub mod http3;
 pub mod limits;
 pub mod page;
@@ -23,6 +25,7 @@ pub mod proxy;
 mod runtime;
 pub mod server;
 mod tasks;
+pub mod tcp;
 pub mod transport;
 
 pub use crate::body::{Body, BoxError};

@@ -10,7 +10,7 @@ use marline_link::Seed;
 use marline_sim::fabric::{Fabric, Switch};
 use marline_sim::{CaptureHandle, Host, Sim, SimConfig, Stall};
 
-use crate::execution::{self, QueueGauge, Testbed};
+use crate::execution::{self, QueueGauge, Routes, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError, Watched};
 
 /// The interval at which queues are sampled.
@@ -29,8 +29,9 @@ impl Backend for Simulator {
             return Err(RunError::Unsupported(why.to_owned()));
         }
         let switch = Switch::default();
-        let fabric =
+        let mut fabric =
             execution::changing_network(&settings.topology, &settings.changes, &switch, seed)?;
+        let routes = Routes::count(&mut fabric, &settings.topology);
         let config = SimConfig {
             flow_hash: job.settings.topology.ecmp.into(),
             ..SimConfig::new(seed.of("hosts"))
@@ -47,6 +48,7 @@ impl Backend for Simulator {
             .map(|host| QueueGauge::new(move || host.fabric(Fabric::total_queued_bytes)));
         let testbed = Testbed {
             queues: gauge,
+            routes,
             ..Testbed::new(testbed_host.collect(), settings, switch)?
         };
         let queues = Queues::default();
@@ -81,6 +83,7 @@ fn testbed_host(host: &Host) -> execution::Host {
     execution::Host {
         runtime: Arc::new(host.clone()),
         addresses: host.addresses().iter().map(|&ip| ip.into()).collect(),
+        kernel: None,
     }
 }
 

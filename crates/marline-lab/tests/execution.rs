@@ -45,6 +45,7 @@ fn job(link: &str, workload: Workload) -> Job {
         settings: Arc::new(settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     }
 }
@@ -148,6 +149,8 @@ fn page_loads_record_their_objects() {
         seed: 1,
         loads: 1,
         pause: Duration::ZERO,
+        start: Duration::ZERO,
+        windows: None,
     };
     let job = Job {
         watch: true,

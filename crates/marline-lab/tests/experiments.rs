@@ -53,6 +53,7 @@ fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
         settings: Arc::clone(&cell.settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     };
     let metrics = Simulator

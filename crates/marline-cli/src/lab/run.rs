@@ -82,6 +82,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pcap: bool,
 
+    /// Write an HTTP Archive (HAR 1.2) of each page load into this directory
+    #[arg(long, value_name = "DIR")]
+    har: Option<PathBuf>,
+
     /// Also print the N points at which a variant is furthest from what the links would allow
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "json")]
     worst: Option<u32>,
@@ -178,6 +182,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         shard: arguments.shard,
         qlog: arguments.qlog,
         pcap: arguments.pcap,
+        har: arguments.har.clone(),
         watch: true,
         stop: Some(&stop),
     };

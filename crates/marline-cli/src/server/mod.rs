@@ -17,8 +17,7 @@ use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::limits;
 use marline_http::server::{
-    AccessLog, Protocols, Server, ServerConfig, ServerLimits, Site, StateDirectory,
-    raise_open_file_limit,
+    AccessLog, Server, ServerConfig, ServerLimits, Site, StateDirectory, raise_open_file_limit,
 };
 
 pub(crate) use self::signals::Signals;
@@ -100,8 +99,8 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// It cannot be made: a directory cannot be read, or something is missing.
     fn site(&self) -> Result<Site, Failure>;
 
-    /// Sets the versions of HTTP, and what is possible with them.
-    fn set_protocols(&self, protocols: &mut Protocols);
+    /// Sets the versions of HTTP and their transport, and what is possible with them.
+    fn set_protocols(&self, config: &mut ServerConfig);
 
     /// Whether `then` differs in something that only a restart applies: which keys.
     fn needs_restart(&self, then: &Self) -> Vec<&'static str>;
@@ -285,7 +284,7 @@ impl<S: Serving> Wanted<S> {
             config.also_listen = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
         }
         config.qlog = flags.transport.qlog_directory()?;
-        serving.set_protocols(&mut config.protocols);
+        serving.set_protocols(&mut config);
         config.metrics = flags.metrics;
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
         config.limits = tables.limits.clone();

@@ -22,6 +22,7 @@ use crate::file::read_regular_file;
 use crate::limits;
 use crate::pipes::PipesConfig;
 use crate::server::crypto_provider;
+use crate::tcp::{TcpProtocol, TcpSockets};
 use crate::transport::QuicOptions;
 
 /// The version of HTTP, and its transport.
@@ -117,6 +118,11 @@ pub struct ClientConfig {
     /// How long a request may wait without progress of its connection: for the header of its response, and for its next
     /// bytes. Interim responses are no progress. `None`: as long as the connection lasts.
     pub stall_timeout: Option<Duration>,
+    /// The transport of HTTP/2 and HTTP/1.1. With [`TcpProtocol::Multipath`], connections fail where the server or this
+    /// kernel has no Multipath TCP.
+    pub tcp_protocol: TcpProtocol,
+    /// What creates the sockets of TCP; by default [`SystemSockets`](crate::tcp::SystemSockets).
+    pub tcp_sockets: Option<Arc<dyn TcpSockets>>,
     /// The settings of QUIC.
     pub quic: QuicOptions,
     /// Whether QUIC connections to one origin announce that they belong to one bundle: a server that supports
@@ -149,6 +155,8 @@ impl Default for ClientConfig {
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             stall_timeout: Some(limits::STALL_TIMEOUT),
+            tcp_protocol: TcpProtocol::default(),
+            tcp_sockets: None,
             quic: QuicOptions::default(),
             bundle: false,
             paths: None,

@@ -19,6 +19,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
 use marline_h3::ErrorCode;
+use socket2::Socket;
 use tokio::sync::Mutex;
 
 pub(super) use self::http3::Http3Content;
@@ -42,6 +43,8 @@ pub struct Connection {
     local: SocketAddr,
     remote: SocketAddr,
     sender: Sender,
+    /// The socket, if it is one of Multipath TCP.
+    multipath: Option<Socket>,
 }
 
 enum Sender {
@@ -60,6 +63,8 @@ struct Opened {
     activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
+    /// The socket, if it is one of Multipath TCP.
+    multipath: Option<Socket>,
 }
 
 impl Connection {
@@ -73,6 +78,7 @@ impl Connection {
             local: opened.local,
             remote: opened.remote,
             sender: opened.sender,
+            multipath: opened.multipath,
         }
     }
 
@@ -236,6 +242,12 @@ impl Connection {
         self.quic().is_some_and(marline::Connection::is_multipath)
     }
 
+    /// The subflows that it has now, if it is one of Multipath TCP.
+    fn subflows(&self) -> Option<u32> {
+        let socket = self.multipath.as_ref()?;
+        crate::tcp::subflows(socket).ok()
+    }
+
     /// The report of the connection so far.
     pub fn report(&self) -> ConnectionReport {
         let received = self.activity.received();
@@ -265,6 +277,7 @@ impl Connection {
             bytes_received: received,
             peer_loss_estimate,
             multipath: self.is_multipath(),
+            mptcp_subflows: self.subflows(),
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),
             paths,
         }

@@ -48,6 +48,16 @@ pub enum ClientError {
         /// The error of the system or the peer.
         cause: BoxError,
     },
+    /// The connection is not one of Multipath TCP, which [the configuration](super::ClientConfig::tcp_protocol) asks for.
+    #[error("no Multipath TCP with {host} at {address}: {reason}")]
+    NoMultipathTcp {
+        /// The host as the URL has it.
+        host: String,
+        /// Its last address that was tried.
+        address: SocketAddr,
+        /// Which side lacks it.
+        reason: &'static str,
+    },
     /// None of the [paths](super::ClientConfig::paths) that may be used has an address from which the server
     /// can be reached, or all of them have used up their data cap.
     #[error("no path to {host} at {address} can be used")]

@@ -99,6 +99,9 @@ pub struct ConnectionReport {
     pub peer_loss_estimate: Option<f64>,
     /// Whether it may have several paths: both ends negotiated multipath.
     pub multipath: bool,
+    /// Its subflows at the end, if it is over Multipath TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mptcp_subflows: Option<u32>,
     /// Its paths, including those that are closed.
     pub paths: Vec<PathReport>,
 }

@@ -34,6 +34,15 @@ struct Host {
     assigner: Assigner,
     /// Objects by urgency and order of discovery.
     waiting: BTreeMap<(u8, u64), usize>,
+    name: Name,
+}
+
+/// The state of a host's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Unknown,
+    InResolution,
+    Resolved,
 }
 
 /// What assigns objects to connections.
@@ -104,6 +113,10 @@ impl Hosts {
                         .collect(),
                     assigner: pool.map_or_else(|| assigner.clone(), Assigner::Pool),
                     waiting: BTreeMap::new(),
+                    name: match options.name_resolution.is_zero() {
+                        true => Name::Resolved,
+                        false => Name::Unknown,
+                    },
                 });
                 hosts.len() - 1
             });
@@ -132,6 +145,21 @@ impl Hosts {
         host
     }
 
+    /// Whether the resolution of the name of `host` has to begin.
+    pub(super) fn begin_resolving(&mut self, host: usize) -> bool {
+        let name = &mut self.hosts[host].name;
+        let begins = *name == Name::Unknown;
+        if begins {
+            *name = Name::InResolution;
+        }
+        begins
+    }
+
+    /// The name of `host` is resolved: call [`next_ready`](Self::next_ready) for it.
+    pub(super) fn resolved(&mut self, host: usize) {
+        self.hosts[host].name = Name::Resolved;
+    }
+
     /// The requests of an object have ended. Returns the host to call [`next_ready`](Self::next_ready) for.
     pub(super) fn ended(&mut self, occupied: OccupiedLanes) -> usize {
         for lane in occupied.lanes {
@@ -146,7 +174,11 @@ impl Hosts {
             lanes,
             assigner,
             waiting,
-        } = &mut self.hosts[host];
+            name: Name::Resolved,
+        } = &mut self.hosts[host]
+        else {
+            return None;
+        };
         let lane = match assigner {
             Assigner::Alternate(alternation) => alternation.peek().index,
             _ => (0..lanes.len()).min_by_key(|index| lanes[*index].requests)?,

@@ -96,6 +96,8 @@ struct Loading<'a> {
 
 /// The result of a task.
 enum Step {
+    /// The name of a host is resolved, which began with an object.
+    Resolved { host: usize, object: usize },
     /// An object was discovered, and the content before it was parsed.
     Discovered(usize),
     /// A request has ended.
@@ -112,6 +114,11 @@ impl Loading<'_> {
     fn step(&mut self, step: Step) {
         match step {
             Step::Discovered(object) => self.discover(object),
+            Step::Resolved { host, object } => {
+                self.report.objects[object].resolved_s = Some(self.now_s());
+                self.hosts.resolved(host);
+                self.send_requests(host);
+            }
             Step::Ended(object, lanes, report) => self.ended(object, lanes, *report),
             Step::Done(object) => self.done(object),
         }
@@ -142,6 +149,10 @@ impl Loading<'_> {
         let host = self
             .hosts
             .enqueue(object, self.plan.objects[object].urgency);
+        if self.hosts.begin_resolving(host) {
+            let wait = self.options.name_resolution;
+            return self.after(wait, Step::Resolved { host, object });
+        }
         self.send_requests(host);
     }
 
@@ -252,6 +263,7 @@ impl Request {
         let outcome = split.run(requests, None).await;
         report.bytes = split.stored();
         if let Some(first) = split.first() {
+            report.status = Some(first.status.as_u16());
             report.connected_s = Some(self.seconds_at(first.connected));
             report.first_byte_s = Some(self.seconds_at(first.at));
             report.connection = Some(first.connection);
@@ -294,6 +306,7 @@ impl Request {
         report: &mut PageObjectReport,
     ) -> Result<(), ClientError> {
         report.bytes = 0;
+        report.status = Some(response.status().as_u16());
         if !response.status().is_success() {
             report.error = Some(format!("the server responded with {}", response.status()));
             return Ok(());

@@ -1,6 +1,7 @@
 //! How a page is loaded.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::client::Assignment;
 
@@ -12,6 +13,8 @@ pub struct LoadOptions {
     pub connections: usize,
     /// Which of them gets the next object, if [`split_critical`](Self::split_critical) does not say it.
     pub assignment: Assignment,
+    /// How long it takes to resolve the name of each host, once.
+    pub name_resolution: Duration,
     /// Whether requests carry a priority (RFC 9218).
     pub priorities: bool,
     /// With several connections to a host, fetch the objects in which others are discovered in ranges, one on
@@ -27,6 +30,7 @@ impl Default for LoadOptions {
         Self {
             connections: 1,
             assignment: Assignment::default(),
+            name_resolution: Duration::ZERO,
             priorities: true,
             split_critical: None,
         }

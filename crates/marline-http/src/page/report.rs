@@ -29,6 +29,8 @@ pub struct PageObjectReport {
     pub id: String,
     /// When it was discovered.
     pub discovered_s: Option<f64>,
+    /// When the name of its host was resolved, if that began with its discovery.
+    pub resolved_s: Option<f64>,
     /// When it was requested.
     pub start_s: Option<f64>,
     /// When its connection was open: before that, the request waited for the handshake.
@@ -39,6 +41,8 @@ pub struct PageObjectReport {
     pub end_s: Option<f64>,
     /// When it was parsed or run.
     pub done_s: Option<f64>,
+    /// The response's status, if one came.
+    pub status: Option<u16>,
     /// Bytes of content.
     pub bytes: u64,
     /// The ID of the connection.

@@ -9,6 +9,7 @@ use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
 use super::{AccessLog, Identity, Site, StateDirectory};
+use crate::tcp::TcpSockets;
 use crate::{limits, transport};
 
 /// A server's settings. Start from [`ServerConfig::new`].
@@ -26,6 +27,10 @@ pub struct ServerConfig {
     pub protocols: Protocols,
     /// Limits of what clients can make it spend.
     pub limits: ServerLimits,
+    /// Whether connections over TCP may use Multipath TCP (RFC 8684), where the kernel has it.
+    pub multipath_tcp: bool,
+    /// What creates the listening sockets of TCP; by default [`SystemSockets`](crate::tcp::SystemSockets).
+    pub tcp_sockets: Option<Arc<dyn TcpSockets>>,
     /// The settings of QUIC.
     pub quic: transport::QuicOptions,
     /// Settings of the QUIC endpoint; `None` for the defaults, with random keys.
@@ -238,6 +243,8 @@ impl ServerConfig {
             site,
             protocols: Protocols::default(),
             limits: ServerLimits::default(),
+            multipath_tcp: true,
+            tcp_sockets: None,
             quic: transport::QuicOptions::default(),
             endpoint: None,
             state: None,

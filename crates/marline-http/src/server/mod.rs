@@ -69,6 +69,7 @@ pub use self::tls::{Identity, IdentityError};
 use crate::body::Body;
 use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
+use crate::tcp::{self as tcp_sockets, SystemSockets, TcpProtocol, TcpSockets};
 use crate::transport::{QlogBudget, QlogLimits};
 use crate::{limits, transport};
 
@@ -181,7 +182,7 @@ impl Server {
         let metrics_page = match config.metrics {
             None => None,
             Some(address) => {
-                let socket = listen_tcp(address, &runtime).await?;
+                let socket = listen_tcp(address, &runtime, &SystemSockets, TcpProtocol::Tcp)?;
                 Some((socket.local_addr().unwrap_or(address), socket))
             }
         };
@@ -447,7 +448,12 @@ impl Sockets {
     ) -> Result<(), ServeError> {
         let protocols = config.protocols;
         if protocols.http1 || protocols.http2 || protocols.cleartext {
-            let socket = listen_tcp(address, runtime).await?;
+            let protocol = match config.multipath_tcp {
+                true => TcpProtocol::Multipath,
+                false => TcpProtocol::Tcp,
+            };
+            let sockets = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
+            let socket = listen_tcp(address, runtime, sockets, protocol)?;
             address = socket.local_addr().unwrap_or(address);
             self.tcp.push(tcp::Listener::new(socket));
         }
@@ -468,12 +474,20 @@ impl Sockets {
     }
 }
 
-async fn listen_tcp(
+/// Listens on `address`; over TCP alone where the kernel has no Multipath TCP.
+fn listen_tcp(
     address: SocketAddr,
     runtime: &RuntimeHandle,
+    sockets: &dyn TcpSockets,
+    protocol: TcpProtocol,
 ) -> Result<TcpListener, ServeError> {
     let listener = match runtime.has_tokio() {
-        true => TcpListener::bind(address).await,
+        true => tcp_sockets::listen(sockets, address, protocol).or_else(|error| match protocol {
+            TcpProtocol::Multipath if error.kind() != io::ErrorKind::AddrInUse => {
+                tcp_sockets::listen(sockets, address, TcpProtocol::Tcp)
+            }
+            _ => Err(error),
+        }),
         false => Err(io::ErrorKind::Unsupported.into()),
     };
     listener.map_err(|cause| ServeError::Listen {

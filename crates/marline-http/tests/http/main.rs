@@ -14,6 +14,7 @@ mod http1;
 mod lifecycle;
 mod log;
 mod metrics;
+mod multipath_tcp;
 mod pages;
 mod paths;
 mod pipes;

@@ -14,7 +14,7 @@ use super::iperf::Iperf;
 use super::line::capture;
 use super::stress::Stressed;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
-use crate::execution::{self, Testbed};
+use crate::execution::{self, Routes, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
 /// Held during a run: parallel runs on one machine would delay each other's packets.
@@ -48,6 +48,7 @@ impl Backend for Emulator {
         let file = file.transpose()?;
         let stressed = job.settings.stress.iter().map(Stressed::start);
         let stressed = stressed.collect::<Result<Vec<_>, _>>()?;
+        let routes = Routes::count(&mut fabric, topology);
         let iperf = Iperf::plan(job, &mut fabric, &stressed)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -73,11 +74,17 @@ impl Backend for Emulator {
                         .runtime(host)
                         .map_err(EmuError::system("creating a runtime"))?,
                     addresses: addresses.map(|&address| address.into()).collect(),
+                    kernel: Some(
+                        emulation
+                            .kernel(host)
+                            .map_err(EmuError::system("opening a namespace"))?,
+                    ),
                 };
                 testbed_host.insert(name, one);
             }
             let testbed = Testbed {
                 tcp: iperf.counts(),
+                routes,
                 ..Testbed::new(testbed_host, &job.settings, switch)?
             };
             let limit = job.settings.time_limit;

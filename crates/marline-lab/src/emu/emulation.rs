@@ -12,9 +12,11 @@ use marline_sim::fabric::{EcmpHash, Fabric, Node};
 
 use super::driver::{Driver, HostDevices, Stop};
 use super::guard::Guard;
+use super::kernel::HostKernel;
 use super::runtime::HostRuntime;
 use super::tun::{self, Neighbor, Tun};
 use super::{EmuError, IpPacket, Namespace, Report};
+use crate::execution::Kernel;
 
 /// Hosts that are network namespaces, and the network between them in real time.
 ///
@@ -125,6 +127,11 @@ impl Emulation {
     /// There is no such host, or no tokio runtime.
     pub fn runtime(&self, host: Node) -> io::Result<Arc<dyn Runtime>> {
         Ok(Arc::new(HostRuntime::new(self.namespace(host)?)?))
+    }
+
+    /// The kernel's TCP inside a host.
+    pub(super) fn kernel(&self, host: Node) -> io::Result<Arc<dyn Kernel>> {
+        Ok(Arc::new(HostKernel::new(self.namespace(host)?)))
     }
 
     pub(super) fn namespace(&self, host: Node) -> io::Result<Arc<Namespace>> {

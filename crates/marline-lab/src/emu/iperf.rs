@@ -50,6 +50,8 @@ struct Flow {
     server: HostSocket,
     cc: TcpController,
     direction: Direction,
+    /// Bits per second that it sends at most.
+    rate: Option<u64>,
     /// When it starts, from the start of the run.
     begins: Duration,
     count: TcpCount,
@@ -98,6 +100,7 @@ impl Iperf {
                     server: socket_at(fabric, &background.to, port(FIRST_SERVER_PORT))?,
                     cc: tcp.cc,
                     direction: tcp.direction,
+                    rate: tcp.rate,
                     begins,
                     count: TcpCount::default(),
                     processors: Processors {
@@ -220,6 +223,9 @@ impl Flow {
         command.args(["--cport", &self.client.address.port().to_string()]);
         command.args(["--congestion", self.cc.name()]);
         command.args(["--interval", "0", "--time", MAX_SECONDS]);
+        if let Some(rate) = self.rate {
+            command.args(["--bitrate", &rate.to_string()]);
+        }
         if self.direction == Direction::Down {
             command.arg("--reverse");
         }

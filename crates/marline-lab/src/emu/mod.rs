@@ -18,6 +18,7 @@ mod error;
 mod guard;
 mod ip;
 mod iperf;
+mod kernel;
 mod lateness;
 mod line;
 mod mahimahi;

@@ -145,7 +145,7 @@ fn set_sysctls() {
 }
 
 /// Runs `ip` with a batch of commands.
-fn run_ip(batch: &str) -> Result<(), EmuError> {
+pub(super) fn run_ip(batch: &str) -> Result<(), EmuError> {
     let failed = |message: String| EmuError::Tool {
         tool: "ip",
         message,

@@ -70,6 +70,12 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
                 spread,
             } => long(ends, *count, *direction, *spread)?,
             Traffic::Tcp(tcp) if tcp.run_by == TcpRunner::StandIn => {
+                if tcp.rate.is_some() {
+                    return Err(RunError::Unsupported(
+                        "flows that stand in for TCP send as fast as they can; leave the rate out, or add --backend emu"
+                            .to_owned(),
+                    ));
+                }
                 long(&tcp.stand_in(), tcp.count, tcp.direction, tcp.spread)?;
             }
             Traffic::Tcp(known) => {

@@ -10,7 +10,7 @@ use marline::{Bytes, Sha256};
 use marline_http::client::{Destination, ObjectReport, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, fetch_options, serve};
+use super::http::{NAME, client, fetch_options, scheme, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::run::is_results;
@@ -30,9 +30,10 @@ pub(super) async fn fetch(
         return Err(failed("the workload is not files"));
     };
     let files = read(Path::new(directory))?;
+    let scheme = scheme(job.settings.http.version);
     let port = testbed.server_address()?.port();
     let targets = files.iter().map(|(path, content)| Target {
-        url: format!("https://{NAME}:{port}{path}"),
+        url: format!("{scheme}://{NAME}:{port}{path}"),
         destination: Destination::Nowhere,
         size: Some(content.len() as u64),
     });

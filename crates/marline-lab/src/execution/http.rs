@@ -1,19 +1,23 @@
-//! A server and a client of HTTP/3.
+//! A server and a client of HTTP.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use marline::{PathPolicy, PathRule, PathSource, Version, Versions};
-use marline_http::client::{Client, ClientConfig, FetchOptions, Ranges, Trust};
+use marline_http::client::{
+    Assignment, Client, ClientConfig, FetchOptions, HttpVersion as ClientVersion, Ranges, Trust,
+};
 use marline_http::pipes::{POLICIES, PipesConfig};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
 };
+use marline_http::tcp::TcpProtocol;
 use marline_http::transport::{Observers, QuicOptions};
 
-use super::{PathEnds, Probe, Testbed, failed, transport};
-use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology, signal};
+use super::kernel::{announced, controller, multipath_metrics};
+use super::{Kernel, PathEnds, Probe, Testbed, failed, transport};
+use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology, Workload, signal};
 
 /// As of connections without HTTP: published results are of version 1 of QUIC.
 const VERSIONS: Versions = Versions::only(Version::V1);
@@ -28,24 +32,25 @@ pub(super) async fn serve(
     probe: &Probe,
     objects: BTreeMap<String, GeneratedObject>,
 ) -> Result<Handle, RunError> {
-    if job.settings.http.version != HttpVersion::Http3 {
-        return Err(RunError::Unsupported(
-            "HTTP over TCP needs the kernel: only HTTP/3 is supported here".to_owned(),
-        ));
-    }
     let runtime = Arc::clone(&testbed.host(Topology::SERVER)?.runtime);
     let site = generated(objects, Some(Arc::clone(&runtime))).map_err(failed)?;
     let mut config = ServerConfig::new(testbed.server_address()?, identity()?, site);
-    config.protocols = Protocols {
-        http1: false,
-        http2: false,
-        http3: true,
-        cleartext: false,
-        tunnels: false,
-    };
+    config.protocols = protocols(job.settings.http.version);
+    if job.settings.http.version.is_over_tcp() {
+        let kernel = kernel(testbed, Topology::SERVER)?;
+        config.tcp_sockets = Some(kernel.sockets(controller(&job.settings.server)?));
+        config.multipath_tcp = job.settings.http.version == HttpVersion::Http2Multipath;
+        if config.multipath_tcp {
+            let announced = announced(testbed.server_address()?);
+            kernel
+                .allow_second_subflow(Some(announced))
+                .map_err(failed)?;
+        }
+    }
+    let watch = job.watch || measures_windows(&job.settings.workload);
     config.quic = QuicOptions {
         transport: transport(&job.settings.server),
-        observers: Some(Observers(probe.observers(job.watch))),
+        observers: Some(Observers(probe.observers(watch))),
         versions: VERSIONS,
         ..QuicOptions::default()
     };
@@ -71,7 +76,9 @@ pub(super) fn client(
         true => Some(paths(testbed)?),
         false => None,
     };
-    Client::new(ClientConfig {
+    let version = job.settings.http.version;
+    let mut config = ClientConfig {
+        version: client_version(version),
         paths,
         trust: Trust::Insecure,
         // The scenario has a time limit, and outages of any length.
@@ -87,8 +94,102 @@ pub(super) fn client(
         resolve: names.into_iter().map(|name| (name, address)).collect(),
         runtime: Some(Arc::clone(&testbed.host(Topology::CLIENT)?.runtime)),
         ..ClientConfig::default()
+    };
+    if version.is_over_tcp() {
+        let kernel = kernel(testbed, Topology::CLIENT)?;
+        config.tcp_sockets = Some(kernel.sockets(controller(&job.settings.client)?));
+        if version == HttpVersion::Http2Multipath {
+            config.tcp_protocol = TcpProtocol::Multipath;
+            kernel.allow_second_subflow(None).map_err(failed)?;
+        }
+    }
+    Client::new(config).map_err(failed)
+}
+
+fn protocols(version: HttpVersion) -> Protocols {
+    let mut protocols = Protocols {
+        http1: false,
+        http2: false,
+        http3: false,
+        cleartext: false,
+        tunnels: false,
+    };
+    match version {
+        HttpVersion::Http11 => protocols.http1 = true,
+        HttpVersion::Http11Cleartext => (protocols.http1, protocols.cleartext) = (true, true),
+        HttpVersion::Http2 | HttpVersion::Http2Parallel | HttpVersion::Http2Multipath => {
+            protocols.http2 = true;
+        }
+        HttpVersion::Http3 => protocols.http3 = true,
+    }
+    protocols
+}
+
+const fn client_version(version: HttpVersion) -> ClientVersion {
+    match version {
+        HttpVersion::Http11 => ClientVersion::Http11,
+        HttpVersion::Http11Cleartext => ClientVersion::Http11Cleartext,
+        HttpVersion::Http2 | HttpVersion::Http2Parallel | HttpVersion::Http2Multipath => {
+            ClientVersion::Http2
+        }
+        HttpVersion::Http3 => ClientVersion::Http3,
+    }
+}
+
+/// Which connection gets a request.
+pub(super) const fn assignment(version: HttpVersion) -> Assignment {
+    match version {
+        HttpVersion::Http2Parallel => Assignment::Alternate,
+        _ => Assignment::Free,
+    }
+}
+
+/// The beginning of URLs of `version`.
+pub(super) const fn scheme(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http11Cleartext => "http",
+        _ => "https",
+    }
+}
+
+/// Whether the windows of senders are measured.
+const fn measures_windows(workload: &Workload) -> bool {
+    matches!(
+        workload,
+        Workload::Page {
+            windows: Some(_),
+            ..
+        }
+    )
+}
+
+/// The kernel of a host.
+pub(super) fn kernel<'a>(
+    testbed: &'a Testbed,
+    host: &str,
+) -> Result<&'a Arc<dyn Kernel>, RunError> {
+    testbed.host(host)?.kernel.as_ref().ok_or_else(|| {
+        RunError::Unsupported(
+            "HTTP over TCP needs a kernel, which the simulator does not have; add --backend emu"
+                .to_owned(),
+        )
     })
-    .map_err(failed)
+}
+
+/// What the kernels counted of Multipath TCP and what links between routers carried, as metrics.
+pub(super) fn network_metrics(
+    job: &Job,
+    testbed: &Testbed,
+) -> Result<Vec<(String, f64)>, RunError> {
+    let mut metrics = testbed
+        .routes
+        .as_ref()
+        .map_or_else(Vec::new, super::Routes::metrics);
+    if job.settings.http.version == HttpVersion::Http2Multipath {
+        let counted = multipath_metrics(&**kernel(testbed, Topology::SERVER)?)?;
+        metrics.extend(counted.map(|(name, value)| (name.to_owned(), value)));
+    }
+    Ok(metrics)
 }
 
 /// The pools of the client, if it has pipes.
@@ -127,6 +228,7 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     let http = &job.settings.http;
     FetchOptions {
         connections: http.connections,
+        assignment: assignment(http.version),
         split: http.split.and_then(NonZeroU64::new),
         ranges: match http.ranges {
             RangeKind::Auto => Ranges::Auto,

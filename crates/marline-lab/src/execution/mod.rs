@@ -7,6 +7,7 @@ mod background;
 mod ends;
 mod files;
 mod http;
+mod kernel;
 mod measure;
 mod measures;
 mod memory;
@@ -15,6 +16,7 @@ mod objects;
 mod page;
 mod paths;
 mod probe;
+mod routes;
 mod streams;
 mod trace;
 mod transfer;
@@ -29,11 +31,13 @@ use marline::{Runtime, TransportConfig};
 use marline_sim::fabric::Switch;
 
 pub(crate) use background::begins;
+pub use kernel::{Kernel, TcpState};
 pub use measures::{Ideal, PathCapacity, ideal, ideal_of};
 pub use network::{changing_network, network};
 pub use probe::{
     EngineAction, FirstFlight, Fluctuation, PathSeries, Probe, Seen, SeenBundle, SeenCareful,
 };
+pub use routes::Routes;
 pub use trace::QueueGauge;
 
 use crate::scenario::{
@@ -54,6 +58,8 @@ pub struct Host {
     pub runtime: Arc<dyn Runtime>,
     /// Its addresses, one for each interface.
     pub addresses: Vec<IpAddr>,
+    /// The kernel's TCP, if the backend has one.
+    pub kernel: Option<Arc<dyn Kernel>>,
 }
 
 /// The addresses of client and server that a path joins.
@@ -83,6 +89,8 @@ pub struct Testbed {
     pub tcp: Vec<TcpCount>,
     /// The queues of the network, if they can be read.
     pub queues: Option<QueueGauge>,
+    /// Which links between routers carry the server's connections, if there are such links.
+    pub routes: Option<Routes>,
 }
 
 impl Testbed {
@@ -118,6 +126,7 @@ impl Testbed {
             switch,
             tcp: Vec::new(),
             queues: None,
+            routes: None,
             hosts,
         };
         testbed.first_path()?;

@@ -1,4 +1,4 @@
-//! Objects over HTTP/3.
+//! Objects over HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use marline_http::client::{Destination, Report, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, fetch_options, serve};
+use super::http::{NAME, client, fetch_options, scheme, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Job, Order, Outcome, RunError, Topology, Workload};
@@ -33,7 +33,8 @@ pub(super) async fn fetch(
     let host = testbed.host(Topology::CLIENT)?;
     let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
-    let url = |number: usize| format!("https://{NAME}:{}{}", address.port(), path(number));
+    let scheme = scheme(job.settings.http.version);
+    let url = |number: usize| format!("{scheme}://{NAME}:{}{}", address.port(), path(number));
     if *warm {
         client.open(&url(0), connections).await.map_err(failed)?;
         sleep(&*host.runtime, SETTLE).await;

@@ -3,16 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
+use marline_http::har::Har;
 use marline_http::page::{LoadOptions, Page, PageReport};
 use marline_http::pipes::{PipeReport, PipeState};
 use marline_report::input;
 
-use super::http::{client, serve};
-use super::measures::Measured;
+use super::http::{assignment, client, kernel, network_metrics, serve};
+use super::kernel::{WindowSamples, announced, mean, sum};
+use super::measures::{Measured, watched};
 use super::{PORT, Probe, Testbed, failed, sleep};
+use crate::scenario::Watched;
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 use crate::workload;
+
+/// The name of series of windows.
+const WINDOW: &str = "window_bytes";
 
 /// Bytes of the description of a page; 10,000 objects take some MB.
 const MAX_PAGE: u64 = 64 << 20;
@@ -24,6 +31,8 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         seed,
         loads,
         pause,
+        start,
+        windows,
     } = &job.settings.workload
     else {
         return Err(failed("the workload is not a page"));
@@ -35,23 +44,36 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         objects.extend(page.generated(host));
     }
     let server = serve(job, testbed, probe, objects).await?;
+    let http = &job.settings.http;
+    let measures_windows = job.watch || windows.is_some();
+    let samples = match http.version.is_over_tcp() && measures_windows {
+        true => Some(sample_windows(testbed)?),
+        false => None,
+    };
     let names = hosts.iter().map(|host| bare(host));
     let client = Arc::new(client(job, testbed, names)?);
     let options = LoadOptions {
-        connections: job.settings.http.connections,
-        split_critical: job.settings.http.split.and_then(NonZeroU64::new),
+        connections: http.connections,
+        assignment: assignment(http.version),
+        split_critical: http.split.and_then(NonZeroU64::new),
+        name_resolution: http.name_resolution,
         ..LoadOptions::default()
     };
     let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
+    if !start.is_zero() {
+        sleep(&*runtime, *start).await;
+    }
     let mut each = BTreeMap::new();
-    let (mut start, mut loaded) = (runtime.now(), PageReport::default());
+    let (mut started, mut loaded) = (runtime.now(), PageReport::default());
     for number in 1..=*loads {
         if number > 1 {
             sleep(&*runtime, *pause).await;
         }
-        start = runtime.now();
+        let date = runtime.unix_time();
+        started = runtime.now();
         let load = marline_http::page::load(&client, &page, options).await;
         loaded = load.map_err(failed)?;
+        write_archive(job, &page, &loaded, date)?;
         check(&loaded)?;
         let open = |pipe: &&PipeReport| pipe.state != PipeState::Closed;
         let open = loaded.pipes.iter().filter(open).count();
@@ -61,7 +83,7 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         }
     }
     let measured = Measured {
-        start,
+        start: started,
         completion_s: loaded.page_load_s,
         bytes: page.objects.iter().map(|object| object.size).sum(),
         handshakes: 1,
@@ -99,11 +121,92 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
             seen.iter().sum::<f64>() / seen.len() as f64,
         );
     }
+    let firsts = loaded.objects.iter().filter_map(|o| o.first_byte_s);
+    metric("first_byte_s", firsts.fold(f64::INFINITY, f64::min));
+    let subflows = loaded.connections.iter().filter_map(|c| c.mptcp_subflows);
+    if let Some(subflows) = subflows.max() {
+        metric("mptcp_subflows", f64::from(subflows));
+    }
+    for (name, value) in network_metrics(job, testbed)? {
+        metric(&name, value);
+    }
+    let of_windows = match &samples {
+        Some(samples) => samples.series(),
+        None if measures_windows => of_quic(&watched(probe, started)),
+        None => Vec::new(),
+    };
+    if let Some(most) = windows {
+        let end_s = most.as_secs_f64().min(loaded.page_load_s);
+        if let Some(mean) = mean(&sum(&of_windows), end_s) {
+            metric("mean_window_bytes", mean);
+        }
+    }
     if let Some(watched) = &mut outcome.series {
         watched.objects = objects_of(&page, &loaded);
+        if samples.is_some() {
+            add_windows(watched, of_windows);
+        }
     }
     server.shut_down();
     Ok(outcome)
+}
+
+/// Samples the windows of what the server sends over TCP.
+fn sample_windows(testbed: &Testbed) -> Result<WindowSamples, RunError> {
+    let server = testbed.server_address()?;
+    let ports = vec![server.port(), announced(server).port()];
+    let runtime = &testbed.host(Topology::CLIENT)?.runtime;
+    let kernel = kernel(testbed, Topology::SERVER)?;
+    Ok(WindowSamples::start(kernel, runtime, ports))
+}
+
+/// The windows of QUIC connections.
+fn of_quic(watched: &Watched) -> Vec<Vec<(f64, f64)>> {
+    let windows = watched.series.iter();
+    let windows = windows.filter(|(name, _)| name.starts_with(WINDOW));
+    windows.map(|(_, points)| points.clone()).collect()
+}
+
+/// Adds the windows of TCP connections, and their sum if there are several.
+fn add_windows(watched: &mut Watched, windows: Vec<Vec<(f64, f64)>>) {
+    if windows.len() > 1 {
+        watched
+            .series
+            .insert(format!("{WINDOW} sum"), sum(&windows));
+    }
+    let several = windows.len() > 1;
+    for (number, points) in windows.into_iter().enumerate() {
+        let name = match several {
+            true => format!("{WINDOW} {number}"),
+            false => WINDOW.to_owned(),
+        };
+        watched.series.insert(name, points);
+    }
+}
+
+/// Writes an archive of the load, if it is wanted.
+fn write_archive(
+    job: &Job,
+    page: &Page,
+    loaded: &PageReport,
+    started: Duration,
+) -> Result<(), RunError> {
+    let Some(path) = &job.har else {
+        return Ok(());
+    };
+    let cannot = |error: std::io::Error| {
+        failed(format_args!(
+            "cannot write the archive {}: {error}",
+            path.display()
+        ))
+    };
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(cannot)?;
+    }
+    let title = format!("{} {} {}", job.experiment, job.variant, job.repeat);
+    let har = Har::of_page(page, loaded, started, &title);
+    let text = serde_json::to_vec_pretty(&har).map_err(failed)?;
+    std::fs::write(path, text).map_err(cannot)
 }
 
 /// A page by its name, or by the file that describes it.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::close_up::{self, FIRST_REPEATS};
 use super::files::{RESULTS, TABLE, write, write_json};
 use super::journal::{Continued, Journal};
+use super::plan::Files;
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 use crate::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 
@@ -33,6 +34,8 @@ pub struct Options<'a> {
     pub qlog: bool,
     /// Whether runs write captures, into `pcap/` of `out`.
     pub pcap: bool,
+    /// The directory of archives (HAR) of page loads, if they are wanted.
+    pub har: Option<PathBuf>,
     /// Whether reports get close-ups: time series of the typical run of each cell, the one whose first metric is nearest
     /// to the median. In virtual time it is run again for that, when all have ended; in real time, and with a shard, the
     /// first repeats collect time series.
@@ -136,14 +139,16 @@ pub fn run(
         left: None,
     };
     progress(state);
-    let logs = directory(options, options.qlog, "qlog");
-    let captures = directory(options, options.pcap, "pcap");
+    let files = Files {
+        qlog: directory(options, options.qlog, "qlog"),
+        pcap: directory(options, options.pcap, "pcap"),
+        har: options.har.clone(),
+    };
     let real_time = experiment.uses(BackendKind::Emu);
     let repeatable = !real_time && options.shard.is_none();
     let job = |run| {
-        let (logs, captures) = (logs.as_deref(), captures.as_deref());
         let watch = options.watch && !repeatable && plan.position(run).repeat < FIRST_REPEATS;
-        plan.job(experiment, run, logs, captures, watch)
+        plan.job(experiment, run, &files, watch)
     };
     run_all(
         &pending,
@@ -189,7 +194,7 @@ pub fn run(
         let mut results = summarize(&plan, &records);
         if options.watch && repeatable {
             let missing = close_up::missing(&plan, &records, &results);
-            let again = |run| plan.job(experiment, run, None, None, true);
+            let again = |run| plan.job(experiment, run, &Files::default(), true);
             run_all(
                 &missing,
                 options,

@@ -1,7 +1,7 @@
 //! The plan of an experiment: everything that its results depend on except the runs themselves.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use marline_link::Seed;
@@ -167,13 +167,12 @@ impl Plan {
         Seed::new(self.seed).of(&point).nth(repeat.into()).value()
     }
 
-    /// The job of run `index`. qlog files go below `logs` and captures below `captures`, if given.
+    /// The job of run `index`, with these files.
     pub(super) fn job(
         &self,
         experiment: &Experiment,
         index: usize,
-        logs: Option<&Path>,
-        captures: Option<&Path>,
+        files: &Files,
         watch: bool,
     ) -> Job {
         let position = self.position(index);
@@ -187,11 +186,25 @@ impl Plan {
             repeat: position.repeat,
             seed: self.seed_of(position.point, position.repeat),
             settings: Arc::clone(&cell.settings),
-            qlog: logs.map(|directory| directory.join(&name)),
-            pcap: captures.map(|directory| directory.join(&name)),
+            qlog: below(&files.qlog, &name),
+            pcap: below(&files.pcap, &name),
+            har: below(&files.har, &format!("{name}.har")),
             watch,
         }
     }
+}
+
+/// The directories of what runs write besides their outcomes, as far as it is wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Files {
+    pub(super) qlog: Option<PathBuf>,
+    pub(super) pcap: Option<PathBuf>,
+    pub(super) har: Option<PathBuf>,
+}
+
+#[expect(clippy::ref_option, reason = "a field")]
+fn below(directory: &Option<PathBuf>, name: &str) -> Option<PathBuf> {
+    directory.as_ref().map(|directory| directory.join(name))
 }
 
 /// A hash of the running executable, or of nothing if it cannot be read.

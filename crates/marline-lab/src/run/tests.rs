@@ -6,6 +6,7 @@ use std::time::Duration;
 use marline_link::Seed;
 use rand::Rng;
 
+use super::plan::Files;
 use super::*;
 use crate::scenario::{Experiment, Job, Outcome, RunError, Watched};
 use crate::stats::sorted;
@@ -221,7 +222,7 @@ fn results_do_not_depend_on_threads() {
 fn jobs_are_in_a_fixed_order() {
     let plan = Plan::new(&experiment(), false);
     let jobs: Vec<_> = (0..plan.runs())
-        .map(|index| plan.job(&experiment(), index, None, None, false))
+        .map(|index| plan.job(&experiment(), index, &Files::default(), false))
         .collect();
     let name = |job: &Job| {
         format!(
@@ -246,13 +247,13 @@ fn jobs_are_in_a_fixed_order() {
     assert_ne!(jobs[0].seed, jobs[2].seed);
     assert_ne!(jobs[0].seed, jobs[16].seed);
     assert!(Plan::new(&experiment(), true).runs() == 12);
-    let logged = plan.job(
-        &experiment(),
-        1,
-        Some(Path::new("q")),
-        Some(Path::new("p")),
-        false,
-    );
+    let files = Files {
+        qlog: Some("q".into()),
+        pcap: Some("p".into()),
+        har: Some("h".into()),
+    };
+    let logged = plan.job(&experiment(), 1, &files, false);
+    assert_eq!(logged.har.unwrap(), Path::new("h/fast-0-0.har"));
     assert_eq!(logged.qlog.unwrap(), Path::new("q/fast-0-0"));
     assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0"));
 }

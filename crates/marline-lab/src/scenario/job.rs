@@ -32,6 +32,8 @@ pub struct Job {
     pub qlog: Option<PathBuf>,
     /// The directory for captures of the links, if they are wanted; it is created with the first file.
     pub pcap: Option<PathBuf>,
+    /// The file for an archive (HAR) of a page load, if it is wanted.
+    pub har: Option<PathBuf>,
     /// Whether to record time series.
     pub watch: bool,
 }

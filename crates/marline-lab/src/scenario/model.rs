@@ -170,6 +170,9 @@ pub struct HttpSettings {
     /// `0 25; 10 3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sinr: Option<String>,
+    /// How long it takes to resolve the name of a host of a page.
+    #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
+    pub name_resolution: Duration,
 }
 
 impl Default for HttpSettings {
@@ -182,6 +185,7 @@ impl Default for HttpSettings {
             bundle: false,
             pipes: None,
             sinr: None,
+            name_resolution: Duration::ZERO,
         }
     }
 }
@@ -214,6 +218,9 @@ pub enum HttpVersion {
     /// HTTP/2 over two TCP connections, to which requests are assigned alternately.
     #[serde(rename = "2-parallel")]
     Http2Parallel,
+    /// HTTP/2 over one connection of Multipath TCP with two subflows.
+    #[serde(rename = "2-mptcp")]
+    Http2Multipath,
     /// HTTP/3.
     #[default]
     #[serde(rename = "3")]
@@ -222,13 +229,28 @@ pub enum HttpVersion {
 
 impl HttpVersion {
     /// Every version, with its name in scenarios.
-    pub const NAMES: [(&'static str, Self); 5] = [
+    pub const NAMES: [(&'static str, Self); 6] = [
         ("1.1", Self::Http11),
         ("1.1c", Self::Http11Cleartext),
         ("2", Self::Http2),
         ("2-parallel", Self::Http2Parallel),
+        ("2-mptcp", Self::Http2Multipath),
         ("3", Self::Http3),
     ];
+
+    /// Connections to a host without further settings: as many as browsers open, and two to alternate between.
+    pub(super) fn connections(self) -> usize {
+        match self {
+            Self::Http11 | Self::Http11Cleartext => 6,
+            Self::Http2Parallel => 2,
+            Self::Http2 | Self::Http2Multipath | Self::Http3 => 1,
+        }
+    }
+
+    /// Whether it is over TCP.
+    pub fn is_over_tcp(self) -> bool {
+        self != Self::Http3
+    }
 }
 
 /// The workload, which is measured.
@@ -275,6 +297,15 @@ pub enum Workload {
         /// The pause between two loads.
         #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
         pause: Duration,
+        /// How long after the start of the run the load begins.
+        #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
+        start: Duration,
+        /// For how long the senders' congestion windows are measured, if they are.
+        #[serde(
+            serialize_with = "optional_seconds",
+            skip_serializing_if = "Option::is_none"
+        )]
+        windows: Option<Duration>,
     },
     /// The server sends without end over each of [`HttpSettings::connections`], without HTTP;
     /// [`HttpSettings::bundle`] applies. The throughput of the connections and of background flows is
@@ -439,6 +470,12 @@ fn is_one(number: &u32) -> bool {
 /// Seconds, as in results.
 pub(super) fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(duration.as_secs_f64())
+}
+
+/// The same of a span that may be missing.
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn optional_seconds<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    span.map(|span| span.as_secs_f64()).serialize(to)
 }
 
 /// The name of a backend.

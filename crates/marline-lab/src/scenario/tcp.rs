@@ -20,6 +20,9 @@ pub struct TcpFlows {
     /// Each begins at a random time within this span after the start of the background traffic.
     #[serde(serialize_with = "super::model::seconds")]
     pub spread: Duration,
+    /// Bits per second that each sends at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
     /// What runs them.
     pub run_by: TcpRunner,
 }
@@ -63,7 +66,7 @@ impl TcpController {
     }
 
     /// The name of what we have of the same kind.
-    fn stand_in(self) -> &'static str {
+    pub(crate) fn stand_in(self) -> &'static str {
         match self {
             Self::Cubic => Algorithm::Cubic.name(),
             Self::Reno => Algorithm::NewReno.name(),

@@ -4,6 +4,7 @@
 //! | name | what it is |
 //! | --- | --- |
 //! | `cloned/NAME` | one of 15 pages that were copied to one server; counts by kind and the size are published |
+//! | `images` | a document and 20 images, 8 MB together, on one server |
 //! | `live/NAME` | one of 10 pages on their own servers; objects, size and domains are published |
 //! | `multipipe/small`, `multipipe/medium`, `multipipe/large` | the pages of MultiPipe: number, least, greatest and total size of objects are published |
 //! | `today/small`, `today/medium`, `today/large` | 15, 40 and 71 objects in the mix of the web of 2024, on 6 hosts |
@@ -21,7 +22,7 @@ mod tree;
 use marline_http::page::Page;
 use marline_link::Seed;
 
-use self::tables::{CLONED, LIVE, TODAY};
+use self::tables::{CLONED, IMAGES, LIVE, TODAY};
 
 /// The number of objects of each kind, their total size, and the number of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,7 @@ fn outlines() -> impl Iterator<Item = Outline> {
     let cloned = CLONED.iter().map(tables::Cloned::outline);
     let live = LIVE.iter().map(tables::Live::outline);
     cloned
+        .chain([IMAGES.outline()])
         .chain(live)
         .chain(TODAY.iter().map(tables::Live::outline))
 }

@@ -51,6 +51,7 @@ fn job() -> Job {
         settings: Arc::new(settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     }
 }

@@ -25,6 +25,7 @@ fn job(workload: &str, more: &str) -> Job {
         settings: Arc::clone(&experiment.cells[0].settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     }
 }

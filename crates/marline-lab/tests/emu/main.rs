@@ -16,3 +16,4 @@ mod relay;
 mod same_decisions;
 mod stress;
 mod tcp;
+mod web;

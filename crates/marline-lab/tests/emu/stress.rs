@@ -23,6 +23,7 @@ fn job(more: &str) -> Job {
         settings: Arc::clone(&experiment.cells[0].settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     }
 }

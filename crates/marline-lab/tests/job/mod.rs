@@ -13,6 +13,7 @@ pub(crate) fn job(cell: &Cell) -> Job {
         settings: cell.settings.clone(),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     }
 }

@@ -136,6 +136,7 @@ impl QuicClient {
                 paths,
             },
             remote,
+            multipath: None,
         };
         Ok(Connection::new(id, HttpVersion::Http3, opened))
     }

@@ -1,5 +1,6 @@
 //! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 in the clear.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 
@@ -20,11 +20,17 @@ use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
+use crate::tcp::{self, SystemSockets, TcpProtocol, TcpSockets};
+
+const NO_MULTIPATH_HERE: &str = "this kernel does not have it";
+const NO_MULTIPATH_THERE: &str = "the server does not have it, or the network removes its options";
 
 /// Opens TCP connections.
 pub(in crate::client) struct TcpClient {
     tls: Option<TlsConnector>,
     version: HttpVersion,
+    protocol: TcpProtocol,
+    sockets: Arc<dyn TcpSockets>,
     runtime: RuntimeHandle,
     stall_timeout: Option<Duration>,
     /// Opens streams that stand in for those of TLS.
@@ -50,6 +56,11 @@ impl TcpClient {
         Ok(Self {
             tls,
             version: config.version,
+            protocol: config.tcp_protocol,
+            sockets: match &config.tcp_sockets {
+                Some(sockets) => Arc::clone(sockets),
+                None => Arc::new(SystemSockets),
+            },
             runtime,
             stall_timeout: config.stall_timeout,
             #[cfg(feature = "testing")]
@@ -81,6 +92,7 @@ impl TcpClient {
                 activity,
                 local: remote,
                 remote,
+                multipath: None,
             };
             return Ok(Connection::new(id, self.version, opened));
         }
@@ -89,9 +101,28 @@ impl TcpClient {
             address: remote,
             cause,
         };
-        let stream = TcpStream::connect(remote)
+        let no_multipath = |reason| ClientError::NoMultipathTcp {
+            host: origin.host.clone(),
+            address: remote,
+            reason,
+        };
+        let stream = tcp::connect(&*self.sockets, remote, self.protocol)
             .await
-            .map_err(|error| unreachable(error.into()))?;
+            .map_err(|error| match error.kind() {
+                _ if self.protocol == TcpProtocol::Tcp => unreachable(error.into()),
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::TimedOut => {
+                    unreachable(error.into())
+                }
+                _ => no_multipath(NO_MULTIPATH_HERE),
+            })?;
+        let multipath = match self.protocol {
+            TcpProtocol::Tcp => None,
+            TcpProtocol::Multipath => {
+                let socket = tcp::handle(&stream).map_err(|error| unreachable(error.into()))?;
+                tcp::subflows(&socket).map_err(|_| no_multipath(NO_MULTIPATH_THERE))?;
+                Some(socket)
+            }
+        };
         let _ = stream.set_nodelay(true);
         let local = stream
             .local_addr()
@@ -121,6 +152,7 @@ impl TcpClient {
             activity,
             local,
             remote,
+            multipath,
         };
         Ok(Connection::new(id, self.version, opened))
     }

@@ -94,6 +94,7 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
                 cc: reader.optional("cc", controller)?.unwrap_or_default(),
                 direction: direction(&mut reader)?,
                 spread: spread(&mut reader)?,
+                rate: reader.optional("rate", Node::rate)?,
                 run_by: TcpRunner::default(),
             })
         }

@@ -95,15 +95,15 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         Workload::Measure { .. } => 0,
         _ => 1,
     };
+    let version = reader.optional("version", |node| {
+        node.named("version of HTTP", &HttpVersion::NAMES)
+    })?;
+    let version = version.unwrap_or(default.version);
     let settings = HttpSettings {
-        version: reader
-            .optional("version", |node| {
-                node.named("version of HTTP", &HttpVersion::NAMES)
-            })?
-            .unwrap_or(default.version),
+        version,
         connections: reader
             .optional("connections", |node| node.within(fewest..=1000))?
-            .map_or(default.connections, |number| number as usize),
+            .map_or(version.connections(), |number| number as usize),
         split: reader.optional("split", Node::size)?,
         ranges: reader
             .optional("ranges", |node| node.named("kind of ranges", &RANGES))?
@@ -129,8 +129,14 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
             signal(&text).map_err(|why| node.problem(why))?;
             Ok(text)
         })?,
+        name_resolution: reader
+            .optional("name_resolution", Node::time)?
+            .unwrap_or_default(),
     };
     reader.finish()?;
+    if settings.bundle && version.is_over_tcp() {
+        return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
+    }
     Ok(settings)
 }
 

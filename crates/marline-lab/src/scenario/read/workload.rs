@@ -73,6 +73,8 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
                 .optional("loads", |node| Ok(node.within(1..=MAX_LOADS)? as u32))?
                 .unwrap_or(1),
             pause: reader.optional("pause", Node::time)?.unwrap_or_default(),
+            start: reader.optional("start", Node::time)?.unwrap_or_default(),
+            windows: reader.optional("windows", Node::time)?,
         }),
         "measure" => read_measure(node),
         "visits" => Ok(Workload::Visits {

@@ -86,7 +86,7 @@ mtu = 1200
 backoff = 0.7
 bundle = "published"
 [http]
-version = "2-parallel"
+version = "3"
 connections = 2
 split = "1MB"
 ranges = "handed"
@@ -151,7 +151,7 @@ other = 3
     assert_eq!(settings.time_limit, Duration::from_secs(60));
     let (host, threads) = ("other".to_owned(), 3);
     assert_eq!(settings.stress, [Stress { host, threads }]);
-    assert_eq!(settings.http.version, HttpVersion::Http2Parallel);
+    assert_eq!(settings.http.version, HttpVersion::Http3);
     assert_eq!(settings.http.split, Some(1_000_000));
     assert_eq!(settings.http.ranges, RangeKind::Handed);
     assert!(settings.http.bundle);
@@ -171,7 +171,7 @@ other = 3
     assert_eq!(json["server"]["initial_window_packets"], 60);
     assert_eq!(json["client"]["initial_window_packets"], 32);
     assert_eq!(json["client"]["slow_start_exit"], "hybrid");
-    assert_eq!(json["http"]["version"], "2-parallel");
+    assert_eq!(json["http"]["version"], "3");
     let flows = &json["background"][0]["traffic"]["flows"];
     assert_eq!(flows["spread"], 0.5);
     assert_eq!(flows["ends"]["initial_window_packets"], 32);
@@ -220,4 +220,25 @@ fn an_experiment_that_measures_for_a_time_shows_throughput() {
     assert_eq!(read(text).metrics, ["goodput_mbps"]);
     let beside = format!("{text}[http]\nconnections = 0\n[[background]]\nkind = 'tcp'\n");
     assert_eq!(read(&beside).metrics, ["background_goodput_mbps"]);
+}
+
+#[test]
+fn versions_of_http_have_as_many_connections_as_browsers_open() {
+    for (version, expected) in [
+        ("1.1", 6),
+        ("1.1c", 6),
+        ("2", 1),
+        ("2-parallel", 2),
+        ("2-mptcp", 1),
+        ("3", 1),
+    ] {
+        let http = |more: &str| {
+            let text = with(&format!("http.version = '{version}'\n{more}"));
+            read(&text).cells[0].settings.http.clone()
+        };
+        let by_default = http("");
+        assert_eq!(by_default.connections, expected);
+        assert_eq!(by_default.version.is_over_tcp(), version != "3");
+        assert_eq!(http("http.connections = 4").connections, 4);
+    }
 }

@@ -33,6 +33,10 @@ fn mistakes_are_explained() {
             "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, bbr3, wireless, olia",
         ),
         (
+            "[http]\nversion = '2'\nbundle = true",
+            "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
+        ),
+        (
             "[variant.bbr]\ncc = 'bbrr'",
             "train.toml:5: [variant.bbr] cc: unknown controller \"bbrr\"",
         ),

@@ -23,6 +23,7 @@ fn backend_decides_who_runs_tcp() {
         cc: TcpController::Reno,
         direction: Direction::Up,
         spread: Duration::from_secs(1),
+        rate: None,
         run_by: TcpRunner::StandIn,
     };
     assert_eq!(*flows(&experiment), expected);

@@ -85,6 +85,17 @@ fn mix(objects: u32) -> Counts {
     }
 }
 
+/// A document with large images, as of section 5.3.1, whose number and size are not published.
+pub(super) const IMAGES: Cloned = Cloned {
+    name: "images",
+    html: 1,
+    css: 0,
+    js: 0,
+    image: 20,
+    other: 0,
+    size_kb: 8000,
+};
+
 /// Table 5.1: 15 pages copied to one server.
 #[rustfmt::skip]
 pub(super) const CLONED: [Cloned; 15] = [

@@ -1,0 +1,105 @@
+//! Sockets of TCP and of Multipath TCP (RFC 8684).
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+pub use socket2;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+#[cfg(target_os = "linux")]
+mod multipath;
+
+/// Connections that wait to be accepted; what std and tokio use.
+const BACKLOG: u32 = 1024;
+
+/// The transport of HTTP over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TcpProtocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Multipath TCP of the kernel.
+    Multipath,
+}
+
+/// Creates the sockets of clients and servers, for example in another network namespace, or with options.
+pub trait TcpSockets: fmt::Debug + Send + Sync + 'static {
+    /// A socket of the family of `address`, neither bound nor connected.
+    ///
+    /// # Errors
+    /// The system's error; [`io::ErrorKind::Unsupported`] if there is no Multipath TCP.
+    fn socket(&self, address: SocketAddr, protocol: TcpProtocol) -> io::Result<Socket>;
+}
+
+/// Sockets of the network namespace of the calling thread, with the system's default options.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemSockets;
+
+impl TcpSockets for SystemSockets {
+    fn socket(&self, address: SocketAddr, protocol: TcpProtocol) -> io::Result<Socket> {
+        let protocol = match protocol {
+            TcpProtocol::Tcp => Protocol::TCP,
+            TcpProtocol::Multipath => multipath_protocol()?,
+        };
+        Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
+    }
+}
+
+/// Connects a new socket of `sockets` to `remote`.
+pub(crate) async fn connect(
+    sockets: &dyn TcpSockets,
+    remote: SocketAddr,
+    protocol: TcpProtocol,
+) -> io::Result<TcpStream> {
+    usable(sockets.socket(remote, protocol)?)?
+        .connect(remote)
+        .await
+}
+
+/// Listens at `address`.
+pub(crate) fn listen(
+    sockets: &dyn TcpSockets,
+    address: SocketAddr,
+    protocol: TcpProtocol,
+) -> io::Result<TcpListener> {
+    let socket = usable(sockets.socket(address, protocol)?)?;
+    // As std does: a server can be started again while connections of the last one are closing.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// A handle of the socket of `stream`, by which its subflows can be counted.
+pub(crate) fn handle(stream: &TcpStream) -> io::Result<Socket> {
+    socket2::SockRef::from(stream).try_clone()
+}
+
+/// The subflows of a connection over Multipath TCP.
+///
+/// # Errors
+/// The connection is one of TCP: the peer has no Multipath TCP, or the network removes its options.
+pub(crate) fn subflows(socket: &Socket) -> io::Result<u32> {
+    #[cfg(target_os = "linux")]
+    return multipath::subflows(socket);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+fn usable(socket: Socket) -> io::Result<TcpSocket> {
+    socket.set_nonblocking(true)?;
+    Ok(TcpSocket::from_std_stream(socket.into()))
+}
+
+fn multipath_protocol() -> io::Result<Protocol> {
+    #[cfg(target_os = "linux")]
+    return Ok(Protocol::MPTCP);
+    #[cfg(not(target_os = "linux"))]
+    Err(io::ErrorKind::Unsupported.into())
+}

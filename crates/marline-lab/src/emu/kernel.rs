@@ -1,0 +1,143 @@
+//! The TCP of hosts that are namespaces.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use marline_http::tcp::socket2::Socket;
+use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets};
+
+use super::Namespace;
+use super::tun::run_ip;
+use crate::execution::{Kernel, TcpState};
+use crate::scenario::TcpController;
+
+/// The kernel's TCP in a namespace.
+#[derive(Debug)]
+pub(super) struct HostKernel(Arc<Namespace>);
+
+/// Sockets in a namespace, with a congestion controller.
+#[derive(Debug)]
+struct HostSockets {
+    namespace: Arc<Namespace>,
+    controller: TcpController,
+}
+
+impl HostKernel {
+    pub(super) const fn new(namespace: Arc<Namespace>) -> Self {
+        Self(namespace)
+    }
+}
+
+impl Kernel for HostKernel {
+    fn sockets(&self, controller: TcpController) -> Arc<dyn TcpSockets> {
+        Arc::new(HostSockets {
+            namespace: Arc::clone(&self.0),
+            controller,
+        })
+    }
+
+    fn allow_second_subflow(&self, announced: Option<SocketAddr>) -> io::Result<()> {
+        let mut batch = "mptcp limits set subflows 1 add_addr_accepted 1\n".to_owned();
+        if let Some(address) = announced {
+            let (ip, port) = (address.ip(), address.port());
+            batch += &format!("mptcp endpoint add {ip} port {port} signal\n");
+        }
+        self.0.inside(|| run_ip(&batch))?.map_err(io::Error::other)
+    }
+
+    fn counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        let table = self
+            .0
+            .inside(|| fs::read_to_string("/proc/thread-self/net/netstat"))??;
+        Ok(counters(&table))
+    }
+
+    fn accepted(&self, ports: &[u16]) -> io::Result<Vec<TcpState>> {
+        let ports: Vec<_> = ports
+            .iter()
+            .map(|port| format!("sport = :{port}"))
+            .collect();
+        let mut ss = Command::new("ss");
+        ss.args(["--tcp", "--info", "--numeric", "--no-header", "--oneline"]);
+        ss.args(["state", "established"]);
+        ss.arg(format!("( {} )", ports.join(" or ")));
+        ss.stdin(Stdio::null()).stderr(Stdio::null());
+        let output = self.0.inside(|| ss.output())??;
+        Ok(states(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+impl TcpSockets for HostSockets {
+    fn socket(&self, address: SocketAddr, protocol: TcpProtocol) -> io::Result<Socket> {
+        let socket = self
+            .namespace
+            .inside(|| SystemSockets.socket(address, protocol))??;
+        socket.set_tcp_congestion(self.controller.name().as_bytes())?;
+        Ok(socket)
+    }
+}
+
+/// The counters of a table of /proc: a line of names, then one of values, each after a prefix.
+fn counters(table: &str) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let lines: Vec<_> = table.lines().collect();
+    for pair in lines.chunks_exact(2) {
+        let (Some((prefix, names)), Some((_, values))) =
+            (pair[0].split_once(':'), pair[1].split_once(':'))
+        else {
+            continue;
+        };
+        let all = names.split_whitespace().zip(values.split_whitespace());
+        counters.extend(
+            all.filter_map(|(name, value)| Some((format!("{prefix}{name}"), value.parse().ok()?))),
+        );
+    }
+    counters
+}
+
+/// The connections that `ss` lists, one a line.
+fn states(listing: &str) -> Vec<TcpState> {
+    listing.lines().filter_map(state).collect()
+}
+
+fn state(line: &str) -> Option<TcpState> {
+    // Bytes in both queues, the local address, that of the peer, then details.
+    let peer = line.split_whitespace().nth(3)?.parse().ok()?;
+    let number = |name: &str| {
+        let mut details = line.split_whitespace();
+        details.find_map(|detail| detail.strip_prefix(name)?.parse::<u64>().ok())
+    };
+    Some(TcpState {
+        peer,
+        window: number("cwnd:")?.saturating_mul(number("mss:")?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_the_names_of_nstat() {
+        let table = "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 0 3\n\
+                     MPTcpExt: MPCapableACKRX MPJoinAckRx\nMPTcpExt: 1 2\nodd\n";
+        let counters = counters(table);
+        assert_eq!(counters["TcpExtTCPTimeouts"], 3);
+        assert_eq!(counters["MPTcpExtMPJoinAckRx"], 2);
+        assert_eq!(counters.len(), 4);
+    }
+
+    #[test]
+    fn windows_are_read_from_the_listing() {
+        let listing = "0 0 10.77.0.2:4433 10.77.0.1:40000 cubic wscale:7,7 rto:252 rtt:50.1/0.1 mss:1448 \
+                       pmtu:1500 rcvmss:536 advmss:1448 cwnd:10 bytes_sent:1\n\
+                       0 0 10.77.0.2:4433 nonsense cubic cwnd:1\n";
+        let peer = SocketAddr::from(([10, 77, 0, 1], 40000));
+        let window = 14_480;
+        assert_eq!(states(listing), [TcpState { peer, window }]);
+    }
+}
