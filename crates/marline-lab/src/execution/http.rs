@@ -170,7 +170,7 @@ pub(super) fn kernel<'a>(
 ) -> Result<&'a Arc<dyn Kernel>, RunError> {
     testbed.host(host)?.kernel.as_ref().ok_or_else(|| {
         RunError::Unsupported(
-            "HTTP over TCP needs a kernel, which the simulator does not have; add --backend emu"
+            "HTTP over TCP needs a kernel, which the simulator does not have; add --backend kernel"
                 .to_owned(),
         )
     })

@@ -14,8 +14,7 @@ use super::http::{assignment, client, kernel, network_metrics, serve};
 use super::kernel::{WindowSamples, announced, mean, sum};
 use super::measures::{Measured, watched};
 use super::{PORT, Probe, Testbed, failed, sleep};
-use crate::scenario::Watched;
-use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
+use crate::scenario::{Job, Outcome, RunError, Topology, Watched, WatchedObject, Workload};
 use crate::workload;
 
 /// The name of series of windows.
@@ -45,11 +44,6 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     }
     let server = serve(job, testbed, probe, objects).await?;
     let http = &job.settings.http;
-    let measures_windows = job.watch || windows.is_some();
-    let samples = match http.version.is_over_tcp() && measures_windows {
-        true => Some(sample_windows(testbed)?),
-        false => None,
-    };
     let names = hosts.iter().map(|host| bare(host));
     let client = Arc::new(client(job, testbed, names)?);
     let options = LoadOptions {
@@ -63,6 +57,11 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     if !start.is_zero() {
         sleep(&*runtime, *start).await;
     }
+    let measures_windows = job.watch || windows.is_some();
+    let samples = match http.version.is_over_tcp() && measures_windows {
+        true => Some(sample_windows(testbed)?),
+        false => None,
+    };
     let mut each = BTreeMap::new();
     let (mut started, mut loaded) = (runtime.now(), PageReport::default());
     for number in 1..=*loads {

@@ -54,6 +54,7 @@ impl<'a> VirtualTime<'a> {
             seed: job.seed,
             qlog: job.qlog.clone(),
             pcap: job.pcap.clone(),
+            har: job.har.clone(),
             watch: job.watch,
         };
         let program = self.machine.program().as_os_str();
@@ -121,6 +122,7 @@ struct WrittenJob {
     seed: u64,
     qlog: Option<PathBuf>,
     pcap: Option<PathBuf>,
+    har: Option<PathBuf>,
     watch: bool,
 }
 
@@ -154,6 +156,7 @@ pub fn execute_job(written: &[u8]) -> Result<Vec<u8>, RunError> {
         settings: Arc::new(settings),
         qlog: written.qlog,
         pcap: written.pcap,
+        har: written.har,
         watch: written.watch,
     };
     let answer = match Emulator::default().run(&job) {
