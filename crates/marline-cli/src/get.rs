@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -269,7 +269,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let client = Client::new(config).map_err(|error| explain(&error))?;
     let client = Arc::new(client);
     let progress = Arc::new(Progress::default());
-    let started = SystemTime::now();
+    let started = TokioRuntime::current().map_or(Duration::ZERO, |runtime| runtime.unix_time());
     let report = tokio::select! {
         report = client.fetch(targets, options, &progress) => report,
         () = progress::show(Arc::clone(&progress), arguments.urls.len()) => return Err(Failure::Reported),
@@ -324,12 +324,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Writes what was fetched as an archive to a file, or into a directory.
-fn write_archive(path: &Path, report: &Report, started: SystemTime) -> Result<(), Failure> {
+fn write_archive(path: &Path, report: &Report, started: Duration) -> Result<(), Failure> {
     let path = match path.is_dir() {
         true => path.join("get.har"),
         false => path.to_owned(),
     };
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
     let text = serde_json::to_vec_pretty(&Har::of_fetch(report, started));
     let written = text
         .map_err(std::io::Error::other)
