@@ -270,6 +270,8 @@ impl ServerConfig {
                 tunnels: true,
             },
             limits: ServerLimits::default(),
+            multipath_tcp: false,
+            tcp_sockets: None,
             quic: transport::QuicOptions::default(),
             endpoint: None,
             state: None,
