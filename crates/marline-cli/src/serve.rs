@@ -121,6 +121,7 @@ mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
     use clap::Parser;
+    use marline_http::server::ServerConfig;
 
     use crate::cli::{Cli, Verb};
     use crate::config_file::LISTEN;

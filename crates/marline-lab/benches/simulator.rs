@@ -49,6 +49,7 @@ fn transfer(link: &str) -> Result<(), Box<dyn Error>> {
         settings: Arc::clone(&cell.settings),
         qlog: None,
         pcap: None,
+        har: None,
         watch: false,
     };
     let start = now();

@@ -112,6 +112,7 @@ fn connection(id: u64) -> ConnectionReport {
         handshake_s: 0.1,
         bytes_received: 1,
         packets_lost_observed: None,
+        peer_loss_estimate: None,
         multipath: false,
         mptcp_subflows: None,
         paths: vec![PathReport {
@@ -164,6 +165,7 @@ fn a_page_load_is_an_archive() {
     let report = PageReport {
         page_load_s: 0.5,
         first_render_s: None,
+        pipes: Vec::new(),
         objects: vec![
             PageObjectReport {
                 id: "html".to_owned(),
