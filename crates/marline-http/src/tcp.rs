@@ -47,6 +47,14 @@ impl TcpSockets for SystemSockets {
     }
 }
 
+/// Whether `error` says that this system has no Multipath TCP, or that it is switched off.
+pub(crate) fn has_no_multipath(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let known = [Errno::PROTONOSUPPORT, Errno::NOPROTOOPT, Errno::INVAL];
+    error.kind() == io::ErrorKind::Unsupported
+        || Errno::from_io_error(error).is_some_and(|errno| known.contains(&errno))
+}
+
 /// Connects a new socket of `sockets` to `remote`.
 pub(crate) async fn connect(
     sockets: &dyn TcpSockets,

@@ -7,7 +7,7 @@
 //! | policy | pipes |
 //! | --- | --- |
 //! | [`rr`](RoundRobin) | a fixed number, each in turn (eq. 1) |
-//! | [`cba`](cba) | as many as radio, round-trip time and losses ask for; each object goes where there is room |
+//! | [`cba`] | as many as radio, round-trip time and losses ask for; each object goes where there is room |
 //!
 //! The decisions are plain functions of numbers in [`cba`] and [`RoundRobin`]. The client of this crate applies them if
 //! [`ClientConfig::pipes`](crate::client::ClientConfig::pipes) is set. The server needs to know nothing of them.

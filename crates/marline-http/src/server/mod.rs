@@ -483,7 +483,7 @@ fn listen_tcp(
 ) -> Result<TcpListener, ServeError> {
     let listener = match runtime.has_tokio() {
         true => tcp_sockets::listen(sockets, address, protocol).or_else(|error| match protocol {
-            TcpProtocol::Multipath if error.kind() != io::ErrorKind::AddrInUse => {
+            TcpProtocol::Multipath if tcp_sockets::has_no_multipath(&error) => {
                 tcp_sockets::listen(sockets, address, TcpProtocol::Tcp)
             }
             _ => Err(error),

@@ -21,7 +21,7 @@ struct NextDatagram {
     path: Slot,
     /// The length of the buffer that it must not exceed, in bytes.
     end: usize,
-    /// Whether it is marked ECT(0).
+    /// What it is marked with.
     ecn: Option<EcnCodepoint>,
     permit: Permit,
 }

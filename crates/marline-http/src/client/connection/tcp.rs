@@ -108,12 +108,11 @@ impl TcpClient {
         };
         let stream = tcp::connect(&*self.sockets, remote, self.protocol)
             .await
-            .map_err(|error| match error.kind() {
-                _ if self.protocol == TcpProtocol::Tcp => unreachable(error.into()),
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::TimedOut => {
-                    unreachable(error.into())
+            .map_err(|error| match self.protocol {
+                TcpProtocol::Multipath if tcp::has_no_multipath(&error) => {
+                    no_multipath(NO_MULTIPATH_HERE)
                 }
-                _ => no_multipath(NO_MULTIPATH_HERE),
+                _ => unreachable(error.into()),
             })?;
         let multipath = match self.protocol {
             TcpProtocol::Tcp => None,

@@ -5,9 +5,9 @@
 //! | how good is the radio? | [`NetworkAwareness`] | eq. 2 |
 //! | how good is the connection? | [`Srtt`], and the share of lost packets | eq. 3 |
 //! | how many pipes may there be? | [`maximum`] | table I, section V-A |
-//! | how much may a pipe take now? | [`available_burst`], less a [`margin`] for its queue | eqs. 4 to 8 |
-//! | which pipe gets an object? | [`pick`] | algorithm 1 |
-//! | when are pipes opened? | [`creation`] | section IV-C, fig. 4 |
+//! | how much may a pipe take now? | [`available_burst`], less a [`margin()`] for its queue | eqs. 4 to 8 |
+//! | which pipe gets an object? | [`pick()`] | algorithm 1 |
+//! | when are pipes opened? | [`creation()`] | section IV-C, fig. 4 |
 //!
 //! Where the paper contradicts itself, a switch of [`CbaConfig`] has the literal reading and the one that works; the
 //! default is the latter.
