@@ -252,7 +252,7 @@ pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
 /// How many times: they follow the handshake, so that a second is much.
 pub const SETTINGS_POLLS: u32 = 100;
 
-/// Connections of a pool to one origin. The policies of papers use five; more than some tens take each other's capacity.
+/// Connections of a pool to one origin. The policies of papers use five; more than some tens compete with each other.
 pub const MAX_PIPES: usize = 64;
 
 /// Origins to which a client has pools at a time. Those of a page are some tens; pools without an object make room.

@@ -1,5 +1,6 @@
 //! A pool of pipes to one origin.
 
+mod losses;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

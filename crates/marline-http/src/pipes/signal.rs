@@ -11,10 +11,6 @@ use crate::limits::MAX_SIGNAL_SAMPLES;
 pub struct RadioSample {
     /// Signal to interference and noise ratio in dB; of Wi-Fi, which has no definition of it, unknown.
     pub sinr_db: Option<f64>,
-    /// Received signal power in dBm: RSRP of LTE and 5G, the signal of Wi-Fi.
-    pub power_dbm: Option<f64>,
-    /// Noise in dBm.
-    pub noise_dbm: Option<f64>,
 }
 
 /// A source of the radio's quality.
@@ -143,7 +139,6 @@ impl RadioSignal for SignalTrace {
         let current = self.samples.get(later.checked_sub(1)?)?;
         Some(RadioSample {
             sinr_db: Some(current.sinr_db),
-            ..RadioSample::default()
         })
     }
 }

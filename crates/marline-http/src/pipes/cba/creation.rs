@@ -69,7 +69,8 @@ pub fn creation(method: Creation, counts: PipeCounts, need: bool) -> CreationDec
 
 /// Whether what an application requested before justifies a spare pipe: `requests` is the mean number of its requests in a
 /// session, unknown before the first has ended. The paper says that the history is looked at, not how; here, a spare pipe
-/// is opened in advance only if there used to be more requests than pipes.
+/// is opened in advance only if there used to be more requests than pipes, and in the first session, of which nothing is
+/// expected.
 pub fn history_allows_spare(requests: Option<f64>, created: usize) -> bool {
     requests.is_none_or(|requests| requests > created as f64)
 }

@@ -1,9 +1,13 @@
 //! What a pool knows of its pipes, and how it decides.
 
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::{Instant, PathStats};
+use marline::Instant;
 use slab::Slab;
 
 use super::super::cba::{
@@ -12,8 +16,9 @@ use super::super::cba::{
 };
 use super::super::rates::RateWindow;
 use super::super::{
-    ObjectKind, ObjectKinds, PipePolicy, PipeState, PipesConfig, RadioSignal, RoundRobin,
+    ObjectKind, ObjectKinds, PipePolicy, PipeState, PipesConfig, RadioSignal, RoundRobin, RrConfig,
 };
+use super::losses::Losses;
 use crate::client::Connection;
 
 /// The mean size of a packet in bytes, if a connection has not received any.
@@ -21,6 +26,13 @@ const PACKET_BYTES: f64 = 1200.0;
 
 /// Samples of SINR that are made up for: the mean depends little on those before.
 const MAX_MISSED_SAMPLES: u32 = 16;
+
+/// What a pipe has delivered before its first object is complete.
+const NOTHING: ObjectProgress = ObjectProgress {
+    size: 0,
+    received: 0,
+    done: true,
+};
 
 /// The pipes of a pool.
 pub(super) struct State {
@@ -53,10 +65,12 @@ struct Pipe {
     state: PipeState,
     /// Objects that are not complete.
     objects: Slab<ObjectProgress>,
-    /// Those that are, together.
+    /// Those of its connection that are, together.
     done: ObjectProgress,
-    /// How many were assigned.
+    /// How many were assigned since the pool exists.
     count: u64,
+    /// Bytes that have arrived since the pool exists.
+    bytes: u64,
     assigned: RateWindow,
     delivered: RateWindow,
     /// Mu in bytes per second, of the last second in which something arrived.
@@ -67,33 +81,6 @@ struct Pipe {
     idle_since: Option<Instant>,
     /// Whether something waits to close it when it is idle for long enough.
     has_timer: bool,
-}
-
-/// Losses that a client can see: gaps in the numbers of the server's packets, and its own packets that were lost.
-#[derive(Default)]
-struct Losses {
-    sent: u64,
-    lost: u64,
-    peer_sent: u64,
-    peer_missing: u64,
-}
-
-impl Losses {
-    fn count(&mut self, path: &PathStats) {
-        self.sent += path.packets_sent;
-        self.lost += path.packets_lost;
-        self.peer_sent += path.peer_packets_sent;
-        self.peer_missing += path.peer_packets_missing;
-    }
-
-    /// The worse of both directions. A single number that is missing may have been skipped by the server.
-    fn share(&self) -> Option<f64> {
-        let share = |lost: u64, sent: u64| (sent > 0).then(|| lost as f64 / sent as f64);
-        let missing = self.peer_missing.saturating_sub(1);
-        let down = share(missing, self.peer_sent);
-        let up = share(self.lost, self.sent);
-        [down, up].into_iter().flatten().reduce(f64::max)
-    }
 }
 
 /// How many objects a fetch or page load requests.
@@ -136,10 +123,13 @@ pub(super) struct PipeTotal {
 }
 
 impl State {
+    /// No pipe is open yet, and `most` may be.
     pub(super) fn new(config: &PipesConfig, most: usize) -> Self {
         Self {
             policy: match config.policy {
-                PipePolicy::RoundRobin(rr) => Policy::RoundRobin(RoundRobin::new(rr)),
+                PipePolicy::RoundRobin(_) => {
+                    Policy::RoundRobin(RoundRobin::new(RrConfig { pipes: most }))
+                }
                 PipePolicy::BurstAware(cba) => Policy::BurstAware(BurstAware {
                     config: cba,
                     radio: NetworkAwareness::new(cba.mean),
@@ -185,12 +175,11 @@ impl State {
                     bytes: None,
                     foreground: cba.config.foreground,
                 };
-                let alphas: Vec<_> = (self.created.iter())
-                    .map(|&pipe| {
-                        self.pipes[pipe].alpha(&cba.config, now, connections[pipe].as_deref())
-                    })
-                    .collect();
-                let picked = pick(&alphas, most, request, cba.config.high_rule);
+                let mut load = |&pipe: &usize| {
+                    self.pipes[pipe].load(&cba.config, now, connections[pipe].as_deref())
+                };
+                let loads: Vec<_> = self.created.iter().map(&mut load).collect();
+                let picked = cba.pick(&loads, most, request);
                 let counts = PipeCounts {
                     created: self.created.len(),
                     spare: self
@@ -249,6 +238,7 @@ impl State {
             progress.received += bytes;
             progress.size = progress.size.max(progress.received);
         }
+        pipe.bytes += bytes;
         pipe.delivered.add(now, bytes);
     }
 
@@ -309,18 +299,28 @@ impl State {
         let total = |pipe: &Pipe| PipeTotal {
             state: pipe.state,
             objects: pipe.count,
-            bytes: pipe.done.received
-                + pipe
-                    .objects
-                    .iter()
-                    .map(|(_, object)| object.received)
-                    .sum::<u64>(),
+            bytes: pipe.bytes,
         };
         self.pipes.iter().map(total).collect()
     }
 }
 
 impl BurstAware {
+    /// Chooses among pipes with `loads`. If more arrives for each than it serves, and there may be no further one, it is
+    /// the one with the most room in its buffer: their queues cannot be compared.
+    fn pick(&self, loads: &[PipeLoad], most: usize, request: Request) -> Pick {
+        let alphas: Vec<_> = loads.iter().map(|load| margin(*load).alpha).collect();
+        let all_full = alphas.iter().all(Option::is_none);
+        if request.foreground && all_full && most <= loads.len() {
+            // Of equals, the earliest.
+            let room = |pipe: &usize| (loads[*pipe].available, Reverse(*pipe));
+            if let Some(roomiest) = (0..loads.len()).max_by_key(room) {
+                return Pick::Use(roomiest);
+            }
+        }
+        pick(&alphas, most, request, self.config.high_rule)
+    }
+
     /// Pipe_max by what is known now.
     fn most(
         &mut self,
@@ -376,12 +376,9 @@ impl Pipe {
         Self {
             state: PipeState::Closed,
             objects: Slab::new(),
-            done: ObjectProgress {
-                size: 0,
-                received: 0,
-                done: true,
-            },
+            done: NOTHING,
             count: 0,
+            bytes: 0,
             assigned: RateWindow::default(),
             delivered: RateWindow::default(),
             service: None,
@@ -404,21 +401,23 @@ impl Pipe {
         })
     }
 
+    /// Its next connection has carried nothing.
     fn on_closed(&mut self) {
         self.state = PipeState::Closed;
+        self.done = NOTHING;
         self.idle_since = None;
         self.has_timer = false;
         self.last_rtt = None;
         self.service = None;
     }
 
-    /// What it may take beside its queue; `None` if more arrives for it than it serves.
-    fn alpha(
+    /// What arrives for it, what it serves, and what it may take.
+    fn load(
         &mut self,
         config: &CbaConfig,
         now: Instant,
         connection: Option<&Connection>,
-    ) -> Option<f64> {
+    ) -> PipeLoad {
         let done = std::iter::once(self.done);
         let objects = self.objects.iter().map(|(_, object)| *object);
         let objects: Vec<_> = objects.chain(done).collect();
@@ -426,7 +425,7 @@ impl Pipe {
             self.service = Some(rate);
         }
         let packet_bytes = connection.and_then(packet_bytes).unwrap_or(PACKET_BYTES);
-        let load = PipeLoad {
+        PipeLoad {
             available: available_burst(config.buffer, config.mode, &objects),
             // Nothing is known of a queue before something was delivered.
             arrival_pps: match self.service {
@@ -437,8 +436,7 @@ impl Pipe {
             packet_bytes,
             beta: config.beta,
             unit: config.unit,
-        };
-        margin(load).alpha
+        }
     }
 }
 
