@@ -1,6 +1,5 @@
 //! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 in the clear.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
