@@ -24,4 +24,4 @@ pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConf
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, gateway};
 pub use self::reverse::reverse_proxy;
-pub(crate) use self::tunnel::{ReadBody, write_all};
+pub(crate) use self::tunnel::{End, ReadBody, write_all};

@@ -16,7 +16,7 @@ use sha1::{Digest, Sha1};
 
 use super::failure::{Failure, cause};
 use super::request_body::HeldBody;
-use super::tunnel::{ReadBody, Task, write_all};
+use super::tunnel::{Joined, Task};
 use crate::body::Body;
 
 /// The name of the protocol in `Upgrade` and `:protocol`.
@@ -83,7 +83,7 @@ pub(super) async fn upgraded(
     let on = hyper::upgrade::on(&mut response);
     let stream = on.await.map_err(|error| Failure::Response(cause(&error)))?;
     let (read, write) = tokio::io::split(TokioIo::new(stream));
-    let task = Task::spawn(write_all(content.to_body(), write));
+    let Joined { body, task } = Joined::new(read, write, content.to_body());
     let mut headers = std::mem::take(response.headers_mut());
     for name in [CONNECTION, UPGRADE, CONTENT_LENGTH] {
         let name: HeaderName = name;
@@ -91,7 +91,7 @@ pub(super) async fn upgraded(
     }
     Ok(Upgraded {
         headers,
-        body: Body::new(ReadBody::new(read)),
+        body,
         task,
     })
 }

@@ -1,6 +1,7 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 mod calm;
+mod socket;
 mod tunnels;
 mod unread;
 
@@ -28,6 +29,8 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use self::calm::Calm;
+pub(super) use self::socket::Reset;
+use self::socket::Socket;
 pub(super) use self::tunnels::Tunnels;
 use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
@@ -127,6 +130,7 @@ impl Listener {
             let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
             let origin = Origin::new(&context, client.ip(), chunk);
             let account = origin.account();
+            let reset = Reset::default();
             let connection = ClientConnection {
                 context: Arc::clone(&context),
                 client,
@@ -134,7 +138,8 @@ impl Listener {
                 id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
                 progress,
                 watcher: graceful.watcher(),
-                tunnels: Tunnels::new(tunnel.downgrade()),
+                tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
+                reset,
             };
             let context = Arc::clone(&context);
             connections.spawn(async move {
@@ -176,6 +181,7 @@ pub(super) struct ClientConnection {
     pub(super) progress: Arc<Progress>,
     pub(super) watcher: hyper_util::server::graceful::Watcher,
     pub(super) tunnels: Tunnels,
+    pub(super) reset: Reset,
 }
 
 impl ClientConnection {
@@ -189,6 +195,7 @@ impl ClientConnection {
         let Some(tls) = tls else {
             return self.serve_cleartext(stream).await;
         };
+        let stream = Socket::new(stream, Bytes::new(), self.reset.clone());
         if first == TLS_HANDSHAKE {
             let handshake = timeout(wait, tls.accept(stream)).await;
             let Ok(Ok(stream)) = handshake else {
@@ -231,9 +238,8 @@ impl ClientConnection {
             false => Version::HTTP_11,
         };
         let begin = Bytes::copy_from_slice(&begin[..read]);
-        let (rest, write) = stream.into_split();
-        let read = std::io::Cursor::new(begin).chain(rest);
-        self.serve_http(tokio::io::join(read, write), version).await;
+        let stream = Socket::new(stream, begin, self.reset.clone());
+        self.serve_http(stream, version).await;
     }
 
     /// The recorder of its requests.

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
-use super::tcp::{ClientConnection, Tunnels};
+use super::tcp::{ClientConnection, Reset, Tunnels};
 use super::{Context, Logs, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::limits;
@@ -81,7 +81,8 @@ pub async fn serve_stream<S>(
         id: 1,
         progress: Arc::new(Progress::new(&context.runtime)),
         watcher: graceful.watcher(),
-        tunnels: Tunnels::new(mpsc::channel(1).0.downgrade()),
+        tunnels: Tunnels::new(mpsc::channel(1).0.downgrade(), Reset::default()),
+        reset: Reset::default(),
         context,
     };
     let mut serving = pin!(connection.serve_http(stream, version));

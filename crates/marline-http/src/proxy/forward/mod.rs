@@ -27,7 +27,7 @@ use super::content::Content;
 use super::failure::{Failure, cause};
 use super::fields;
 use super::request_body::HeldBody;
-use super::tunnel::{ReadBody, Task, write_all};
+use super::tunnel::{Halves, Joined, Task};
 use crate::body::{Body, with_source};
 use crate::limits;
 use crate::server::{ClientAddress, PassedOn, Site, Tunnel};
@@ -194,11 +194,11 @@ impl Forward {
 
     fn tunnel(&self, stream: TcpStream, content: Body, place: Place) -> Response<Body> {
         let content = HeldBody::new(content, false);
-        let (read, write) = stream.into_split();
-        let task = Task::spawn(write_all(content.to_body(), write));
-        let read = Body::new(ReadBody::new(read));
-        let guard = (place, task);
-        let body = Content::new(read, None, self.config.idle_timeout, content, guard);
+        let Halves { read, write } = Halves::of(stream);
+        let joined = Joined::new(read, write, content.to_body());
+        let guard = (place, joined.task);
+        let idle = self.config.idle_timeout;
+        let body = Content::new(joined.body, None, idle, content, guard);
         let mut response = Response::new(Body::new(body));
         response.extensions_mut().insert(Tunnel);
         response

@@ -17,8 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::super::Tunnel;
+use super::socket::Reset;
 use crate::body::{Body, BoxError};
-use crate::proxy::{ReadBody, write_all};
+use crate::proxy::{End, ReadBody, write_all};
 
 const WEBSOCKET: &str = "websocket";
 
@@ -30,13 +31,16 @@ pub(in crate::server) struct Tunnels {
     running: Arc<Mutex<JoinSet<()>>>,
     /// Held by each tunnel, so that a server that stops can wait for them.
     open: mpsc::WeakSender<()>,
+    /// Of the connection.
+    reset: Reset,
 }
 
 impl Tunnels {
-    pub(in crate::server) fn new(open: mpsc::WeakSender<()>) -> Self {
+    pub(in crate::server) fn new(open: mpsc::WeakSender<()>, reset: Reset) -> Self {
         Self {
             running: Arc::default(),
             open,
+            reset,
         }
     }
 
@@ -64,14 +68,22 @@ impl Tunnels {
             headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
         }
         let open = self.open.upgrade();
-        self.running().spawn(async move {
+        let reset = asked.is_whole_connection.then(|| self.reset.clone());
+        let mut running = self.running();
+        // A connection of HTTP/2 has any number of them, one after the other.
+        while running.try_join_next().is_some() {}
+        running.spawn(async move {
             let _open = open;
             let Ok(stream) = asked.on.await else { return };
-            let (read, write) = tokio::io::split(TokioIo::new(stream));
+            let (read, mut write) = tokio::io::split(TokioIo::new(stream));
             // The site may need nothing of the client.
             let _ = asked.read.send(read);
-            write_all(content, write).await;
+            let end = write_all(content, &mut write).await;
+            if let (End::Aborted, Some(reset)) = (end, reset) {
+                reset.when_closed();
+            }
         });
+        drop(running);
         Response::from_parts(parts, Body::empty())
     }
 }
@@ -81,6 +93,8 @@ pub(super) struct Asked {
     on: OnUpgrade,
     read: oneshot::Sender<ReadHalf<Stream>>,
     is_upgrade: bool,
+    /// Rather than one stream of it.
+    is_whole_connection: bool,
 }
 
 /// A request for a tunnel, with what the client sends in it as its content.
@@ -119,6 +133,7 @@ pub(super) fn asked<B>(mut request: Request<B>, version: Version) -> Result<Aski
             on,
             read: send,
             is_upgrade,
+            is_whole_connection: version != Version::HTTP_2,
         },
     })
 }
