@@ -50,6 +50,8 @@ impl Section {
                 if content_length.replace(length).is_some() {
                     continue;
                 }
+                // Servers behind a proxy disagree about lists of equal numbers.
+                value = HeaderValue::from(length);
             }
             headers
                 .try_append(name, value)

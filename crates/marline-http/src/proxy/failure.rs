@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 
+use super::fields::InvalidLength;
 use crate::body::Body;
 use crate::limits;
 
@@ -33,6 +34,9 @@ pub(crate) enum Failure {
     /// The content of the request ended early.
     #[error("the content of the request did not arrive: {0}")]
     Content(String),
+    /// The request is malformed.
+    #[error("the request is malformed: {0}")]
+    Malformed(&'static str),
     /// The request cannot be passed on.
     #[error("this proxy does not pass on {0}")]
     Refused(&'static str),
@@ -54,7 +58,7 @@ impl Failure {
             Self::Connect(_) | Self::Response(_) | Self::Circle => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Content(_) => StatusCode::BAD_REQUEST,
+            Self::Content(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Refused(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
         }
@@ -68,7 +72,7 @@ impl Failure {
             Self::ResponseTimeout(_) => "http_response_timeout",
             Self::Response(_) => "http_response_incomplete",
             Self::Busy => "connection_limit_reached",
-            Self::Content(_) => "http_request_error",
+            Self::Content(_) | Self::Malformed(_) => "http_request_error",
             Self::Refused(_) | Self::Forbidden(_) => "http_request_denied",
             Self::Circle => "proxy_loop_detected",
         }
@@ -91,6 +95,12 @@ impl Failure {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         response.map(|_| Body::full(text))
+    }
+}
+
+impl From<InvalidLength> for Failure {
+    fn from(_: InvalidLength) -> Self {
+        Self::Malformed("its Content-Length is not one number")
     }
 }
 

@@ -91,6 +91,36 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) -> bool {
     takes_trailers
 }
 
+/// A message announces no length that is one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InvalidLength;
+
+/// The length that `Content-Length` announces, if it is there. Equal numbers, of one field or several, become one: servers disagree
+/// about lists of them (RFC 9110, section 8.6).
+///
+/// # Errors
+/// They differ, or are no numbers.
+pub(super) fn content_length(headers: &mut HeaderMap) -> Result<Option<u64>, InvalidLength> {
+    let mut found = None;
+    for value in headers.get_all(CONTENT_LENGTH) {
+        for part in value.as_bytes().split(|byte| *byte == b',') {
+            let digits = part.trim_ascii();
+            if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+                return Err(InvalidLength);
+            }
+            let digits = str::from_utf8(digits).map_err(|_| InvalidLength)?;
+            let number: u64 = digits.parse().map_err(|_| InvalidLength)?;
+            if found.replace(number).is_some_and(|other| other != number) {
+                return Err(InvalidLength);
+            }
+        }
+    }
+    if let Some(length) = found {
+        headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Ok(found)
+}
+
 /// The members of the lists in all fields with this name; a parameter after `;` is left out.
 pub(super) fn tokens<'a>(
     headers: &'a HeaderMap,
@@ -249,6 +279,30 @@ mod tests {
         ]);
         assert!(!remove_hop_by_hop(&mut fields));
         assert_eq!(fields.len(), 2);
+    }
+
+    #[test]
+    fn equal_lengths_become_one_and_others_are_invalid() {
+        for (values, length) in [
+            (&["40, 40"][..], Ok(Some(40))),
+            (&["40", "40"], Ok(Some(40))),
+            (&["040"], Ok(Some(40))),
+            (&[], Ok(None)),
+            (&["40", "41"], Err(InvalidLength)),
+            (&["40,"], Err(InvalidLength)),
+            (&["+40"], Err(InvalidLength)),
+            (&["18446744073709551616"], Err(InvalidLength)),
+        ] {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(CONTENT_LENGTH, HeaderValue::from_static(value));
+            }
+            assert_eq!(content_length(&mut fields), length, "{values:?}");
+            if let Ok(Some(length)) = length {
+                let all: Vec<_> = fields.get_all(CONTENT_LENGTH).iter().collect();
+                assert_eq!(all, [&length.to_string()]);
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The reverse proxy: a site whose responses are those of applications.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
 };
@@ -12,6 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use marline_h3::Protocol;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
@@ -116,7 +119,7 @@ impl Proxy {
                 .open_websocket(Request::from_parts(parts, ()), body)
                 .await;
         }
-        let begun = begin(body, &parts).await;
+        let begun = begin(body, &parts, self.config.response_timeout).await;
         let answered = match begun {
             Ok(body) => {
                 let content = HeldBody::new(body, expects);
@@ -244,6 +247,7 @@ impl Proxy {
         let is_early = head.extensions().get::<EarlyData>().is_some();
         let received = Received::of(&head, client, "https");
         let headers = head.headers_mut();
+        fields::content_length(headers)?;
         let takes_trailers = fields::remove_hop_by_hop(headers);
         fields::remove_underscored(headers);
         if takes_trailers {
@@ -283,6 +287,10 @@ impl Proxy {
             content.open();
             *request.version_mut() = Version::HTTP_2;
             return request;
+        }
+        if !content.is_empty() && !headers.contains_key(CONTENT_LENGTH) {
+            // hyper would leave out the content of GET and HEAD.
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         if headers.contains_key(TE) {
             headers.insert(CONNECTION, HeaderValue::from_static("te"));
@@ -364,41 +372,59 @@ fn size_of_fields(headers: &http::HeaderMap) -> usize {
         .sum()
 }
 
-/// The content of a request, of which it is known whether there is any: HTTP/1.1 has to announce it.
-async fn begin(mut body: Body, parts: &http::request::Parts) -> Result<Body, Failure> {
+/// The content of a request, of which it is known whether there is any: HTTP/1.1 has to announce it. `limit` is the time that its
+/// first part may take.
+async fn begin(
+    mut body: Body,
+    parts: &http::request::Parts,
+    limit: Duration,
+) -> Result<Body, Failure> {
     let is_announced = parts.headers.contains_key(CONTENT_LENGTH);
     let has_none = matches!(
         parts.method,
         Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS
     );
-    if is_announced || body.is_end_stream() || parts.version != Version::HTTP_3 || !has_none {
+    if is_announced || body.is_end_stream() || parts.version < Version::HTTP_2 || !has_none {
         return Ok(body);
     }
-    match body.frame().await {
-        None => Ok(Body::empty()),
-        Some(Ok(frame)) => Ok(Body::new(Begun {
+    let first = async {
+        loop {
+            let frame = body.frame().await;
+            let is_empty_data =
+                matches!(&frame, Some(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty));
+            if !is_empty_data {
+                return frame;
+            }
+        }
+    };
+    match timeout(limit, first).await {
+        Ok(None) => Ok(Body::empty()),
+        Ok(Some(Ok(frame))) => Ok(Body::new(Begun {
             first: Some(frame),
             rest: body,
         })),
-        Some(Err(error)) => Err(Failure::Content(error.to_string())),
+        Ok(Some(Err(error))) => Err(Failure::Content(error.to_string())),
+        Err(_) => {
+            let waited = format!("nothing of it within {} s", limit.as_secs_f64());
+            Err(Failure::Content(waited))
+        }
     }
 }
 
 /// Content whose first part has arrived.
 struct Begun {
-    first: Option<http_body::Frame<bytes::Bytes>>,
+    first: Option<http_body::Frame<Bytes>>,
     rest: Body,
 }
 
 impl http_body::Body for Begun {
-    type Data = bytes::Bytes;
+    type Data = Bytes;
     type Error = crate::body::BoxError;
 
     fn poll_frame(
         self: std::pin::Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, crate::body::BoxError>>>
-    {
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, crate::body::BoxError>>> {
         let this = self.get_mut();
         match this.first.take() {
             Some(frame) => std::task::Poll::Ready(Some(Ok(frame))),

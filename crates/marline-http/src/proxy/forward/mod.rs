@@ -214,9 +214,15 @@ impl Forward {
         let method = request.method().clone();
         let (mut parts, body) = request.into_parts();
         let content = HeldBody::new(body, false);
+        let length = fields::content_length(&mut parts.headers)?;
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
         parts.headers.remove(EXPECT);
+        if !content.is_empty() && length.is_none() {
+            // hyper would leave out the content of GET and HEAD.
+            let chunked = HeaderValue::from_static("chunked");
+            parts.headers.insert(TRANSFER_ENCODING, chunked);
+        }
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         if let Some(host) = authority.and_then(|host| HeaderValue::from_str(host).ok()) {
             parts.headers.insert(HOST, host);

@@ -168,3 +168,71 @@ async fn an_idle_tunnel_ends() {
     let ended = tokio::time::timeout(LIMIT, stream.read(&mut [0; 1])).await;
     assert!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
 }
+
+/// A server that sends `hello`, and then resets the connection when it has read a byte.
+async fn resets() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.write_all(b"hello").await.unwrap();
+            let _ = stream.read_u8().await;
+            stream.set_zero_linger().unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_tunnel_that_the_server_resets_is_reset_for_the_client() {
+    let target = resets().await.to_string();
+    let proxy = forward(|config| config.allowed = vec![target.parse().unwrap()]).await;
+    let (mut stream, header) = ask(proxy, &connect(&target)).await;
+    assert!(header.starts_with("HTTP/1.1 200 "), "{header}");
+    let mut content = [0; 5];
+    stream.read_exact(&mut content).await.unwrap();
+    stream.write_all(b"x").await.unwrap();
+    let ended = tokio::time::timeout(LIMIT, stream.read(&mut content)).await;
+    assert!(matches!(ended, Ok(Err(_))), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_tunnel_that_the_client_resets_is_reset_for_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let proxy = forward(|config| config.allowed = vec![target.parse().unwrap()]).await;
+    let (mut stream, header) = ask(proxy, &connect(&target)).await;
+    assert!(header.starts_with("HTTP/1.1 200 "), "{header}");
+    stream.write_all(b"half of").await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    let mut content = [0; 7];
+    server.read_exact(&mut content).await.unwrap();
+    stream.set_zero_linger().unwrap();
+    drop(stream);
+    let ended = tokio::time::timeout(LIMIT, server.read(&mut content)).await;
+    assert!(matches!(ended, Ok(Err(_))), "{ended:?}");
+}
+
+#[tokio::test]
+async fn content_of_get_without_a_length_is_passed_on() {
+    let application = Application::with(std::sync::Arc::new(|mut stream, _| {
+        Box::pin(async move {
+            let mut content = [0; 15];
+            stream.read_exact(&mut content).await.ok()?;
+            assert_eq!(&content, b"5\r\nhello\r\n0\r\n\r\n");
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer).await.ok()?;
+            None
+        })
+    }))
+    .await;
+    let allowed = application.address.to_string().parse().unwrap();
+    let proxy = forward(|config| config.allowed = vec![allowed]).await;
+    let head = format!(
+        "GET http://{}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\nhello\r\n0\r\n\r\n",
+        application.address
+    );
+    let (_, header) = ask(proxy, &head).await;
+    assert!(header.starts_with("HTTP/1.1 200 "), "{header}");
+}

@@ -14,9 +14,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use marline_http::Body;
+use marline_http::client::HttpVersion;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::application::{Application, field};
+use super::application::{Application, Then, field};
 use super::{LIMIT, proxy, request, whole};
 use crate::common::{VERSIONS, pattern};
 
@@ -419,5 +420,54 @@ async fn smuggled_requests_do_not_reach_the_application() {
         );
         let seen = application.requests.lock().unwrap().concat();
         assert!(!seen.contains("evil"), "{head:?}: {seen}");
+    }
+}
+
+#[tokio::test]
+async fn content_of_get_without_a_length_is_passed_on() {
+    let address = echo().await;
+    for scheme in ["http", "h2c"] {
+        let proxy = proxy(&[format!("{scheme}://{address}")]).await;
+        for version in VERSIONS {
+            let parts = |left| Parts {
+                left,
+                part: Bytes::from_static(b"hello"),
+                taken: Arc::default(),
+                end: End::Whole,
+                wait: None,
+            };
+            // The client's hyper sends none over HTTP/1.1 unless it is asked for.
+            let chunked = [("transfer-encoding", "chunked")];
+            let headers: &[(&str, &str)] = match version {
+                HttpVersion::Http11 | HttpVersion::Http11Cleartext => &chunked,
+                _ => &[],
+            };
+            let sent = Body::new(parts(2));
+            let response = request(&proxy, version, Method::GET, headers, sent).await;
+            let got = whole(response.unwrap()).await;
+            assert_eq!(got.text, "hellohello", "{scheme}, {version:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn equal_lengths_are_passed_on_as_one() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let application = Application::that_sends(answer, Then::Close).await;
+    let proxy = proxy(&[application.url()]).await;
+    let twice = [("content-length", "5"), ("content-length", "5")];
+    for (version, lengths) in [
+        (HttpVersion::Http3, &[("content-length", "5, 5")][..]),
+        (HttpVersion::Http2, &twice),
+    ] {
+        let body = Body::full("hello");
+        let response = request(&proxy, version, Method::POST, lengths, body).await;
+        assert_eq!(response.unwrap().status(), 200, "{version:?}");
+        let seen = application.last_request();
+        let lengths: Vec<_> = seen
+            .lines()
+            .filter(|line| line.to_ascii_lowercase().starts_with("content-length"))
+            .collect();
+        assert_eq!(lengths, ["content-length: 5"], "{version:?}: {seen}");
     }
 }
