@@ -255,7 +255,8 @@ pub const SETTINGS_POLLS: u32 = 100;
 /// Connections of a pool to one origin. The policies of papers use five; more than some tens compete with each other.
 pub const MAX_PIPES: usize = 64;
 
-/// Origins to which a client has pools at a time. Those of a page are some tens; pools without an object make room.
+/// Origins to which a client has pools at a time. Those of a page are some tens. A pool that nothing uses makes room; if all are in use,
+/// a further one ends with what it is for.
 pub const MAX_POOLS: usize = 1024;
 
 /// Samples of a recorded radio signal: one each 100 ms for a day.

@@ -181,8 +181,10 @@ impl Client {
                     workers.spawn(work(Arc::clone(&queue), place));
                 }
             }
-            lanes.extend(queue.lanes.iter().map(Arc::clone));
-            pools.extend(queue.pool.iter().map(Arc::clone));
+            match &queue.pool {
+                Some(pool) => pools.push(Arc::clone(pool)),
+                None => lanes.extend(queue.lanes.iter().map(Arc::clone)),
+            }
         }
         while let Some(done) = workers.join_next().await {
             for fetched in done.unwrap_or_default() {
@@ -190,20 +192,19 @@ impl Client {
             }
         }
 
-        let mut connections = Vec::new();
-        let mut coordinated = self.config().bundle;
-        for lane in lanes {
-            for connection in lane.connections().await {
-                coordinated &= connection.peer_coordinates_bundles();
-                connections.push(connection.report());
-            }
-        }
-        connections.sort_by_key(|connection| connection.id);
+        let mut opened: Vec<_> = lanes.iter().flat_map(|lane| lane.connections()).collect();
         let mut pipes = Vec::new();
         for pool in pools {
-            pool.end_session();
-            pipes.extend(pool.reports().await);
+            let carried = pool.end_session();
+            opened.extend(carried.connections);
+            pipes.extend(carried.pipes);
         }
+        let coordinated = self.config().bundle
+            && opened
+                .iter()
+                .all(|connection| connection.peer_coordinates_bundles());
+        let mut connections: Vec<_> = opened.iter().map(|one| one.report()).collect();
+        connections.sort_by_key(|connection| connection.id);
         let multipath = connections.iter().all(|connection| connection.multipath);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
         Report {
@@ -247,22 +248,13 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
         let Some(mut job) = queue.next_job(lane) else {
             return done;
         };
-        let lane = match &queue.pool {
-            Some(pool) => {
-                let kind = queue.client.kind_of(job.uri.path());
-                job.pipe
-                    .insert(pool.place(&queue.client, kind).await)
-                    .pipe()
-            }
-            None => lane,
-        };
         let mut object = ObjectReport {
             url: job.target.url.clone(),
             http_version: queue.client.config().version.label(),
             start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
-        if let Err(error) = queue.fetch_in_time(lane, &job, &mut object).await {
+        if let Err(error) = queue.fetch_in_time(lane, &mut job, &mut object).await {
             object.fail(error);
         }
         object.end_s = queue.elapsed_s();
@@ -282,14 +274,24 @@ impl Queue {
             .pop_front()
     }
 
-    /// Fetches the object of `job`, unless the time limit ends before.
+    /// Fetches the object of `job` over a pipe if there are pipes, or else over `lane`, unless the time limit ends before.
     async fn fetch_in_time(
         &self,
         lane: usize,
-        job: &Job,
+        job: &mut Job,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
-        let fetched = self.fetch_one(lane, job, object);
+        let fetched = async {
+            let lane = match &self.pool {
+                Some(pool) => {
+                    let kind = self.client.kind_of(job.uri.path());
+                    let assigned = pool.place(&self.client, kind).await?;
+                    job.pipe.insert(assigned).pipe()
+                }
+                None => lane,
+            };
+            self.fetch_one(lane, job, object).await
+        };
         let Some(limit) = self.options.time_limit else {
             return fetched.await;
         };

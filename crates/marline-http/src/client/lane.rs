@@ -1,11 +1,11 @@
 //! A lane: a connection to an origin that is opened when it is needed, and replaced when it fails.
 
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, Response, Uri};
 use marline::Instant;
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as Turns;
 
 use super::fallback::both;
 use super::{Client, ClientError, Connection, Download, Origin};
@@ -31,7 +31,10 @@ pub(crate) struct Lane {
     origin: Origin,
     /// The number of lanes to its origin, including this one.
     lanes: usize,
-    open: Mutex<Vec<Arc<Connection>>>,
+    /// Held while it connects: one connection opens at a time.
+    opening: Turns<()>,
+    /// The connections that it has opened; the last is the one to use.
+    opened: Mutex<Vec<Arc<Connection>>>,
 }
 
 impl Lane {
@@ -41,7 +44,8 @@ impl Lane {
             Arc::new(Self {
                 origin: origin.clone(),
                 lanes,
-                open: Mutex::default(),
+                opening: Turns::default(),
+                opened: Mutex::default(),
             })
         })
     }
@@ -53,15 +57,15 @@ impl Lane {
 
     /// The connection to use, which is opened if there is none.
     async fn connection(&self, client: &Client) -> Result<Usable, ClientError> {
-        let mut open = self.open.lock().await;
-        if let Some(connection) = open.last().filter(|connection| !connection.is_closed()) {
+        let _opening = self.opening.lock().await;
+        if let Some(connection) = self.current() {
             return Ok(Usable {
-                connection: Arc::clone(connection),
+                connection,
                 is_reused: true,
             });
         }
         let connection = Arc::new(client.connect_one_of(&self.origin, self.lanes).await?);
-        open.push(Arc::clone(&connection));
+        self.opened().push(Arc::clone(&connection));
         Ok(Usable {
             connection,
             is_reused: false,
@@ -81,8 +85,8 @@ impl Lane {
 
     /// Connects instead of `early`, if its handshake is not complete. Returns whether the lane has another connection.
     async fn replace(&self, client: &Client, early: &Arc<Connection>) -> Result<bool, ClientError> {
-        let mut open = self.open.lock().await;
-        if !open.last().is_some_and(|last| Arc::ptr_eq(last, early)) {
+        let _opening = self.opening.lock().await;
+        if !self.is_last(early) {
             return Ok(true);
         }
         if !client.may_replace(early) {
@@ -90,7 +94,7 @@ impl Lane {
         }
         let other = client.connect_instead_of(early, &self.origin).await?;
         let is_replaced = other.is_some();
-        open.extend(other.map(Arc::new));
+        self.opened().extend(other.map(Arc::new));
         Ok(is_replaced)
     }
 
@@ -127,13 +131,11 @@ impl Lane {
                 }
                 Err(error) if error.is_retriable() && is_reused && !retried => {
                     retried = true;
-                    let mut open = self.open.lock().await;
-                    let same = |last: &&Arc<Connection>| Arc::ptr_eq(last, &connection);
-                    if open.last().filter(same).is_some() && !connection.is_closed() {
+                    let _opening = self.opening.lock().await;
+                    if self.is_last(&connection) && !connection.is_closed() {
                         // The connection does not respond, but is not closed either.
-                        open.push(Arc::new(
-                            client.connect_one_of(&self.origin, self.lanes).await?,
-                        ));
+                        let other = client.connect_one_of(&self.origin, self.lanes).await?;
+                        self.opened().push(Arc::new(other));
                     }
                 }
                 response => {
@@ -149,13 +151,35 @@ impl Lane {
 
     /// Its connection, if it is open.
     pub(crate) fn current(&self) -> Option<Arc<Connection>> {
-        // Locked while it connects.
-        let open = self.open.try_lock().ok()?;
-        open.last().filter(|last| !last.is_closed()).cloned()
+        let opened = self.opened();
+        opened.last().filter(|last| !last.is_closed()).cloned()
     }
 
-    /// All connections that it has opened.
-    pub(crate) async fn connections(&self) -> Vec<Arc<Connection>> {
-        self.open.lock().await.clone()
+    /// All connections that it has opened, but for those that it has forgotten.
+    pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
+        self.opened().clone()
+    }
+
+    /// Forgets connections that are closed.
+    pub(crate) fn forget_closed(&self) {
+        self.opened().retain(|connection| !connection.is_closed());
+    }
+
+    /// Closes its connections.
+    pub(crate) fn close(&self) {
+        for connection in self.connections() {
+            connection.close();
+        }
+    }
+
+    fn is_last(&self, connection: &Arc<Connection>) -> bool {
+        let opened = self.opened();
+        opened
+            .last()
+            .is_some_and(|last| Arc::ptr_eq(last, connection))
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

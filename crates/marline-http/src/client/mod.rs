@@ -148,17 +148,30 @@ impl Client {
         lanes
     }
 
-    /// The pool of pipes to `origin`, if it has [pools](ClientConfig::pipes).
+    /// The pool of pipes to `origin` for a fetch or page load that begins, if it has [pools](ClientConfig::pipes) and its
+    /// version is HTTP/3.
     pub(crate) fn pool(&self, origin: &Origin) -> Option<Arc<Pool>> {
         let config = self.config.pipes.as_ref()?;
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        if !pools.contains_key(origin) && pools.len() >= MAX_POOLS {
-            pools.retain(|_, pool| !pool.is_idle());
+        if self.config.version != HttpVersion::Http3 {
+            return None;
         }
-        let pool = pools
-            .entry(origin.clone())
-            .or_insert_with(|| Pool::new(config, origin, &self.runtime));
-        Some(Arc::clone(pool))
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(origin) {
+            pool.begin_session();
+            return Some(Arc::clone(pool));
+        }
+        let pool = Pool::new(config, origin, &self.runtime);
+        if pools.len() >= MAX_POOLS {
+            // Fetches, objects and connections that open have a reference, too.
+            let unused = pools.iter().find(|(_, pool)| Arc::strong_count(pool) == 1);
+            let Some(unused) = unused.map(|(origin, _)| origin.clone()) else {
+                // It ends with what it is for.
+                return Some(pool);
+            };
+            pools.remove(&unused);
+        }
+        pools.insert(origin.clone(), Arc::clone(&pool));
+        Some(pool)
     }
 
     /// The kind of the object at `path`, for pipes.

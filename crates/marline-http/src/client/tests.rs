@@ -1,6 +1,7 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use super::*;
+use crate::pipes::{PipePolicy, PipesConfig, RrConfig};
 use crate::server::{Identity, Server, ServerConfig, directory};
 
 async fn server() -> SocketAddr {
@@ -66,4 +67,46 @@ fn trusted_certificates_in_a_pipe_are_refused_rather_than_waited_for() {
     let error = answer.recv_timeout(std::time::Duration::from_secs(10));
     let error = error.expect("it does not wait").unwrap_err();
     assert!(error.contains("it is no regular file"), "{error}");
+}
+
+fn client_with_pools(version: HttpVersion) -> Client {
+    let policy = PipePolicy::RoundRobin(RrConfig::default());
+    let config = ClientConfig {
+        trust: Trust::Insecure,
+        version,
+        pipes: Some(PipesConfig::new(policy)),
+        ..ClientConfig::default()
+    };
+    Client::new(config).unwrap()
+}
+
+fn origin(number: usize) -> Origin {
+    let url = format!("https://host{number}.test/");
+    parse_url(&url, HttpVersion::Http3).unwrap().origin
+}
+
+#[tokio::test]
+async fn pools_beyond_the_limit_take_the_place_of_unused_ones_only() {
+    let client = client_with_pools(HttpVersion::Http3);
+    let pool = |number| client.pool(&origin(number)).unwrap();
+    let mut used: Vec<_> = (0..MAX_POOLS).map(pool).collect();
+    let is_listed = |number| Arc::ptr_eq(&pool(number), &pool(number));
+    let len = || client.pools.lock().unwrap().len();
+    // Both references exist at a time: an address is not used twice.
+    let further = [pool(MAX_POOLS), pool(MAX_POOLS)];
+    assert!(!Arc::ptr_eq(&further[0], &further[1]));
+    assert_eq!(len(), MAX_POOLS);
+
+    used.truncate(MAX_POOLS - 1);
+    assert!(is_listed(MAX_POOLS));
+    assert_eq!(len(), MAX_POOLS);
+    for (number, used) in used.iter().enumerate() {
+        assert!(Arc::ptr_eq(used, &pool(number)), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn pools_are_of_http3_only() {
+    let client = client_with_pools(HttpVersion::Http2);
+    assert!(client.pool(&origin(0)).is_none());
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::check::Planned;
 use super::options::LoadOptions;
 use crate::client::{
-    Alternation, Assignment, Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy,
+    Alternation, Assignment, Client, Connection, Lane, Origin, PlannedRequest, Planner, SplitPolicy,
 };
 use crate::pipes::{Assigned, ObjectKind, Pool};
 
@@ -235,9 +235,11 @@ impl Hosts {
         })
     }
 
-    /// The lanes of all hosts.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        let lanes = self.hosts.iter().flat_map(|host| &host.lanes);
-        lanes.map(|one| &*one.lane)
+    /// The connections to all hosts, but for those of pools.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        let is_pool = |host: &&Host| matches!(host.assigner, Assigner::Pool(_));
+        let hosts = self.hosts.iter().filter(|host| !is_pool(host));
+        let lanes = hosts.flat_map(|host| &host.lanes);
+        lanes.flat_map(|one| one.lane.connections()).collect()
     }
 }

@@ -66,17 +66,14 @@ pub async fn load(
         }
     }
     let mut report = loading.report;
-    for lane in loading.hosts.lanes() {
-        let connections = lane.connections().await;
-        report
-            .connections
-            .extend(connections.iter().map(|c| c.report()));
-    }
-    report.connections.sort_by_key(|connection| connection.id);
+    let mut opened = loading.hosts.connections();
     for pool in loading.hosts.pools() {
-        pool.end_session();
-        report.pipes.extend(pool.reports().await);
+        let carried = pool.end_session();
+        opened.extend(carried.connections);
+        report.pipes.extend(carried.pipes);
     }
+    report.connections = opened.iter().map(|one| one.report()).collect();
+    report.connections.sort_by_key(|connection| connection.id);
     report.conclude(&page.objects);
     Ok(report)
 }

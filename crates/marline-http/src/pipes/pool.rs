@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use self::state::{Closing, ObjectId, Placed, State};
-use super::{ObjectKind, PipeReport, PipeState, PipesConfig};
-use crate::client::{Client, Connection, Lane, Origin};
+use super::{ObjectKind, PipeReport, PipesConfig};
+use crate::client::{Client, ClientError, Connection, Lane, Origin};
 use crate::runtime::RuntimeHandle;
 
 /// Pipes to one origin. Each is a lane; those that are not open have no connection.
@@ -24,6 +24,15 @@ pub(crate) struct Pool {
 pub(crate) struct Assigned {
     pool: Arc<Pool>,
     object: ObjectId,
+}
+
+/// What carried the objects of a fetch or page load.
+#[derive(Default)]
+pub(crate) struct Carried {
+    /// The pipes that have a connection, or had one.
+    pub(crate) pipes: Vec<PipeReport>,
+    /// Their connections.
+    pub(crate) connections: Vec<Arc<Connection>>,
 }
 
 impl Pool {
@@ -44,28 +53,35 @@ impl Pool {
         &self.lanes
     }
 
-    /// Whether no object is on a pipe.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.state().is_idle()
+    /// A fetch or a page load begins: what closed before it is not of its report.
+    pub(crate) fn begin_session(&self) {
+        let state = self.state();
+        for (lane, pipe) in self.lanes.iter().zip(state.totals()) {
+            if pipe.is_idle {
+                lane.forget_closed();
+            }
+        }
     }
 
     /// Chooses a pipe for an object of `kind`. While the first pipe connects, it waits: nothing is known of the path
     /// before, and the object would wait for the same handshake.
+    ///
+    /// # Errors
+    /// The first pipe does not connect.
     pub(crate) async fn place(
         self: &Arc<Self>,
         client: &Arc<Client>,
         kind: ObjectKind,
-    ) -> Assigned {
+    ) -> Result<Assigned, ClientError> {
         let first = {
             let mut state = self.state();
             match state.first_pipe() {
                 Some(pipe) if self.lanes[pipe].current().is_none() => pipe,
-                _ => return self.assign_in(&mut state, client, kind),
+                _ => return Ok(self.assign_in(&mut state, client, kind)),
             }
         };
-        // The request on it has the same error.
-        let _ = self.lanes[first].open(client).await;
-        self.assign(client, kind)
+        self.lanes[first].open(client).await?;
+        Ok(self.assign(client, kind))
     }
 
     /// Chooses a pipe for an object of `kind`.
@@ -96,8 +112,12 @@ impl Pool {
     fn open_spare(self: &Arc<Self>, client: &Arc<Client>, pipe: usize) {
         let (pool, client) = (Arc::clone(self), Arc::clone(client));
         self.runtime.spawn(async move {
-            if pool.lanes[pipe].open(&client).await.is_err() {
-                pool.state().spare_failed(pipe);
+            let opened = pool.lanes[pipe].open(&client).await;
+            let mut state = pool.state();
+            match opened {
+                Err(_) => state.spare_failed(pipe),
+                Ok(()) if state.is_closed(pipe) => pool.lanes[pipe].close(),
+                Ok(()) => {}
             }
         });
     }
@@ -113,13 +133,14 @@ impl Pool {
         loop {
             runtime.sleep(wait).await;
             let Some(pool) = pool.upgrade() else { return };
-            let closing = pool.state().close_idle(pipe, runtime.now(), limit);
-            match closing {
+            let mut state = pool.state();
+            match state.close_idle(pipe, runtime.now(), limit) {
                 Closing::Never => return,
                 Closing::Later(left) => wait = left,
                 Closing::Now(pipes) => {
-                    for connection in pipes.iter().filter_map(|&pipe| pool.lanes[pipe].current()) {
-                        connection.close();
+                    // Before another object can be placed there. A spare pipe that still connects closes after that.
+                    for pipe in pipes {
+                        pool.lanes[pipe].close();
                     }
                     return;
                 }
@@ -127,33 +148,31 @@ impl Pool {
         }
     }
 
-    /// A fetch or a page load is over: what it requested counts for the next.
-    pub(crate) fn end_session(&self) {
-        self.state().end_session();
-    }
-
-    /// The pipes that were opened.
-    pub(crate) async fn reports(&self) -> Vec<PipeReport> {
-        let totals = self.state().totals();
-        let mut reports = Vec::new();
-        for (pipe, total) in totals.into_iter().enumerate() {
-            let connections = self.lanes[pipe].connections().await;
+    /// A fetch or a page load is over: what it requested counts for the next. Returns what carried it, without connections
+    /// that still open, and forgets those that are closed.
+    pub(crate) fn end_session(&self) -> Carried {
+        let mut state = self.state();
+        state.end_session();
+        let mut carried = Carried::default();
+        for (pipe, total) in state.totals().into_iter().enumerate() {
+            let connections = self.lanes[pipe].connections();
+            if total.is_idle {
+                self.lanes[pipe].forget_closed();
+            }
             if connections.is_empty() {
                 continue;
             }
-            reports.push(PipeReport {
+            carried.pipes.push(PipeReport {
                 origin: self.origin.to_string(),
                 pipe,
-                state: match total.state {
-                    PipeState::Used if total.objects == 0 => PipeState::Spare,
-                    state => state,
-                },
+                state: total.state,
                 connections: connections.iter().map(|one| one.id).collect(),
                 objects: total.objects,
                 bytes: total.bytes,
             });
+            carried.connections.extend(connections);
         }
-        reports
+        carried
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

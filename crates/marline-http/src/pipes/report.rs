@@ -23,10 +23,11 @@ pub struct PipeReport {
     pub pipe: usize,
     /// Its state.
     pub state: PipeState,
-    /// The IDs of its connections, one after another.
+    /// The IDs of its connections, one after another: those that were open when the fetch or page load began, and those
+    /// that it opened.
     pub connections: Vec<u64>,
-    /// How many objects were assigned to it.
+    /// How many objects were assigned to it, those of earlier fetches of the client included.
     pub objects: u64,
-    /// Bytes of content that it carried.
+    /// Bytes of content that it carried, those of earlier fetches included.
     pub bytes: u64,
 }

@@ -100,8 +100,10 @@ async fn pipes_that_carry_nothing_close_and_open_again() {
     // The wait is longer than the idle timeout by much: only a machine that stops for so long fails it.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let second = fetch(&client, &server).await;
-    for pipe in &second.pipes {
-        assert_eq!(pipe.connections.len(), 2, "{pipe:?}");
+    assert_eq!(second.pipes.len(), 2);
+    for (earlier, pipe) in first.pipes.iter().zip(&second.pipes) {
+        assert_eq!(pipe.connections.len(), 1, "{pipe:?}");
+        assert_ne!(pipe.connections, earlier.connections);
         assert_eq!(pipe.state, PipeState::Used);
     }
 }

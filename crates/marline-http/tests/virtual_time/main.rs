@@ -5,6 +5,7 @@
 mod fetch;
 mod http3;
 mod page;
+mod pipes;
 mod ranges;
 mod setup;
 mod stop;

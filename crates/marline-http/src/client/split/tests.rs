@@ -57,7 +57,7 @@ async fn ranges_of_a_closed_connection_are_fetched_over_others() {
         for lane in &lanes {
             lane.open(&client).await.unwrap();
         }
-        let closing = lanes[1].connections().await[0].quic().unwrap().clone();
+        let closing = lanes[1].connections()[0].quic().unwrap().clone();
         let times = Arc::new(Mutex::new(vec![0; SIZE as usize]));
         let split = Split::new(Object {
             client: Arc::clone(&client),

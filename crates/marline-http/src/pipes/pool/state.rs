@@ -120,6 +120,8 @@ pub(super) struct PipeTotal {
     pub(super) state: PipeState,
     pub(super) objects: u64,
     pub(super) bytes: u64,
+    /// Whether it carries nothing now.
+    pub(super) is_idle: bool,
 }
 
 impl State {
@@ -143,10 +145,6 @@ impl State {
             created: Vec::new(),
             history: History::default(),
         }
-    }
-
-    pub(super) fn is_idle(&self) -> bool {
-        self.pipes.iter().all(|pipe| pipe.objects.is_empty())
     }
 
     /// The first of the pipes that have objects, for policies whose next choice depends on what is measured there.
@@ -256,6 +254,11 @@ impl State {
         needs_timer
     }
 
+    /// Whether `pipe` is neither used nor spare.
+    pub(super) fn is_closed(&self, pipe: usize) -> bool {
+        self.pipes[pipe].state == PipeState::Closed
+    }
+
     /// A pipe could not be opened in advance.
     pub(super) fn spare_failed(&mut self, pipe: usize) {
         let pipe = &mut self.pipes[pipe];
@@ -300,6 +303,7 @@ impl State {
             state: pipe.state,
             objects: pipe.count,
             bytes: pipe.bytes,
+            is_idle: pipe.objects.is_empty(),
         };
         self.pipes.iter().map(total).collect()
     }
