@@ -1,6 +1,6 @@
 //! `marline flow --interface`.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use marline_flow::Exporter;
@@ -85,6 +85,17 @@ impl LiveFlags {
                     break;
                 }
             }
+        }
+        // What passed before the end still waits to be read.
+        let end_ns = SystemTime::now().duration_since(UNIX_EPOCH);
+        let end_ns = end_ns.map_or(0, |time| time.as_nanos());
+        while let Ok(Some(packet)) = interface.next(Duration::ZERO) {
+            if u128::from(packet.time_ns) > end_ns {
+                break;
+            }
+            exporter
+                .packet(&packet)
+                .map_err(|error| unwritable(&error))?;
         }
         if interface.dropped() > 0 {
             let dropped = interface.dropped();
