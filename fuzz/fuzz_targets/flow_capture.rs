@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use marline_flow::{Capture, Exporter, KeyLog, Options, Sources, Timeouts};
 
 /// Of the connections in the seeds.
-const KEYS: &[u8] = include_bytes!("../seeds/flow_capture/keys.log");
+const KEYS: &[u8] = include_bytes!("../../crates/marline-flow/tests/captures/keys.log");
 
 const MAX_FLOWS: usize = 8;
 

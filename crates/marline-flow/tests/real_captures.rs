@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use marline_flow::{Capture, Exporter, KeyLog, Options, Record, Sources};
 
 fn seed(name: &str) -> PathBuf {
-    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/flow_capture");
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures");
     PathBuf::from(seeds).join(name)
 }
 
