@@ -271,12 +271,13 @@ impl ClientConnection {
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
         let evicted = origin.evicted();
+        let idle = limits.idle_timeout;
         let of_requests = (Arc::clone(&context), Arc::clone(&recorder), tunnels.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder, tunnels) = of_requests.clone();
             let origin = origin.clone();
             async move {
-                let asked = match context.protocols.tunnels {
+                let asked = match context.protocols.tunnels && has_valid_host(&request) {
                     true => tunnels::asked(request, version),
                     false => Err(request),
                 };
@@ -290,7 +291,7 @@ impl ClientConnection {
                             }))
                         });
                         let response = respond(&context, &recorder, request, origin).await;
-                        return Ok(tunnels.answer(asking.asked, response));
+                        return Ok(tunnels.answer(asking.asked, response, idle));
                     }
                     Err(request) => request,
                 };
@@ -386,12 +387,19 @@ where
 }
 
 /// Whether a request has the `Host` fields that it should: one in HTTP/1.1, at most one in HTTP/1.0, and a valid one
-/// (RFC 9112 section 3.2).
-fn has_valid_host(request: &Request<Body>) -> bool {
+/// (RFC 9112 section 3.2). Neither that nor the target has user information (RFC 9110, sections 4.2.4 and 7.2).
+fn has_valid_host<B>(request: &Request<B>) -> bool {
+    let authority = request.uri().authority();
+    if authority.is_some_and(|authority| authority.as_str().contains('@')) {
+        return false;
+    }
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         // A target without an authority has an empty one.
-        (Some(host), None) => host.is_empty() || Authority::try_from(host.as_bytes()).is_ok(),
+        (Some(host), None) => {
+            let is_valid = Authority::try_from(host.as_bytes()).is_ok();
+            host.is_empty() || (is_valid && !host.as_bytes().contains(&b'@'))
+        }
         (None, _) => request.version() != Version::HTTP_11,
         _ => false,
     }

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, UPGRADE};
@@ -17,13 +18,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::super::Tunnel;
+use super::super::idle::IdleTimeout;
 use super::socket::Reset;
 use crate::body::{Body, BoxError};
 use crate::proxy::{End, ReadBody, write_all};
 
 const WEBSOCKET: &str = "websocket";
 
-type Stream = TokioIo<hyper::upgrade::Upgraded>;
+type Stream = IdleTimeout<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// The tunnels of one connection. They end with it.
 #[derive(Clone)]
@@ -54,8 +56,14 @@ impl Tunnels {
         while running.join_next().await.is_some() {}
     }
 
-    /// Makes `response` one that begins the tunnel of `asked` if the site has accepted it.
-    pub(super) fn answer(&self, asked: Asked, response: Response<Body>) -> Response<Body> {
+    /// Makes `response` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`, also
+    /// where its connection has others that move.
+    pub(super) fn answer(
+        &self,
+        asked: Asked,
+        response: Response<Body>,
+        idle: Duration,
+    ) -> Response<Body> {
         if response.extensions().get::<Tunnel>().is_none() {
             return response;
         }
@@ -75,7 +83,8 @@ impl Tunnels {
         running.spawn(async move {
             let _open = open;
             let Ok(stream) = asked.on.await else { return };
-            let (read, mut write) = tokio::io::split(TokioIo::new(stream));
+            let stream = IdleTimeout::new(TokioIo::new(stream), idle);
+            let (read, mut write) = tokio::io::split(stream);
             // The site may need nothing of the client.
             let _ = asked.read.send(read);
             let end = write_all(content, &mut write).await;
@@ -107,7 +116,7 @@ pub(super) struct Asking {
 #[expect(clippy::result_large_err, reason = "the request goes on")]
 pub(super) fn asked<B>(mut request: Request<B>, version: Version) -> Result<Asking, Request<B>> {
     let is_connect = request.method() == Method::CONNECT;
-    let is_upgrade = !is_connect && version == Version::HTTP_11 && is_websocket(&request);
+    let is_upgrade = !is_connect && request.version() == Version::HTTP_11 && is_websocket(&request);
     if !is_connect && !is_upgrade {
         return Err(request);
     }
