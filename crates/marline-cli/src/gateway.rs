@@ -7,7 +7,9 @@ use clap::{ArgGroup, Args};
 use marline::{PathPolicy, PathRule};
 use marline_http::client::{Client, ClientConfig, Trust};
 use marline_http::limits;
-use marline_http::proxy::{AllowedHost, ForwardConfig, GatewayConfig, forward_proxy, gateway};
+use marline_http::proxy::{
+    AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, forward_proxy, gateway,
+};
 use marline_http::server::{Server, ServerConfig, Site, raise_open_file_limit};
 
 use crate::failure::{Failure, print_message};
@@ -60,6 +62,11 @@ pub(crate) struct Arguments {
     /// Listen on an address that other machines reach: everybody there can use the gateway, and reads along
     #[arg(long)]
     allow_remote: bool,
+
+    /// Answer requests for this NAME of the gateway too, besides localhost, addresses and the name of the origin; repeatable
+    /// [default with --allow-remote: every name]
+    #[arg(long, value_name = "NAME", conflicts_with = "proxy")]
+    host: Vec<HostName>,
 
     /// Trust only the certificates in FILE (PEM) and those that they have signed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["insecure", "proxy"])]
@@ -158,6 +165,10 @@ fn site(arguments: &Arguments) -> Result<Site, Failure> {
     let client = Client::new(client_config(arguments)?).map_err(failed)?;
     let default = if arguments.bundle { BUNDLE } else { 1 };
     let config = GatewayConfig {
+        hosts: match arguments.allow_remote && arguments.host.is_empty() {
+            true => Hosts::Any,
+            false => Hosts::Named(arguments.host.clone()),
+        },
         connections: arguments.connections.unwrap_or(default).into(),
         ..GatewayConfig::to(origin.clone())
     };

@@ -212,6 +212,10 @@ pub const UPSTREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// systems give a process.
 pub const MAX_UPSTREAM_REQUESTS: usize = 512;
 
+/// Networks of clients that together fill the places at one application. One has 128 of the default, more than a browser requests at
+/// once, and leaves the others to the rest.
+pub const UPSTREAM_SHARES: usize = 4;
+
 /// Idle connections that are kept to one application.
 pub const MAX_IDLE_UPSTREAM_CONNECTIONS: usize = 64;
 

@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
-use marline_h3::ErrorCode;
+use marline_h3::{ErrorCode, Protocol};
 use socket2::Socket;
 use tokio::sync::Mutex;
 
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// Sends a request of any method, and its content as the server takes it: while the response arrives, if that begins
-    /// before. Dropping the response ends both. With a [`Protocol`](marline_h3::Protocol) among the extensions of a CONNECT
+    /// before. Dropping the response ends both. With a [`Protocol`] among the extensions of a CONNECT
     /// request, it is extended CONNECT (RFC 9220), of HTTP/3 only: content of request and response are the two directions of a
     /// tunnel. A field `Host` replaces the host of the URI in the request, not the server
     /// that it is sent to.
@@ -162,6 +162,11 @@ impl Connection {
         mut request: Request<Body>,
         host: Option<Authority>,
     ) -> Result<Response<Content>, BoxError> {
+        let is_extended = request.extensions().get::<Protocol>().is_some();
+        if is_extended && !matches!(self.sender, Sender::Http3 { .. }) {
+            // It would be a CONNECT without a protocol.
+            return Err("extended CONNECT needs HTTP/3".into());
+        }
         let is_safe = request.method().is_safe();
         match &self.sender {
             Sender::Http1(sender) => {

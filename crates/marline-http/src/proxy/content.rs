@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::fields;
 use super::request_body::HeldBody;
 use crate::body::{Body, BoxError};
 
@@ -105,7 +106,13 @@ impl<G: Send + Unpin + 'static> http_body::Body for Content<G> {
         };
         this.alarm = None;
         let frame = match frame {
-            Some(Ok(frame)) => match this.count(&frame) {
+            Some(Ok(mut frame)) => match this.count(&frame) {
+                Ok(()) if frame.is_trailers() => {
+                    if let Some(trailers) = frame.trailers_mut() {
+                        fields::remove_hop_by_hop(trailers);
+                    }
+                    return Poll::Ready(Some(Ok(frame)));
+                }
                 Ok(()) => return Poll::Ready(Some(Ok(frame))),
                 Err(cut) => Some(Err(cut.into())),
             },

@@ -43,6 +43,9 @@ pub(crate) enum Failure {
     /// The target is not allowed.
     #[error("this proxy does not connect to {0}")]
     Forbidden(String),
+    /// It was meant for another server.
+    #[error("this gateway is not known by the name {0}; start it with --host NAME if it shall be")]
+    Misdirected(String),
     /// It has passed too many proxies.
     #[error(
         "the request has passed {} proxies; it runs in a circle",
@@ -61,6 +64,7 @@ impl Failure {
             Self::Content(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Refused(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Misdirected(_) => StatusCode::MISDIRECTED_REQUEST,
         }
     }
 
@@ -73,7 +77,7 @@ impl Failure {
             Self::Response(_) => "http_response_incomplete",
             Self::Busy => "connection_limit_reached",
             Self::Content(_) | Self::Malformed(_) => "http_request_error",
-            Self::Refused(_) | Self::Forbidden(_) => "http_request_denied",
+            Self::Refused(_) | Self::Forbidden(_) | Self::Misdirected(_) => "http_request_denied",
             Self::Circle => "proxy_loop_detected",
         }
     }

@@ -15,6 +15,7 @@ use crate::limits;
 /// The name of this proxy in `Via`.
 const PSEUDONYM: &str = "marline";
 
+const PROXY: HeaderName = HeaderName::from_static("proxy");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -22,12 +23,17 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// What a client may claim about itself, and applications believe.
-const CLAIMS: [HeaderName; 6] = [
+const CLAIMS: [HeaderName; 11] = [
     FORWARDED,
     X_FORWARDED_FOR,
     X_FORWARDED_PROTO,
     X_FORWARDED_HOST,
     HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-forwarded-prefix"),
+    HeaderName::from_static("x-forwarded-scheme"),
+    HeaderName::from_static("x-forwarded-ssl"),
+    HeaderName::from_static("x-client-ip"),
+    HeaderName::from_static("true-client-ip"),
     HeaderName::from_static("x-real-ip"),
 ];
 
@@ -69,10 +75,11 @@ impl Received {
 /// Removes the fields that are about one connection (RFC 9110, section 7.6.1). Returns whether the sender accepts trailers.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) -> bool {
     let listed: Vec<HeaderName> = tokens(headers, &CONNECTION)
-        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .filter_map(|name| HeaderName::from_bytes(name).ok())
         .filter(|name| !ESSENTIAL.contains(name))
         .collect();
-    let takes_trailers = tokens(headers, &TE).any(|coding| coding.eq_ignore_ascii_case("trailers"));
+    let takes_trailers =
+        tokens(headers, &TE).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
     for name in listed {
         headers.remove(name);
     }
@@ -122,22 +129,28 @@ pub(super) fn content_length(headers: &mut HeaderMap) -> Result<Option<u64>, Inv
 }
 
 /// The members of the lists in all fields with this name; a parameter after `;` is left out.
-pub(super) fn tokens<'a>(
+fn tokens<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
-) -> impl Iterator<Item = &'a str> + use<'a> {
+) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     let values = headers.get_all(name).into_iter();
     values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|member| member.split(';').next())
-        .map(str::trim)
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|member| member.split(|byte| *byte == b';').next())
+        .map(<[u8]>::trim_ascii)
         .filter(|member| !member.is_empty())
 }
 
-/// Removes fields with `_` in their names: applications behind CGI and WSGI cannot tell `X_Forwarded_For` from
-/// `X-Forwarded-For`.
-pub(super) fn remove_underscored(headers: &mut HeaderMap) {
+/// Whether a message has a transfer coding that a proxy cannot undo: one besides a single `chunked`.
+pub(super) fn has_other_coding(headers: &HeaderMap) -> bool {
+    let mut codings = tokens(headers, &TRANSFER_ENCODING);
+    let first = codings.next();
+    first.is_some_and(|first| !first.eq_ignore_ascii_case(b"chunked")) || codings.next().is_some()
+}
+
+/// Removes what applications behind CGI and WSGI take for something else: fields with `_` in their names, which they cannot tell
+/// from those with `-`, and `Proxy`, which becomes the variable `HTTP_PROXY`.
+pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
     let names: Vec<HeaderName> = headers
         .keys()
         .filter(|name| name.as_str().contains('_'))
@@ -145,6 +158,17 @@ pub(super) fn remove_underscored(headers: &mut HeaderMap) {
         .collect();
     for name in names {
         headers.remove(name);
+    }
+    headers.remove(PROXY);
+}
+
+/// Removes from the trailers of a request what its header must not have either, and what trailers must not have (RFC 9110, section
+/// 6.5.1).
+pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
+    remove_hop_by_hop(trailers);
+    remove_ambiguous(trailers);
+    for name in CLAIMS.iter().chain(&ESSENTIAL) {
+        trailers.remove(name);
     }
 }
 
@@ -350,10 +374,52 @@ mod tests {
     }
 
     #[test]
-    fn underscored_names_are_removed() {
-        let mut fields = headers(&[("x_forwarded_for", "10.0.0.1"), ("x-kept", "1")]);
-        remove_underscored(&mut fields);
+    fn names_that_cgi_confuses_are_removed() {
+        let mut fields = headers(&[
+            ("x_forwarded_for", "10.0.0.1"),
+            ("proxy", "http://evil"),
+            ("x-kept", "1"),
+        ]);
+        remove_ambiguous(&mut fields);
         assert_eq!(fields, headers(&[("x-kept", "1")]));
+    }
+
+    #[test]
+    fn fields_that_a_list_with_other_bytes_names_are_removed() {
+        let mut fields = headers(&[("x-private", "1")]);
+        let list = HeaderValue::from_bytes(b"\xe9, x-private").unwrap();
+        fields.insert(CONNECTION, list);
+        remove_hop_by_hop(&mut fields);
+        assert!(fields.is_empty());
+    }
+
+    #[test]
+    fn trailers_claim_nothing() {
+        let mut fields = headers(&[
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x_real_ip", "10.0.0.1"),
+            ("content-length", "5"),
+            ("connection", "x-private"),
+            ("x-private", "1"),
+            ("x-sum", "1"),
+        ]);
+        clean_trailers(&mut fields);
+        assert_eq!(fields, headers(&[("x-sum", "1")]));
+    }
+
+    #[test]
+    fn transfer_codings_other_than_chunked_are_noticed() {
+        for (codings, is_other) in [
+            ("chunked", false),
+            ("Chunked", false),
+            ("gzip, chunked", true),
+            ("chunked, chunked", true),
+            ("identity", true),
+        ] {
+            let fields = headers(&[("transfer-encoding", codings)]);
+            assert_eq!(has_other_coding(&fields), is_other, "{codings}");
+        }
+        assert!(!has_other_coding(&HeaderMap::new()));
     }
 
     #[test]

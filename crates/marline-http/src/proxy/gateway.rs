@@ -1,5 +1,7 @@
 //! The gateway of a client: a site whose responses are those of an origin, fetched by a [`Client`].
 
+use std::net::IpAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,12 +14,14 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use marline_h3::Protocol;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
 use super::content::Content;
 use super::failure::Failure;
-use super::fields;
+use super::fields::{self, Received};
+use super::forward::Target;
 use super::request_body::HeldBody;
 use super::websocket::accept;
 use crate::body::Body;
@@ -34,8 +38,57 @@ pub struct GatewayConfig {
     pub origin: String,
     /// Connections to the origin, which take turns.
     pub connections: usize,
+    /// Names of hosts by which programs reach the gateway, besides addresses, those of this machine and that of the origin.
+    pub hosts: Hosts,
     /// How long the origin may take for the next part of a response, and how long a tunnel may be idle.
     pub idle_timeout: Duration,
+}
+
+/// Names by which a gateway is reached. A page of any host whose name resolves to the gateway could read what the origin
+/// serves (DNS rebinding), unless its name is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// Any.
+    Any,
+    /// These.
+    Named(Vec<HostName>),
+}
+
+/// The name of a host, without a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+/// A text is no name of a host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no name of a host; write it without a port, as gateway.example.org")]
+pub struct InvalidHostName(String);
+
+impl FromStr for HostName {
+    type Err = InvalidHostName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHostName> {
+        let target = Target::parse(text).filter(|target| target.has_no_port());
+        let target = target.ok_or_else(|| InvalidHostName(text.to_owned()))?;
+        Ok(Self(target.host))
+    }
+}
+
+impl Hosts {
+    /// Whether a request for `host`, in a gateway to `origin`, was meant for it.
+    fn allow(&self, host: &str, origin: &str) -> bool {
+        let Self::Named(names) = self else {
+            return true;
+        };
+        let Some(target) = Target::parse(host) else {
+            return false;
+        };
+        let host = target.host;
+        host.parse::<IpAddr>().is_ok()
+            || host == "localhost"
+            || host.ends_with(".localhost")
+            || Target::parse(origin).is_some_and(|origin| origin.host == host)
+            || names.iter().any(|name| name.0 == host)
+    }
 }
 
 impl GatewayConfig {
@@ -44,6 +97,7 @@ impl GatewayConfig {
         Self {
             origin: origin.into(),
             connections: 1,
+            hosts: Hosts::Named(Vec::new()),
             idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
         }
     }
@@ -75,6 +129,7 @@ pub fn gateway(client: Client, config: &GatewayConfig) -> Result<Site, ClientErr
             .map(|_| Mutex::default())
             .collect(),
         turn: AtomicUsize::new(0),
+        hosts: config.hosts.clone(),
         idle_timeout: config.idle_timeout,
     });
     Ok(BoxCloneSyncService::new(service_fn(move |request| {
@@ -91,6 +146,7 @@ struct Gateway {
     /// Connections, as far as they are open.
     places: Vec<Mutex<Option<Arc<Connection>>>>,
     turn: AtomicUsize,
+    hosts: Hosts,
     idle_timeout: Duration,
 }
 
@@ -121,10 +177,15 @@ impl Gateway {
 
     async fn fetch(&self, head: Request<()>, content: &HeldBody) -> Result<Fetched, Failure> {
         let head = self.prepare(head)?;
+        let is_extended = head.extensions().get::<Protocol>().is_some();
         let mut attempts = 0;
         loop {
             attempts += 1;
             let connection = self.connection().await?;
+            if is_extended && connection.version() != HttpVersion::Http3 {
+                let what = "WebSockets to an origin that is not reached over HTTP/3";
+                return Err(Failure::Refused(what));
+            }
             let mut request = Request::new(content.to_body());
             *request.method_mut() = head.method().clone();
             *request.uri_mut() = head.uri().clone();
@@ -140,7 +201,7 @@ impl Gateway {
                 Err(error) => error,
             };
             // The connection may have been idle for too long.
-            let again = connection.is_closed() && head.method().is_idempotent();
+            let again = connection.is_closed() && head.method().is_safe();
             if !again || !content.is_empty() || attempts >= limits::MAX_ATTEMPTS {
                 return Err(match content.failure() {
                     Some(failure) => Failure::Content(failure),
@@ -150,8 +211,14 @@ impl Gateway {
         }
     }
 
-    /// The next connection; one that has ended is replaced.
+    /// The next connection; one that has ended is replaced. Waiting for another request that replaces it counts as connecting.
     async fn connection(&self) -> Result<Kept, Failure> {
+        let limit = self.client.config().connect_timeout;
+        let opened = timeout(limit, self.open()).await;
+        opened.unwrap_or(Err(Failure::ConnectTimeout(limit)))
+    }
+
+    async fn open(&self) -> Result<Kept, Failure> {
         let turn = self.turn.fetch_add(1, Relaxed) % self.places.len();
         let mut place = self.places[turn].lock().await;
         if let Some(open) = place.as_ref().filter(|open| !open.is_closed()) {
@@ -173,7 +240,22 @@ impl Gateway {
             return Err(Failure::Refused("TRACE"));
         }
         let version = head.version();
+        if let Some(host) = Received::of(&head, None, self.scheme).host {
+            let host = String::from_utf8_lossy(host.as_bytes());
+            let origin = self.origin.authority().as_str();
+            if !self.hosts.allow(&host, origin) {
+                return Err(Failure::Misdirected(host.into_owned()));
+            }
+        }
         let headers = head.headers_mut();
+        if protocol.is_some() {
+            headers.remove(CONTENT_LENGTH);
+        } else {
+            fields::content_length(headers)?;
+        }
+        if fields::has_other_coding(headers) {
+            return Err(Failure::Refused("transfer codings other than chunked"));
+        }
         let takes_trailers = fields::remove_hop_by_hop(headers);
         if takes_trailers {
             headers.insert(TE, HeaderValue::from_static("trailers"));

@@ -16,12 +16,13 @@ mod gateway;
 mod health;
 mod request_body;
 mod reverse;
+mod shares;
 mod tunnel;
 mod upstream;
 mod websocket;
 
 pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, UpstreamUrl};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
-pub use self::gateway::{GatewayConfig, gateway};
+pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
 pub use self::reverse::reverse_proxy;
 pub(crate) use self::tunnel::{End, ReadBody, write_all};

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
+use super::fields;
 use crate::body::{Body, BoxError};
+use crate::limits;
 
 /// The content of a request, as its owner sees it while it is sent. Until its first part was taken, it can be sent again.
 #[derive(Clone)]
@@ -26,6 +28,10 @@ struct State {
     waiting: Option<Waker>,
     /// When a part was taken last.
     last: Instant,
+    /// When enough was taken to count as progress.
+    progressed: Instant,
+    /// Bytes that were taken since.
+    taken: u64,
     /// Why the rest does not arrive.
     failure: Option<String>,
 }
@@ -40,6 +46,8 @@ impl HeldBody {
             is_abandoned: false,
             waiting: None,
             last: Instant::now(),
+            progressed: Instant::now(),
+            taken: 0,
             failure: None,
         })))
     }
@@ -59,8 +67,7 @@ impl HeldBody {
 
     /// Whether it can still be sent from its beginning.
     pub(super) fn is_whole(&self) -> bool {
-        let state = self.state();
-        !state.is_begun || state.body.is_end_stream()
+        !self.state().is_begun
     }
 
     /// Whether there is no content.
@@ -72,6 +79,12 @@ impl HeldBody {
     /// When a part was taken last; at first, when the request arrived.
     pub(super) fn last(&self) -> Instant {
         self.state().last
+    }
+
+    /// When [`limits::MIN_PROGRESS_BYTES`] were taken last, or the end; at first, when the request arrived. A client that sends a byte now
+    /// and then keeps no place at the server for it.
+    pub(super) fn progressed(&self) -> Instant {
+        self.state().progressed
     }
 
     /// Nobody wants the rest: who sends it stops.
@@ -116,9 +129,23 @@ impl http_body::Body for Sent {
         if !state.is_open {
             return Poll::Pending;
         }
-        let frame = ready!(Pin::new(&mut state.body).poll_frame(cx));
+        let mut frame = ready!(Pin::new(&mut state.body).poll_frame(cx));
         state.is_begun = true;
         state.last = Instant::now();
+        let data = frame.iter().flatten().filter_map(Frame::data_ref);
+        state.taken += data.map(|data| data.len() as u64).sum::<u64>();
+        if state.taken >= limits::MIN_PROGRESS_BYTES
+            || state.body.is_end_stream()
+            || frame.is_none()
+        {
+            state.progressed = state.last;
+            state.taken = 0;
+        }
+        if let Some(Ok(frame)) = &mut frame
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            fields::clean_trailers(trailers);
+        }
         if let Some(Err(error)) = &frame {
             state.failure = Some(error.to_string());
         }

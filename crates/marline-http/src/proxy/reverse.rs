@@ -1,5 +1,6 @@
 //! The reverse proxy: a site whose responses are those of applications.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +14,17 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use marline_h3::Protocol;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use super::config::ProxyConfig;
+use super::config::{ClientFields, ProxyConfig};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
 use super::health;
 use super::request_body::HeldBody;
-use super::upstream::{Upstream, Upstreams};
+use super::upstream::{Slot, Upstream, Upstreams};
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
 use crate::limits;
@@ -54,7 +54,7 @@ struct Proxy {
 struct Answered {
     response: Response<Incoming>,
     upstream: Arc<Upstream>,
-    slot: OwnedSemaphorePermit,
+    slot: Slot,
 }
 
 /// Why there is none, and the application that was tried last.
@@ -104,6 +104,9 @@ impl Proxy {
             *response.status_mut() = StatusCode::NO_CONTENT;
             return response;
         }
+        if request.uri().path() == "*" {
+            return Failure::Malformed("its target is *").into_response();
+        }
         let method = request.method().clone();
         let (parts, body) = request.into_parts();
         let is_websocket = parts
@@ -146,10 +149,12 @@ impl Proxy {
         *head.method_mut() = Method::GET;
         let content = HeldBody::new(body, false);
         let none = HeldBody::new(Body::empty(), false);
+        let client = self.accountable(&head);
+        let mut accept = None;
         let asked = match self.prepare(head, &none) {
             Ok(mut head) => {
-                ask_for_upgrade(head.headers_mut(), nonce());
-                self.send_to_one(&head, &none).await
+                accept = ask_for_upgrade(head.headers_mut(), nonce());
+                self.send_to_one(&head, client, &none).await
             }
             Err(failure) => Err(failure.into()),
         };
@@ -172,7 +177,7 @@ impl Proxy {
             };
             self.pass_back(answered, &Method::GET, none)
         } else {
-            upgraded(response, &content).await.map(|upgraded| {
+            upgraded(response, &content, accept).await.map(|upgraded| {
                 let idle = self.config.idle_timeout;
                 let guard = (slot, upgraded.task);
                 let body = Content::new(upgraded.body, None, idle, content, guard);
@@ -189,27 +194,46 @@ impl Proxy {
 
     /// Sends a request to one application after the other, until one answers.
     async fn pass_on(&self, head: Request<()>, content: &HeldBody) -> Result<Answered, Unanswered> {
+        let client = self.accountable(&head);
         let head = self.prepare(head, content)?;
-        self.send_to_one(&head, content).await
+        self.send_to_one(&head, client, content).await
+    }
+
+    /// The client that has a share of the places: none where all are trusted proxies.
+    fn accountable(&self, head: &Request<()>) -> Option<IpAddr> {
+        if self.config.client_fields == ClientFields::Append {
+            return None;
+        }
+        let client = head.extensions().get::<ClientAddress>();
+        client.map(|client| client.get().ip())
     }
 
     async fn send_to_one(
         &self,
         head: &Request<()>,
+        client: Option<IpAddr>,
         content: &HeldBody,
     ) -> Result<Answered, Unanswered> {
-        let may_repeat = head.method().is_idempotent();
+        let may_repeat = head.method().is_safe();
         let mut tried = Vec::new();
         loop {
             let Some(upstream) = self.upstreams.next(&tried) else {
                 return Err(Failure::Refused("requests: it has no application").into());
+            };
+            let free = match upstream.free_slot(client) {
+                Some(slot) => Some((upstream, slot)),
+                None => self.upstreams.free(&tried, client),
+            };
+            let (upstream, slot) = match free {
+                Some((upstream, slot)) => (upstream, Ok(slot)),
+                None => (upstream, upstream.slot(client).await),
             };
             let upstream = Arc::clone(upstream);
             let unanswered = |failure| Unanswered {
                 failure,
                 upstream: Some(Arc::clone(&upstream)),
             };
-            let slot = upstream.slot().await.map_err(unanswered)?;
+            let slot = slot.map_err(unanswered)?;
             let request = self.address(head, &upstream, content);
             let error = match upstream.send(request, content).await {
                 Ok(response) => {
@@ -248,8 +272,11 @@ impl Proxy {
         let received = Received::of(&head, client, "https");
         let headers = head.headers_mut();
         fields::content_length(headers)?;
+        if fields::has_other_coding(headers) {
+            return Err(Failure::Refused("transfer codings other than chunked"));
+        }
         let takes_trailers = fields::remove_hop_by_hop(headers);
-        fields::remove_underscored(headers);
+        fields::remove_ambiguous(headers);
         if takes_trailers {
             headers.insert(TE, HeaderValue::from_static("trailers"));
         }
@@ -335,6 +362,9 @@ impl Proxy {
         let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
         if lengths > 1 || (lengths == 1 && is_chunked) {
             return Err(malformed("its length is ambiguous"));
+        }
+        if fields::has_other_coding(&parts.headers) {
+            return Err(malformed("it has a transfer coding other than chunked"));
         }
         let announced = match parts.headers.get(CONTENT_LENGTH) {
             Some(value) => Some(

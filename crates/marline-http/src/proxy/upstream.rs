@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +14,13 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::config::{ProxyConfig, UpstreamUrl};
 use super::failure::{Failure, cause, is_lost_connection};
 use super::request_body::HeldBody;
+use super::shares::{Share, Shares};
 use crate::body::Body;
 use crate::limits;
 
@@ -30,6 +32,7 @@ pub(super) struct Upstream {
     url: UpstreamUrl,
     client: Client<HttpConnector, Body>,
     slots: Arc<Semaphore>,
+    shares: Shares,
     connect_timeout: Duration,
     response_timeout: Duration,
     fail_time: Duration,
@@ -37,6 +40,14 @@ pub(super) struct Upstream {
     failed_until: Mutex<Option<Instant>>,
     /// Whether its last health check failed.
     is_sick: AtomicBool,
+}
+
+/// The place of one request at an application.
+pub(super) struct Slot {
+    _of_all: OwnedSemaphorePermit,
+    // Given back before the share.
+    _of_client: Option<OwnedSemaphorePermit>,
+    _share: Option<Share>,
 }
 
 /// Why an application gave no response.
@@ -69,6 +80,7 @@ impl Upstream {
             url,
             client,
             slots: Arc::new(Semaphore::new(config.max_requests)),
+            shares: Shares::new(config.max_requests.div_ceil(limits::UPSTREAM_SHARES)),
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             fail_time: config.fail_time,
@@ -109,14 +121,38 @@ impl Upstream {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more request.
+    /// A place for one more request of `client`, if one is free. Without a client it has no share.
+    pub(super) fn free_slot(&self, client: Option<IpAddr>) -> Option<Slot> {
+        let share = client.map(|client| self.shares.of(client));
+        let of_client = share.as_ref().map(Share::try_take).transpose().ok()?;
+        let of_all = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        Some(Slot {
+            _of_all: of_all,
+            _of_client: of_client,
+            _share: share,
+        })
+    }
+
+    /// A place for one more request, as [`free_slot`](Self::free_slot), when one is free.
     ///
     /// # Errors
     /// [`Failure::Busy`]: no place became free in time.
-    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        let slot = Arc::clone(&self.slots).acquire_owned();
-        match timeout(self.connect_timeout, slot).await {
-            Ok(Ok(slot)) => Ok(slot),
+    pub(super) async fn slot(&self, client: Option<IpAddr>) -> Result<Slot, Failure> {
+        let share = client.map(|client| self.shares.of(client));
+        let taking = async {
+            let of_client = match &share {
+                Some(share) => Some(share.take().await?),
+                None => None,
+            };
+            let of_all = Arc::clone(&self.slots).acquire_owned().await?;
+            Ok::<_, AcquireError>((of_client, of_all))
+        };
+        match timeout(self.connect_timeout, taking).await {
+            Ok(Ok((of_client, of_all))) => Ok(Slot {
+                _of_all: of_all,
+                _of_client: of_client,
+                _share: share,
+            }),
             _ => Err(Failure::Busy),
         }
     }
@@ -137,7 +173,7 @@ impl Upstream {
         let mut response = pin!(self.client.request(request));
         let mut expected = Some(begun + EXPECT_PATIENCE);
         loop {
-            let last = begun.max(content.last()) + self.response_timeout;
+            let last = begun.max(content.progressed()) + self.response_timeout;
             let deadline = expected.map_or(last, |expected| expected.min(last));
             match timeout_at(deadline, response.as_mut()).await {
                 Ok(Ok(response)) => {
@@ -146,7 +182,9 @@ impl Upstream {
                 }
                 Ok(Err(error)) => return Err(self.explain(&error, content)),
                 Err(_) if expected.take().is_some() => content.open(),
-                Err(_) if begun.max(content.last()) + self.response_timeout > Instant::now() => {}
+                Err(_)
+                    if begun.max(content.progressed()) + self.response_timeout > Instant::now() => {
+                }
                 Err(_) => {
                     return Err(SendError {
                         failure: Failure::ResponseTimeout(self.response_timeout),
@@ -231,5 +269,19 @@ impl Upstreams {
             .find(|one| one.is_healthy())
             .or_else(|| in_turn().find(is_new))
             .or_else(|| in_turn().next())
+    }
+
+    /// One that works, was not `tried`, and has a free place for `client`.
+    pub(super) fn free(
+        &self,
+        tried: &[Arc<Upstream>],
+        client: Option<IpAddr>,
+    ) -> Option<(&Arc<Upstream>, Slot)> {
+        let mut all = self.all.iter();
+        all.find_map(|one| {
+            let is_new = !tried.iter().any(|other| Arc::ptr_eq(one, other));
+            let slot = (is_new && one.is_healthy()).then(|| one.free_slot(client));
+            Some((one, slot??))
+        })
     }
 }

@@ -23,19 +23,21 @@ use crate::body::Body;
 pub(super) const WEBSOCKET: &str = "websocket";
 
 /// Makes the header of an extended CONNECT that of an Upgrade. `key` is the nonce of clients that have sent none, which are not
-/// those of HTTP/1.1.
-pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) {
+/// those of HTTP/1.1; returned is the value of `Sec-WebSocket-Accept` that it has to be answered with.
+pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) -> Option<HeaderValue> {
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
     headers.remove(CONTENT_LENGTH);
-    if !headers.contains_key(SEC_WEBSOCKET_KEY)
-        && let Ok(key) = HeaderValue::try_from(STANDARD.encode(key))
-    {
-        headers.insert(SEC_WEBSOCKET_KEY, key);
-    }
     headers
         .entry(SEC_WEBSOCKET_VERSION)
         .or_insert(HeaderValue::from_static("13"));
+    if headers.contains_key(SEC_WEBSOCKET_KEY) {
+        return None;
+    }
+    let key = HeaderValue::try_from(STANDARD.encode(key)).ok()?;
+    let answer = accept(&key);
+    headers.insert(SEC_WEBSOCKET_KEY, key);
+    answer
 }
 
 /// The value of `Sec-WebSocket-Accept` for a key (RFC 6455, section 4.2.2).
@@ -62,13 +64,15 @@ pub(super) struct Upgraded {
     pub(super) task: Task,
 }
 
-/// Joins `content`, which the client sends, with the connection of `response`.
+/// Joins `content`, which the client sends, with the connection of `response`. `accept` is what it has to accept with, if the
+/// client does not check that.
 ///
 /// # Errors
 /// The response does not change to the protocol.
 pub(super) async fn upgraded(
     mut response: Response<Incoming>,
     content: &HeldBody,
+    accept: Option<HeaderValue>,
 ) -> Result<Upgraded, Failure> {
     let malformed = |what: &str| Failure::Response(what.to_owned());
     let upgrade: Option<&HeaderValue> = response.headers().get(UPGRADE);
@@ -77,8 +81,11 @@ pub(super) async fn upgraded(
     if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_websocket {
         return Err(malformed("it does not change to the protocol websocket"));
     }
-    if !response.headers().contains_key(SEC_WEBSOCKET_ACCEPT) {
+    let Some(accepted) = response.headers().get(SEC_WEBSOCKET_ACCEPT) else {
         return Err(malformed("it accepts no websocket"));
+    };
+    if accept.as_ref().is_some_and(|accept| accept != accepted) {
+        return Err(malformed("it accepts another websocket"));
     }
     let on = hyper::upgrade::on(&mut response);
     let stream = on.await.map_err(|error| Failure::Response(cause(&error)))?;
@@ -88,6 +95,9 @@ pub(super) async fn upgraded(
     for name in [CONNECTION, UPGRADE, CONTENT_LENGTH] {
         let name: HeaderName = name;
         headers.remove(name);
+    }
+    if accept.is_some() {
+        headers.remove(SEC_WEBSOCKET_ACCEPT);
     }
     Ok(Upgraded {
         headers,

@@ -31,15 +31,20 @@ impl FromStr for AllowedHost {
 
 /// What a client wants to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(in crate::proxy) struct Target {
     /// In lower case, without brackets and without the dot of the root.
-    pub(super) host: String,
+    pub(in crate::proxy) host: String,
     pub(super) port: Option<u16>,
 }
 
 impl Target {
+    /// Whether it is a host alone.
+    pub(in crate::proxy) fn has_no_port(&self) -> bool {
+        self.port.is_none()
+    }
+
     /// Host, and port if it is there.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::proxy) fn parse(text: &str) -> Option<Self> {
         let authority: http::uri::Authority = text.parse().ok()?;
         if text.contains('@') || authority.host().is_empty() {
             return None;
@@ -138,6 +143,8 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
         || (a == 100 && (64..128).contains(&b))
         // Protocol assignments (RFC 6890), benchmarks (RFC 2544), reserved.
         || (a == 192 && b == 0 && c == 0)
+        // Relays of 6to4, which are no more (RFC 7526).
+        || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
         || a >= 240;
     !is_special
@@ -154,8 +161,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         // NAT64 (RFC 6052), 6to4 (RFC 3056).
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
-        // Teredo (RFC 4380), documentation (RFC 3849).
-        [0x2001, 0, ..] | [0x2001, 0xdb8, ..] => false,
+        // Protocol assignments, Teredo among them (RFC 2928, RFC 4380); documentation (RFC 3849, RFC 9637).
+        [0x2001, 0..0x200, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] => false,
         // Global unicast is 2000::/3 (RFC 4291); what is unique local, link-local, loopback or multicast is not.
         [first, ..] => first & 0xe000 == 0x2000,
     }
@@ -227,6 +234,9 @@ mod tests {
             "64:ff9b::7f00:1",
             "2002:7f00:1::",
             "2001::1",
+            "2001:20::1",
+            "3fff::1",
+            "192.88.99.1",
             "::127.0.0.1",
         ] {
             assert!(!is_public(text.parse().unwrap()), "{text}");

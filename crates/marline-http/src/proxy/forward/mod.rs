@@ -14,6 +14,7 @@ use http::{Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use marline::Prefix;
 use marline_h3::Protocol;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,8 +22,9 @@ use tokio::time::{timeout, timeout_at};
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
+pub(super) use self::destinations::Target;
 pub use self::destinations::{AllowedHost, InvalidHost};
-use self::destinations::{Rules, Target, Verdict};
+use self::destinations::{Rules, Verdict};
 use super::content::Content;
 use super::failure::{Failure, cause};
 use super::fields;
@@ -77,7 +79,7 @@ pub fn forward_proxy(config: ForwardConfig) -> Site {
     }))
 }
 
-type Clients = Arc<Mutex<HashMap<IpAddr, usize>>>;
+type Clients = Arc<Mutex<HashMap<Prefix, usize>>>;
 
 struct Forward {
     config: ForwardConfig,
@@ -90,7 +92,7 @@ struct Forward {
 struct Place {
     _permit: OwnedSemaphorePermit,
     clients: Clients,
-    client: IpAddr,
+    client: Prefix,
 }
 
 impl Drop for Place {
@@ -150,6 +152,7 @@ impl Forward {
     fn place(&self, client: IpAddr) -> Result<Place, Failure> {
         let permit = Arc::clone(&self.places).try_acquire_owned();
         let permit = permit.map_err(|_| Failure::Busy)?;
+        let client = Prefix::of_host(client);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let count = clients.entry(client).or_default();
         if *count >= self.config.max_tunnels_per_client {
@@ -215,6 +218,9 @@ impl Forward {
         let (mut parts, body) = request.into_parts();
         let content = HeldBody::new(body, false);
         let length = fields::content_length(&mut parts.headers)?;
+        if fields::has_other_coding(&parts.headers) {
+            return Err(Failure::Refused("transfer codings other than chunked"));
+        }
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
         parts.headers.remove(EXPECT);
@@ -248,9 +254,9 @@ impl Forward {
         let mut response = Box::pin(sender.send_request(request));
         let limit = self.config.response_timeout;
         let response = loop {
-            match timeout_at(content.last() + limit, &mut response).await {
+            match timeout_at(content.progressed() + limit, &mut response).await {
                 Ok(response) => break response.map_err(|error| failed(&error))?,
-                Err(_) if content.last() + limit > tokio::time::Instant::now() => {}
+                Err(_) if content.progressed() + limit > tokio::time::Instant::now() => {}
                 Err(_) => return Err(Failure::ResponseTimeout(limit)),
             }
         };
@@ -258,6 +264,10 @@ impl Forward {
         let announced = parts.headers.get_all(CONTENT_LENGTH).iter().count();
         if announced > 1 || (announced == 1 && parts.headers.contains_key(TRANSFER_ENCODING)) {
             return Err(Failure::Response("its length is ambiguous".to_owned()));
+        }
+        if fields::has_other_coding(&parts.headers) {
+            let what = "it has a transfer coding other than chunked";
+            return Err(Failure::Response(what.to_owned()));
         }
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Failure::Response("it changes the protocol".to_owned()));

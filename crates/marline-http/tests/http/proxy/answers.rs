@@ -3,9 +3,10 @@
 use http::{Method, StatusCode};
 use marline_http::Body;
 use marline_http::proxy::{ClientFields, ForwardedFields};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::application::{Application, Then, field};
-use super::{get, proxy, proxy_with, request, whole};
+use super::{LIMIT, get, proxy, proxy_with, request, whole};
 use crate::common::VERSIONS;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\
@@ -133,6 +134,30 @@ async fn methods_that_proxies_do_not_pass_on_are_refused_with_a_reason() {
         let got = whole(response.await.unwrap()).await;
         assert_eq!(got.status, StatusCode::NOT_IMPLEMENTED);
         assert!(got.text.contains("TRACE"), "{}", got.text);
+    }
+    assert!(application.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn requests_that_servers_may_read_differently_are_refused() {
+    let application = Application::that_sends(HELLO, Then::Continue).await;
+    let proxy = proxy(&[application.url()]).await;
+    for (head, status) in [
+        ("GET * HTTP/1.1\r\nHost: a", "400"),
+        ("GET / HTTP/1.1\r\nHost: user@a", "400"),
+        ("GET http://user@a/ HTTP/1.1\r\nHost: a", "400"),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked",
+            "501",
+        ),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(proxy.address).await.unwrap();
+        let head = format!("{head}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut begin = [0; 12];
+        let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut begin)).await;
+        read.unwrap().unwrap();
+        assert_eq!(&begin[9..], status.as_bytes(), "{head}");
     }
     assert!(application.requests.lock().unwrap().is_empty());
 }

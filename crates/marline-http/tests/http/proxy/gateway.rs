@@ -21,6 +21,7 @@ use crate::common::pattern;
 async fn gateway_to(origin: String) -> SocketAddr {
     let config = ClientConfig {
         trust: Trust::Insecure,
+        fallback: true,
         ..ClientConfig::default()
     };
     let client = Client::new(config).unwrap();
@@ -144,4 +145,39 @@ async fn an_origin_that_is_not_there_is_502_with_the_reason() {
     assert_eq!(got.status(), StatusCode::BAD_GATEWAY);
     let text = String::from_utf8_lossy(got.body()).into_owned();
     assert!(text.contains("cannot be reached: "), "{text}");
+}
+
+#[tokio::test]
+async fn requests_for_hosts_that_are_not_the_gateway_are_421() {
+    let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let application = Application::that_sends(hello, Then::Continue).await;
+    let origin = proxy(&[application.url()]).await;
+    let gateway = gateway_to(format!("https://localhost:{}", origin.address.port())).await;
+    for (host, status) in [
+        ("localhost:8080", 200),
+        ("app.localhost", 200),
+        ("[::1]:8080", 200),
+        ("evil.example:8080", 421),
+        ("localhost.evil.example", 421),
+    ] {
+        let mut request = get(gateway, "/");
+        request.headers_mut().insert("host", host.parse().unwrap());
+        let got = fetch(false, request).await;
+        assert_eq!(got.status(), status, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_to_an_origin_without_http3_is_refused() {
+    let site =
+        tower::util::BoxCloneSyncService::new(tower::service_fn(|_: Request<Body>| async move {
+            Ok(Response::new(Body::empty()))
+        }));
+    let origin = crate::common::TestServer::with(site, |config| {
+        config.protocols.http3 = false;
+    })
+    .await;
+    let gateway = gateway_to(format!("https://{}", origin.address)).await;
+    let (_, header) = upgrade(gateway).await;
+    assert!(header.starts_with("HTTP/1.1 501 "), "{header}");
 }

@@ -57,6 +57,10 @@ async fn a_response_that_cannot_be_read_is_502_with_the_reason() {
         ("", Then::Close),
         ("", Then::Reset),
         ("HTTP/1.1 200 OK\r\nContent-Le", Then::Close),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            Then::Hang,
+        ),
         ("HTTP/1.1 200 OK\r\nBad Name: 1\r\n\r\n", Then::Hang),
         ("HTTP/1.1 200 OK\r\nX: a\r\n folded\r\n\r\n", Then::Hang),
         ("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n", Then::Hang),

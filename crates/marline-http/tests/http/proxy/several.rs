@@ -62,7 +62,8 @@ async fn only_requests_that_may_be_repeated_are_sent_again_after_a_lost_connecti
     let mut statuses = Vec::new();
     for _ in 0..4 {
         assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
-        let response = request(&proxy, VERSIONS[0], Method::POST, &[], Body::empty());
+        // Also those that are idempotent: an application may not expect that.
+        let response = request(&proxy, VERSIONS[0], Method::DELETE, &[], Body::empty());
         statuses.push(response.await.unwrap().status());
     }
     assert!(statuses.contains(&StatusCode::BAD_GATEWAY), "{statuses:?}");
@@ -111,6 +112,46 @@ async fn more_requests_than_allowed_wait_and_are_503_if_none_ends() {
     let application = Application::that_sends("", Then::Hang).await;
     let proxy = proxy_with(&[application.url()], |config| {
         config.max_requests = 1;
+        config.connect_timeout = Duration::from_millis(200);
+        config.response_timeout = Duration::from_secs(3);
+    })
+    .await;
+    let (one, other) = tokio::join!(get(&proxy, VERSIONS[0]), get(&proxy, VERSIONS[2]));
+    let mut statuses = [one.status, other.status];
+    statuses.sort();
+    let expected = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
+    assert_eq!(statuses, expected);
+}
+
+#[tokio::test]
+async fn a_request_goes_to_an_application_that_has_a_place() {
+    let busy = Application::that_sends("", Then::Hang).await;
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let proxy = proxy_with(&[busy.url(), works.url()], |config| {
+        config.max_requests = 1;
+        config.connect_timeout = Duration::from_secs(60);
+    })
+    .await;
+    let waits = request(&proxy, VERSIONS[0], Method::GET, &[], Body::empty());
+    let others = async {
+        while busy.requests.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for _ in 0..4 {
+            assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
+        }
+    };
+    tokio::select! {
+        response = waits => panic!("{:?}", response.map(|response| response.status())),
+        () = others => {}
+    }
+}
+
+#[tokio::test]
+async fn one_client_leaves_places_at_an_application() {
+    let application = Application::that_sends("", Then::Hang).await;
+    let proxy = proxy_with(&[application.url()], |config| {
+        config.max_requests = 4;
         config.connect_timeout = Duration::from_millis(200);
         config.response_timeout = Duration::from_secs(3);
     })

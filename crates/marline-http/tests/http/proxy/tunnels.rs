@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -10,6 +12,7 @@ use marline_http::Body;
 use marline_http::client::HttpVersion;
 use marline_http::proxy::{ProxyConfig, reverse_proxy};
 use marline_http::server::{Server, ServerConfig};
+use sha1::{Digest, Sha1};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -17,6 +20,12 @@ use tokio::sync::mpsc;
 use super::application::{Application, field};
 use super::{LIMIT, proxy, request, whole};
 use crate::common::TestServer;
+
+/// What `key` is accepted with (RFC 6455, section 4.2.2).
+fn accept(key: &str) -> String {
+    let hash = Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+    STANDARD.encode(hash)
+}
 
 /// An application that sends back what arrives in a WebSocket.
 pub(super) async fn echo() -> Application {
@@ -29,9 +38,11 @@ pub(super) async fn echo() -> Application {
             assert_eq!(field(&header, "upgrade"), Some("websocket"));
             assert_eq!(field(&header, "connection"), Some("upgrade"));
             assert_eq!(field(&header, "sec-websocket-version"), Some("13"));
-            assert!(field(&header, "sec-websocket-key").is_some());
-            let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
-                Connection: Upgrade\r\nSec-WebSocket-Accept: accepted\r\n\r\n";
+            let accept = accept(field(&header, "sec-websocket-key").unwrap());
+            let answer = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+                 Connection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+            );
             stream.write_all(answer.as_bytes()).await.ok()?;
             let (mut read, mut write) = stream.split();
             tokio::io::copy(&mut read, &mut write).await.ok()?;
@@ -44,7 +55,7 @@ pub(super) async fn echo() -> Application {
 /// Opens a WebSocket over HTTP/1.1; returns the connection, and the header of the response.
 pub(super) async fn upgrade(address: std::net::SocketAddr) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = "GET /path?query HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\n\
+    let head = "GET /path?query HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\n\
         Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut header = Vec::new();
@@ -82,7 +93,8 @@ async fn a_websocket_over_http1_is_one_at_the_application() {
     let (stream, header) = upgrade(proxy.address).await;
     assert!(header.starts_with("HTTP/1.1 101 "), "{header}");
     assert_eq!(field(&header, "upgrade"), Some("websocket"));
-    assert_eq!(field(&header, "sec-websocket-accept"), Some("accepted"));
+    let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+    assert_eq!(field(&header, "sec-websocket-accept"), Some(accept));
     talk(stream).await;
 }
 
@@ -141,6 +153,7 @@ async fn a_websocket_over_http3_is_one_at_the_application() {
     let (write, written) = mpsc::unbounded_channel();
     let response = connect(&proxy, Body::new(Written(written))).await;
     assert_eq!(response.status(), StatusCode::OK);
+    assert!(!response.headers().contains_key("sec-websocket-accept"));
     let mut body = response.into_body();
     for text in ["hello", "again"] {
         write.send(text).unwrap();
@@ -210,4 +223,37 @@ async fn connect_without_a_protocol_is_refused() {
     assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
     let response = request(&proxy, HttpVersion::Http3, Method::GET, &[], Body::empty());
     drop(response);
+}
+
+#[tokio::test]
+async fn a_websocket_that_the_application_accepts_wrongly_is_502() {
+    let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+        Connection: Upgrade\r\nSec-WebSocket-Accept: other\r\n\r\n";
+    let application = Application::that_sends(answer, super::application::Then::Hang).await;
+    let proxy = proxy(&[application.url()]).await;
+    let response = connect(&proxy, Body::empty()).await;
+    assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+}
+
+#[tokio::test]
+async fn requests_for_tunnels_need_a_valid_host() {
+    let application = echo().await;
+    let proxy = proxy(&[application.url()]).await;
+    for host in [
+        "",
+        "Host: a\r\nHost: b\r\n",
+        "Host: u@a\r\n",
+        "Host: a/b\r\n",
+    ] {
+        let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+        let head = format!(
+            "GET /path?query HTTP/1.1\r\n{host}Connection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut status = [0; 13];
+        let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut status)).await;
+        read.unwrap().unwrap();
+        assert_eq!(&status, b"HTTP/1.1 400 ", "{host:?}");
+    }
 }
