@@ -1,5 +1,6 @@
 //! Workloads in the simulator.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -383,4 +384,46 @@ fn ranges_are_requested_on_all_connections_at_once() {
         three < one - 0.09,
         "{three} s with thrice the initial window, {one} s: a round trip less"
     );
+}
+
+#[test]
+fn the_metrics_of_several_loads_are_of_the_last_and_each_has_an_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let load = |loads, pause_s| {
+        let workload = Workload::Page {
+            page: "today/small".into(),
+            seed: 1,
+            loads,
+            pause: Duration::from_secs(pause_s),
+            start: Duration::ZERO,
+            windows: None,
+        };
+        let mut job = job(LINK, workload);
+        let mut settings = Settings::clone(&job.settings);
+        settings.http.pipes = Some("rr(pipes=2)".into());
+        job.settings = Arc::new(settings);
+        job.har = Some(directory.path().join(format!("{loads}-{pause_s}.har")));
+        Simulator.run(&job).unwrap().metrics
+    };
+    let counts = |metrics: &BTreeMap<String, f64>| {
+        ["connections", "handshakes"].map(|name| metrics[name] as u32)
+    };
+    let [all, opened] = counts(&load(1, 0));
+    assert_eq!(opened, all);
+    let reused = load(3, 1);
+    assert!(counts(&reused)[1] < all);
+    assert!(reused["page_load_s"] < reused["page_load_s 001"]);
+    // Idle pipes close after ten seconds.
+    let [all, opened] = counts(&load(3, 14));
+    assert_eq!(opened, all);
+    let mut names: Vec<_> = std::fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let several = ["3-1", "3-14"].map(|name| [1, 2, 3].map(|load| format!("{name}.00{load}.har")));
+    let mut expected = several.concat();
+    expected.push("1-0.har".into());
+    expected.sort();
+    assert_eq!(names, expected);
 }

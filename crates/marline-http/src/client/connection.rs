@@ -281,6 +281,8 @@ impl Connection {
             handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
             peer_loss_estimate,
+            peer_packets_sent: stats.as_ref().map(|stats| stats.peer_packets_sent()),
+            peer_packets_missing: stats.as_ref().map(|stats| stats.peer_packets_missing()),
             multipath: self.is_multipath(),
             mptcp_subflows: self.subflows(),
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),

@@ -97,6 +97,12 @@ pub struct ConnectionReport {
     /// The share of the server's packets that were lost on the way, by the gaps in their numbers
     /// ([`PathStats::peer_loss_estimate`](marline::PathStats::peer_loss_estimate)); unknown for TCP.
     pub peer_loss_estimate: Option<f64>,
+    /// Packets that the server sent, as far as their numbers tell; unknown for TCP.
+    #[serde(skip)]
+    pub peer_packets_sent: Option<u64>,
+    /// Those of them that have not arrived; unknown for TCP.
+    #[serde(skip)]
+    pub peer_packets_missing: Option<u64>,
     /// Whether it may have several paths: both ends negotiated multipath.
     pub multipath: bool,
     /// Its subflows at the end, if it is over Multipath TCP.

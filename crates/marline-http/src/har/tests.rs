@@ -113,6 +113,8 @@ fn connection(id: u64) -> ConnectionReport {
         bytes_received: 1,
         packets_lost_observed: None,
         peer_loss_estimate: None,
+        peer_packets_sent: None,
+        peer_packets_missing: None,
         multipath: false,
         mptcp_subflows: None,
         paths: vec![PathReport {

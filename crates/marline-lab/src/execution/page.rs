@@ -1,10 +1,15 @@
 //! Web pages, loaded as browsers do.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline_http::client::ConnectionReport;
 use marline_http::har::Har;
 use marline_http::page::{LoadOptions, Page, PageReport};
 use marline_http::pipes::{PipeReport, PipeState};
@@ -64,15 +69,20 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     };
     let mut each = BTreeMap::new();
     let (mut started, mut loaded) = (runtime.now(), PageReport::default());
+    let mut earlier = PageReport::default();
     for number in 1..=*loads {
         if number > 1 {
             sleep(&*runtime, *pause).await;
+            probe.reset();
         }
         let date = runtime.unix_time();
         started = runtime.now();
         let load = marline_http::page::load(&client, &page, options).await;
-        loaded = load.map_err(failed)?;
-        write_archive(job, &page, &loaded, date)?;
+        earlier = std::mem::replace(&mut loaded, load.map_err(failed)?);
+        if let Some(path) = &job.har {
+            let path = archive_of(path, number, *loads);
+            write_archive(&path, job, &page, &loaded, date)?;
+        }
         check(&loaded)?;
         let open = |pipe: &&PipeReport| pipe.state != PipeState::Closed;
         let open = loaded.pipes.iter().filter(open).count();
@@ -107,18 +117,10 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         };
         metric("pipes", loaded.pipes.len() as f64);
         metric("pipes_spare", count(PipeState::Spare));
-        metric("handshakes", loaded.connections.len() as f64);
+        metric("handshakes", opened_after(&loaded, &earlier) as f64);
     }
-    let seen = loaded
-        .connections
-        .iter()
-        .filter_map(|one| one.peer_loss_estimate);
-    let seen: Vec<_> = seen.collect();
-    if !seen.is_empty() {
-        metric(
-            "peer_loss_estimate",
-            seen.iter().sum::<f64>() / seen.len() as f64,
-        );
+    if let Some(estimate) = peer_loss_after(&loaded, &earlier) {
+        metric("peer_loss_estimate", estimate);
     }
     let firsts = loaded.objects.iter().filter_map(|o| o.first_byte_s);
     metric("first_byte_s", firsts.fold(f64::INFINITY, f64::min));
@@ -183,16 +185,51 @@ fn add_windows(watched: &mut Watched, windows: Vec<Vec<(f64, f64)>>) {
     }
 }
 
-/// Writes an archive of the load, if it is wanted.
+/// A connection as it was at the end of an earlier load.
+fn before(connection: &ConnectionReport, earlier: &PageReport) -> Option<ConnectionReport> {
+    let mut earlier = earlier.connections.iter();
+    earlier.find(|one| one.id == connection.id).cloned()
+}
+
+/// How many connections opened after `earlier`.
+fn opened_after(loaded: &PageReport, earlier: &PageReport) -> usize {
+    let opened = loaded.connections.iter();
+    opened.filter(|one| before(one, earlier).is_none()).count()
+}
+
+/// The mean over connections of the share of the server's packets that were lost after `earlier`.
+fn peer_loss_after(loaded: &PageReport, earlier: &PageReport) -> Option<f64> {
+    let share = |connection: &ConnectionReport| {
+        let before = before(connection, earlier);
+        let before = before.as_ref();
+        let sent_before = before.and_then(|one| one.peer_packets_sent).unwrap_or(0);
+        let missing_before = before.and_then(|one| one.peer_packets_missing).unwrap_or(0);
+        let sent = connection.peer_packets_sent?.saturating_sub(sent_before);
+        // One that was missing at the end of a load may have arrived after it.
+        let missing = connection.peer_packets_missing?;
+        let missing = missing.saturating_sub(missing_before);
+        (sent > 0).then(|| missing as f64 / sent as f64)
+    };
+    let shares: Vec<_> = loaded.connections.iter().filter_map(share).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// Where the archive of load `number` of `loads` is written: beside `path` under its number if there are several.
+fn archive_of(path: &Path, number: u32, loads: u32) -> PathBuf {
+    match loads {
+        1 => path.to_owned(),
+        _ => path.with_extension(format!("{number:03}.har")),
+    }
+}
+
+/// Writes an archive of the load.
 fn write_archive(
+    path: &Path,
     job: &Job,
     page: &Page,
     loaded: &PageReport,
     started: Duration,
 ) -> Result<(), RunError> {
-    let Some(path) = &job.har else {
-        return Ok(());
-    };
     let cannot = |error: std::io::Error| {
         failed(format_args!(
             "cannot write the archive {}: {error}",

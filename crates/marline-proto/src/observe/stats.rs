@@ -75,13 +75,19 @@ impl ConnectionStats {
     /// The share of the peer's packets that were lost on all paths together, as
     /// [`PathStats::peer_loss_estimate`].
     pub fn peer_loss_estimate(&self) -> Option<f64> {
-        let sent: u64 = self.paths.iter().map(|path| path.peer_packets_sent).sum();
-        let missing: u64 = self
-            .paths
-            .iter()
-            .map(|path| path.peer_packets_missing)
-            .sum();
-        (sent > 0).then(|| missing as f64 / sent as f64)
+        let sent = self.peer_packets_sent();
+        (sent > 0).then(|| self.peer_packets_missing() as f64 / sent as f64)
+    }
+
+    /// Packets that the peer sent on all paths, as far as their numbers tell.
+    pub fn peer_packets_sent(&self) -> u64 {
+        self.paths.iter().map(|path| path.peer_packets_sent).sum()
+    }
+
+    /// Those of them that have not arrived, as [`PathStats::peer_packets_missing`].
+    pub fn peer_packets_missing(&self) -> u64 {
+        let missing = self.paths.iter().map(|path| path.peer_packets_missing);
+        missing.sum()
     }
 
     /// Packets declared lost that arrived after all, on all paths.

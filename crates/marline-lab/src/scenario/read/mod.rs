@@ -137,6 +137,11 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     if settings.bundle && version.is_over_tcp() {
         return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
     }
+    if settings.pipes.is_some() && version != HttpVersion::Http3 {
+        return Err(node.problem(
+            "pipes are connections of HTTP/3; leave http.pipes out (\"none\" in a variant), or http.version",
+        ));
+    }
     Ok(settings)
 }
 

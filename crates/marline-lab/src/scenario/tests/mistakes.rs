@@ -37,6 +37,10 @@ fn mistakes_are_explained() {
             "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
         ),
         (
+            "[http]\nversion = '2'\npipes = 'cba'",
+            "train.toml:4: http: pipes are connections of HTTP/3; leave http.pipes out (\"none\" in a variant), or http.version",
+        ),
+        (
             "[variant.bbr]\ncc = 'bbrr'",
             "train.toml:5: [variant.bbr] cc: unknown controller \"bbrr\"",
         ),
