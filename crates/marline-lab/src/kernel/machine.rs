@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tempfile::TempDir;
 
 use super::scratch::{
     CONSOLE, ERRORS, INIT, INPUT, OUTPUT, STATUS, TASK, Variable, Written, read, tail,
@@ -78,7 +77,9 @@ impl Machine {
     /// # Errors
     /// The machine does not start, ends before the task does, or is ended.
     pub fn run(&self, task: &Task, stop: Option<&AtomicBool>) -> Result<Finished, KernelError> {
-        let directory = TempDir::with_prefix("marline-kernel-")
+        let directory = tempfile::Builder::new()
+            .prefix("marline-kernel-")
+            .tempdir()
             .map_err(KernelError::system("creating a temporary directory"))?;
         let shared = directory.path();
         self.prepare(task, shared)
