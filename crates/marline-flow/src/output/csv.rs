@@ -45,6 +45,6 @@ impl<W: Write> CsvWriter<W> {
     pub(super) fn finish(self) -> io::Result<W> {
         self.writer
             .into_inner()
-            .map_err(csv::IntoInnerError::into_error)
+            .map_err(|error| io::Error::new(error.error().kind(), error.to_string()))
     }
 }

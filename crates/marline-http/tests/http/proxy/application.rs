@@ -73,7 +73,9 @@ impl Application {
                     Then::Continue => Some(stream),
                     Then::Close => None,
                     Then::Reset => {
-                        stream.set_zero_linger().ok()?;
+                        socket2::SockRef::from(&stream)
+                            .set_linger(Some(std::time::Duration::ZERO))
+                            .ok()?;
                         None
                     }
                     Then::Hang => {

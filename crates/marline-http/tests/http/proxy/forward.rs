@@ -177,7 +177,9 @@ async fn resets() -> SocketAddr {
         while let Ok((mut stream, _)) = listener.accept().await {
             stream.write_all(b"hello").await.unwrap();
             let _ = stream.read_u8().await;
-            stream.set_zero_linger().unwrap();
+            socket2::SockRef::from(&stream)
+                .set_linger(Some(std::time::Duration::ZERO))
+                .unwrap();
         }
     });
     address
@@ -207,7 +209,9 @@ async fn a_tunnel_that_the_client_resets_is_reset_for_the_server() {
     let (mut server, _) = listener.accept().await.unwrap();
     let mut content = [0; 7];
     server.read_exact(&mut content).await.unwrap();
-    stream.set_zero_linger().unwrap();
+    socket2::SockRef::from(&stream)
+        .set_linger(Some(std::time::Duration::ZERO))
+        .unwrap();
     drop(stream);
     let ended = tokio::time::timeout(LIMIT, server.read(&mut content)).await;
     assert!(matches!(ended, Ok(Err(_))), "{ended:?}");
