@@ -152,11 +152,23 @@ class Runner:
             return
         server, self.server = self.server, None
         end(server, signal.SIGTERM)
-        try:
-            server.wait(END)
-        except subprocess.TimeoutExpired:
-            end(server, signal.SIGKILL)
-            raise Wrong(f"a server has not ended {END} s after SIGTERM") from None
+        # A block may have started several, which leave their ports one after the other.
+        deadline = time.monotonic() + END
+        while alive(server):
+            if time.monotonic() > deadline:
+                end(server, signal.SIGKILL)
+                raise Wrong(f"a server has not ended {END} s after SIGTERM")
+            time.sleep(0.05)
+
+
+def alive(process):
+    """Whether anything that the process started still runs."""
+    process.poll()
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def end(process, how):
