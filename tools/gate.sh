@@ -81,5 +81,9 @@ for part in "$@"; do
     { [ -z "$whys" ] || echo "$whys"; grep -a '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
 done
 printf '%-16s %8.0f\n' 'in all' "$SECONDS"
+# Once more, because an output is often shown from its end only.
+for part in "$@"; do
+    [ "$(cat "$logs/$part.status")" -eq 0 ] || { echo "== the end of $part" && tail -n 25 "$logs/$part.log"; }
+done
 echo "gate: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
