@@ -24,6 +24,7 @@
 //! | `rare_probe_rtt`: the path is drained only if its delay is not known otherwise | [`min_rtt`], [`probe_rtt`] |
 //! | `startup_by_window`: startup is as fast as slow start | [`window`] |
 //! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
+//! | `jitter`: what delays vary by is a part of what the path holds | [`jitter`] |
 //!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
 //!
@@ -45,6 +46,7 @@ mod chance;
 mod early;
 mod ecn;
 mod full_pipe;
+mod jitter;
 mod latest;
 mod loss;
 mod min_rtt;
@@ -115,6 +117,8 @@ pub struct Bbr3Config {
     /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
     /// there are no other flows and no losses.
     pub early_probes: bool,
+    /// Whether what round-trip times vary by counts as delay of the path.
+    pub jitter: bool,
 }
 
 impl Bbr3Config {
@@ -125,6 +129,7 @@ impl Bbr3Config {
         rare_probe_rtt: true,
         startup_by_window: true,
         early_probes: true,
+        jitter: true,
     };
 
     /// Its parameters in settings.
@@ -158,6 +163,12 @@ impl Bbr3Config {
             Domain::SWITCH,
             "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows",
             |c: &mut Self| &mut c.early_probes,
+        ),
+        &Field::new(
+            "jitter",
+            Domain::SWITCH,
+            "Count what round-trip times vary by, beyond half of the smallest, as delay of the path",
+            |c: &mut Self| &mut c.jitter,
         ),
     ];
 }
@@ -195,6 +206,8 @@ pub struct Bbr3 {
     /// Packets sent before this many bytes were delivered measure the rate before a coordinator lowered it.
     overruled: u64,
     min_rtt: MinRtt,
+    /// What delays vary by, beyond what the window has room for.
+    jitter: Duration,
     bounds: Bounds,
     latest: LatestDelivery,
     extra_acked: ExtraAcked,
@@ -240,6 +253,7 @@ impl Bbr3 {
             bandwidth: MaxBandwidth::default(),
             overruled: 0,
             min_rtt: MinRtt::default(),
+            jitter: Duration::ZERO,
             bounds: Bounds::default(),
             latest: LatestDelivery::default(),
             extra_acked: ExtraAcked::default(),
@@ -276,7 +290,7 @@ impl Bbr3 {
         let Some(min_rtt) = self.min_rtt.get() else {
             return self.initial_window;
         };
-        (gain * bandwidth as f64 * min_rtt.as_secs_f64()) as u64
+        (gain * bandwidth as f64 * (min_rtt + self.jitter).as_secs_f64()) as u64
     }
 
     fn product(&self, gain: f64) -> u64 {
@@ -365,6 +379,7 @@ impl Controller for Bbr3 {
             self.min_rtt.confirm(now, rtt);
         }
         let expired = self.min_rtt.update(now, rtt);
+        self.update_jitter(&ack.rtt);
         self.count_arrived(ack.bytes, rtt);
         self.check_probe_rtt(now, expired);
         self.was_idle = false;

@@ -5,6 +5,7 @@ mod chance;
 mod coordinator;
 mod early;
 mod idle;
+mod jitter;
 mod links;
 mod model;
 mod others;

@@ -8,6 +8,7 @@ const CHANCE: Bbr3Config = Bbr3Config {
     rare_probe_rtt: false,
     startup_by_window: false,
     early_probes: false,
+    jitter: false,
 };
 
 impl Bench {
