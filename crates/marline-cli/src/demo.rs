@@ -3,16 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use marline_lab::kernel::Image;
 use marline_lab::run::{self, Options};
 use marline_lab::scenario::Experiment;
-use marline_lab::sim::Simulator;
 
 use crate::failure::Failure;
-use crate::lab::{progress::Bar, report, stop_switch, table};
+use crate::lab::{backends::Backends, progress::Bar, report, stop_switch, table};
 
 /// The experiment, with a placeholder for the directory. The file is a link to
 /// `experiments/demo/page.toml`, so that the crate's package contains it.
 const EXPERIMENT: &str = include_str!("demo.toml");
+
+/// The line of it from which on it needs the kernel of `make kernel`.
+const KERNEL: &str = "# With the kernel's TCP:\n";
 
 const OUT: &str = "marline-demo";
 const SEED: u64 = 1;
@@ -21,7 +24,8 @@ const SEED: u64 = 1;
 ///
 /// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
 /// cell at three locations and a public Wi-Fi, in virtual time, with the default and with QUIC as in its RFCs;
-/// compares every file's checksum; prints a table and writes DIR/report.html with charts.
+/// compares every file's checksum; prints a table and writes DIR/report.html with charts. Where `make kernel` has built
+/// a kernel, the same over HTTP/2 and its TCP is shown beside it, which takes some minutes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline demo\n  \
@@ -77,7 +81,12 @@ fn quoted(path: &Path) -> String {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut experiment = experiment(arguments.directory.as_deref(), &arguments.out)?;
+    let has_kernel = Image::find().is_ok();
+    if !has_kernel {
+        errln!("without the kernel's TCP, which needs a kernel: `make kernel` builds it");
+    }
+    let directory = arguments.directory.as_deref();
+    let mut experiment = experiment(directory, &arguments.out, has_kernel)?;
     experiment.seed = arguments.seed;
     experiment.command = Some(arguments.command());
     let stop = stop_switch()?;
@@ -90,7 +99,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..Options::default()
     };
     let mut bar = Bar::new("demo");
-    let finished = run::run(&experiment, &Simulator, &options, &mut |progress| {
+    let backends = Backends::of(&experiment, &stop)?;
+    let finished = run::run(&experiment, &backends, &options, &mut |progress| {
         bar.show(progress);
     });
     drop(bar);
@@ -108,8 +118,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiment with the files of `directory`, which the results in `out` must not be.
-fn experiment(directory: Option<&Path>, out: &Path) -> Result<Experiment, Failure> {
+/// The experiment with the files of `directory`, which the results in `out` must not be; all of it if there is a kernel.
+fn experiment(
+    directory: Option<&Path>,
+    out: &Path,
+    has_kernel: bool,
+) -> Result<Experiment, Failure> {
     let directory = directory.unwrap_or_else(|| {
         let docs = Path::new("docs");
         if docs.is_dir() { docs } else { Path::new(".") }
@@ -130,7 +144,9 @@ fn experiment(directory: Option<&Path>, out: &Path) -> Result<Experiment, Failur
     }
     // A JSON string is a valid TOML string.
     let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
-    let text = EXPERIMENT.replace("\"docs\"", &quoted);
+    let (head, rest) = EXPERIMENT.split_once(KERNEL).unwrap_or((EXPERIMENT, ""));
+    let text = format!("{head}{}", if has_kernel { rest } else { "" });
+    let text = text.replace("\"docs\"", &quoted);
     let experiment = Experiment::parse(&text, "page.toml", &[]);
     let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
     experiment.id = "demo/page".to_owned();
@@ -140,6 +156,7 @@ fn experiment(directory: Option<&Path>, out: &Path) -> Result<Experiment, Failur
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use marline_lab::scenario::BackendKind;
 
     use super::*;
 
@@ -164,11 +181,28 @@ mod tests {
     }
 
     #[test]
+    fn only_with_a_kernel_is_its_tcp_compared() {
+        let variants = |has_kernel| {
+            let directory = tempfile::tempdir().unwrap();
+            let out = directory.path().join("out");
+            let experiment = experiment(Some(directory.path()), &out, has_kernel).unwrap();
+            let kernel = experiment.uses(BackendKind::Kernel);
+            (
+                experiment.variants.len(),
+                experiment.comparisons.len(),
+                kernel,
+            )
+        };
+        assert_eq!(variants(false), (2, 1, false));
+        assert_eq!(variants(true), (3, 2, true));
+    }
+
+    #[test]
     fn results_are_not_written_into_the_fetched_directory() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        let error = experiment(Some(path), &path.join(".")).unwrap_err();
+        let error = experiment(Some(path), &path.join("."), false).unwrap_err();
         assert!(error.to_string().contains("--out"), "{error}");
-        experiment(Some(path), &path.join("out")).unwrap();
+        experiment(Some(path), &path.join("out"), false).unwrap();
     }
 }

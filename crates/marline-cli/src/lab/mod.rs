@@ -1,5 +1,6 @@
 //! `marline lab`.
 
+pub(crate) mod backends;
 mod compare;
 mod experiments;
 mod link;

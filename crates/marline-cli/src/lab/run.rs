@@ -1,16 +1,14 @@
 //! `marline lab run`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use marline_lab::emu::{self, Emulator};
-use marline_lab::kernel::VirtualTime;
+use marline_lab::emu;
 use marline_lab::run::{self, Options, RunFailure, Shard};
-use marline_lab::scenario::{Backend, BackendKind, Experiment, Job};
-use marline_lab::sim::Simulator;
+use marline_lab::scenario::{BackendKind, Experiment};
 use marline_report::units;
 
+use super::backends::Backends;
 use super::progress::Bar;
 use super::{experiments, table, worst};
 use crate::failure::{Failure, print_message};
@@ -157,23 +155,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Executes the runs; returns false if other parts are missing for results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
-    let emulator = Emulator::default();
     let stop = super::stop_switch()?;
-    let virtual_time = if experiment.uses(BackendKind::Kernel) {
-        let source = Arc::clone(&experiment.source);
-        Some(VirtualTime::new(
-            super::virtual_time::machine()?,
-            source,
-            Some(&stop),
-        ))
-    } else {
-        None
-    };
-    let backend = |job: &Job| match (job.settings.backend, &virtual_time) {
-        (BackendKind::Kernel, Some(virtual_time)) => virtual_time.run(job),
-        (BackendKind::Emu, _) => emulator.run(job),
-        (BackendKind::Sim | BackendKind::Kernel, _) => Simulator.run(job),
-    };
+    let backends = Backends::of(experiment, &stop)?;
     let options = Options {
         jobs: arguments.jobs.unwrap_or(0) as usize,
         quick: arguments.quick,
@@ -187,7 +170,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         stop: Some(&stop),
     };
     let mut bar = Bar::new(&experiment.id);
-    let finished = run::run(experiment, &backend, &options, &mut |progress| {
+    let finished = run::run(experiment, &backends, &options, &mut |progress| {
         bar.show(progress);
     });
     drop(bar);
