@@ -107,7 +107,7 @@ fn take_over(wanted: &BTreeMap<String, Wanted>) {
     let results = std::env::var_os("LAB_RESULTS").map(PathBuf::from);
     let results = results.unwrap_or_else(|| root().join("lab-results"));
     for (id, wanted) in wanted {
-        let directory = results.join(id);
+        let directory = results.join(id.replace('/', "-"));
         if directory.join("results.json").exists() {
             let excerpt = Excerpt::of(&Results::read(&directory).unwrap(), wanted);
             excerpt.write(&excerpt_path(id));

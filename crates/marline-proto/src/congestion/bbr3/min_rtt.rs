@@ -21,6 +21,28 @@ const LEAST_NEAR: Duration = Duration::from_millis(1);
 /// taken for a part of it.
 const CONFIRMED: Duration = Duration::from_secs(25);
 
+/// The smallest round-trip time of this round, and of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundRtt {
+    this_round: Option<Duration>,
+    last_round: Option<Duration>,
+}
+
+impl RoundRtt {
+    /// That of the round before this one.
+    pub(super) fn last(&self) -> Option<Duration> {
+        self.last_round
+    }
+
+    /// Takes in what an ACK measured, if anything, and whether it begins a round.
+    pub(super) fn update(&mut self, round_begins: bool, rtt: Option<Duration>) {
+        if round_begins {
+            self.last_round = self.this_round.take();
+        }
+        self.this_round = self.this_round.into_iter().chain(rtt).min();
+    }
+}
+
 /// The smallest round-trip times of two windows: the shorter one decides when to drain the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {

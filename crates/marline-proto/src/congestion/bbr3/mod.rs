@@ -71,7 +71,7 @@ use self::ecn::Marks;
 use self::full_pipe::FullPipe;
 use self::latest::LatestDelivery;
 use self::loss::{LossRecovery, Undo};
-use self::min_rtt::MinRtt;
+use self::min_rtt::{MinRtt, RoundRtt};
 use self::others::OtherFlows;
 use self::probe_bw::{Cycle, ProbeBwPhase};
 use self::probe_rtt::ProbeRtt;
@@ -112,7 +112,8 @@ pub struct Bbr3Config {
     /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest,
     /// and after 30 seconds.
     pub rare_probe_rtt: bool,
-    /// Whether startup paces at two windows a round trip at least, as slow start does.
+    /// Whether startup paces at two windows a round trip at least, as slow start does, and its window goes by the delays of
+    /// the latest round while the bandwidth grows.
     pub startup_by_window: bool,
     /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
     /// there are no other flows and no losses.
@@ -206,6 +207,8 @@ pub struct Bbr3 {
     /// Packets sent before this many bytes were delivered measure the rate before a coordinator lowered it.
     overruled: u64,
     min_rtt: MinRtt,
+    /// The smallest of each round, for startup.
+    round_rtt: RoundRtt,
     /// What delays vary by, beyond what the window has room for.
     jitter: Duration,
     bounds: Bounds,
@@ -253,6 +256,7 @@ impl Bbr3 {
             bandwidth: MaxBandwidth::default(),
             overruled: 0,
             min_rtt: MinRtt::default(),
+            round_rtt: RoundRtt::default(),
             jitter: Duration::ZERO,
             bounds: Bounds::default(),
             latest: LatestDelivery::default(),
@@ -379,6 +383,7 @@ impl Controller for Bbr3 {
             self.min_rtt.confirm(now, rtt);
         }
         let expired = self.min_rtt.update(now, rtt);
+        self.round_rtt.update(self.round_begins, rtt);
         self.update_jitter(&ack.rtt);
         self.count_arrived(ack.bytes, rtt);
         self.check_probe_rtt(now, expired);

@@ -150,6 +150,20 @@ impl Bbr3 {
         self.quantized(product.saturating_add(self.extra_acked.get()))
     }
 
+    /// What startup may have in flight while the bandwidth still grows: the delay of the latest round counts, not the
+    /// smallest ever, which one packet in luck may have had. Only the queue of a full path raises all delays of a round
+    /// for longer, and then the bandwidth grows no more.
+    fn startup_room(&self) -> u64 {
+        let rtt = self.round_rtt.last();
+        match rtt.filter(|_| self.config.startup_by_window && self.full_pipe.is_growing()) {
+            Some(rtt) => {
+                let product = WINDOW_GAIN * self.bandwidth_now() as f64 * rtt.as_secs_f64();
+                self.quantized((product as u64).saturating_add(self.extra_acked.get()))
+            }
+            None => 0,
+        }
+    }
+
     pub(super) fn with_headroom(&self) -> u64 {
         let headroom = self.others.headroom();
         let bound = self.bounds.with_headroom(headroom, self.max_datagram_size);
@@ -165,7 +179,9 @@ impl Bbr3 {
         };
         if self.full_pipe.is_reached() {
             self.put(grown.min(needed));
-        } else if self.window < needed || self.delivered_here < self.initial_window {
+        } else if self.window < needed.max(self.startup_room())
+            || self.delivered_here < self.initial_window
+        {
             self.put(grown);
         }
         self.put(self.window.min(self.bound()));

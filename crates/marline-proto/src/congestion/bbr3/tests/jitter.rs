@@ -52,3 +52,21 @@ fn startup_is_not_changed() {
     bbr.on_ack(at(100), &AckSample { rtt, ..ack });
     assert_eq!(bbr.product(1.0), PRODUCT);
 }
+
+/// One packet in luck, a quarter of the delay, does not keep the window of startup small.
+#[test]
+fn startup_goes_by_the_delays_of_the_latest_round() {
+    let delivered = |first: Duration| {
+        let mut bench = Bench {
+            bbr: Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config::WIRELESS),
+            ..Bench::with(20 * RATE, u64::MAX)
+        };
+        bench.rtt = first;
+        bench.run_while(|bench| bench.delivered == 0);
+        bench.rtt = RTT;
+        bench.run(RTT * 8);
+        bench.delivered
+    };
+    let (lucky, even) = (delivered(RTT / 4), delivered(RTT));
+    assert!(lucky > even / 2, "{lucky}, without {even}");
+}
