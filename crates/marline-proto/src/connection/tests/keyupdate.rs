@@ -14,13 +14,13 @@ fn common_generation(pair: &mut Pair, ends: Ends) -> u64 {
     client
 }
 
-/// Transfers a megabyte in each direction while client and server update keys as often as they may, each if
+/// Transfers three megabytes in each direction while client and server update keys as often as they may, each if
 /// `updaters` says so; returns how many updates each initiated.
 fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     let ends = pair.establish();
     let mut transfers = [
-        Transfer::down(pair, ends, &pattern(2_000_000)),
-        Transfer::up(pair, ends, &pattern(2_000_000)),
+        Transfer::down(pair, ends, &pattern(3_000_000)),
+        Transfer::up(pair, ends, &pattern(3_000_000)),
     ];
     let mut initiated = [0; 2];
     let mut complete = [false; 2];
