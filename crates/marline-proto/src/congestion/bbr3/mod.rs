@@ -156,7 +156,7 @@ impl Bbr3Config {
         &Field::new(
             "startup_by_window",
             Domain::SWITCH,
-            "Pace startup at two windows a round trip at least, as slow start",
+            "Pace startup at two windows a round trip at least, as slow start; its window goes by the delays of the latest round",
             |c: &mut Self| &mut c.startup_by_window,
         ),
         &Field::new(
@@ -294,7 +294,7 @@ impl Bbr3 {
         let Some(min_rtt) = self.min_rtt.get() else {
             return self.initial_window;
         };
-        (gain * bandwidth as f64 * (min_rtt + self.jitter).as_secs_f64()) as u64
+        window::product(bandwidth, min_rtt + self.jitter, gain)
     }
 
     fn product(&self, gain: f64) -> u64 {

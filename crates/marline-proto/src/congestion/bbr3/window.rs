@@ -1,5 +1,7 @@
 //! Pacing rate, quantum and window (section 5.6).
 
+use std::time::Duration;
+
 use super::bounds::UNBOUNDED;
 use super::{Bbr3, ProbeBwPhase, State, probe_rtt};
 use crate::congestion::MAXIMUM_WINDOW;
@@ -47,6 +49,11 @@ impl WindowUse {
     pub(super) fn is_limited(&self) -> bool {
         self.this_round || self.last_round
     }
+}
+
+/// `gain` times what `bandwidth`, in bytes per second, delivers in `delay`, in bytes.
+pub(super) fn product(bandwidth: u64, delay: Duration, gain: f64) -> u64 {
+    (gain * bandwidth as f64 * delay.as_secs_f64()) as u64
 }
 
 impl Bbr3 {
@@ -157,8 +164,8 @@ impl Bbr3 {
         let rtt = self.round_rtt.last();
         match rtt.filter(|_| self.config.startup_by_window && self.full_pipe.is_growing()) {
             Some(rtt) => {
-                let product = WINDOW_GAIN * self.bandwidth_now() as f64 * rtt.as_secs_f64();
-                self.quantized((product as u64).saturating_add(self.extra_acked.get()))
+                let product = product(self.bandwidth_now(), rtt, WINDOW_GAIN);
+                self.quantized(product.saturating_add(self.extra_acked.get()))
             }
             None => 0,
         }
