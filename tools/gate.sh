@@ -81,9 +81,13 @@ for part in "$@"; do
     { [ -z "$whys" ] || echo "$whys"; grep -a '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
 done
 printf '%-16s %8.0f\n' 'in all' "$SECONDS"
-# Once more, because an output is often shown from its end only.
+# Once more, because an output is often shown from its end only: what says that it failed, and how each ended.
 for part in "$@"; do
-    [ "$(cat "$logs/$part.status")" -eq 0 ] || { echo "== the end of $part" && tail -n 25 "$logs/$part.log"; }
+    [ "$(cat "$logs/$part.status")" -ne 0 ] || continue
+    echo "== failures of $part"
+    grep -a -n -A 3 -E '(^test .*FAILED|panicked at|^FAILED|^error|^  FAIL)' "$logs/$part.log" | tail -n 60 || true
+    echo "== the end of $part"
+    tail -n 15 "$logs/$part.log"
 done
 echo "gate: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
