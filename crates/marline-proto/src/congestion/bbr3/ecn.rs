@@ -17,20 +17,26 @@ const STARTUP_ROUNDS: u32 = 2;
 /// The draft has no response of its own to ECN and demands that marks count as congestion (section 3.7). This is
 /// Linux's: the bytes in flight are reduced in proportion to the part that is marked, so that one mark among many
 /// packets costs little. Linux does so on paths of at most 5 ms whose marks are known to mean a short queue; here it
-/// applies to every path. A round with marks also counts as one with losses, unless its packets carried ECT(1): their
-/// marks are of a short queue, and come all the time. The average begins with the first mark, at the full reduction.
+/// applies to every path. The average begins with the first mark, at the full reduction.
+///
+/// A mark of a packet with ECT(0) is also taken for its loss (RFC 3168, section 5): it took the place of a drop. Those of
+/// packets with ECT(1) are of a short queue, and come all the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// The average part that is marked; `None` before the first mark.
     average: Option<f64>,
     /// Bytes marked since the round began.
     bytes: u64,
+    /// Those of them whose marks count as losses do.
+    like_lost: u64,
     /// Bytes delivered when it began.
     delivered: u64,
     /// Whether this round has marks that are not answered.
     in_round: bool,
     /// Whether one of them counts as a loss does.
     like_losses: bool,
+    /// Whether too much of the latest round that ended counts as lost.
+    is_too_lossy: bool,
     /// Rounds of startup in a row that went too high.
     startup_rounds: u32,
 }
@@ -47,16 +53,20 @@ impl Marks {
 
     /// `bytes` were marked; whether that is the mark of a short queue, `l4s`.
     pub(super) fn on_marked(&mut self, bytes: u64, l4s: bool) {
-        self.like_losses |= !l4s;
         self.bytes = self.bytes.saturating_add(bytes);
+        if !l4s {
+            self.like_losses = true;
+            self.like_lost = self.like_lost.saturating_add(bytes);
+        }
         self.in_round = true;
         self.average.get_or_insert(1.0);
     }
 
     /// A round ends with `delivered` bytes in all. Returns whether so much of it was marked that the bytes in flight
-    /// were too many.
-    pub(super) fn end_round(&mut self, delivered: u64) -> bool {
+    /// were too many: half, or, of what counts as lost, more than the part `loss_threshold`.
+    pub(super) fn end_round(&mut self, delivered: u64, loss_threshold: f64) -> bool {
         let marked = std::mem::take(&mut self.bytes);
+        let like_lost = std::mem::take(&mut self.like_lost);
         let in_round = delivered.saturating_sub(self.delivered);
         self.delivered = delivered;
         if in_round == 0 {
@@ -66,12 +76,18 @@ impl Marks {
         if let Some(average) = &mut self.average {
             *average += GAIN * (part - *average);
         }
-        let is_too_high = part >= TOO_HIGH;
+        self.is_too_lossy = like_lost as f64 > in_round as f64 * loss_threshold;
+        let is_too_high = self.is_too_lossy || part >= TOO_HIGH;
         self.startup_rounds = match is_too_high {
             true => self.startup_rounds.saturating_add(1),
             false => 0,
         };
         is_too_high
+    }
+
+    /// Whether too much of the latest round that ended was marked, and counts as lost.
+    pub(super) fn is_too_lossy(&self) -> bool {
+        self.is_too_lossy
     }
 
     /// Whether so many rounds in a row went too high that startup ends.

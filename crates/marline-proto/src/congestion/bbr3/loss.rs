@@ -126,7 +126,8 @@ impl Bbr3 {
 
     /// Takes in the marks of a round that ends.
     pub(super) fn update_marks(&mut self, now: Instant, rate: &RateSample) {
-        if !self.round_begins || !self.marks.end_round(self.delivered) {
+        let threshold = self.mark_threshold();
+        if !self.round_begins || !self.marks.end_round(self.delivered, threshold) {
             return;
         }
         if self.cycle.is_sampling() {
@@ -171,9 +172,11 @@ impl Bbr3 {
         self.bounds
             .begin_short_term(self.bandwidth.get(), self.window);
         let mut kept = 1.0;
-        if self.config.yields && self.is_loss_of_others(rate) {
+        if self.config.yields
+            && let Some(beside_others) = self.kept_beside_others(rate)
+        {
             self.others.on_seen();
-            kept = BETA;
+            kept = beside_others;
         }
         let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());
         self.bounds

@@ -3,12 +3,15 @@
 //! Between probes this controller sends no more than the path delivers, and leaves room: a queue that no packet of a
 //! round finds empty, and that stays as it is, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
 //! no more than what it still gets, so that flows that halve their window for the same losses (CUBIC, NewReno) leave
-//! it ever more. With other flows around, this controller keeps [`BETA`](super::bounds::BETA) of what it gets,
+//! it ever more. With other flows around, this controller keeps [`BETA`] of what it gets,
 //! tolerates fewer losses while it probes, raises its bound as slowly as they do, and leaves more room between probes.
+//!
+//! A managed queue marks packets with ECT(0) where it drops those of others, seldom and long before it is full: each such
+//! mark ends a probe, and between probes, beside a queue, it shows others as a loss does.
 
 use std::time::Duration;
 
-use super::bounds::HEADROOM;
+use super::bounds::{BETA, HEADROOM};
 use super::loss::LOSS_THRESHOLD;
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::Instant;
@@ -22,6 +25,9 @@ const SHARED_LOSS_THRESHOLD: f64 = 0.01;
 
 /// The part of the long-term bound that is left to them.
 const SHARED_HEADROOM: f64 = 0.2;
+
+/// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
+const KEPT_AFTER_MARKS: f64 = 0.85;
 
 /// Standard deviations of what is lost by chance that are not ascribed to them.
 const DEVIATIONS: f64 = 2.0;
@@ -67,6 +73,8 @@ pub(super) struct OtherFlows {
     /// Bytes lost in this round that this controller did not cause: the queue of a startup or a probe drops packets
     /// after these are over. Once others are known, all losses count, as they do for them.
     lost: u64,
+    /// Whether packets of this round that count in `lost` were marked in place of a drop.
+    is_marked: bool,
 }
 
 impl OtherFlows {
@@ -103,9 +111,19 @@ impl OtherFlows {
 
     /// A packet of `bytes` that left at `sent_at` was lost.
     pub(super) fn on_lost(&mut self, sent_at: Instant, bytes: u64) {
-        if self.are_there() || self.room_since.is_some_and(|since| sent_at > since) {
+        if self.counts(sent_at) {
             self.lost = self.lost.saturating_add(bytes);
         }
+    }
+
+    /// Whether what befalls a packet that left at `sent_at` may be of others.
+    fn counts(&self, sent_at: Instant) -> bool {
+        self.are_there() || self.room_since.is_some_and(|since| sent_at > since)
+    }
+
+    /// A packet that left at about `sent_at` was marked in place of a drop.
+    pub(super) fn on_marked(&mut self, sent_at: Instant) {
+        self.is_marked |= self.counts(sent_at);
     }
 
     pub(super) fn on_cycle(&mut self) {
@@ -124,6 +142,7 @@ impl OtherFlows {
         }
         self.only_queued = is_cruising;
         self.lost = 0;
+        self.is_marked = false;
     }
 }
 
@@ -137,11 +156,24 @@ impl Bbr3 {
         }
     }
 
-    /// Whether the losses of the round that ends are of others.
-    pub(super) fn is_loss_of_others(&self, rate: &RateSample) -> bool {
-        self.has_queues()
-            && self.leaves_room()
-            && !self.cycle.is_stopping()
-            && self.exceeds_deviations(self.others.lost, rate.in_flight_at_send, DEVIATIONS)
+    /// The part of a round that may be marked in place of drops while the path is probed. Loss-based flows answer each
+    /// mark, and nothing marks by chance.
+    pub(super) fn mark_threshold(&self) -> f64 {
+        match self.config.yields && self.full_pipe.is_reached() {
+            true => 0.0,
+            false => self.others.loss_threshold(),
+        }
+    }
+
+    /// What is kept after losses, or marks in place of drops, of the round that ends, if they are of others.
+    pub(super) fn kept_beside_others(&self, rate: &RateSample) -> Option<f64> {
+        if !self.leaves_room() || self.cycle.is_stopping() {
+            return None;
+        }
+        let lost = self.others.lost;
+        if self.has_queues() && self.exceeds_deviations(lost, rate.in_flight_at_send, DEVIATIONS) {
+            return Some(BETA);
+        }
+        (self.others.is_marked && self.meets_queue()).then_some(KEPT_AFTER_MARKS)
     }
 }

@@ -233,7 +233,8 @@ impl Bbr3 {
                 return true;
             }
         }
-        let is_safe = !self.is_loss_too_high(rate.lost, rate.in_flight_at_send);
+        let is_safe =
+            !self.is_loss_too_high(rate.lost, rate.in_flight_at_send) && !self.marks.is_too_lossy();
         if is_safe && self.bounds.in_flight != UNBOUNDED {
             self.bounds.in_flight = self.bounds.in_flight.max(rate.in_flight_at_send);
             if self.state == State::ProbeBw(ProbeBwPhase::Up) {

@@ -1,5 +1,6 @@
 //! Sections 3.7, 5.5.10, 5.5.11 and 5.6.4.
 
+use super::super::loss::LOSS_THRESHOLD;
 use super::*;
 
 /// In `CRUISE`, with a window of two products.
@@ -161,7 +162,7 @@ fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     assert_eq!(bbr.bounds.short_in_flight, 2 * PRODUCT * 2 / 3);
     assert_eq!(bbr.bandwidth_now(), RATE * 9 / 10, "what is delivered");
     for round in 1..100 {
-        bbr.marks.end_round(round * PRODUCT);
+        bbr.marks.end_round(round * PRODUCT, LOSS_THRESHOLD);
     }
     bbr.start_refill();
     bbr.state = CRUISE;
@@ -171,30 +172,56 @@ fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     assert!(bbr.bounds.short_in_flight > 2 * PRODUCT * 99 / 100);
 }
 
+/// Of packets with ECT(0) as many may be marked as may be lost: 1.7 of 83. Of ECT(1), half.
 #[test]
-fn a_probe_of_which_half_is_marked_goes_down() {
-    for (marks, state) in [(41, UP), (42, DOWN)] {
+fn a_probe_of_which_too_much_is_marked_goes_down() {
+    for (l4s, marks, state) in [
+        (false, 1, UP),
+        (false, 2, DOWN),
+        (true, 41, UP),
+        (true, 42, DOWN),
+    ] {
         let mut bbr = cruising();
         bbr.start_up(&rated(RATE, 0));
         bbr.round_begins = true;
         bbr.delivered = PRODUCT;
-        bbr.on_ce(at(0), &mark(marks));
+        bbr.on_ce(at(0), &CeSample { l4s, ..mark(marks) });
         bbr.update_marks(at(0), &rated(RATE, 0));
-        assert_eq!(bbr.state, state, "{marks} of 83 packets");
+        assert_eq!(bbr.state, state, "{marks} of 83 packets, L4S {l4s}");
     }
 }
 
 #[test]
-fn startup_ends_after_two_rounds_of_which_half_is_marked() {
-    let mut bbr = modelled();
-    for round in 1..=2 {
-        assert!(bbr.in_slow_start());
+fn what_was_in_flight_while_too_much_was_marked_is_not_safe() {
+    let bound = |marks: u64| {
+        let mut bbr = cruising();
+        bbr.bounds.in_flight = PRODUCT / 2;
         bbr.round_begins = true;
-        bbr.delivered = round * PRODUCT;
-        bbr.on_ce(at(0), &mark(42));
+        bbr.delivered = PRODUCT;
+        if marks > 0 {
+            bbr.on_ce(at(0), &mark(marks));
+        }
         bbr.update_marks(at(0), &rated(RATE, 0));
+        bbr.update_cycle(at(0), &acked(MTU), &rated(RATE, 0));
+        bbr.bounds.in_flight
+    };
+    assert_eq!(bound(0), PRODUCT);
+    assert_eq!(bound(2), PRODUCT / 2);
+}
+
+#[test]
+fn startup_ends_after_two_rounds_of_which_too_much_is_marked() {
+    for (l4s, marks) in [(false, 2), (true, 42)] {
+        let mut bbr = modelled();
+        for round in 1..=2 {
+            assert!(bbr.in_slow_start());
+            bbr.round_begins = true;
+            bbr.delivered = round * PRODUCT;
+            bbr.on_ce(at(0), &CeSample { l4s, ..mark(marks) });
+            bbr.update_marks(at(0), &rated(RATE, 0));
+        }
+        assert!(!bbr.in_slow_start());
     }
-    assert!(!bbr.in_slow_start());
 }
 
 #[test]

@@ -86,6 +86,64 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
     assert_eq!(answered(true, at(6)), delivered, "sent before, by a probe");
 }
 
+/// A managed queue marks packets with ECT(0) where it drops those of others.
+#[test]
+fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
+    let answered = |l4s: bool, cruises_since: Instant| {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(true));
+        bbr.min_rtt.update(at(0), Some(RTT));
+        bbr.bandwidth.update(RATE);
+        bbr.full_pipe.set_reached(true);
+        bbr.start_down(at(0));
+        bbr.cycle = Cycle::default();
+        bbr.state = CRUISE;
+        bbr.put(PRODUCT);
+        bbr.count_arrived(0, Some(RTT * 2));
+        bbr.others.set_room(cruises_since, true);
+        bbr.latest.update(&rated(RATE, 0));
+        bbr.on_ce(
+            at(6),
+            &CeSample {
+                sent_at: at(5),
+                new_ce: 1,
+                l4s,
+                largest_sent: 0,
+            },
+        );
+        bbr.answer_congestion(&rated(RATE, 0));
+        (bbr.bounds.short_bandwidth, bbr.others.are_there())
+    };
+    assert_eq!(answered(false, at(0)), (RATE * 85 / 100, true));
+    assert_eq!(
+        answered(false, at(6)),
+        (RATE, false),
+        "sent before, by a probe"
+    );
+    assert_eq!(answered(true, at(0)), (UNBOUNDED, false));
+}
+
+#[test]
+fn a_mark_in_place_of_a_drop_ends_a_probe() {
+    for (yields, state) in [(false, UP), (true, DOWN)] {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+        bbr.min_rtt.update(at(0), Some(RTT));
+        bbr.bandwidth.update(RATE);
+        bbr.full_pipe.set_reached(true);
+        bbr.start_up(&rated(RATE, 0));
+        bbr.round_begins = true;
+        bbr.delivered = PRODUCT;
+        let mark = CeSample {
+            sent_at: at(0),
+            new_ce: 1,
+            l4s: false,
+            largest_sent: 0,
+        };
+        bbr.on_ce(at(0), &mark);
+        bbr.update_marks(at(0), &rated(RATE, 0));
+        assert_eq!(bbr.state, state);
+    }
+}
+
 #[test]
 fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_probe() {
     let grown = |are_there: bool| {
