@@ -93,7 +93,7 @@ pub struct CellResult {
     pub invalid: BTreeMap<String, usize>,
     /// What was measured in all others.
     pub metrics: BTreeMap<String, Summary>,
-    /// The median ratio of the first metric to what the links would allow, if that is known.
+    /// The median ratio of the first metric to what the links would allow, if it is a time and that is known.
     pub ideal_ratio: Option<f64>,
 }
 

@@ -182,10 +182,9 @@ fn summarize_cell(
         for (name, value) in &record.metrics {
             values.entry(name).or_default().push(*value);
         }
-        let first = plan
-            .metrics
-            .first()
-            .and_then(|name| record.metrics.get(name));
+        // Only times have an ideal.
+        let first = plan.metrics.first().filter(|name| name.ends_with("_s"));
+        let first = first.and_then(|name| record.metrics.get(name));
         if let (Some(value), Some(ideal)) = (first, record.metrics.get(IDEAL))
             && *ideal > 0.0
         {

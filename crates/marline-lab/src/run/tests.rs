@@ -105,6 +105,20 @@ fn results_summarize_the_metrics_of_runs() {
 }
 
 #[test]
+fn only_a_time_is_compared_with_the_ideal() {
+    let text = format!("metrics = [\"window_bytes\", \"completion_s\"]\n{TEXT}");
+    let windows = |job: &Job| {
+        let mut outcome = fake(job)?;
+        outcome.metrics.insert("window_bytes".to_owned(), 1e5);
+        Ok(outcome)
+    };
+    let experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
+    let finished = run(&experiment, &windows, &options(None), &mut |_| {}).unwrap();
+    let cells = finished.results.unwrap().cells;
+    assert!(cells.iter().all(|cell| cell.ideal_ratio.is_none()));
+}
+
+#[test]
 fn the_worst_cells_are_those_furthest_from_the_ideal() {
     let mut results = complete(&options(None));
     for (cell, ratio) in results.cells.iter_mut().zip([2.0, 5.0, 9.0, 1.5, 4.0, 6.0]) {
