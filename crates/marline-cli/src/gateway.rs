@@ -2,17 +2,19 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{ArgGroup, Args};
 use marline::{PathPolicy, PathRule};
 use marline_http::client::{Client, ClientConfig, Trust};
 use marline_http::limits;
 use marline_http::proxy::{
-    AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, forward_proxy, gateway,
+    AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, PipeMetrics, forward_proxy, gateway,
 };
-use marline_http::server::{Server, ServerConfig, Site, raise_open_file_limit};
+use marline_http::server::{MetricsSource, Server, ServerConfig, Site, raise_open_file_limit};
 
 use crate::failure::{Failure, print_message};
+use crate::pipes::PipeFlags;
 use crate::server::{Signals, address, open_log};
 use crate::transport::TransportFlags;
 
@@ -25,8 +27,8 @@ const BUNDLE: u16 = 3;
 /// Let programs of this machine reach an origin through marline
 ///
 /// Programs speak HTTP/1.1, or HTTP/2 without TLS, to the gateway; it fetches from the origin over HTTP/3, or over HTTP/2 where
-/// HTTP/3 does not connect. So they gain from any profile, from several connections and from several paths, unchanged. With
-/// --proxy it is a forward proxy for tunnels (CONNECT) and for http URLs, over TCP.
+/// HTTP/3 does not connect. So they gain from any profile, from several connections, pools of them (--pipes) and several paths,
+/// unchanged. With --proxy it is a forward proxy for tunnels (CONNECT) and for http URLs, over TCP.
 ///
 /// Prints `listening on http://ADDR:PORT` when ready. Where there is no response, the answer is 502 or 504, with the reason.
 /// SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to finish, unless there is a second signal.
@@ -37,6 +39,8 @@ const BUNDLE: u16 = 3;
     marline gateway --to https://example.org\n  \
     marline gateway --to https://example.org --listen 127.0.0.1:8080 --profile wifi --access-log -\n  \
     marline gateway --to https://example.org --bundle\n  \
+    marline gateway --to https://example.org --pipes cba --metrics 127.0.0.1:9090\n  \
+    marline gateway --to https://example.org --pipes rr --max-pipes 3\n  \
     marline gateway --to https://example.org --path wlan0 --path wwan0,backup\n  \
     marline gateway --proxy\n  \
     marline gateway --proxy --allow example.org --allow 192.0.2.1:8443"
@@ -47,7 +51,7 @@ pub(crate) struct Arguments {
     to: Option<String>,
 
     /// Be a forward proxy instead
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pipes")]
     proxy: bool,
 
     /// Let clients of the forward proxy reach HOST, at PORT or at 80 and 443, whatever its address; repeatable [default: all
@@ -93,6 +97,9 @@ pub(crate) struct Arguments {
     path: Vec<PathRule>,
 
     #[command(flatten)]
+    pipes: PipeFlags,
+
+    #[command(flatten)]
     transport: TransportFlags,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
@@ -109,7 +116,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let listen = arguments.listen.unwrap_or(LISTEN);
     check_address(&arguments, listen)?;
     let signals = Signals::listen()?;
-    let mut config = ServerConfig::cleartext(listen, site(&arguments)?);
+    let Served { site, more_metrics } = served(&arguments)?;
+    let mut config = ServerConfig::cleartext(listen, site);
+    config.more_metrics = more_metrics;
     config.metrics = arguments.metrics;
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
     let access_log = config.access_log.clone();
@@ -149,20 +158,31 @@ fn check_address(arguments: &Arguments, listen: SocketAddr) -> Result<(), Failur
     Ok(())
 }
 
-fn site(arguments: &Arguments) -> Result<Site, Failure> {
+/// What programs reach.
+struct Served {
+    site: Site,
+    /// Its own metrics, if it has some.
+    more_metrics: Option<Arc<dyn MetricsSource>>,
+}
+
+fn served(arguments: &Arguments) -> Result<Served, Failure> {
     let Some(origin) = &arguments.to else {
         if arguments.transport.any_is_given() {
             let message =
                 "a forward proxy uses TCP, to which --profile and other flags of QUIC do not apply";
             return Err(Failure::Usage(message.to_owned()));
         }
-        return Ok(forward_proxy(ForwardConfig {
+        let config = ForwardConfig {
             allowed: arguments.allow.clone(),
             ..ForwardConfig::default()
-        }));
+        };
+        return Ok(Served {
+            site: forward_proxy(config),
+            more_metrics: None,
+        });
     };
     let failed = |error: marline_http::client::ClientError| Failure::Failed(error.to_string());
-    let client = Client::new(client_config(arguments)?).map_err(failed)?;
+    let client = Arc::new(Client::new(client_config(arguments)?).map_err(failed)?);
     let default = if arguments.bundle { BUNDLE } else { 1 };
     let config = GatewayConfig {
         hosts: match arguments.allow_remote && arguments.host.is_empty() {
@@ -172,7 +192,12 @@ fn site(arguments: &Arguments) -> Result<Site, Failure> {
         connections: arguments.connections.unwrap_or(default).into(),
         ..GatewayConfig::to(origin.clone())
     };
-    gateway(client, &config).map_err(|error| Failure::Usage(error.to_string()))
+    let site = gateway(Arc::clone(&client), &config);
+    let has_pipes = arguments.pipes.are_given();
+    Ok(Served {
+        site: site.map_err(|error| Failure::Usage(error.to_string()))?,
+        more_metrics: has_pipes.then(|| Arc::new(PipeMetrics::of(client)) as _),
+    })
 }
 
 fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
@@ -184,6 +209,7 @@ fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         },
         fallback: !arguments.transport.any_is_given(),
         bundle: arguments.bundle,
+        pipes: arguments.pipes.config()?,
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };

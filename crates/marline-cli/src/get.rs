@@ -17,16 +17,14 @@ use marline_http::client::{
     Progress, Ranges, Report, Target, Trust, parse_url,
 };
 use marline_http::har::Har;
-use marline_http::limits::{MAX_PIPES, MAX_SIGNAL_BYTES};
-use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig, SignalTrace};
-use marline_http::read_regular_file;
 use marline_http::tcp::TcpProtocol;
 
 use crate::failure::{Failure, advice, print_message};
 use crate::key_log::KeyLogFlags;
+use crate::pipes::PipeFlags;
 use crate::progress;
 use crate::server::interrupted;
-use crate::transport::{PolicyParser, QuicVersion, TransportFlags, make_directory};
+use crate::transport::{QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
@@ -100,11 +98,22 @@ pub(crate) struct Arguments {
 
     /// Fetch a file larger than BYTES in ranges over all connections; needs --connections and -o
     /// [default: 262144 with --bundle]
-    #[arg(long, value_name = "BYTES", requires = "output")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "output",
+        conflicts_with = "pipes"
+    )]
     split: Option<NonZeroU64>,
 
     /// How a file is split into ranges
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        default_value_t,
+        conflicts_with = "pipes"
+    )]
     ranges: RangesArgument,
 
     /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
@@ -119,26 +128,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
 
-    /// Use as many connections to a server as this policy says, and fetch each object on one of them; for any server with
-    /// HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With parameters
-    /// as in 'cba(creation=od)'; `marline reference policies` lists them
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<PipePolicy>(&POLICIES),
-          conflicts_with_all = ["bundle", "connections", "split", "ranges"])]
-    pipes: Option<String>,
-
-    /// Open at most N connections to a server with --pipes [default: 5]
-    #[arg(long, value_name = "N", requires = "pipes", value_parser = clap::value_parser!(u16).range(1..=MAX_PIPES as i64))]
-    max_pipes: Option<u16>,
-
-    /// The quality of the radio for --pipes cba: a file with a line for each sample, its time in seconds from now and its SINR in
-    /// dB
-    #[arg(long, value_name = "FILE", requires = "pipes")]
-    signal: Option<PathBuf>,
-
-    /// For --pipes cba, a kind for an extension, as php=document, or a priority from 1 to 4 for a kind, as document=4;
-    /// repeatable. Kinds are video, audio, script, document, image and other
-    #[arg(long, value_name = "EXTENSION=KIND", requires = "pipes")]
-    kind: Vec<String>,
+    #[command(flatten)]
+    pipes: PipeFlags,
 
     #[command(flatten)]
     transport: TransportFlags,
@@ -229,7 +220,7 @@ impl Arguments {
         self.version.is_none()
             && !self.mptcp
             && self.quic_version.is_none()
-            && self.pipes.is_none()
+            && !self.pipes.are_given()
             && !self.transport.any_is_given()
     }
 
@@ -443,7 +434,13 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };
-    config.pipes = pipes(arguments)?;
+    if arguments.pipes.are_given() && arguments.version() != HttpVersion::Http3 {
+        return Err(Failure::Usage(format!(
+            "--pipes needs HTTP/3, not {}; leave --http out, or --pipes",
+            arguments.version().name()
+        )));
+    }
+    config.pipes = arguments.pipes.config()?;
     let mut transport = arguments.transport.config()?;
     if !arguments.path.is_empty() {
         let paths = arguments.path.len() as u32;
@@ -464,39 +461,6 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok(config)
-}
-
-/// The pools of connections, if there are to be some.
-fn pipes(arguments: &Arguments) -> Result<Option<PipesConfig>, Failure> {
-    let Some(text) = &arguments.pipes else {
-        return Ok(None);
-    };
-    if arguments.version() != HttpVersion::Http3 {
-        return Err(Failure::Usage(format!(
-            "--pipes needs HTTP/3, not {}; leave --http out, or --pipes",
-            arguments.version().name()
-        )));
-    }
-    let policy = POLICIES.make(text).map_err(Failure::Usage)?;
-    let mut config = PipesConfig::new(match arguments.max_pipes {
-        Some(most) => policy.with_max_pipes(most.into()),
-        None => policy,
-    });
-    for text in &arguments.kind {
-        let kinds = config.kinds.with(text);
-        config.kinds = kinds.map_err(|why| Failure::Usage(format!("--kind: {why}")))?;
-    }
-    if let Some(file) = &arguments.signal {
-        let failed = |why: String| Failure::Failed(format!("--signal {}: {why}", file.display()));
-        let text =
-            read_regular_file(file, MAX_SIGNAL_BYTES).map_err(|error| failed(error.to_string()))?;
-        let text = String::from_utf8(text).map_err(|_| failed("it is not text".to_owned()))?;
-        let now = TokioRuntime::current().map_err(|error| failed(error.to_string()))?;
-        let trace =
-            SignalTrace::parse(&text, now.now()).map_err(|error| failed(error.to_string()))?;
-        config.signal = Arc::new(trace);
-    }
-    Ok(Some(config))
 }
 
 /// The URLs with their destinations.

@@ -27,6 +27,7 @@ mod lab;
 #[cfg(feature = "tracing")]
 mod log;
 mod man;
+mod pipes;
 mod progress;
 mod proxy;
 mod qlog;

@@ -50,6 +50,45 @@ fn flags_of_get_that_need_another_are_refused_without_it() {
 }
 
 #[test]
+fn flags_of_pools_that_contradict_others_are_refused() {
+    let to = ["gateway", "--to", "https://localhost"];
+    for (flags, words) in [
+        (
+            &["--pipes", "rr", "--connections", "2"][..],
+            &["--pipes", "--connections"][..],
+        ),
+        (&["--pipes", "rr", "--bundle"], &["--pipes", "--bundle"]),
+        (&["--pipes", "fast"], &["policy of pipes", "rr", "cba"]),
+        (
+            &["--pipes", "rr", "--max-pipes", "65"],
+            &["--max-pipes", "64"],
+        ),
+        (&["--max-pipes", "3"], &["--pipes"]),
+        (
+            &["--pipes", "cba", "--kind", "php=page"],
+            &["--kind", "page"],
+        ),
+    ] {
+        fails(&[&to[..], flags].concat(), 2, words);
+    }
+    fails(
+        &["gateway", "--proxy", "--pipes", "rr"],
+        2,
+        &["--proxy", "--pipes"],
+    );
+    let signal = ["--pipes", "cba", "--signal", "/nonexistent"];
+    fails(&[&to[..], &signal].concat(), 1, &["--signal /nonexistent"]);
+    let get = ["get", "https://h/a", "-o", "/tmp/a", "--pipes", "rr"];
+    fails(&[&get[..], &["--split", "9"]].concat(), 2, &["--split"]);
+    fails(
+        &[&get[..], &["--ranges", "equal"]].concat(),
+        2,
+        &["--ranges"],
+    );
+    fails(&[&get[..], &["--http", "2"]].concat(), 2, &["needs HTTP/3"]);
+}
+
+#[test]
 fn an_address_without_a_host_is_refused_with_an_example() {
     let expected = "must be an address with a port, as \"127.0.0.1:4433\"";
     fails(

@@ -50,9 +50,10 @@ impl Lane {
         })
     }
 
-    /// Connects, unless it is connected.
-    pub(crate) async fn open(&self, client: &Client) -> Result<(), ClientError> {
-        self.connection(client).await.map(drop)
+    /// Connects, unless it is connected. Returns the connection to use.
+    pub(crate) async fn open(&self, client: &Client) -> Result<Arc<Connection>, ClientError> {
+        let usable = self.connection(client).await?;
+        Ok(usable.connection)
     }
 
     /// The connection to use, which is opened if there is none.

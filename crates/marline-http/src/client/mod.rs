@@ -174,6 +174,12 @@ impl Client {
         Some(pool)
     }
 
+    /// Its pools of pipes.
+    pub(crate) fn pools(&self) -> Vec<Arc<Pool>> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.values().cloned().collect()
+    }
+
     /// The kind of the object at `path`, for pipes.
     pub(crate) fn kind_of(&self, path: &str) -> ObjectKind {
         let pipes = self.config.pipes.as_ref();

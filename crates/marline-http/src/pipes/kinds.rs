@@ -72,6 +72,21 @@ impl ObjectKind {
         }
     }
 
+    /// The kind of what a browser requests for `destination`, the value of `Sec-Fetch-Dest` (Fetch Metadata Request Headers,
+    /// section 2.1), if that says it.
+    pub fn of_destination(destination: &str) -> Option<Self> {
+        match destination {
+            "video" => Some(Self::Video),
+            "audio" => Some(Self::Audio),
+            "script" | "worker" | "serviceworker" | "sharedworker" | "audioworklet"
+            | "paintworklet" => Some(Self::Script),
+            "document" | "frame" | "iframe" => Some(Self::Document),
+            "image" => Some(Self::Image),
+            // The path says more of the others: a style sheet has no kind, and "empty" is whatever a script fetches.
+            _ => None,
+        }
+    }
+
     /// Its priority in table II: 4 is the highest.
     pub const fn priority(self) -> u8 {
         match self {
@@ -221,6 +236,20 @@ mod tests {
         assert_eq!(kinds.priority(ObjectKind::Script), 3);
         for wrong in ["php", "php=page", "page=3", "document=5"] {
             assert!(ObjectKinds::default().with(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn destinations_of_browsers_name_kinds_or_none() {
+        for (text, kind) in [
+            ("document", Some(ObjectKind::Document)),
+            ("sharedworker", Some(ObjectKind::Script)),
+            ("image", Some(ObjectKind::Image)),
+            ("style", None),
+            ("empty", None),
+            ("", None),
+        ] {
+            assert_eq!(ObjectKind::of_destination(text), kind, "{text}");
         }
     }
 

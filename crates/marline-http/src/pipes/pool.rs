@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use self::state::{Closing, ObjectId, Placed, State};
-use super::{ObjectKind, PipeReport, PipesConfig};
+use super::{ObjectKind, PipeReport, PipeState, PipesConfig};
 use crate::client::{Client, ClientError, Connection, Lane, Origin};
 use crate::runtime::RuntimeHandle;
 
@@ -35,6 +35,26 @@ pub(crate) struct Carried {
     pub(crate) connections: Vec<Arc<Connection>>,
 }
 
+/// A pool at a moment.
+pub(crate) struct PoolNow {
+    /// The origin that it leads to.
+    pub(crate) origin: String,
+    /// The pipes that have carried something or are open.
+    pub(crate) pipes: Vec<PipeNow>,
+}
+
+/// A pipe at a moment.
+pub(crate) struct PipeNow {
+    /// Its number in the pool, from 0.
+    pub(crate) pipe: usize,
+    /// Its state, if it has a connection.
+    pub(crate) open: Option<PipeState>,
+    /// Objects that were assigned to it, since the pool exists.
+    pub(crate) objects: u64,
+    /// Bytes of content that it has carried since.
+    pub(crate) bytes: u64,
+}
+
 impl Pool {
     /// A pool without an open pipe.
     pub(crate) fn new(config: &PipesConfig, origin: &Origin, runtime: &RuntimeHandle) -> Arc<Self> {
@@ -60,6 +80,15 @@ impl Pool {
             if pipe.is_idle {
                 lane.forget_closed();
             }
+        }
+    }
+
+    /// A request follows that belongs to no fetch or page load, as those of a gateway. All of these from the opening of the
+    /// first pipe until all are closed count as a session. Forgets connections that are closed.
+    pub(crate) fn continue_session(&self) {
+        self.state().end_session_if_closed();
+        for lane in &self.lanes {
+            lane.forget_closed();
         }
     }
 
@@ -116,8 +145,8 @@ impl Pool {
             let mut state = pool.state();
             match opened {
                 Err(_) => state.spare_failed(pipe),
-                Ok(()) if state.is_closed(pipe) => pool.lanes[pipe].close(),
-                Ok(()) => {}
+                Ok(_) if state.is_closed(pipe) => pool.lanes[pipe].close(),
+                Ok(_) => {}
             }
         });
     }
@@ -173,6 +202,25 @@ impl Pool {
             carried.connections.extend(connections);
         }
         carried
+    }
+
+    /// What it is now.
+    pub(crate) fn now(&self) -> PoolNow {
+        let totals = self.state().totals();
+        let pipes = totals.into_iter().zip(&self.lanes).enumerate();
+        let pipes = pipes
+            .map(|(pipe, (total, lane))| PipeNow {
+                pipe,
+                open: lane.current().map(|_| total.state),
+                objects: total.objects,
+                bytes: total.bytes,
+            })
+            .filter(|pipe| pipe.open.is_some() || pipe.objects > 0)
+            .collect();
+        PoolNow {
+            origin: self.origin.to_string(),
+            pipes,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

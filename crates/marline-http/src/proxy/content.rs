@@ -22,6 +22,19 @@ pub(super) enum Cut {
     Length,
 }
 
+/// What is held until the content of a response has ended.
+pub(super) trait Guard: Send + Unpin + 'static {
+    /// `bytes` bytes of the content have arrived.
+    fn on_received(&self, _bytes: u64) {}
+}
+
+impl<A: Guard, B: Guard> Guard for (A, B) {
+    fn on_received(&self, bytes: u64) {
+        self.0.on_received(bytes);
+        self.1.on_received(bytes);
+    }
+}
+
 /// Content that has the announced length and arrives in time, or fails. `guard` is dropped with it.
 pub(super) struct Content<G> {
     body: Body,
@@ -32,10 +45,10 @@ pub(super) struct Content<G> {
     request: HeldBody,
     alarm: Option<Pin<Box<Sleep>>>,
     is_over: bool,
-    _guard: G,
+    guard: G,
 }
 
-impl<G> Content<G> {
+impl<G: Guard> Content<G> {
     pub(super) fn new(
         body: Body,
         length: Option<u64>,
@@ -50,7 +63,7 @@ impl<G> Content<G> {
             request,
             alarm: None,
             is_over: false,
-            _guard: guard,
+            guard,
         }
     }
 
@@ -76,6 +89,7 @@ impl<G> Content<G> {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(bytes).ok_or(Cut::Length)?;
         }
+        self.guard.on_received(bytes);
         Ok(())
     }
 }
@@ -86,7 +100,7 @@ impl<G> Drop for Content<G> {
     }
 }
 
-impl<G: Send + Unpin + 'static> http_body::Body for Content<G> {
+impl<G: Guard> http_body::Body for Content<G> {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -1,9 +1,9 @@
 //! The gateway of a client: a site whose responses are those of an origin, fetched by a [`Client`].
 
+use std::future::Future;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::header::{
@@ -13,11 +13,11 @@ use http::header::{
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use marline_h3::Protocol;
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
+use super::connections::{Carrier, Connections};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
@@ -25,10 +25,9 @@ use super::forward::Target;
 use super::request_body::HeldBody;
 use super::websocket::accept;
 use crate::body::Body;
-use crate::client::{
-    Client, ClientError, Connection, Download, HttpVersion, Origin, Stalled, parse_url,
-};
+use crate::client::{Client, ClientError, Download, HttpVersion, Origin, Stalled, parse_url};
 use crate::limits;
+use crate::pipes::ObjectKind;
 use crate::server::{PassedOn, Site, Tunnel};
 
 /// The settings of a gateway. Start from [`GatewayConfig::to`].
@@ -36,7 +35,9 @@ use crate::server::{PassedOn, Site, Tunnel};
 pub struct GatewayConfig {
     /// The origin, as `https://HOST[:PORT]`.
     pub origin: String,
-    /// Connections to the origin, which take turns.
+    /// Connections to the origin, which take turns. A client with [pools](crate::client::ClientConfig::pipes) uses the pipes of
+    /// its pool instead: each request is an object, and requests from the opening of the first pipe until all are closed are
+    /// a session.
     pub connections: usize,
     /// Names of hosts by which programs reach the gateway, besides addresses, those of this machine and that of the origin.
     pub hosts: Hosts,
@@ -108,7 +109,11 @@ impl GatewayConfig {
 ///
 /// # Errors
 /// [`ClientError::Url`]: the origin is none.
-pub fn gateway(client: Client, config: &GatewayConfig) -> Result<Site, ClientError> {
+pub fn gateway(
+    client: impl Into<Arc<Client>>,
+    config: &GatewayConfig,
+) -> Result<Site, ClientError> {
+    let client = client.into();
     let url = parse_url(&config.origin, client.config().version)?;
     if !matches!(url.uri.path(), "" | "/") || url.uri.query().is_some() {
         return Err(ClientError::Url {
@@ -123,12 +128,9 @@ pub fn gateway(client: Client, config: &GatewayConfig) -> Result<Site, ClientErr
     let gateway = Arc::new(Gateway {
         shown: format!("{scheme}://{}", url.origin.authority()),
         scheme,
+        connections: Connections::new(Arc::clone(&client), &url.origin, config.connections),
         origin: url.origin,
         client,
-        places: (0..config.connections.max(1))
-            .map(|_| Mutex::default())
-            .collect(),
-        turn: AtomicUsize::new(0),
         hosts: config.hosts.clone(),
         idle_timeout: config.idle_timeout,
     });
@@ -139,23 +141,18 @@ pub fn gateway(client: Client, config: &GatewayConfig) -> Result<Site, ClientErr
 }
 
 struct Gateway {
-    client: Client,
+    client: Arc<Client>,
+    connections: Connections,
     origin: Origin,
     scheme: &'static str,
     shown: String,
-    /// Connections, as far as they are open.
-    places: Vec<Mutex<Option<Arc<Connection>>>>,
-    turn: AtomicUsize,
     hosts: Hosts,
     idle_timeout: Duration,
 }
 
-/// Keeps the connection of a response open.
-type Kept = Arc<Connection>;
-
 struct Fetched {
     response: Response<Download>,
-    connection: Kept,
+    carrier: Carrier,
 }
 
 impl Gateway {
@@ -164,13 +161,12 @@ impl Gateway {
         let (parts, body) = request.into_parts();
         let key = parts.headers.get(SEC_WEBSOCKET_KEY).cloned();
         let content = HeldBody::new(body, false);
-        let fetched = self
-            .fetch(Request::from_parts(parts, ()), &content)
-            .await
-            .and_then(|fetched| self.pass_back(fetched, &method, key, content));
+        let fetched = self.fetch(Request::from_parts(parts, ()), &content).await;
+        let pipe = fetched.as_ref().ok().and_then(|one| one.carrier.pipe());
+        let fetched = fetched.and_then(|fetched| self.pass_back(fetched, &method, key, content));
         let error = fetched.as_ref().err().map(ToString::to_string);
         let mut response = fetched.unwrap_or_else(Failure::into_response);
-        let passed = PassedOn::to(self.shown.clone(), error);
+        let passed = PassedOn::to(self.shown.clone(), error).over_pipe(pipe);
         response.extensions_mut().insert(passed);
         response
     }
@@ -178,10 +174,12 @@ impl Gateway {
     async fn fetch(&self, head: Request<()>, content: &HeldBody) -> Result<Fetched, Failure> {
         let head = self.prepare(head)?;
         let is_extended = head.extensions().get::<Protocol>().is_some();
+        let place = self.connections.place(self.kind(&head));
+        let place = self.in_time(place).await?;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let connection = self.connection().await?;
+            let connection = self.in_time(place.connection()).await?;
             if is_extended && connection.version() != HttpVersion::Http3 {
                 let what = "WebSockets to an origin that is not reached over HTTP/3";
                 return Err(Failure::Refused(what));
@@ -193,10 +191,9 @@ impl Gateway {
             *request.extensions_mut() = head.extensions().clone();
             let error = match connection.request(&self.origin, request).await {
                 Ok(response) => {
-                    return Ok(Fetched {
-                        response,
-                        connection,
-                    });
+                    let bytes = response.body().expected();
+                    let carrier = place.carries(connection, bytes);
+                    return Ok(Fetched { response, carrier });
                 }
                 Err(error) => error,
             };
@@ -211,23 +208,25 @@ impl Gateway {
         }
     }
 
-    /// The next connection; one that has ended is replaced. Waiting for another request that replaces it counts as connecting.
-    async fn connection(&self) -> Result<Kept, Failure> {
-        let limit = self.client.config().connect_timeout;
-        let opened = timeout(limit, self.open()).await;
-        opened.unwrap_or(Err(Failure::ConnectTimeout(limit)))
+    /// The kind of what is requested: what a browser says, or else what the path does.
+    fn kind(&self, head: &Request<()>) -> ObjectKind {
+        let destination = head.headers().get("sec-fetch-dest");
+        let destination = destination.and_then(|value| value.to_str().ok());
+        destination
+            .and_then(ObjectKind::of_destination)
+            .unwrap_or_else(|| self.client.kind_of(head.uri().path()))
     }
 
-    async fn open(&self) -> Result<Kept, Failure> {
-        let turn = self.turn.fetch_add(1, Relaxed) % self.places.len();
-        let mut place = self.places[turn].lock().await;
-        if let Some(open) = place.as_ref().filter(|open| !open.is_closed()) {
-            return Ok(Arc::clone(open));
+    /// The result of `connecting`. Waiting for another request that opens the same connection counts as connecting.
+    async fn in_time<T>(
+        &self,
+        connecting: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, Failure> {
+        let limit = self.client.config().connect_timeout;
+        match timeout(limit, connecting).await {
+            Ok(connected) => connected.map_err(|error| explain(&error)),
+            Err(_) => Err(Failure::ConnectTimeout(limit)),
         }
-        let opened = self.client.connect(&self.origin).await;
-        let opened = Arc::new(opened.map_err(|error| explain(&error))?);
-        *place = Some(Arc::clone(&opened));
-        Ok(opened)
     }
 
     /// The header of a request as the origin gets it.
@@ -313,8 +312,8 @@ impl Gateway {
             );
         let length = download.expected().filter(|_| !is_bodiless);
         let body = Body::new(download);
-        let kept = fetched.connection;
-        let content = Content::new(body, length, self.idle_timeout, request, kept);
+        let carrier = fetched.carrier;
+        let content = Content::new(body, length, self.idle_timeout, request, carrier);
         Ok(Response::from_parts(parts, Body::new(content)))
     }
 

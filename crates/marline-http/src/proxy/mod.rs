@@ -8,12 +8,14 @@
 //! ```
 
 mod config;
+mod connections;
 mod content;
 mod failure;
 mod fields;
 mod forward;
 mod gateway;
 mod health;
+mod pipe_metrics;
 mod request_body;
 mod reverse;
 mod shares;
@@ -24,5 +26,6 @@ mod websocket;
 pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, UpstreamUrl};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
+pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
 pub(crate) use self::tunnel::{End, ReadBody, write_all};

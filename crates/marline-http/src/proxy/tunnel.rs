@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 
+use super::content::Guard;
 use crate::body::{Body, BoxError};
 use crate::limits;
 
@@ -225,6 +226,8 @@ impl Drop for WriteHalf {
 
 /// A task that ends when this is dropped.
 pub(super) struct Task(AbortHandle);
+
+impl Guard for Task {}
 
 impl Task {
     pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {

@@ -18,6 +18,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::config::{ProxyConfig, UpstreamUrl};
+use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection};
 use super::request_body::HeldBody;
 use super::shares::{Share, Shares};
@@ -49,6 +50,8 @@ pub(super) struct Slot {
     _of_client: Option<OwnedSemaphorePermit>,
     _share: Option<Share>,
 }
+
+impl Guard for Slot {}
 
 /// Why an application gave no response.
 pub(super) struct SendError {

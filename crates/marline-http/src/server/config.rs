@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
-use super::{AccessLog, Identity, Site, StateDirectory};
+use super::{AccessLog, Identity, MetricsSource, Site, StateDirectory};
 use crate::tcp::TcpSockets;
 use crate::{limits, transport};
 
@@ -41,6 +41,8 @@ pub struct ServerConfig {
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
     pub metrics: Option<SocketAddr>,
+    /// What the metrics have besides those of the server.
+    pub more_metrics: Option<Arc<dyn MetricsSource>>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
     /// The runtime; by default, the tokio runtime in which the server is bound. TCP and metrics need tokio in
@@ -250,6 +252,7 @@ impl ServerConfig {
             state: None,
             access_log: None,
             metrics: None,
+            more_metrics: None,
             qlog: None,
             runtime: None,
         }
@@ -277,6 +280,7 @@ impl ServerConfig {
             state: None,
             access_log: None,
             metrics: None,
+            more_metrics: None,
             qlog: None,
             runtime: None,
         }

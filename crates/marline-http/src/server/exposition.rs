@@ -3,6 +3,6 @@
 use std::fmt::{self, Write};
 
 /// Writes the lines that precede the values of a metric.
-pub(super) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }

@@ -7,7 +7,7 @@ mod paths;
 mod process;
 mod transport;
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -33,6 +33,15 @@ const BUCKETS_S: [f64; 11] = [
 /// The versions of HTTP as in metrics and logs.
 const VERSIONS: [&str; 3] = ["1.1", "2", "3"];
 
+/// Something that has metrics of its own, which are read with those of a server.
+pub trait MetricsSource: fmt::Debug + Send + Sync {
+    /// Appends them in the Prometheus text exposition format, version 0.0.4. It does not block.
+    ///
+    /// # Errors
+    /// Those of writing to `out`, which has none.
+    fn write(&self, out: &mut String) -> fmt::Result;
+}
+
 /// The counters of a server since its start.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -51,6 +60,7 @@ pub struct Metrics {
     transport: TransportMetrics,
     /// Budgets of the server, once it runs.
     resources: OnceLock<Arc<Resources>>,
+    more: OnceLock<Arc<dyn MetricsSource>>,
     access_log: Mutex<Option<AccessLog>>,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
@@ -117,6 +127,12 @@ impl Metrics {
     pub(super) fn show(&self, resources: &Arc<Resources>) {
         // A server has one set of budgets.
         let _ = self.resources.set(Arc::clone(resources));
+    }
+
+    /// Shows the metrics of `more`, too.
+    pub(super) fn show_more(&self, more: &Arc<dyn MetricsSource>) {
+        // They are set once.
+        let _ = self.more.set(Arc::clone(more));
     }
 
     /// Shows what `log` has lost, no longer what the one before has.
@@ -288,6 +304,9 @@ impl Metrics {
         }
         if let Some(paths) = &self.paths {
             paths.write(out)?;
+        }
+        if let Some(more) = self.more.get() {
+            more.write(out)?;
         }
 
         let name = "marline_http_request_duration_seconds";

@@ -54,9 +54,10 @@ use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
 pub use self::exchange::{ClientAddress, EarlyData, Tunnel};
+pub(crate) use self::exposition::head as metric_head;
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
-pub use self::metrics::Metrics;
+pub use self::metrics::{Metrics, MetricsSource};
 pub use self::record::PassedOn;
 pub use self::reload::Handle;
 use self::reload::{KeptSessions, QuicEndpoint};
@@ -203,6 +204,9 @@ impl Server {
         let limits = &config.limits;
         let resources = Arc::new(Resources::new(open.files, limits.max_buffered_bytes));
         metrics.show(&resources);
+        if let Some(more) = &config.more_metrics {
+            metrics.show_more(more);
+        }
         metrics.show_log(config.access_log.as_ref());
         let connection_limits = ConnectionLimits {
             total: open.connections,

@@ -49,6 +49,9 @@ struct Line<'a> {
     /// Why there was no response from there.
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_error: Option<&'a str>,
+    /// The pipe that carried the response, from 0, if the request was passed on over a pool of pipes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipe: Option<usize>,
 }
 
 /// The extension of a response that says where its request was passed on to. The access log has it.
@@ -56,6 +59,7 @@ struct Line<'a> {
 pub struct PassedOn {
     upstream: String,
     error: Option<String>,
+    pipe: Option<usize>,
 }
 
 impl PassedOn {
@@ -64,7 +68,14 @@ impl PassedOn {
         Self {
             upstream: upstream.into(),
             error,
+            pipe: None,
         }
+    }
+
+    /// The same over the pipe with this number, from 0, of a [pool](crate::pipes).
+    #[must_use]
+    pub fn over_pipe(self, pipe: Option<usize>) -> Self {
+        Self { pipe, ..self }
     }
 }
 
@@ -227,6 +238,7 @@ impl Drop for Record {
                 .passed_on
                 .as_ref()
                 .and_then(|passed| passed.error.as_deref()),
+            pipe: self.passed_on.as_ref().and_then(|passed| passed.pipe),
         };
         log.write(self.time, &line);
     }

@@ -39,8 +39,8 @@ impl Handle {
 
     /// Replaces certificate, site, access log, limits but for `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
-    /// new connections. What concerns sockets, the endpoint's and the state directory's settings, `metrics` and
-    /// `runtime`, stay as they are.
+    /// new connections. What concerns sockets, the endpoint's and the state directory's settings, `metrics`,
+    /// `more_metrics` and `runtime`, stay as they are.
     ///
     /// # Errors
     /// The configuration cannot be used; nothing has changed.

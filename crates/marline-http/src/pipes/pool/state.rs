@@ -298,6 +298,13 @@ impl State {
         self.history.mean = Some(mean + (requests - mean) / f64::from(self.history.sessions));
     }
 
+    /// Ends a session that has requested something, if all pipes are closed.
+    pub(super) fn end_session_if_closed(&mut self) {
+        if self.created.is_empty() && self.history.current > 0 {
+            self.end_session();
+        }
+    }
+
     pub(super) fn totals(&self) -> Vec<PipeTotal> {
         let total = |pipe: &Pipe| PipeTotal {
             state: pipe.state,

@@ -25,7 +25,7 @@ use tower::util::BoxCloneSyncService;
 pub(super) use self::destinations::Target;
 pub use self::destinations::{AllowedHost, InvalidHost};
 use self::destinations::{Rules, Verdict};
-use super::content::Content;
+use super::content::{Content, Guard};
 use super::failure::{Failure, cause};
 use super::fields;
 use super::request_body::HeldBody;
@@ -94,6 +94,8 @@ struct Place {
     clients: Clients,
     client: Prefix,
 }
+
+impl Guard for Place {}
 
 impl Drop for Place {
     fn drop(&mut self) {

@@ -34,7 +34,7 @@ async fn gateway_to(origin: String) -> SocketAddr {
 }
 
 /// A program that knows nothing of the gateway, over HTTP/1.1 or HTTP/2.
-async fn fetch(http2: bool, request: Request<Body>) -> Response<Vec<u8>> {
+pub(super) async fn fetch(http2: bool, request: Request<Body>) -> Response<Vec<u8>> {
     let client: LocalClient<HttpConnector, Body> = LocalClient::builder(TokioExecutor::new())
         .http2_only(http2)
         .build_http();
@@ -45,7 +45,7 @@ async fn fetch(http2: bool, request: Request<Body>) -> Response<Vec<u8>> {
     Response::from_parts(parts, content)
 }
 
-fn get(address: SocketAddr, path: &str) -> Request<Body> {
+pub(super) fn get(address: SocketAddr, path: &str) -> Request<Body> {
     let uri = format!("http://{address}{path}");
     Request::get(uri).body(Body::empty()).unwrap()
 }

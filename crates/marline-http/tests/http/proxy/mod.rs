@@ -5,6 +5,7 @@ mod application;
 mod forward;
 mod gateway;
 mod hostile;
+mod pipes;
 mod several;
 mod soak;
 mod streams;

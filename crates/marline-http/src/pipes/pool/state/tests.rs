@@ -68,3 +68,25 @@ fn a_pipe_that_opens_again_begins_with_an_empty_buffer() {
     assert_eq!(available(&mut state), 1000);
     assert_eq!(state.totals()[object.pipe].bytes, 700);
 }
+
+#[test]
+fn requests_without_a_fetch_count_as_a_session_when_all_pipes_are_closed() {
+    let mut state = state(PipePolicy::RoundRobin(RrConfig { pipes: 2 }), 0.0);
+    for requests in [3, 5] {
+        let objects: Vec<_> = (0..requests).map(|_| place(&mut state)).collect();
+        for object in objects {
+            state.on_done(object, NOW);
+            state.end_session_if_closed();
+            assert_eq!(state.history.current, requests, "a pipe is open");
+        }
+        for pipe in 0..2 {
+            state.close_idle(pipe, NOW, Duration::ZERO);
+        }
+        for _ in 0..2 {
+            state.end_session_if_closed();
+            assert_eq!(state.history.current, 0);
+        }
+    }
+    assert_eq!(state.history.mean, Some(4.0));
+    assert_eq!(state.history.sessions, 2);
+}

@@ -1,0 +1,107 @@
+//! The connections of a gateway to its origin.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::content::Guard;
+use crate::client::{Client, ClientError, Connection, Lane, Origin};
+use crate::pipes::{Assigned, ObjectKind, Pool};
+
+/// Connections to one origin, which are opened when they are needed, and again when they have ended.
+pub(super) struct Connections {
+    client: Arc<Client>,
+    lanes: Vec<Arc<Lane>>,
+    /// What assigns requests to lanes, instead of turns.
+    pool: Option<Arc<Pool>>,
+    turn: AtomicUsize,
+}
+
+/// The place of one request.
+pub(super) struct Place {
+    client: Arc<Client>,
+    lane: Arc<Lane>,
+    pipe: Option<Assigned>,
+}
+
+/// What carries one response: the connection stays open, and the pipe counts as used, until it is dropped.
+pub(super) struct Carrier {
+    place: Place,
+    _connection: Arc<Connection>,
+}
+
+impl Connections {
+    /// Those of `client`: the pipes of its pool if it has [pools](crate::client::ClientConfig::pipes), or else `connections`,
+    /// which take turns.
+    pub(super) fn new(client: Arc<Client>, origin: &Origin, connections: usize) -> Self {
+        let pool = client.pool(origin);
+        Self {
+            lanes: match &pool {
+                Some(pool) => pool.lanes().to_vec(),
+                None => Lane::some(origin, connections.max(1)).collect(),
+            },
+            client,
+            pool,
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// Chooses a connection for an object of `kind`.
+    ///
+    /// # Errors
+    /// The first pipe of a pool, for which the others wait, does not connect.
+    pub(super) async fn place(&self, kind: ObjectKind) -> Result<Place, ClientError> {
+        let (lane, pipe) = match &self.pool {
+            Some(pool) => {
+                pool.continue_session();
+                let assigned = pool.place(&self.client, kind).await?;
+                (assigned.pipe(), Some(assigned))
+            }
+            None => {
+                let turn = self.turn.fetch_add(1, Relaxed) % self.lanes.len();
+                self.lanes[turn].forget_closed();
+                (turn, None)
+            }
+        };
+        Ok(Place {
+            client: Arc::clone(&self.client),
+            lane: Arc::clone(&self.lanes[lane]),
+            pipe,
+        })
+    }
+}
+
+impl Place {
+    /// The connection to use, which is opened if there is none.
+    ///
+    /// # Errors
+    /// It does not connect.
+    pub(super) async fn connection(&self) -> Result<Arc<Connection>, ClientError> {
+        self.lane.open(&self.client).await
+    }
+
+    /// The request has a response with content of `bytes` bytes, if that is known, on `connection`.
+    pub(super) fn carries(self, connection: Arc<Connection>, bytes: Option<u64>) -> Carrier {
+        if let (Some(pipe), Some(bytes)) = (&self.pipe, bytes) {
+            pipe.on_size(bytes);
+        }
+        Carrier {
+            place: self,
+            _connection: connection,
+        }
+    }
+}
+
+impl Carrier {
+    /// The number of the pipe, if it is one.
+    pub(super) fn pipe(&self) -> Option<usize> {
+        self.place.pipe.as_ref().map(Assigned::pipe)
+    }
+}
+
+impl Guard for Carrier {
+    fn on_received(&self, bytes: u64) {
+        if let Some(pipe) = &self.place.pipe {
+            pipe.on_received(bytes);
+        }
+    }
+}
