@@ -65,12 +65,25 @@ impl Lane {
                 is_reused: true,
             });
         }
-        let connection = Arc::new(client.connect_one_of(&self.origin, self.lanes).await?);
+        let connection = match self.instead_of_failed(client).await {
+            Some(connection) => connection,
+            None => client.connect_one_of(&self.origin, self.lanes).await?,
+        };
+        let connection = Arc::new(connection);
         self.opened().push(Arc::clone(&connection));
         Ok(Usable {
             connection,
             is_reused: false,
         })
+    }
+
+    /// A connection over TCP, if there is one, instead of the last, if that has ended before its handshake: in 0-RTT another
+    /// over QUIC would seem to be open as well.
+    async fn instead_of_failed(&self, client: &Client) -> Option<Connection> {
+        let last = self.opened().last().cloned();
+        let early = last.filter(|last| client.may_replace(last))?;
+        let other = client.connect_instead_of(&early, &self.origin).await;
+        other.ok().flatten()
     }
 
     /// Completes when the lane has another connection instead of `early`, whose handshake does not complete in time.

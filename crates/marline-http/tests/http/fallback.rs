@@ -135,6 +135,22 @@ async fn requests_in_0_rtt_to_a_port_that_is_closed_since_are_repeated_over_http
     place.goes_on_over_tcp().await;
 }
 
+/// What is requested after the connection has failed is not tried over QUIC again: a request is repeated once only.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_connection_in_0_rtt_to_a_closed_port_the_next_is_over_http2() {
+    let mut place = Changing::visited(true).await;
+    place.close_quic().await;
+    let url = place.server.url(HttpVersion::Http3, "/file");
+    place.client.open(&url, 1).await.unwrap();
+    // By then the connection has failed; if not, a request fails on it.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let report = place.fetch(1).await;
+    let over_quic = report.connections.iter().filter(|c| c.http_version == "3");
+    assert!(over_quic.count() <= 1, "{report:?}");
+    assert_eq!(report.objects[0].http_version, "2");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_0_rtt_that_nobody_answers_are_repeated_over_http2() {
     let mut place = Changing::visited(true).await;
