@@ -39,6 +39,16 @@ fn at(millis: u64) -> Instant {
     Instant::EPOCH + Duration::from_millis(millis)
 }
 
+/// Marks of packets with ECT(0).
+fn mark(new_ce: u64) -> CeSample {
+    CeSample {
+        sent_at: at(0),
+        new_ce,
+        l4s: false,
+        largest_sent: 0,
+    }
+}
+
 fn bbr3() -> Bbr3 {
     Bbr3::new(&ControllerConfig::new(MTU))
 }

@@ -144,15 +144,6 @@ fn what_marks_demand_is_not_undone() {
     assert_eq!(bbr.bounds, bounds);
 }
 
-fn mark(new_ce: u64) -> CeSample {
-    CeSample {
-        sent_at: at(0),
-        new_ce,
-        l4s: false,
-        largest_sent: 0,
-    }
-}
-
 /// The first mark takes a third of what is in flight; later ones as much of it as packets are marked on average.
 #[test]
 fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {

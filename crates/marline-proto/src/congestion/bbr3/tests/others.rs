@@ -49,18 +49,25 @@ fn a_queue_that_stays_between_probes_is_of_others_until_it_is_gone() {
     assert!(!bench.bbr.others.are_there());
 }
 
+/// In `CRUISE`, with a window of a product, and round-trip times of twice the path's.
+fn beside_a_queue(yields: bool) -> Bbr3 {
+    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+    bbr.min_rtt.update(at(0), Some(RTT));
+    bbr.bandwidth.update(RATE);
+    bbr.full_pipe.set_reached(true);
+    bbr.start_down(at(0));
+    bbr.cycle = Cycle::default();
+    bbr.state = CRUISE;
+    bbr.put(PRODUCT);
+    bbr.count_arrived(0, Some(RTT * 2));
+    bbr
+}
+
 #[test]
 fn losses_of_others_take_what_they_take_of_loss_based_flows() {
     let answered = |yields: bool, cruises_since: Instant| {
-        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
-        bbr.min_rtt.update(at(0), Some(RTT));
-        bbr.bandwidth.update(RATE);
-        bbr.full_pipe.set_reached(true);
-        bbr.start_down(at(0));
-        bbr.cycle = Cycle::default();
-        bbr.state = CRUISE;
-        bbr.put(PRODUCT);
-        bbr.count_arrived(0, Some(RTT * 2));
+        let mut bbr = beside_a_queue(yields);
+        bbr.others.set_room(cruises_since, true);
         let rate = RateSample {
             delivered: PRODUCT - 4 * MTU,
             lost: 4 * MTU,
@@ -72,7 +79,6 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
         };
         bbr.latest.update(&rate);
         bbr.latest.on_loss(0);
-        bbr.others.set_room(cruises_since, true);
         for number in 0..4 {
             bbr.count_lost(number, MTU);
             bbr.others.on_lost(at(5), MTU);
@@ -90,24 +96,16 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
 #[test]
 fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
     let answered = |l4s: bool, cruises_since: Instant| {
-        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(true));
-        bbr.min_rtt.update(at(0), Some(RTT));
-        bbr.bandwidth.update(RATE);
-        bbr.full_pipe.set_reached(true);
-        bbr.start_down(at(0));
-        bbr.cycle = Cycle::default();
-        bbr.state = CRUISE;
-        bbr.put(PRODUCT);
-        bbr.count_arrived(0, Some(RTT * 2));
+        let mut bbr = beside_a_queue(true);
         bbr.others.set_room(cruises_since, true);
         bbr.latest.update(&rated(RATE, 0));
+        let sent_at = at(5);
         bbr.on_ce(
             at(6),
             &CeSample {
-                sent_at: at(5),
-                new_ce: 1,
+                sent_at,
                 l4s,
-                largest_sent: 0,
+                ..mark(1)
             },
         );
         bbr.answer_congestion(&rated(RATE, 0));
@@ -132,13 +130,7 @@ fn a_mark_in_place_of_a_drop_ends_a_probe() {
         bbr.start_up(&rated(RATE, 0));
         bbr.round_begins = true;
         bbr.delivered = PRODUCT;
-        let mark = CeSample {
-            sent_at: at(0),
-            new_ce: 1,
-            l4s: false,
-            largest_sent: 0,
-        };
-        bbr.on_ce(at(0), &mark);
+        bbr.on_ce(at(0), &mark(1));
         bbr.update_marks(at(0), &rated(RATE, 0));
         assert_eq!(bbr.state, state);
     }
