@@ -23,6 +23,8 @@ pub struct Har {
 struct Log {
     version: &'static str,
     creator: Creator,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser: Option<Browser>,
     pages: Vec<HarPage>,
     entries: Vec<Entry>,
 }
@@ -31,6 +33,12 @@ struct Log {
 struct Creator {
     name: &'static str,
     version: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Browser {
+    name: String,
+    version: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -217,6 +225,17 @@ impl Har {
         )
     }
 
+    /// Names the browser that has loaded the page, as `Chrome/156.0.8078.108`.
+    #[must_use]
+    pub fn by_browser(mut self, product: &str) -> Self {
+        let (name, version) = product.split_once('/').unwrap_or((product, ""));
+        self.log.browser = Some(Browser {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        });
+        self
+    }
+
     fn new(
         title: &str,
         started: Duration,
@@ -242,6 +261,7 @@ impl Har {
                     name: "marline",
                     version: env!("CARGO_PKG_VERSION"),
                 },
+                browser: None,
                 entries: entries.collect(),
                 pages: vec![HarPage {
                     started_date_time: date(started, 0.0),

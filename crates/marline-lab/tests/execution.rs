@@ -148,6 +148,7 @@ fn page_loads_record_their_objects() {
     let workload = Workload::Page {
         page: "today/small".into(),
         seed: 1,
+        readable: false,
         loads: 1,
         pause: Duration::ZERO,
         start: Duration::ZERO,
@@ -393,6 +394,7 @@ fn the_metrics_of_several_loads_are_of_the_last_and_each_has_an_archive() {
         let workload = Workload::Page {
             page: "today/small".into(),
             seed: 1,
+            readable: false,
             loads,
             pause: Duration::from_secs(pause_s),
             start: Duration::ZERO,

@@ -76,7 +76,7 @@ impl Backend for Emulator {
                     addresses: addresses.map(|&address| address.into()).collect(),
                     kernel: Some(
                         emulation
-                            .kernel(host)
+                            .kernel(host, stressed.map(Stressed::processor))
                             .map_err(EmuError::system("opening a namespace"))?,
                     ),
                 };

@@ -129,9 +129,13 @@ impl Emulation {
         Ok(Arc::new(HostRuntime::new(self.namespace(host)?)?))
     }
 
-    /// The kernel's TCP inside a host.
-    pub(super) fn kernel(&self, host: Node) -> io::Result<Arc<dyn Kernel>> {
-        Ok(Arc::new(HostKernel::new(self.namespace(host)?)))
+    /// The kernel inside a host, whose programs are confined to a processor if one is given.
+    pub(super) fn kernel(
+        &self,
+        host: Node,
+        processor: Option<usize>,
+    ) -> io::Result<Arc<dyn Kernel>> {
+        Ok(Arc::new(HostKernel::new(self.namespace(host)?, processor)))
     }
 
     pub(super) fn namespace(&self, host: Node) -> io::Result<Arc<Namespace>> {

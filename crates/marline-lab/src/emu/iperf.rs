@@ -5,18 +5,17 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddrV4};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use marline_sim::fabric::Fabric;
 use tokio::io::AsyncReadExt;
 use tokio::process::Child;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::stress::{Stressed, confine};
+use super::program;
+use super::stress::Stressed;
 use super::tcp_tap::{self, HostSocket, WatchedFlow};
 use super::{EmuError, Emulation, IpPacket, Namespace};
 use crate::execution;
@@ -268,23 +267,15 @@ fn cannot_start(error: io::Error) -> EmuError {
     }
 }
 
-/// Starts a program in a namespace, and on a processor if one is given, in a process group of its own: an interrupt
-/// from the terminal does not reach it.
+/// Starts a program in a namespace, and on a processor if one is given.
 fn spawn(
-    namespace: &Arc<Namespace>,
-    command: Command,
+    namespace: &Namespace,
+    mut command: Command,
     processor: Option<usize>,
 ) -> io::Result<Child> {
-    let tokio = Handle::try_current().map_err(io::Error::other)?;
-    let mut command = tokio::process::Command::from(command);
-    command.kill_on_drop(true).process_group(0);
     command.stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    namespace.inside(|| {
-        let _context = tokio.enter();
-        processor.map(confine).transpose()?;
-        command.spawn()
-    })?
+    program::spawn(namespace, command, processor)
 }
 
 /// Waits until a program ends and returns the reason, or ends it when `stop` is closed.

@@ -9,15 +9,20 @@ use std::sync::Arc;
 
 use marline_http::tcp::socket2::Socket;
 use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets};
+use tokio::process::Child;
 
-use super::Namespace;
 use super::tun::run_ip;
+use super::{Namespace, program};
 use crate::execution::{Kernel, TcpState};
 use crate::scenario::TcpController;
 
 /// The kernel's TCP in a namespace.
 #[derive(Debug)]
-pub(super) struct HostKernel(Arc<Namespace>);
+pub(super) struct HostKernel {
+    namespace: Arc<Namespace>,
+    /// The one to which programs are confined, if the host is stressed.
+    processor: Option<usize>,
+}
 
 /// Sockets in a namespace, with a congestion controller.
 #[derive(Debug)]
@@ -27,15 +32,18 @@ struct HostSockets {
 }
 
 impl HostKernel {
-    pub(super) const fn new(namespace: Arc<Namespace>) -> Self {
-        Self(namespace)
+    pub(super) const fn new(namespace: Arc<Namespace>, processor: Option<usize>) -> Self {
+        Self {
+            namespace,
+            processor,
+        }
     }
 }
 
 impl Kernel for HostKernel {
     fn sockets(&self, controller: TcpController) -> Arc<dyn TcpSockets> {
         Arc::new(HostSockets {
-            namespace: Arc::clone(&self.0),
+            namespace: Arc::clone(&self.namespace),
             controller,
         })
     }
@@ -46,12 +54,14 @@ impl Kernel for HostKernel {
             let (ip, port) = (address.ip(), address.port());
             batch += &format!("mptcp endpoint add {ip} port {port} signal\n");
         }
-        self.0.inside(|| run_ip(&batch))?.map_err(io::Error::other)
+        self.namespace
+            .inside(|| run_ip(&batch))?
+            .map_err(io::Error::other)
     }
 
     fn counters(&self) -> io::Result<BTreeMap<String, u64>> {
         let table = self
-            .0
+            .namespace
             .inside(|| fs::read_to_string("/proc/thread-self/net/netstat"))??;
         Ok(counters(&table))
     }
@@ -66,8 +76,12 @@ impl Kernel for HostKernel {
         ss.args(["state", "established"]);
         ss.arg(format!("( {} )", ports.join(" or ")));
         ss.stdin(Stdio::null()).stderr(Stdio::null());
-        let output = self.0.inside(|| ss.output())??;
+        let output = self.namespace.inside(|| ss.output())??;
         Ok(states(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn spawn(&self, command: Command) -> io::Result<Child> {
+        program::spawn(&self.namespace, command, self.processor)
     }
 }
 

@@ -10,10 +10,12 @@ use marline_sim::fabric::Node;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Child;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use super::Emulation;
+use super::stress::confine;
+use super::{Emulation, Namespace};
 
 /// How long a program may take to end after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,6 +48,23 @@ impl StopRequests {
             hang_up: signal(SignalKind::hangup())?,
         })
     }
+}
+
+/// Starts a program in a namespace, and on a processor if one is given, in a process group of its own: an interrupt
+/// from the terminal does not reach it. It is killed when it is dropped. Call this within a tokio runtime.
+pub(super) fn spawn(
+    namespace: &Namespace,
+    command: Command,
+    processor: Option<usize>,
+) -> io::Result<Child> {
+    let tokio = Handle::try_current().map_err(io::Error::other)?;
+    let mut command = tokio::process::Command::from(command);
+    command.kill_on_drop(true).process_group(0);
+    namespace.inside(|| {
+        let _context = tokio.enter();
+        processor.map(confine).transpose()?;
+        command.spawn()
+    })?
 }
 
 impl Program {

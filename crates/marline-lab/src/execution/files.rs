@@ -10,7 +10,7 @@ use marline::{Bytes, Sha256};
 use marline_http::client::{Destination, ObjectReport, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, fetch_options, scheme, serve};
+use super::http::{NAME, client, fetch_options, identity, scheme, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::run::is_results;
@@ -42,7 +42,7 @@ pub(super) async fn fetch(
         let kind = HeaderValue::from_static("application/octet-stream");
         (path.clone(), GeneratedObject::of(content.clone(), kind))
     });
-    let server = serve(job, testbed, probe, objects.collect()).await?;
+    let server = serve(job, testbed, probe, objects.collect(), identity()?).await?;
     let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
     let runtime = &testbed.host(Topology::CLIENT)?.runtime;

@@ -25,16 +25,17 @@ const VERSIONS: Versions = Versions::only(Version::V1);
 /// The name that certificates and URLs have.
 pub(super) const NAME: &str = "server.marline";
 
-/// Starts a server of `objects`, by path.
+/// Starts a server of `objects`, by path, with this certificate.
 pub(super) async fn serve(
     job: &Job,
     testbed: &Testbed,
     probe: &Probe,
     objects: BTreeMap<String, GeneratedObject>,
+    identity: Identity,
 ) -> Result<Handle, RunError> {
     let runtime = Arc::clone(&testbed.host(Topology::SERVER)?.runtime);
     let site = generated(objects, Some(Arc::clone(&runtime))).map_err(failed)?;
-    let mut config = ServerConfig::new(testbed.server_address()?, identity()?, site);
+    let mut config = ServerConfig::new(testbed.server_address()?, identity, site);
     config.protocols = protocols(job.settings.http.version);
     if job.settings.http.version.is_over_tcp() {
         let kernel = kernel(testbed, Topology::SERVER)?;
@@ -239,8 +240,8 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     }
 }
 
-/// Made once for all runs, as keys take time.
-fn identity() -> Result<Identity, RunError> {
+/// The certificate of servers for marline's client. It is made once for all runs, as keys take time.
+pub(super) fn identity() -> Result<Identity, RunError> {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     if let Some(identity) = IDENTITY.get() {
         return Ok(identity.clone());

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marline::congestion::Algorithm;
 use marline::{Instant, Runtime};
 use marline_http::tcp::TcpSockets;
+use tokio::process::Child;
 
 use super::{failed, sleep};
 use crate::scenario::{EndpointSettings, RunError, TcpController};
@@ -40,6 +42,13 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// They cannot be listed.
     fn accepted(&self, ports: &[u16]) -> io::Result<Vec<TcpState>>;
+
+    /// Starts a program on the host, in a process group of its own: an interrupt from the terminal does not reach it. Call it
+    /// within a tokio runtime.
+    ///
+    /// # Errors
+    /// It does not start.
+    fn spawn(&self, command: Command) -> io::Result<Child>;
 }
 
 /// The state of a TCP connection.

@@ -4,6 +4,8 @@
 //! differs between the backends.
 
 mod background;
+#[cfg(target_os = "linux")]
+mod browser;
 mod ends;
 mod files;
 mod http;

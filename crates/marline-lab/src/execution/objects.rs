@@ -6,7 +6,7 @@ use std::time::Duration;
 use marline_http::client::{Destination, Report, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, fetch_options, scheme, serve};
+use super::http::{NAME, client, fetch_options, identity, scheme, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Job, Order, Outcome, RunError, Topology, Workload};
@@ -28,7 +28,7 @@ pub(super) async fn fetch(
     let sizes = objects.iter().zip(0..);
     let site = sizes.map(|(&size, number)| (path(number), generated_object(size)));
     let address = testbed.server_address()?;
-    let server = serve(job, testbed, probe, site.collect()).await?;
+    let server = serve(job, testbed, probe, site.collect(), identity()?).await?;
 
     let host = testbed.host(Topology::CLIENT)?;
     let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);

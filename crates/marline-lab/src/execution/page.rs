@@ -1,25 +1,28 @@
 //! Web pages, loaded as browsers do.
 
+mod loader;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use marline_http::client::ConnectionReport;
 use marline_http::har::Har;
-use marline_http::page::{LoadOptions, Page, PageReport};
+use marline_http::page::{Page, PageReport};
 use marline_http::pipes::{PipeReport, PipeState};
+use marline_http::server::Identity;
 use marline_report::input;
 
-use super::http::{assignment, client, kernel, network_metrics, serve};
+use self::loader::{Loaded, Loader};
+use super::http::{identity, kernel, network_metrics, scheme, serve};
 use super::kernel::{WindowSamples, announced, mean, sum};
 use super::measures::{Measured, watched};
 use super::{PORT, Probe, Testbed, failed, sleep};
-use crate::scenario::{Job, Outcome, RunError, Topology, Watched, WatchedObject, Workload};
+use crate::scenario::{
+    HttpClient, Job, Outcome, RunError, Topology, Watched, WatchedObject, Workload,
+};
 use crate::workload;
 
 /// The name of series of windows.
@@ -33,6 +36,7 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     let Workload::Page {
         page,
         seed,
+        readable,
         loads,
         pause,
         start,
@@ -41,26 +45,40 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     else {
         return Err(failed("the workload is not a page"));
     };
-    let page = find(page, *seed)?;
+    let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
+    let due = runtime.now() + *start;
+    let http = &job.settings.http;
+    let mut page = find(page, *seed)?;
+    let mut contents = BTreeMap::new();
+    if *readable {
+        let written = workload::page::readable(page, scheme(http.version));
+        let written = written.map_err(|error| RunError::Unsupported(error.to_string()))?;
+        (page, contents) = (written.page, written.contents);
+    }
     let hosts: BTreeSet<_> = page.objects.iter().map(|object| &object.host).collect();
     let mut objects = BTreeMap::new();
     for host in &hosts {
         objects.extend(page.generated(host));
     }
-    let server = serve(job, testbed, probe, objects).await?;
-    let http = &job.settings.http;
-    let names = hosts.iter().map(|host| bare(host));
-    let client = Arc::new(client(job, testbed, names)?);
-    let options = LoadOptions {
-        connections: http.connections,
-        assignment: assignment(http.version),
-        split_critical: http.split.and_then(NonZeroU64::new),
-        name_resolution: http.name_resolution,
-        ..LoadOptions::default()
+    for (path, content) in contents {
+        if let Some(object) = objects.get_mut(&path) {
+            object.content = Some(content);
+        }
+    }
+    let identity = match http.client {
+        HttpClient::Marline => identity()?,
+        // Browsers do not take the signatures of the other one.
+        HttpClient::Chromium => {
+            let names = hosts.iter().map(|host| bare(host));
+            Identity::self_signed(names.collect()).map_err(failed)?
+        }
     };
-    let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
-    if !start.is_zero() {
-        sleep(&*runtime, *start).await;
+    let pin = identity.pin().map(str::to_owned);
+    let server = serve(job, testbed, probe, objects, identity).await?;
+    let mut loader = Loader::open(job, testbed, &page, pin.as_deref()).await?;
+    let until_start = due.saturating_since(runtime.now());
+    if !until_start.is_zero() {
+        sleep(&*runtime, until_start).await;
     }
     let measures_windows = job.watch || windows.is_some();
     let samples = match http.version.is_over_tcp() && measures_windows {
@@ -68,29 +86,37 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         false => None,
     };
     let mut each = BTreeMap::new();
-    let (mut started, mut loaded) = (runtime.now(), PageReport::default());
-    let mut earlier = PageReport::default();
+    let (mut last, mut earlier) = (None, PageReport::default());
     for number in 1..=*loads {
         if number > 1 {
             sleep(&*runtime, *pause).await;
             probe.reset();
         }
-        let date = runtime.unix_time();
-        started = runtime.now();
-        let load = marline_http::page::load(&client, &page, options).await;
-        earlier = std::mem::replace(&mut loaded, load.map_err(failed)?);
+        let load = loader.load(&page).await?;
         if let Some(path) = &job.har {
             let path = archive_of(path, number, *loads);
-            write_archive(&path, job, &page, &loaded, date)?;
+            write_archive(&path, job, &page, &load)?;
         }
-        check(&loaded)?;
+        check(&load.report)?;
         let open = |pipe: &&PipeReport| pipe.state != PipeState::Closed;
-        let open = loaded.pipes.iter().filter(open).count();
+        let open = load.report.pipes.iter().filter(open).count();
         if *loads > 1 {
-            each.insert(format!("page_load_s {number:03}"), loaded.page_load_s);
+            each.insert(format!("page_load_s {number:03}"), load.report.page_load_s);
             each.insert(format!("pipes_open {number:03}"), open as f64);
         }
+        if let Some(load) = last.replace(load) {
+            earlier = load.report;
+        }
     }
+    let Some(Loaded {
+        started,
+        report: loaded,
+        load_event_s,
+        ..
+    }) = last
+    else {
+        return Err(failed("the page is not loaded: workload.loads is 0"));
+    };
     let measured = Measured {
         start: started,
         completion_s: loaded.page_load_s,
@@ -105,6 +131,9 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     metric("page_load_s", loaded.page_load_s);
     if let Some(render) = loaded.first_render_s {
         metric("first_render_s", render);
+    }
+    if let Some(load_event) = load_event_s {
+        metric("load_event_s", load_event);
     }
     metric("connections", loaded.connections.len() as f64);
     if !loaded.pipes.is_empty() {
@@ -223,13 +252,7 @@ fn archive_of(path: &Path, number: u32, loads: u32) -> PathBuf {
 }
 
 /// Writes an archive of the load.
-fn write_archive(
-    path: &Path,
-    job: &Job,
-    page: &Page,
-    loaded: &PageReport,
-    started: Duration,
-) -> Result<(), RunError> {
+fn write_archive(path: &Path, job: &Job, page: &Page, loaded: &Loaded) -> Result<(), RunError> {
     let cannot = |error: std::io::Error| {
         failed(format_args!(
             "cannot write the archive {}: {error}",
@@ -240,7 +263,10 @@ fn write_archive(
         std::fs::create_dir_all(directory).map_err(cannot)?;
     }
     let title = format!("{} {} {}", job.experiment, job.variant, job.repeat);
-    let har = Har::of_page(page, loaded, started, &title);
+    let mut har = Har::of_page(page, &loaded.report, loaded.date, &title);
+    if let Some(browser) = &loaded.browser {
+        har = har.by_browser(browser);
+    }
     let text = serde_json::to_vec_pretty(&har).map_err(failed)?;
     std::fs::write(path, text).map_err(cannot)
 }

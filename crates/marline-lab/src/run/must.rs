@@ -42,15 +42,15 @@ pub struct MustResult {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered<'a> {
     pub(super) result: &'a ComparisonResult,
-    /// The comparison whose improvement is to be kept.
+    /// The comparison whose improvement is to be kept, or whose sign is to be the same.
     pub(super) gain: Option<&'a ComparisonResult>,
 }
 
 impl Covered<'_> {
-    /// Whether there is something to keep, as far as was measured.
-    fn counts(&self) -> bool {
+    /// Whether `claim` applies: there is something to keep, as far as was measured.
+    fn counts(&self, claim: Claim) -> bool {
         let interval = self.gain.and_then(|gain| gain.ci95);
-        interval.is_none_or(|[low, _]| low > 0.0)
+        claim == Claim::RanksAs || interval.is_none_or(|[low, _]| low > 0.0)
     }
 
     /// The improvement that the claim refers to.
@@ -72,7 +72,7 @@ impl MustResult {
     /// Checks the claim of `must` against `covered` comparisons, each of which has `repeats` pairs if all runs count.
     pub(super) fn judge(must: &Must, covered: &[Covered<'_>], repeats: u32) -> Self {
         let claim = must.claim;
-        let covered: Vec<_> = covered.iter().filter(|one| one.counts()).collect();
+        let covered: Vec<_> = covered.iter().filter(|one| one.counts(claim)).collect();
         let of = covered.len();
         let sure = |is: fn([f64; 2]) -> bool| {
             let intervals = covered.iter().filter_map(|one| one.result.ci95);

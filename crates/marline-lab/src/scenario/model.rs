@@ -151,6 +151,9 @@ impl From<Ecmp> for EcmpHash {
 /// How HTTP uses connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpSettings {
+    /// What loads a page.
+    #[serde(skip_serializing_if = "HttpClient::is_own")]
+    pub client: HttpClient,
     /// The version of HTTP, and its transport.
     pub version: HttpVersion,
     /// Connections to a host, at least 1; a measurement may be of background flows alone, and have none.
@@ -178,6 +181,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {
+            client: HttpClient::default(),
             version: HttpVersion::Http3,
             connections: 1,
             split: None,
@@ -187,6 +191,29 @@ impl Default for HttpSettings {
             sinr: None,
             name_resolution: Duration::ZERO,
         }
+    }
+}
+
+/// A client of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpClient {
+    /// marline's, with its page loader.
+    #[default]
+    Marline,
+    /// The browser Chromium, with a new profile for each load. It opens connections as it likes; of [`HttpSettings`] it
+    /// takes only the version.
+    Chromium,
+}
+
+impl HttpClient {
+    /// Every client, with its name in scenarios.
+    pub const NAMES: [(&'static str, Self); 2] =
+        [("marline", Self::Marline), ("chromium", Self::Chromium)];
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_own(&self) -> bool {
+        *self == Self::Marline
     }
 }
 
@@ -290,6 +317,10 @@ pub enum Workload {
         page: String,
         /// The seed of the sizes and dependencies of a named page.
         seed: u64,
+        /// Whether its objects have content in which a browser finds the others. Where that takes more bytes than an
+        /// object has, it grows, and the largest one shrinks by as much.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        readable: bool,
         /// How often it is loaded, one load after another, by one client: its pipes stay. The last load is measured; of each, the
         /// time and the pipes that are open at its end are metrics, too.
         #[serde(skip_serializing_if = "is_one")]

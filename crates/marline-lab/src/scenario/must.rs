@@ -41,7 +41,8 @@ pub struct Check {
     pub comparison: usize,
     /// An index into [`Experiment::points`](super::Experiment::points).
     pub point: usize,
-    /// Another comparison, at the same point, whose improvement is the measure of this one.
+    /// Another comparison, at the same point, whose improvement is the measure of this one: it is to be kept, or to have
+    /// the same sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<usize>,
 }
@@ -61,6 +62,8 @@ pub enum Claim {
     /// Each is at least this share of the improvement of another variant, above 0 and up to 1, wherever that
     /// improvement is above 0 with 95 % confidence.
     KeepsPartOfGain(f64),
+    /// Each is above 0 where the improvement in another pair of variants is, and only there: both pairs have the same order.
+    RanksAs,
     /// At the median of the points, the first metric is at most so many times the ideal, from 1: at half of them.
     IdealRatioAtMost(f64),
 }
@@ -69,14 +72,15 @@ pub enum Claim {
 const HALF: f64 = 0.5;
 
 impl Claim {
-    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, or
-    /// that of the other variant.
+    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, that of
+    /// the other variant, or that in the other pair.
     pub fn is_met(self, improvement: f64, measure: Option<f64>) -> bool {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
             Self::ReachesPublishedIn(_) => measure.is_some_and(|other| improvement >= other),
             Self::KeepsPartOfGain(part) => measure.is_some_and(|other| improvement >= part * other),
             Self::BetterIn(_) => improvement > 0.0,
+            Self::RanksAs => measure.is_some_and(|other| (improvement > 0.0) == (other > 0.0)),
             Self::NeverWorseThanPercent(most) => improvement >= -most,
             Self::IdealRatioAtMost(most) => 1.0 - improvement / 100.0 <= most,
         }
@@ -92,9 +96,10 @@ impl Claim {
         match self {
             Self::ReachesPublishedIn(part) | Self::BetterIn(part) => in_part(part),
             Self::IdealRatioAtMost(_) => in_part(HALF),
-            Self::AtLeastPercent(_) | Self::NeverWorseThanPercent(_) | Self::KeepsPartOfGain(_) => {
-                count
-            }
+            Self::AtLeastPercent(_)
+            | Self::NeverWorseThanPercent(_)
+            | Self::KeepsPartOfGain(_)
+            | Self::RanksAs => count,
         }
     }
 }
@@ -123,17 +128,22 @@ pub(super) fn expand(
         });
     }
     let mut checks = Vec::new();
-    for VariantPair { a, b } in &entry.pairs {
+    for (number, pair) in entry.pairs.iter().enumerate() {
+        let VariantPair { a, b } = pair;
+        let measure = match (&entry.gain_of, entry.order_of.get(number)) {
+            (Some(other), _) => Some((other, b)),
+            (None, Some(other)) => Some((&other.a, &other.b)),
+            (None, None) => None,
+        };
         for &statistic in &entry.statistics {
             let found = find(entry, (a, b), statistic, comparisons)?;
-            let gains = entry.gain_of.as_deref();
-            let gains = gains.map(|other| find(entry, (other, b), statistic, comparisons));
+            let gains = measure.map(|(a, b)| find(entry, (a, b), statistic, comparisons));
             let gains = gains.transpose()?;
             for &point in &chosen {
                 let covered = checks_at(&found, comparisons, point);
                 match &gains {
                     None => checks.extend(covered),
-                    // Where the other variant is not compared, there is nothing to keep.
+                    // Where the other is not compared, there is nothing to measure it by.
                     Some(gains) => {
                         let gain = checks_at(gains, comparisons, point).first().copied();
                         checks.extend(gain.into_iter().flat_map(|gain| {

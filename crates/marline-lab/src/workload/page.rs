@@ -14,6 +14,7 @@
 //! objects at half of it, except fonts, which style sheets refer to, and objects that scripts fetch when they
 //! run.
 
+mod content;
 mod draw;
 mod multipipe;
 mod tables;
@@ -22,6 +23,7 @@ mod tree;
 use marline_http::page::Page;
 use marline_link::Seed;
 
+pub use self::content::{ContentError, Readable, readable};
 use self::tables::{CLONED, IMAGES, LIVE, TODAY};
 
 /// The number of objects of each kind, their total size, and the number of hosts.

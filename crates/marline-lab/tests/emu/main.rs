@@ -7,6 +7,7 @@ mod link;
 mod setup;
 
 mod backend;
+mod browser;
 mod iperf;
 mod lifetime;
 mod paths;

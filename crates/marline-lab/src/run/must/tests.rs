@@ -156,3 +156,26 @@ fn verdicts_in_json_have_the_same_content() {
     assert_eq!(json["violations"][0]["statistic"], "p95");
     assert_eq!(serde_json::from_value::<MustResult>(json).unwrap(), must);
 }
+
+#[test]
+fn a_rank_counts_where_the_other_pair_loses_too() {
+    let pair = |improvement| result(Some(improvement), [improvement, improvement], None);
+    let (mine, others) = ([pair(-3.0), pair(4.0)], [pair(-20.0), pair(-1.0)]);
+    let covered: Vec<_> = mine
+        .iter()
+        .zip(&others)
+        .map(|(result, other)| Covered {
+            result,
+            gain: Some(other),
+        })
+        .collect();
+    let must = Must {
+        text: "they rank alike".to_owned(),
+        explanation: None,
+        claim: Claim::RanksAs,
+        checks: Vec::new(),
+        near_ideal: Vec::new(),
+    };
+    let must = MustResult::judge(&must, &covered, 8);
+    assert_eq!((must.holds, must.met, must.of), (Some(false), 1, 2));
+}

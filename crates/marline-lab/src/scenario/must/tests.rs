@@ -169,6 +169,38 @@ fn the_gain_of_another_variant_is_that_over_the_same_baseline() {
 }
 
 #[test]
+fn pairs_rank_as_other_pairs_do() {
+    let ranks = "[[comparison]]\na = '3c'\nb = '1c'\n\
+                 [[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nwhere = { content_kb = 500 }\n\
+                 ranks_as = [['3c', '1c']]";
+    let must = read(ranks).unwrap().remove(0);
+    assert_eq!(must.claim, Claim::RanksAs);
+    assert_eq!(checks(&must), [(0, 0), (0, 3)]);
+    assert!(must.checks.iter().all(|check| check.gain == Some(3)));
+    assert_eq!(must.claim.needed(3), 3);
+    for (improvement, other, same) in [(1.0, 9.0, true), (-1.0, -9.0, true), (-1.0, 1.0, false)] {
+        assert_eq!(must.claim.is_met(improvement, Some(other)), same);
+    }
+    for (from, to, expected) in [
+        (
+            "[['3c', '1c']]",
+            "['3c', '1c']",
+            "this must be 1 pairs of variants",
+        ),
+        ("[['3c', '1c']]", "[['3c']]", "this must be 1 pairs"),
+        ("[['3c',", "[['2c',", "unknown variant \"2c\""),
+        (
+            "'3c'\nb = '1c'",
+            "'3c'\nb = 'bundle'",
+            "3c is not compared with 1c in the median",
+        ),
+    ] {
+        let error = read(&ranks.replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+}
+
+#[test]
 fn variants_are_near_the_ideal_without_another_one() {
     let near = "[[must]]\ntext = 'near'\na = ['bundle', '1c']\nwhere = { content_kb = 500 }\n\
                 ideal_ratio_at_most = 1.15";

@@ -1,6 +1,7 @@
 //! Reads the settings of a document. Keys that are not read are reported as unknown.
 
 mod background;
+mod browser;
 mod change;
 mod channels;
 mod condition;
@@ -20,7 +21,7 @@ use marline_http::pipes::{POLICIES, SignalError, SignalTrace};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{HttpSettings, HttpVersion, RangeKind, Settings, Workload};
+use super::{HttpClient, HttpSettings, HttpVersion, RangeKind, Settings, Workload};
 
 use super::reader::Reader;
 pub(super) use condition::Condition;
@@ -78,6 +79,7 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
             "in virtual time hosts have no processor to stress; add backend = \"emu\"",
         ));
     }
+    browser::check(root, &settings)?;
     settings.run_in(backend);
     Ok(settings)
 }
@@ -100,6 +102,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     })?;
     let version = version.unwrap_or(default.version);
     let settings = HttpSettings {
+        client: reader
+            .optional("client", |node| node.named("client", &HttpClient::NAMES))?
+            .unwrap_or_default(),
         version,
         connections: reader
             .optional("connections", |node| node.within(fewest..=1000))?

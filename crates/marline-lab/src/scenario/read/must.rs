@@ -21,6 +21,8 @@ pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) claim: Claim,
     /// The variant whose improvement is to be kept, for [`Claim::KeepsPartOfGain`].
     pub(in crate::scenario) gain_of: Option<String>,
+    /// The pairs whose order each of `pairs` is to have, for [`Claim::RanksAs`]; otherwise empty.
+    pub(in crate::scenario) order_of: Vec<VariantPair>,
 }
 
 /// Selects comparisons by their published improvement.
@@ -41,7 +43,7 @@ pub(in crate::scenario) enum Filter {
 
 /// The keys of claims.
 const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent, \
-                      keeps_part_of_gain, ideal_ratio_at_most";
+                      keeps_part_of_gain, ranks_as, ideal_ratio_at_most";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -83,6 +85,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         _ => read_pairs(&mut reader, variants)?,
     };
     let gain_of = read_gain_of(&mut reader, claim, variants)?;
+    let order_of = read_order_of(&mut reader, pairs.len(), variants)?;
     // Unknown keys come first: a misspelled claim is not a missing one.
     reader.finish()?;
     let missing = || node.problem(format_args!("it claims nothing; add one of {CLAIMS}"));
@@ -99,6 +102,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         filter,
         claim: claim.ok_or_else(missing)?,
         gain_of,
+        order_of,
     })
 }
 
@@ -199,6 +203,31 @@ fn read_gain_of(
     }
 }
 
+/// The pairs of `ranks_as`, one for each of `count`; none if it is not there.
+fn read_order_of(
+    reader: &mut Reader<'_>,
+    count: usize,
+    variants: &[&str],
+) -> Result<Vec<VariantPair>, Problem> {
+    let Some(node) = reader.get("ranks_as") else {
+        return Ok(Vec::new());
+    };
+    let pairs: Vec<_> = node.members().iter().map(Node::members).collect();
+    if pairs.len() != count || pairs.iter().any(|pair| pair.len() != 2) {
+        return Err(node.problem(format_args!(
+            "this must be {count} pairs of variants, one for each a, as [[\"h1\", \"h2\"]]"
+        )));
+    }
+    let name = |node: &Node| one_variant(node, variants);
+    let pair = |pair: &[Node]| {
+        Ok(VariantPair {
+            a: name(&pair[0])?,
+            b: name(&pair[1])?,
+        })
+    };
+    pairs.into_iter().map(pair).collect()
+}
+
 /// The claim, if there is one.
 fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let at_least = reader.get("at_least_percent");
@@ -206,6 +235,7 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let better = reader.get("better_in");
     let worse = reader.get("never_worse_than_percent");
     let keeps = reader.get("keeps_part_of_gain");
+    let ranks = reader.get("ranks_as");
     let ideal = reader.get("ideal_ratio_at_most");
     let mut claims = Vec::new();
     if let Some(node) = at_least {
@@ -236,6 +266,9 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     }
     if let Some(node) = keeps {
         claims.push((node, Claim::KeepsPartOfGain(part(node)?)));
+    }
+    if let Some(node) = ranks {
+        claims.push((node, Claim::RanksAs));
     }
     if let Some(node) = ideal {
         let most = node.number()?;

@@ -69,6 +69,9 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
             seed: reader
                 .optional("seed", |node| node.within(0..=u64::MAX))?
                 .unwrap_or(1),
+            readable: reader
+                .optional("readable", Node::switch)?
+                .unwrap_or_default(),
             loads: reader
                 .optional("loads", |node| Ok(node.within(1..=MAX_LOADS)? as u32))?
                 .unwrap_or(1),

@@ -24,6 +24,50 @@ fn nothing_to_measure_is_named_with_the_line_of_the_connections() {
     assert!(error.starts_with(expected), "{error}");
 }
 
+#[test]
+fn a_browser_gets_no_settings_that_it_would_ignore() {
+    let with = |more: &str| {
+        let readable = if more.is_empty() {
+            ""
+        } else {
+            "workload.readable = true\n"
+        };
+        error(&format!(
+            "title = 'x'\nlink = 'lte-a'\nbackend = 'emu'\nhttp.client = 'chromium'\n\
+             workload.page = 'cloned/google'\n{readable}{more}"
+        ))
+    };
+    for (more, expected) in [
+        (
+            "",
+            "train.toml:4: [http] client: Chromium finds the objects of a page in its content; add workload.readable = true",
+        ),
+        (
+            "http.version = '2-parallel'",
+            "train.toml:7: [http] version: Chromium has one TCP connection of HTTP/2 to a host",
+        ),
+        (
+            "http.connections = 2",
+            "train.toml:7: [http] connections: this is for marline's client",
+        ),
+        (
+            "http.pipes = 'cba'",
+            "train.toml:7: [http] pipes: this is for marline's client",
+        ),
+        (
+            "workload.loads = 2",
+            "train.toml:4: [http] client: Chromium has a new profile for each load",
+        ),
+        (
+            "client.ack_policy = 'every(packets=2)'",
+            "train.toml:7: client: [client] sets marline's client",
+        ),
+    ] {
+        let error = with(more);
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
 /// Each error names the file, the line, the key, what is wrong and what to do.
 #[test]
 fn mistakes_are_explained() {
@@ -39,6 +83,18 @@ fn mistakes_are_explained() {
         (
             "[http]\nversion = '2'\npipes = 'cba'",
             "train.toml:4: http: pipes are connections of HTTP/3; leave http.pipes out (\"none\" in a variant), or http.version",
+        ),
+        (
+            "http.client = 'firefox'",
+            "train.toml:4: [http] client: unknown client \"firefox\"; known: marline, chromium",
+        ),
+        (
+            "http.client = 'chromium'",
+            "train.toml:4: [http] client: Chromium runs in real time; add backend = \"emu\"",
+        ),
+        (
+            "backend = 'emu'\nhttp.client = 'chromium'",
+            "train.toml:5: [http] client: Chromium loads pages; write the workload as page = \"cloned/amazon\"",
         ),
         (
             "[variant.bbr]\ncc = 'bbrr'",

@@ -1,0 +1,144 @@
+//! What loads a page: marline's client, or a browser.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::{Instant, Runtime};
+use marline_http::client::Client;
+use marline_http::page::{LoadOptions, Page, PageReport};
+
+use super::bare;
+#[cfg(target_os = "linux")]
+use crate::execution::browser::{Browser, Site};
+use crate::execution::http::{assignment, client};
+use crate::execution::{Testbed, failed};
+use crate::scenario::{HttpClient, Job, RunError, Topology};
+
+/// What loads a page.
+pub(super) struct Loader {
+    runtime: Arc<dyn Runtime>,
+    kind: Kind,
+}
+
+enum Kind {
+    Marline {
+        client: Arc<Client>,
+        options: LoadOptions,
+    },
+    #[cfg(target_os = "linux")]
+    Chromium(Box<Chromium>),
+}
+
+#[cfg(target_os = "linux")]
+struct Chromium {
+    browser: Browser,
+    site: Site,
+}
+
+/// A page that was loaded.
+pub(super) struct Loaded {
+    /// When it began.
+    pub(super) started: Instant,
+    /// The same since 1970-01-01 UTC.
+    pub(super) date: Duration,
+    pub(super) report: PageReport,
+    /// When the browser's load event was fired, in seconds.
+    pub(super) load_event_s: Option<f64>,
+    /// Name and version of the browser.
+    pub(super) browser: Option<String>,
+}
+
+impl Loader {
+    /// The client of `job`, for a page on a server with this key, of which it has the hash in base64.
+    pub(super) async fn open(
+        job: &Job,
+        testbed: &Testbed,
+        page: &Page,
+        pin: Option<&str>,
+    ) -> Result<Self, RunError> {
+        let http = &job.settings.http;
+        let kind = match http.client {
+            HttpClient::Marline => {
+                let hosts: BTreeSet<_> = page.objects.iter().map(|o| &o.host).collect();
+                let names = hosts.into_iter().map(|host| bare(host));
+                Kind::Marline {
+                    client: Arc::new(client(job, testbed, names)?),
+                    options: LoadOptions {
+                        connections: http.connections,
+                        assignment: assignment(http.version),
+                        split_critical: http.split.and_then(NonZeroU64::new),
+                        name_resolution: http.name_resolution,
+                        ..LoadOptions::default()
+                    },
+                }
+            }
+            HttpClient::Chromium => chromium(job, testbed, page, pin).await?,
+        };
+        Ok(Self {
+            runtime: Arc::clone(&testbed.host(Topology::CLIENT)?.runtime),
+            kind,
+        })
+    }
+
+    /// Loads `page`.
+    pub(super) async fn load(&mut self, page: &Page) -> Result<Loaded, RunError> {
+        let date = self.runtime.unix_time();
+        let started = self.runtime.now();
+        match &mut self.kind {
+            Kind::Marline { client, options } => Ok(Loaded {
+                started,
+                date,
+                report: marline_http::page::load(client, page, *options)
+                    .await
+                    .map_err(failed)?,
+                load_event_s: None,
+                browser: None,
+            }),
+            #[cfg(target_os = "linux")]
+            Kind::Chromium(chromium) => {
+                let Chromium { browser, site } = &mut **chromium;
+                let loaded = browser.load(site, page).await?;
+                Ok(Loaded {
+                    started,
+                    date: loaded.date,
+                    report: loaded.report,
+                    load_event_s: Some(loaded.load_event_s),
+                    browser: Some(browser.product().to_owned()),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn chromium(
+    job: &Job,
+    testbed: &Testbed,
+    page: &Page,
+    pin: Option<&str>,
+) -> Result<Kind, RunError> {
+    use crate::scenario::BackendKind;
+
+    let kernel = testbed.host(Topology::CLIENT)?.kernel.as_ref();
+    let kernel = kernel.filter(|_| job.settings.backend == BackendKind::Emu);
+    let kernel = kernel.ok_or_else(|| {
+        RunError::Unsupported("Chromium runs in real time; add --backend emu".to_owned())
+    })?;
+    let site = Site {
+        version: job.settings.http.version,
+        address: testbed.server_address()?,
+        pin: pin.unwrap_or_default().to_owned(),
+    };
+    let browser = Browser::start(&**kernel, &site, page).await?;
+    Ok(Kind::Chromium(Box::new(Chromium { browser, site })))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unused_async, reason = "as on Linux")]
+async fn chromium(_: &Job, _: &Testbed, _: &Page, _: Option<&str>) -> Result<Kind, RunError> {
+    Err(RunError::Unsupported(
+        "Chromium runs in the emulator, which needs Linux".to_owned(),
+    ))
+}
