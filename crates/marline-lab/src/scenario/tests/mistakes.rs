@@ -59,7 +59,7 @@ fn a_browser_gets_no_settings_that_it_would_ignore() {
             "train.toml:4: [http] client: Chromium has a new profile for each load",
         ),
         (
-            "client.ack_policy = 'every(packets=2)'",
+            "client.cc = 'bbr'",
             "train.toml:7: client: [client] sets marline's client",
         ),
     ] {
