@@ -64,6 +64,24 @@ impl GeneratedObject {
         }
     }
 
+    /// Writes the content of the object at `path`, as a server of it sends it.
+    ///
+    /// # Errors
+    /// `to` cannot be written to.
+    pub fn write_content(&self, path: &str, to: &mut impl io::Write) -> io::Result<()> {
+        if let Some(content) = &self.content {
+            return to.write_all(content);
+        }
+        let pattern = Content {
+            position: start(path),
+            left: self.size,
+        };
+        for chunk in pattern {
+            to.write_all(&chunk)?;
+        }
+        Ok(())
+    }
+
     /// A part of the content, within its size, as a body; `start` is the offset of the object in the pattern.
     fn part(&self, start: usize, first: u64, len: u64) -> Body {
         match &self.content {
@@ -235,6 +253,22 @@ struct Content {
     left: u64,
 }
 
+impl Iterator for Content {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.left == 0 {
+            return None;
+        }
+        let most = (PERIOD - self.position).min(limits::FILE_CHUNK_BYTES);
+        let len = usize::try_from(self.left).map_or(most, |left| left.min(most));
+        let chunk = BLOCK.slice(self.position..self.position + len);
+        self.position = (self.position + len) % PERIOD;
+        self.left -= len as u64;
+        Some(chunk)
+    }
+}
+
 impl http_body::Body for Content {
     type Data = Bytes;
     type Error = BoxError;
@@ -243,16 +277,7 @@ impl http_body::Body for Content {
         self: Pin<&mut Self>,
         _cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        if this.left == 0 {
-            return Poll::Ready(None);
-        }
-        let most = (PERIOD - this.position).min(limits::FILE_CHUNK_BYTES);
-        let len = usize::try_from(this.left).map_or(most, |left| left.min(most));
-        let chunk = BLOCK.slice(this.position..this.position + len);
-        this.position = (this.position + len) % PERIOD;
-        this.left -= len as u64;
-        Poll::Ready(Some(Ok(Frame::data(chunk))))
+        Poll::Ready(self.get_mut().next().map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -142,17 +142,19 @@ impl Identity {
     }
 
     /// The certificates in PEM, leaf first.
-    pub(super) fn certificate_pem(&self) -> String {
-        let blocks = self.chain.iter().map(|certificate| {
-            let text = STANDARD.encode(certificate);
-            let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
-            for line in text.as_bytes().chunks(64) {
-                pem += &String::from_utf8_lossy(line);
-                pem.push('\n');
-            }
-            pem + "-----END CERTIFICATE-----\n"
-        });
+    pub fn certificate_pem(&self) -> String {
+        let blocks = self.chain.iter().map(|one| pem("CERTIFICATE", one));
         blocks.collect()
+    }
+
+    /// The private key in PEM.
+    pub fn key_pem(&self) -> String {
+        let label = match self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        pem(label, self.key.secret_der())
     }
 
     fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
@@ -192,6 +194,16 @@ impl Identity {
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         Ok(config)
     }
+}
+
+/// A block of PEM (RFC 7468).
+fn pem(label: &str, content: &[u8]) -> String {
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in STANDARD.encode(content).as_bytes().chunks(64) {
+        text += &String::from_utf8_lossy(line);
+        text.push('\n');
+    }
+    text + &format!("-----END {label}-----\n")
 }
 
 /// The cryptographic algorithms; with `chacha20_only`, a single cipher suite for TLS 1.3.

@@ -48,6 +48,19 @@ impl Kernel for HostKernel {
         })
     }
 
+    fn use_controller(&self, controller: TcpController) -> io::Result<()> {
+        let file = "/proc/sys/net/ipv4/tcp_congestion_control";
+        self.namespace
+            .inside(|| fs::write(file, controller.name()))?
+    }
+
+    fn listens(&self, tcp: bool, port: u16) -> io::Result<bool> {
+        let (protocol, port) = (if tcp { "tcp" } else { "udp" }, format!(":{port:04X}"));
+        let sockets = self.namespace.inside(program::listening)?;
+        let mut sockets = sockets.iter();
+        Ok(sockets.any(|socket| socket.starts_with(protocol) && socket.ends_with(&port)))
+    }
+
     fn allow_second_subflow(&self, announced: Option<SocketAddr>) -> io::Result<()> {
         let mut batch = "mptcp limits set subflows 1 add_addr_accepted 1\n".to_owned();
         if let Some(address) = announced {

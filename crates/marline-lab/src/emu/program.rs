@@ -168,7 +168,7 @@ impl Listeners {
 }
 
 /// The protocols and addresses of sockets of this thread's namespace that listen for TCP, or are unconnected UDP sockets.
-fn listening() -> BTreeSet<String> {
+pub(super) fn listening() -> BTreeSet<String> {
     /// The states in /proc: `TCP_LISTEN`, and `TCP_CLOSE` for UDP sockets that are not connected.
     const STATES: [(&str, &str); 4] =
         [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];

@@ -16,6 +16,10 @@ use marline_http::tcp::TcpProtocol;
 use marline_http::transport::{Observers, QuicOptions};
 
 use super::kernel::{announced, controller, multipath_metrics};
+#[cfg(target_os = "linux")]
+use super::other_server::{self, Task};
+#[cfg(target_os = "linux")]
+use super::program::Program;
 use super::{Kernel, PathEnds, Probe, Testbed, failed, transport};
 use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology, Workload, signal};
 
@@ -25,8 +29,88 @@ const VERSIONS: Versions = Versions::only(Version::V1);
 /// The name that certificates and URLs have.
 pub(super) const NAME: &str = "server.marline";
 
-/// Starts a server of `objects`, by path, with this certificate.
+/// A server of the run.
+pub(super) enum Served {
+    /// One of marline, in this process.
+    Own(Handle),
+    /// A program, which ends when it is dropped.
+    #[cfg(target_os = "linux")]
+    Other(Program),
+}
+
+impl Served {
+    /// Ends it.
+    pub(super) fn shut_down(self) {
+        match self {
+            Self::Own(handle) => handle.shut_down(),
+            #[cfg(target_os = "linux")]
+            Self::Other(program) => drop(program),
+        }
+    }
+}
+
+/// Starts a server of `objects`, by path, with this certificate: marline's, or the program that the scenario names.
 pub(super) async fn serve(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+    objects: BTreeMap<String, GeneratedObject>,
+    identity: Identity,
+) -> Result<Served, RunError> {
+    match &job.settings.http.server {
+        None => serve_own(job, testbed, probe, objects, identity)
+            .await
+            .map(Served::Own),
+        Some(command) => serve_other(job, testbed, command, &objects, identity).await,
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn serve_other(
+    job: &Job,
+    testbed: &Testbed,
+    command: &str,
+    objects: &BTreeMap<String, GeneratedObject>,
+    identity: Identity,
+) -> Result<Served, RunError> {
+    let version = job.settings.http.version;
+    let kernel = testbed.host(Topology::SERVER)?.kernel.as_ref();
+    let kernel = kernel.ok_or_else(|| {
+        RunError::Unsupported(
+            "a program as the server needs a kernel; add --backend kernel or --backend emu"
+                .to_owned(),
+        )
+    })?;
+    let task = Task {
+        command,
+        address: testbed.server_address()?,
+        version,
+        controller: match version.is_over_tcp() {
+            true => Some(controller(&job.settings.server)?),
+            false => None,
+        },
+        identity,
+        objects,
+    };
+    let program = other_server::start(&**kernel, task).await?;
+    Ok(Served::Other(program))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unused_async, reason = "as on Linux")]
+async fn serve_other(
+    _: &Job,
+    _: &Testbed,
+    _: &str,
+    _: &BTreeMap<String, GeneratedObject>,
+    _: Identity,
+) -> Result<Served, RunError> {
+    Err(RunError::Unsupported(
+        "a program as the server needs the emulator, which needs Linux".to_owned(),
+    ))
+}
+
+async fn serve_own(
     job: &Job,
     testbed: &Testbed,
     probe: &Probe,

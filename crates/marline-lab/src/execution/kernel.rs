@@ -24,6 +24,18 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
     /// What creates TCP sockets of the host.
     fn sockets(&self, controller: TcpController) -> Arc<dyn TcpSockets>;
 
+    /// Makes `controller` that of TCP connections of programs on the host.
+    ///
+    /// # Errors
+    /// The kernel has no such controller, or does not allow it.
+    fn use_controller(&self, controller: TcpController) -> io::Result<()>;
+
+    /// Whether a program on the host listens at `port`: for TCP, or for UDP.
+    ///
+    /// # Errors
+    /// Sockets cannot be listed.
+    fn listens(&self, tcp: bool, port: u16) -> io::Result<bool>;
+
     /// Allows connections of Multipath TCP to have a second subflow between the same two addresses: to `announced` of this
     /// host, or to what the other host announces.
     ///

@@ -15,9 +15,13 @@ mod measures;
 mod memory;
 mod network;
 mod objects;
+#[cfg(target_os = "linux")]
+mod other_server;
 mod page;
 mod paths;
 mod probe;
+#[cfg(target_os = "linux")]
+mod program;
 mod routes;
 mod streams;
 mod trace;

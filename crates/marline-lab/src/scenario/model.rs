@@ -154,6 +154,9 @@ pub struct HttpSettings {
     /// What loads a page.
     #[serde(skip_serializing_if = "HttpClient::is_own")]
     pub client: HttpClient,
+    /// A command that serves the objects as files, instead of marline's server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The version of HTTP, and its transport.
     pub version: HttpVersion,
     /// Connections to a host, at least 1; a measurement may be of background flows alone, and have none.
@@ -182,6 +185,7 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             client: HttpClient::default(),
+            server: None,
             version: HttpVersion::Http3,
             connections: 1,
             split: None,

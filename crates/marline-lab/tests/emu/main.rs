@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
+#[path = "../job/mod.rs"]
+mod job;
 mod link;
 mod setup;
 
@@ -10,6 +12,7 @@ mod backend;
 mod browser;
 mod iperf;
 mod lifetime;
+mod other_server;
 mod paths;
 mod ping;
 mod quic;

@@ -13,9 +13,9 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use self::devtools::{DevTools, DevToolsError};
-use self::process::Process;
 use self::recording::Recording;
 use super::http::scheme;
+use super::program::Program;
 use super::{Kernel, failed};
 use crate::scenario::{HttpVersion, RunError};
 
@@ -94,7 +94,7 @@ pub(super) struct Browser {
     session: String,
     /// Name and version.
     product: String,
-    process: Process,
+    process: Program,
 }
 
 /// A page that was loaded.
@@ -117,7 +117,7 @@ impl Browser {
         site: &Site,
         page: &Page,
     ) -> Result<Self, RunError> {
-        let (process, pipes) = Process::start(kernel, &site.switches(page))?;
+        let (process, pipes) = process::start(kernel, &site.switches(page))?;
         let mut devtools = DevTools::new(pipes.commands, pipes.messages);
         let cannot = |error: DevToolsError| match process.last_line() {
             Some(line) => failed(format_args!("cannot start Chromium: {error}: {line}")),

@@ -9,6 +9,7 @@ mod endpoint;
 mod experiment;
 mod initial_window;
 mod must;
+mod other_server;
 mod stress;
 mod topology;
 mod variants;
@@ -80,6 +81,7 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
         ));
     }
     browser::check(root, &settings)?;
+    other_server::check(root, &settings)?;
     settings.run_in(backend);
     Ok(settings)
 }
@@ -105,6 +107,13 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         client: reader
             .optional("client", |node| node.named("client", &HttpClient::NAMES))?
             .unwrap_or_default(),
+        server: reader
+            .optional("server", |node| {
+                let text = node.text()?;
+                // "marline" makes a variant with our server where others have another.
+                Ok((text != "marline").then_some(text))
+            })?
+            .flatten(),
         version,
         connections: reader
             .optional("connections", |node| node.within(fewest..=1000))?

@@ -97,6 +97,18 @@ fn mistakes_are_explained() {
             "train.toml:5: [http] client: Chromium loads pages; write the workload as page = \"cloned/amazon\"",
         ),
         (
+            "http.server = 'nginx'",
+            "train.toml:4: [http] server: a program needs a kernel; add backend = \"kernel\" or backend = \"emu\"",
+        ),
+        (
+            "backend = 'emu'\nhttp.server = 'nginx'\nhttp.version = '2-mptcp'",
+            "train.toml:6: [http] version: only marline's server is told to use Multipath TCP",
+        ),
+        (
+            "backend = 'kernel'\nhttp.server = 'quic-go'\nserver.cc = 'bbr'",
+            "train.toml:6: server: [server] sets marline's server",
+        ),
+        (
             "[variant.bbr]\ncc = 'bbrr'",
             "train.toml:5: [variant.bbr] cc: unknown controller \"bbrr\"",
         ),

@@ -1,0 +1,40 @@
+//! Checks scenarios in which a program serves instead of marline.
+
+use super::{Problem, Table, place_of};
+use crate::scenario::{BackendKind, HttpVersion, Settings, Workload};
+
+/// Refuses what a program cannot serve, and what it would ignore.
+pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
+    if settings.http.server.is_none() {
+        return Ok(());
+    }
+    let at = |key, text: &str| Err(Problem::new(place_of(root, "http", key), text));
+    if settings.backend == BackendKind::Sim {
+        return at(
+            "server",
+            "a program needs a kernel; add backend = \"kernel\" or backend = \"emu\"",
+        );
+    }
+    let has_objects = matches!(
+        settings.workload,
+        Workload::Objects { .. } | Workload::Files { .. } | Workload::Page { .. }
+    );
+    if !has_objects {
+        return at(
+            "server",
+            "a program serves files; write the workload as page, objects or files",
+        );
+    }
+    if settings.http.version == HttpVersion::Http2Multipath {
+        return at(
+            "version",
+            "only marline's server is told to use Multipath TCP; write \"2\"",
+        );
+    }
+    if let (Some(node), false) = (root.get("server"), settings.http.version.is_over_tcp()) {
+        return Err(
+            node.problem("[server] sets marline's server; set it in variants of that server alone")
+        );
+    }
+    Ok(())
+}
