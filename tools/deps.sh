@@ -10,6 +10,8 @@ packages() {
     wanted="$wanted flex bison bc xz-utils patch"
     # What the tests of `marline flow` capture and compare with.
     wanted="$wanted tcpdump tshark"
+    # The bus and the ModemManager of the tests of radios.
+    wanted="$wanted dbus-daemon python3-dbusmock"
     # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
     command -v valkey-server >/dev/null || wanted="$wanted redis-server"
     # What Spark runs on, in the tests of the Python package.

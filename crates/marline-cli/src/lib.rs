@@ -34,6 +34,7 @@ mod qlog;
 mod reference;
 mod serve;
 mod server;
+mod signal;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod transport;

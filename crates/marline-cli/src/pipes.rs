@@ -1,15 +1,11 @@
 //! Flags of pools of connections, shared by `get` and `gateway`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use clap::Args;
-use marline::{Runtime, TokioRuntime};
-use marline_http::limits::{MAX_PIPES, MAX_SIGNAL_BYTES};
-use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig, SignalTrace};
-use marline_http::read_regular_file;
+use marline_http::limits::MAX_PIPES;
+use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig};
 
 use crate::failure::Failure;
+use crate::signal::SignalFlag;
 use crate::transport::PolicyParser;
 
 /// The pools of a client. They conflict with the verb's flags `bundle` and `connections`.
@@ -27,9 +23,10 @@ pub(crate) struct PipeFlags {
     max_pipes: Option<u16>,
 
     /// The quality of the radio for --pipes cba: a file with a line for each sample, its time in seconds from now and its SINR in
-    /// dB
-    #[arg(long, value_name = "FILE", requires = "pipes")]
-    signal: Option<PathBuf>,
+    /// dB; a named pipe, or - for standard input, of which a line counts from when it is read; or a modem of ModemManager: modem, or
+    /// modem:NUMBER
+    #[arg(long, value_name = "SOURCE", requires = "pipes")]
+    signal: Option<SignalFlag>,
 
     /// For --pipes cba, a kind for an extension, as php=document, or a priority from 1 to 4 for a kind, as document=4;
     /// repeatable. Kinds are video, audio, script, document, image and other
@@ -57,21 +54,9 @@ impl PipeFlags {
             let kinds = config.kinds.with(text);
             config.kinds = kinds.map_err(|why| Failure::Usage(format!("--kind: {why}")))?;
         }
-        if let Some(file) = &self.signal {
-            let trace = read_signal(file);
-            config.signal =
-                Arc::new(trace.map_err(|why| {
-                    Failure::Failed(format!("--signal {}: {why}", file.display()))
-                })?);
+        if let Some(source) = &self.signal {
+            config.signal = source.open()?;
         }
         Ok(Some(config))
     }
-}
-
-/// Reads a signal that begins now.
-fn read_signal(file: &Path) -> Result<SignalTrace, String> {
-    let text = read_regular_file(file, MAX_SIGNAL_BYTES).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
-    let runtime = TokioRuntime::current().map_err(|error| error.to_string())?;
-    SignalTrace::parse(&text, runtime.now()).map_err(|error| error.to_string())
 }

@@ -23,6 +23,19 @@ pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens the named pipe or device at `path` for reading, whether or not a program writes to it. Reads do not block.
+///
+/// # Errors
+/// It cannot be read, or is a directory.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_input(path: &Path) -> io::Result<File> {
+    let file = open(path, OpenOptions::new().read(true))?;
+    match file.metadata()?.is_dir() {
+        true => Err(io::Error::other("it is a directory")),
+        false => Ok(file),
+    }
+}
+
 /// The content of a regular file that is open, which may have `limit` bytes.
 pub(crate) fn read_open_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();

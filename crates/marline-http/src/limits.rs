@@ -268,3 +268,19 @@ pub const MAX_SIGNAL_SAMPLES: usize = 864_000;
 
 /// Bytes of the file of one.
 pub const MAX_SIGNAL_BYTES: u64 = 32 << 20;
+
+/// Bytes of a line of a signal that a program writes: a time, SINR, and what else it has to say.
+pub const MAX_SIGNAL_LINE: usize = 256;
+
+/// How long the last sample counts after the input of a signal has ended: a program that writes to a named pipe may open and close
+/// it for each.
+pub const SIGNAL_HOLD: Duration = Duration::from_secs(10);
+
+/// Samples of a live signal that are kept. Pools make up for 16 of their intervals.
+pub const MAX_LIVE_SAMPLES: usize = 64;
+
+/// How often a radio of this machine is asked: as often as ModemManager can have a modem measure.
+pub const SIGNAL_POLL: Duration = Duration::from_secs(1);
+
+/// How long its answer may take, after which it counts as gone.
+pub const RADIO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);

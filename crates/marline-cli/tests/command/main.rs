@@ -27,6 +27,8 @@ mod lifecycle;
 mod log;
 mod paths;
 mod qlog;
+#[cfg(target_os = "linux")]
+mod signal;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));

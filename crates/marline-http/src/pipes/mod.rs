@@ -26,4 +26,8 @@ pub use self::policy::{POLICIES, PipePolicy, PipesConfig};
 pub(crate) use self::pool::{Assigned, Pool};
 pub use self::report::{PipeReport, PipeState};
 pub use self::rr::{RoundRobin, RrAssignment, RrConfig};
+#[cfg(target_os = "linux")]
+pub use self::signal::{LineSource, LiveSignal, SignalHost, SignalNotice};
+#[cfg(all(target_os = "linux", feature = "radio"))]
+pub use self::signal::{ModemSource, RadioError};
 pub use self::signal::{NoSignal, RadioSample, RadioSignal, SignalError, SignalTrace};

@@ -1,35 +1,11 @@
-//! Where the quality of the radio comes from.
-
-use std::fmt;
+//! Recorded signals.
 
 use marline::Instant;
 
+use super::{RadioSample, RadioSignal};
 use crate::limits::MAX_SIGNAL_SAMPLES;
 
-/// The quality of the radio at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RadioSample {
-    /// Signal to interference and noise ratio in dB; of Wi-Fi, which has no definition of it, unknown.
-    pub sinr_db: Option<f64>,
-}
-
-/// A source of the radio's quality.
-pub trait RadioSignal: fmt::Debug + Send + Sync {
-    /// The quality at `now`, if it is known. It does not block.
-    fn sample(&self, now: Instant) -> Option<RadioSample>;
-}
-
-/// No radio, or none whose quality is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoSignal;
-
-impl RadioSignal for NoSignal {
-    fn sample(&self, _now: Instant) -> Option<RadioSample> {
-        None
-    }
-}
-
-/// Why a signal cannot be read.
+/// Why a recorded signal cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignalError {
@@ -108,14 +84,10 @@ impl SignalTrace {
 impl TraceSample {
     /// Reads a line; `None` if it has no sample.
     fn parse(number: usize, line: &str) -> Result<Option<Self>, SignalError> {
-        let text = line.trim();
-        if text.is_empty() || text.starts_with('#') {
+        let Some(mut numbers) = numbers(line) else {
             return Ok(None);
-        }
-        let mut fields = text
-            .split([' ', '\t', ','])
-            .filter(|field| !field.is_empty());
-        let mut next = || fields.next()?.parse::<f64>().ok().filter(|n| n.is_finite());
+        };
+        let mut next = || numbers.next().flatten();
         match (next(), next()) {
             (Some(at_s), Some(sinr_db)) => Ok(Some(Self { at_s, sinr_db })),
             _ => Err(wrong_line(number, line)),
@@ -126,8 +98,24 @@ impl TraceSample {
 fn wrong_line(line: usize, text: &str) -> SignalError {
     SignalError::Line {
         line,
-        text: text.chars().take(80).collect(),
+        text: beginning(text),
     }
+}
+
+/// As much of a line as a message has room for.
+pub(super) fn beginning(line: &str) -> String {
+    line.chars().take(80).collect()
+}
+
+/// The fields of a line, `None` for those that are no finite numbers; there are none in an empty line and in a comment.
+pub(super) fn numbers(line: &str) -> Option<impl Iterator<Item = Option<f64>>> {
+    let text = line.trim();
+    if text.is_empty() || text.starts_with('#') {
+        return None;
+    }
+    let fields = text.split([' ', '\t', ',']);
+    let fields = fields.filter(|field| !field.is_empty());
+    Some(fields.map(|field| field.parse().ok().filter(|number: &f64| number.is_finite())))
 }
 
 impl RadioSignal for SignalTrace {
@@ -137,9 +125,7 @@ impl RadioSignal for SignalTrace {
             .samples
             .partition_point(|sample| sample.at_s <= elapsed);
         let current = self.samples.get(later.checked_sub(1)?)?;
-        Some(RadioSample {
-            sinr_db: Some(current.sinr_db),
-        })
+        Some(RadioSample::of_sinr(current.sinr_db))
     }
 }
 

@@ -1,0 +1,149 @@
+//! Radios that are asked at an interval.
+
+use std::sync::{Arc, mpsc};
+
+use super::RadioSample;
+use super::live::{LiveSignal, Samples, SignalHost, SignalNotice, Stop, Waited};
+use crate::limits::SIGNAL_POLL;
+
+/// Why there is no radio to ask.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RadioError {
+    /// The system bus cannot be reached.
+    #[error(
+        "ModemManager is asked over the D-Bus system bus, which cannot be reached ({reason}); start dbus, or set \
+         DBUS_SYSTEM_BUS_ADDRESS"
+    )]
+    Bus {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nobody has ModemManager's name on the bus.
+    #[error(
+        "ModemManager (org.freedesktop.ModemManager1) is not on the system bus; install and start it"
+    )]
+    NoModemManager,
+    /// ModemManager has no such modem.
+    #[error("ModemManager has no {}; `mmcli --list-modems` lists those that it has", modem_name(*.modem))]
+    NoModem {
+        /// The number that was asked for, if one was.
+        modem: Option<u32>,
+    },
+    /// ModemManager does not let this process start measurements.
+    #[error(
+        "ModemManager does not let this user measure modem {modem} ({reason}); run as root, or have root run `mmcli -m \
+         {modem} --signal-setup=1`"
+    )]
+    Denied {
+        /// The modem's number.
+        modem: u32,
+        /// What it said.
+        reason: String,
+    },
+    /// An answer of ModemManager is an error, or none came.
+    #[error("ModemManager does not answer as it should: {reason}")]
+    Modem {
+        /// What is wrong.
+        reason: String,
+    },
+    /// There can be no thread.
+    #[error("the source of the signal cannot start: {reason}")]
+    Start {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn modem_name(modem: Option<u32>) -> String {
+    match modem {
+        Some(number) => format!("modem {number}, or one that does not measure its signal"),
+        None => "modem that measures its signal".to_owned(),
+    }
+}
+
+/// What a radio says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reading {
+    /// Which radio it is.
+    pub(super) radio: String,
+    pub(super) sample: RadioSample,
+}
+
+/// A radio that can be asked. An answer takes no more than some seconds.
+pub(super) trait Radio {
+    /// Asks it. After an error, it is looked for again.
+    fn read(&mut self) -> Result<Reading, RadioError>;
+}
+
+/// Asks a radio every [`SIGNAL_POLL`], on a thread that `open` runs on, too. Waits for the first answer.
+pub(super) fn start<R: Radio>(
+    name: &str,
+    host: SignalHost,
+    open: impl FnOnce() -> Result<R, RadioError> + Send + 'static,
+) -> Result<LiveSignal, RadioError> {
+    let (sender, first) = mpsc::channel();
+    let live = LiveSignal::spawn(name, move |samples, stop| {
+        let opened = open().and_then(|mut radio| Ok((radio.read()?, radio)));
+        let (reading, radio) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return sender.send(Err(error)).unwrap_or_default(),
+        };
+        let mut poller = Poller {
+            radio,
+            host,
+            samples,
+            is_lost: true,
+        };
+        poller.take(Ok(reading));
+        sender.send(Ok(())).unwrap_or_default();
+        poller.run(&stop);
+    });
+    let live = live.map_err(|error| not_started(&error))?;
+    first.recv().map_err(|error| not_started(&error))??;
+    Ok(live)
+}
+
+pub(super) fn not_started(error: &dyn std::error::Error) -> RadioError {
+    RadioError::Start {
+        reason: error.to_string(),
+    }
+}
+
+/// The thread.
+struct Poller<R> {
+    radio: R,
+    host: SignalHost,
+    samples: Arc<Samples>,
+    /// Whether the last answer was an error.
+    is_lost: bool,
+}
+
+impl<R: Radio> Poller<R> {
+    fn run(mut self, stop: &Stop) {
+        while stop.wait(None, Some(SIGNAL_POLL)) != Waited::Stopped {
+            let reading = self.radio.read();
+            self.take(reading);
+        }
+    }
+
+    fn take(&mut self, reading: Result<Reading, RadioError>) {
+        let now = self.host.runtime.now();
+        let was_lost = std::mem::replace(&mut self.is_lost, reading.is_err());
+        match reading {
+            Ok(Reading { radio, sample }) => {
+                if was_lost {
+                    (self.host.notify)(SignalNotice::Found { radio, sample });
+                }
+                self.samples.set(now, Some(sample));
+            }
+            Err(error) => {
+                if !was_lost {
+                    let why = error.to_string();
+                    (self.host.notify)(SignalNotice::Lost { why });
+                }
+                self.samples.set(now, None);
+            }
+        }
+    }
+}
