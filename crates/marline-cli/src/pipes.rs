@@ -23,8 +23,8 @@ pub(crate) struct PipeFlags {
     max_pipes: Option<u16>,
 
     /// The quality of the radio for --pipes cba: a file with a line for each sample, its time in seconds from now and its SINR in
-    /// dB; a named pipe, or - for standard input, of which a line counts from when it is read; or a modem of ModemManager: modem, or
-    /// modem:NUMBER
+    /// dB; a named pipe, or - for standard input, of which a line counts from when it is read; or a radio of this machine: modem or
+    /// modem:NUMBER, of ModemManager, and wifi or wifi:INTERFACE
     #[arg(long, value_name = "SOURCE", requires = "pipes")]
     signal: Option<SignalFlag>,
 

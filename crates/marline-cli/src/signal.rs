@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use marline::{Runtime, TokioRuntime};
 use marline_http::limits::MAX_SIGNAL_BYTES;
-#[cfg(all(target_os = "linux", feature = "radio"))]
-use marline_http::pipes::ModemSource;
 #[cfg(target_os = "linux")]
 use marline_http::pipes::{LineSource, LiveSignal, SignalHost};
+#[cfg(all(target_os = "linux", feature = "radio"))]
+use marline_http::pipes::{ModemSource, RadioError, WifiSource};
 use marline_http::pipes::{RadioSignal, SignalTrace};
 use marline_http::read_regular_file;
 
@@ -33,6 +33,9 @@ enum Source {
     /// A modem, the first one without a number.
     #[cfg(all(target_os = "linux", feature = "radio"))]
     Modem(Option<u32>),
+    /// An interface of Wi-Fi, the first client without a name.
+    #[cfg(all(target_os = "linux", feature = "radio"))]
+    Wifi(Option<String>),
 }
 
 impl FromStr for SignalFlag {
@@ -46,6 +49,7 @@ impl FromStr for SignalFlag {
         let source = match name {
             "-" if which.is_none() => Source::Stdin,
             "modem" => modem(which)?,
+            "wifi" => wifi(which)?,
             _ => Source::File(text.into()),
         };
         let text = text.to_owned();
@@ -60,6 +64,19 @@ fn modem(number: Option<&str>) -> Result<Source, String> {
         "modems have numbers, as modem:0; a file of this name is ./modem:...".to_owned()
     })?;
     Ok(Source::Modem(number))
+}
+
+#[cfg(all(target_os = "linux", feature = "radio"))]
+fn wifi(interface: Option<&str>) -> Result<Source, String> {
+    match interface {
+        Some("") => Err("the name of an interface is missing, as wifi:wlan0".to_owned()),
+        name => Ok(Source::Wifi(name.map(str::to_owned))),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", feature = "radio")))]
+fn wifi(_interface: Option<&str>) -> Result<Source, String> {
+    Err(NOT_BUILT.to_owned())
 }
 
 #[cfg(not(all(target_os = "linux", feature = "radio")))]
@@ -79,7 +96,20 @@ impl SignalFlag {
             Source::File(path) if is_pipe(path) => self.lines(Some(path)),
             Source::File(path) => read_trace(path),
             #[cfg(all(target_os = "linux", feature = "radio"))]
-            Source::Modem(modem) => self.modem(*modem),
+            Source::Modem(modem) => {
+                let source = ModemSource {
+                    modem: *modem,
+                    bus: None,
+                };
+                self.radio(|host| source.start(host))
+            }
+            #[cfg(all(target_os = "linux", feature = "radio"))]
+            Source::Wifi(interface) => {
+                let source = WifiSource {
+                    interface: interface.clone(),
+                };
+                self.radio(|host| source.start(host))
+            }
         };
         opened.map_err(|why| Failure::Failed(format!("--signal {}: {why}", self.text)))
     }
@@ -100,9 +130,11 @@ impl SignalFlag {
     }
 
     #[cfg(all(target_os = "linux", feature = "radio"))]
-    fn modem(&self, modem: Option<u32>) -> Result<Arc<dyn RadioSignal>, String> {
-        let source = ModemSource { modem, bus: None };
-        let live = source.start(self.host()?);
+    fn radio(
+        &self,
+        start: impl FnOnce(SignalHost) -> Result<LiveSignal, RadioError>,
+    ) -> Result<Arc<dyn RadioSignal>, String> {
+        let live = start(self.host()?);
         live.map(as_signal).map_err(|error| error.to_string())
     }
 

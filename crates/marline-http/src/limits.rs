@@ -284,3 +284,6 @@ pub const SIGNAL_POLL: Duration = Duration::from_secs(1);
 
 /// How long its answer may take, after which it counts as gone.
 pub const RADIO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Messages of an answer of the kernel about its Wi-Fi: a station, or a channel, each.
+pub const MAX_NETLINK_MESSAGES: usize = 1024;

@@ -26,8 +26,8 @@ pub use self::policy::{POLICIES, PipePolicy, PipesConfig};
 pub(crate) use self::pool::{Assigned, Pool};
 pub use self::report::{PipeReport, PipeState};
 pub use self::rr::{RoundRobin, RrAssignment, RrConfig};
+#[cfg(all(target_os = "linux", feature = "radio"))]
+pub use self::signal::{ASSUMED_NOISE_DBM, ModemSource, RadioError, WifiSource};
 #[cfg(target_os = "linux")]
 pub use self::signal::{LineSource, LiveSignal, SignalHost, SignalNotice};
-#[cfg(all(target_os = "linux", feature = "radio"))]
-pub use self::signal::{ModemSource, RadioError};
 pub use self::signal::{NoSignal, RadioSample, RadioSignal, SignalError, SignalTrace};

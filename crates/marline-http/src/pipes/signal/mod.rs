@@ -9,6 +9,8 @@ mod modem;
 #[cfg(all(target_os = "linux", feature = "radio"))]
 mod polled;
 mod trace;
+#[cfg(all(target_os = "linux", feature = "radio"))]
+mod wifi;
 
 use std::fmt;
 
@@ -23,6 +25,8 @@ pub use self::modem::ModemSource;
 #[cfg(all(target_os = "linux", feature = "radio"))]
 pub use self::polled::RadioError;
 pub use self::trace::{SignalError, SignalTrace};
+#[cfg(all(target_os = "linux", feature = "radio"))]
+pub use self::wifi::{ASSUMED_NOISE_DBM, WifiSource};
 
 /// The quality of the radio at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

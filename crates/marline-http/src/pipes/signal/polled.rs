@@ -47,6 +47,23 @@ pub enum RadioError {
         /// What is wrong.
         reason: String,
     },
+    /// The kernel has no Wi-Fi.
+    #[error(
+        "the kernel has no Wi-Fi (its netlink family nl80211); load the driver of a Wi-Fi card"
+    )]
+    NoNl80211,
+    /// There is no such interface that is a client.
+    #[error("there is no Wi-Fi client{} in this network namespace; `iw dev` lists the interfaces of Wi-Fi", client_name(.interface.as_deref()))]
+    NoInterface {
+        /// The name that was asked for, if one was.
+        interface: Option<String>,
+    },
+    /// The kernel does not answer.
+    #[error("the kernel does not answer about Wi-Fi as it should: {reason}")]
+    Wifi {
+        /// What is wrong.
+        reason: String,
+    },
     /// There can be no thread.
     #[error("the source of the signal cannot start: {reason}")]
     Start {
@@ -60,6 +77,10 @@ fn modem_name(modem: Option<u32>) -> String {
         Some(number) => format!("modem {number}, or one that does not measure its signal"),
         None => "modem that measures its signal".to_owned(),
     }
+}
+
+fn client_name(interface: Option<&str>) -> String {
+    interface.map_or_else(String::new, |name| format!(" {name}"))
 }
 
 /// What a radio says of itself.
