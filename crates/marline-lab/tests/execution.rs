@@ -211,6 +211,52 @@ fn background_traffic_takes_its_share() {
     );
 }
 
+/// Three devices with two pipes each that load a page of 3.7 MB.
+fn devices(apart: Duration) -> Job {
+    let workload = Workload::Devices {
+        page: "multipipe/medium".into(),
+        seed: 1,
+        count: 3,
+        apart,
+    };
+    let mut job = job("rate=5mbps,rtt=40ms,buffer=25kB,jitter=1ms", workload);
+    Arc::make_mut(&mut job.settings).http.pipes = Some("rr(pipes=2)".into());
+    job
+}
+
+#[test]
+fn devices_share_a_link_once_all_have_begun() {
+    let job = Job {
+        watch: true,
+        ..devices(Duration::from_secs(1))
+    };
+    let outcome = Simulator.run(&job).unwrap();
+    assert_eq!(Simulator.run(&job).unwrap(), outcome);
+    let metrics = outcome.metrics;
+    let goodput = |name: &str| metrics[&format!("device_{name}_goodput_mbps")];
+    assert!(goodput("1_of_1") > goodput("1_of_2"), "{metrics:?}");
+    let shares = ["1_of_3", "2_of_3", "3_of_3"].map(goodput);
+    let (sum, squares) = (shares.iter().sum::<f64>(), shares.map(|x| x * x));
+    let jain = sum * sum / (3.0 * squares.iter().sum::<f64>());
+    assert!((metrics["jain_index"] - jain).abs() < 1e-12, "{metrics:?}");
+    assert!(jain > 0.5 && sum < 5.0, "{metrics:?}");
+    assert!(metrics["utilization_ratio"] > 0.7, "{metrics:?}");
+    assert_eq!(metrics["connections"], 6.0);
+    // All of them carry 11.1 MB over 5 Mb/s.
+    let last = metrics["page_load_max_s"] + 2.0;
+    assert!(last > 3.0 * 3.7 * 8.0 / 5.0, "{metrics:?}");
+    assert!(metrics["page_load_mean_s"] <= metrics["page_load_max_s"]);
+    let series = outcome.series.unwrap().series;
+    assert!(series.contains_key("goodput_mbps device 3"));
+}
+
+#[test]
+fn devices_that_never_meet_are_an_error() {
+    let error = Simulator.run(&devices(Duration::from_secs(9))).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("was done before the last began"), "{text}");
+}
+
 /// `connections` and as many `flows` in the background as given, measured from second 5 to second 25.
 fn beside(connections: usize, flows: usize) -> Job {
     let measure = Workload::Measure {

@@ -1,8 +1,8 @@
-//! The progress of a fetch.
+//! The progress of a fetch or a page load.
 
 use std::sync::atomic::AtomicU64;
 
-/// The progress of a fetch, updated while it runs.
+/// The progress of a fetch or a page load, updated while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of content that arrived.

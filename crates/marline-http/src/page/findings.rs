@@ -1,11 +1,12 @@
 //! Objects that are discovered in another while it arrives.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 
-use crate::client::{ClientError, Store};
+use crate::client::{ClientError, Progress, Store};
 
 /// An object that is discovered in another while that arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +65,7 @@ impl Findings {
 pub(super) struct Beginning {
     findings: Findings,
     size: u64,
+    progress: Arc<Progress>,
     parts: Mutex<Parts>,
 }
 
@@ -76,11 +78,12 @@ struct Parts {
 }
 
 impl Beginning {
-    /// For an object of `size` bytes.
-    pub(super) fn new(findings: Findings, size: u64) -> Self {
+    /// For an object of `size` bytes, which count in `progress` as they arrive.
+    pub(super) fn new(findings: Findings, size: u64, progress: Arc<Progress>) -> Self {
         Self {
             findings,
             size,
+            progress,
             parts: Mutex::default(),
         }
     }
@@ -88,7 +91,9 @@ impl Beginning {
 
 impl Store for Beginning {
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        let beginning = lock(&self.parts).add(offset, bytes.len() as u64);
+        let len = bytes.len() as u64;
+        self.progress.received.fetch_add(len, Relaxed);
+        let beginning = lock(&self.parts).add(offset, len);
         if let Some(beginning) = beginning {
             self.findings.grown(beginning, self.size);
         }
@@ -129,7 +134,7 @@ mod tests {
         let early = [(0.0, 7), (0.5, 8), (0.5, 9), (0.9, 10)];
         let early = early.map(|(share, object)| Found { share, object });
         let findings = Findings::new(early.into(), reached);
-        let object = Beginning::new(findings.clone(), 100);
+        let object = Beginning::new(findings.clone(), 100, Arc::default());
         let mut then = |offset, len, expected: &[usize]| {
             object.write(offset, &vec![0; len]).unwrap();
             let objects: Vec<_> = std::iter::from_fn(|| found.try_recv().ok()).collect();

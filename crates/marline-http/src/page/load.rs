@@ -1,6 +1,7 @@
 //! Loads a page, object by object.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
@@ -14,13 +15,14 @@ use super::model::Page;
 use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
 use crate::client::{
-    Answer, Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Ranges, Split,
+    Answer, Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Progress, Ranges,
+    Split,
 };
 use crate::pipes::Assigned;
 use crate::tasks::TaskSet;
 
-/// Loads `page`. Failures of objects are in the report; objects that only a failed one refers to are never
-/// discovered.
+/// Loads `page`, and updates `progress` while it does. Failures of objects are in the report; objects that only a failed one
+/// refers to are never discovered.
 ///
 /// Dropping the future cancels the requests in progress.
 ///
@@ -30,6 +32,7 @@ pub async fn load(
     client: &Arc<Client>,
     page: &Page,
     options: LoadOptions,
+    progress: &Arc<Progress>,
 ) -> Result<PageReport, PageError> {
     let plan = Plan::new(page, client.config().version)?;
     let (reached, mut arriving) = mpsc::unbounded_channel();
@@ -48,6 +51,7 @@ pub async fn load(
         },
         hosts: Hosts::new(&plan.objects, client, &options),
         tasks: TaskSet::new(client.runtime()),
+        progress: Arc::clone(progress),
         reached,
         plan,
     };
@@ -87,6 +91,7 @@ struct Loading<'a> {
     report: PageReport,
     hosts: Hosts,
     tasks: TaskSet<Step>,
+    progress: Arc<Progress>,
     /// Receives the objects that are discovered while others arrive.
     reached: mpsc::UnboundedSender<Found>,
 }
@@ -172,6 +177,7 @@ impl Loading<'_> {
                 headers: self.headers(planned),
                 size: planned.size,
                 findings: Findings::new(planned.early.clone(), self.reached.clone()),
+                progress: Arc::clone(&self.progress),
                 lanes,
                 pipe,
             };
@@ -217,6 +223,7 @@ struct Request {
     headers: HeaderMap,
     size: u64,
     findings: Findings,
+    progress: Arc<Progress>,
     /// The lanes to its host.
     lanes: Vec<Arc<Lane>>,
     /// The pipe that carries it, if there are pipes.
@@ -229,6 +236,7 @@ impl Request {
             report.fail(&error);
         }
         report.end_s = Some(self.now_s());
+        self.progress.finished.fetch_add(1, Relaxed);
     }
 
     fn now_s(&self) -> f64 {
@@ -255,10 +263,20 @@ impl Request {
             headers: self.headers.clone(),
             size: self.size,
             ranges: Ranges::Equal,
-            store: Box::new(Beginning::new(self.findings.clone(), self.size)),
+            store: Box::new(Beginning::new(
+                self.findings.clone(),
+                self.size,
+                Arc::clone(&self.progress),
+            )),
         });
+        self.progress.expected.fetch_add(self.size, Relaxed);
         let outcome = split.run(requests, None).await;
         report.bytes = split.stored();
+        if matches!(outcome, Ok(Outcome::Other(_) | Outcome::Whole)) {
+            // What follows counts it again.
+            self.progress.expected.fetch_sub(self.size, Relaxed);
+            self.progress.received.fetch_sub(report.bytes, Relaxed);
+        }
         if let Some(first) = split.first() {
             report.status = Some(first.status.as_u16());
             report.connected_s = Some(self.seconds_at(first.connected));
@@ -310,6 +328,7 @@ impl Request {
         }
         let mut download = response.into_body();
         let size = download.expected().unwrap_or(self.size);
+        self.progress.expected.fetch_add(size, Relaxed);
         if let (Some(pipe), Some(expected)) = (&self.pipe, download.expected()) {
             pipe.on_size(expected);
         }
@@ -319,6 +338,9 @@ impl Request {
                 break;
             };
             report.bytes += chunk.len() as u64;
+            self.progress
+                .received
+                .fetch_add(chunk.len() as u64, Relaxed);
             if let Some(pipe) = &self.pipe {
                 pipe.on_received(chunk.len() as u64);
             }

@@ -1,9 +1,11 @@
 //! Page loads in real time, over each version of HTTP.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use marline_http::client::{Assignment, HttpVersion};
+use marline_http::client::{Assignment, HttpVersion, Progress};
 use marline_http::page::{
     Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
 };
@@ -49,8 +51,12 @@ async fn pages_load_over_all_versions() {
             connections,
             ..LoadOptions::default()
         };
-        let report = load(&client(version), &page, options).await.unwrap();
+        let progress = Arc::<Progress>::default();
+        let client = client(version);
+        let report = load(&client, &page, options, &progress).await.unwrap();
         assert!(report.is_complete(), "{version:?} {report:?}");
+        assert_eq!(progress.finished.load(Relaxed), 21);
+        assert_eq!(progress.received.load(Relaxed), 21 * 50_000);
         assert_eq!(report.connections.len(), connections, "{version:?}");
         assert!(report.first_render_s.unwrap() < report.page_load_s);
         // HTTP/1.1 has one request at a time on each of its connections.
@@ -71,7 +77,8 @@ async fn objects_take_parallel_sessions_of_http2_in_turn() {
         assignment: Assignment::Alternate,
         ..LoadOptions::default()
     };
-    let report = load(&client(HttpVersion::Http2), &page, options)
+    let client = client(HttpVersion::Http2);
+    let report = load(&client, &page, options, &Arc::default())
         .await
         .unwrap();
     assert!(report.is_complete(), "{report:?}");

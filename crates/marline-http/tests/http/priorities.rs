@@ -128,7 +128,13 @@ async fn render_blocking_objects_have_the_highest_weights() {
         let server = TestServer::with(site, |config| config.quic.transport = transport).await;
         let address = server.address.to_string();
         let client = client(HttpVersion::Http3);
-        let loaded = load(&client, &page(&address), LoadOptions::default()).await;
+        let loaded = load(
+            &client,
+            &page(&address),
+            LoadOptions::default(),
+            &Arc::default(),
+        )
+        .await;
         assert!(loaded.is_ok());
         assert_eq!(weights(&seen), [WEIGHTS[urgency]], "{kind:?}");
     }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use marline_http::client::Progress;
 use marline_http::page::{
     Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
 };
@@ -71,7 +74,13 @@ fn load_from(hidden: &str, open: usize, options: LoadOptions) -> PageReport {
         let client = client(&network.client, hosts);
         let url = format!("https://{SITE}/");
         client.open(&url, open).await.unwrap();
-        load(&client, &page, options).await.unwrap()
+        let progress = Arc::<Progress>::default();
+        let report = load(&client, &page, options, &progress).await.unwrap();
+        let bytes: u64 = report.objects.iter().map(|object| object.bytes).sum();
+        // Whether objects come whole or in ranges.
+        assert_eq!(progress.received.load(Relaxed), bytes);
+        assert_eq!(progress.expected.load(Relaxed), bytes);
+        report
     })
 }
 

@@ -2,24 +2,20 @@
 
 mod shares;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use marline::coordination::bundle::{Membership, MembershipId};
-use marline::{Connection, Endpoint, Instant, Runtime};
+use marline::{Connection, Endpoint, Runtime};
 use tokio::sync::mpsc;
 
 use self::shares::Shares;
 use super::ends::Ends;
 use super::measures::{count, watched};
-use super::{Probe, Testbed, failed, paths, sleep};
+use super::rates::{Counted, RateSeries, rates_mbps};
+use super::{Probe, Testbed, failed, paths};
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
 use marline_sim::identity::Identity;
-
-/// The interval of samples for charts.
-const SAMPLING_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs the connections of `job` along with `flows`, and measures the throughput of each.
 pub(super) async fn throughput(
@@ -64,7 +60,11 @@ pub(super) async fn throughput(
     }
 
     let start = here.now();
-    let mut series = RateSeries::new(start, subject, flows.to_vec());
+    let subject = (0..).zip(subject);
+    let subject = subject.map(|(number, received)| counted(number.to_string(), received));
+    let beside = (1..).zip(flows.to_vec());
+    let beside = beside.map(|(number, received)| counted(format!("flow {number}"), received));
+    let mut series = RateSeries::new(start, subject.chain(beside).collect());
     series.sample_until(&*here, beginning + after).await;
     probe.reset();
     probe.collect_rtts();
@@ -79,9 +79,7 @@ pub(super) async fn throughput(
         return Err(failed("connecting took longer than was to be measured"));
     }
 
-    let rate = |(before, after): (&u64, &u64)| (after - before) as f64 * 8e-6 / seconds;
-    let now = series.bytes();
-    let mut rates: Vec<_> = before.iter().zip(&now).map(rate).collect();
+    let mut rates = rates_mbps(&before, &series.bytes(), seconds);
     let flows = rates.split_off(connections.len());
     let shares = Shares {
         connections: rates,
@@ -105,6 +103,10 @@ pub(super) async fn throughput(
         connection.close(0, b"");
     }
     Ok(outcome)
+}
+
+fn counted(name: String, received: Received) -> Counted {
+    Counted::new(name, move || received.bytes())
 }
 
 /// The bundle of the connections of `job`, if they have one.
@@ -140,59 +142,4 @@ async fn download(connection: &Connection, received: &Received) -> Result<(), Ru
     let mut request = connection.open_uni().await.map_err(failed)?;
     request.finish().map_err(failed)?;
     read(connection, received).await.map_err(failed)
-}
-
-/// The throughput of each connection and flow over time.
-struct RateSeries {
-    start: Instant,
-    /// Connections and flows, with their names in charts.
-    all: Vec<(String, Received)>,
-    /// Seconds from the start, and the rate of each in the time before, in Mbit/s.
-    rates: Vec<(f64, Vec<f64>)>,
-}
-
-impl RateSeries {
-    fn new(start: Instant, connections: Vec<Received>, flows: Vec<Received>) -> Self {
-        let connections = (0..).zip(connections);
-        let connections = connections.map(|(number, received)| (number.to_string(), received));
-        let flows = (1..).zip(flows);
-        let flows = flows.map(|(number, received)| (format!("flow {number}"), received));
-        Self {
-            start,
-            all: connections.chain(flows).collect(),
-            rates: Vec::new(),
-        }
-    }
-
-    fn bytes(&self) -> Vec<u64> {
-        self.all
-            .iter()
-            .map(|(_, received)| received.bytes())
-            .collect()
-    }
-
-    /// Takes samples until `end`.
-    async fn sample_until(&mut self, runtime: &dyn Runtime, end: Instant) {
-        loop {
-            let (now, before) = (runtime.now(), self.bytes());
-            let left = end.saturating_since(now);
-            if left.is_zero() {
-                return;
-            }
-            sleep(runtime, left.min(SAMPLING_INTERVAL)).await;
-            let seconds = runtime.now().saturating_since(now).as_secs_f64();
-            let rate = |(before, after): (&u64, &u64)| (after - before) as f64 * 8e-6 / seconds;
-            let rates = before.iter().zip(&self.bytes()).map(rate).collect();
-            let at = runtime.now().saturating_since(self.start).as_secs_f64();
-            self.rates.push((at, rates));
-        }
-    }
-
-    /// Adds a series for each connection and flow.
-    fn add_to(&self, series: &mut BTreeMap<String, Vec<(f64, f64)>>) {
-        for (place, (name, _)) in self.all.iter().enumerate() {
-            let points = self.rates.iter().map(|(at, rates)| (*at, rates[place]));
-            series.insert(format!("goodput_mbps {name}"), points.collect());
-        }
-    }
 }

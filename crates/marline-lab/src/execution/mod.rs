@@ -6,6 +6,7 @@
 mod background;
 #[cfg(target_os = "linux")]
 mod browser;
+mod devices;
 mod ends;
 mod files;
 mod http;
@@ -22,6 +23,7 @@ mod paths;
 mod probe;
 #[cfg(target_os = "linux")]
 mod program;
+mod rates;
 mod routes;
 mod streams;
 mod trace;
@@ -185,6 +187,7 @@ pub async fn execute(job: &Job, testbed: &Testbed) -> Result<Outcome, RunError> 
         }
         Workload::Visits { .. } => visits::visit(job, testbed, &probe, &flows).await,
         Workload::Page { .. } => page::load(job, testbed, &probe).await,
+        Workload::Devices { .. } => devices::load(job, testbed, &probe).await,
     }
 }
 

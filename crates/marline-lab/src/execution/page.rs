@@ -5,18 +5,19 @@ mod loader;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marline_http::client::ConnectionReport;
 use marline_http::har::Har;
-use marline_http::page::{Page, PageReport};
+use marline_http::page::{LoadOptions, Page, PageReport};
 use marline_http::pipes::{PipeReport, PipeState};
 use marline_http::server::Identity;
 use marline_report::input;
 
 use self::loader::{Loaded, Loader};
-use super::http::{identity, kernel, network_metrics, scheme, serve};
+use super::http::{Served, assignment, identity, kernel, network_metrics, scheme, serve};
 use super::kernel::{WindowSamples, announced, mean, sum};
 use super::measures::{Measured, watched};
 use super::{PORT, Probe, Testbed, failed, sleep};
@@ -47,41 +48,16 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     };
     let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let due = runtime.now() + *start;
-    let http = &job.settings.http;
-    let mut page = find(page, *seed)?;
-    let mut contents = BTreeMap::new();
-    if *readable {
-        let written = workload::page::readable(page, scheme(http.version));
-        let written = written.map_err(|error| RunError::Unsupported(error.to_string()))?;
-        (page, contents) = (written.page, written.contents);
-    }
-    let hosts: BTreeSet<_> = page.objects.iter().map(|object| &object.host).collect();
-    let mut objects = BTreeMap::new();
-    for host in &hosts {
-        objects.extend(page.generated(host));
-    }
-    for (path, content) in contents {
-        if let Some(object) = objects.get_mut(&path) {
-            object.content = Some(content);
-        }
-    }
-    let identity = match http.client {
-        HttpClient::Marline => identity()?,
-        // Browsers do not take the signatures of the other one.
-        HttpClient::Chromium => {
-            let names = hosts.iter().map(|host| bare(host));
-            Identity::self_signed(names.collect()).map_err(failed)?
-        }
-    };
-    let pin = identity.pin().map(str::to_owned);
-    let server = serve(job, testbed, probe, objects, identity).await?;
+    let Site {
+        page, server, pin, ..
+    } = serve_page(job, testbed, probe, page, *seed, *readable).await?;
     let mut loader = Loader::open(job, testbed, &page, pin.as_deref()).await?;
     let until_start = due.saturating_since(runtime.now());
     if !until_start.is_zero() {
         sleep(&*runtime, until_start).await;
     }
     let measures_windows = job.watch || windows.is_some();
-    let samples = match http.version.is_over_tcp() && measures_windows {
+    let samples = match job.settings.http.version.is_over_tcp() && measures_windows {
         true => Some(sample_windows(testbed)?),
         false => None,
     };
@@ -179,6 +155,76 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     }
     server.shut_down();
     Ok(outcome)
+}
+
+/// A page on its server.
+pub(super) struct Site {
+    /// The page.
+    pub(super) page: Page,
+    /// The names of its hosts.
+    pub(super) names: BTreeSet<String>,
+    /// The server of all of them.
+    pub(super) server: Served,
+    /// The SHA-256 of its public key, in base64.
+    pin: Option<String>,
+}
+
+/// Starts the server of a page, by its name or its file, with content in which a browser finds objects if it is to be
+/// readable.
+pub(super) async fn serve_page(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+    page: &str,
+    seed: u64,
+    readable: bool,
+) -> Result<Site, RunError> {
+    let http = &job.settings.http;
+    let mut page = find(page, seed)?;
+    let mut contents = BTreeMap::new();
+    if readable {
+        let written = workload::page::readable(page, scheme(http.version));
+        let written = written.map_err(|error| RunError::Unsupported(error.to_string()))?;
+        (page, contents) = (written.page, written.contents);
+    }
+    let hosts: BTreeSet<_> = page.objects.iter().map(|object| &object.host).collect();
+    let mut objects = BTreeMap::new();
+    for host in &hosts {
+        objects.extend(page.generated(host));
+    }
+    for (path, content) in contents {
+        if let Some(object) = objects.get_mut(&path) {
+            object.content = Some(content);
+        }
+    }
+    let names: BTreeSet<_> = hosts.iter().map(|host| bare(host)).collect();
+    let identity = match http.client {
+        HttpClient::Marline => identity()?,
+        // Browsers do not take the signatures of the other one.
+        HttpClient::Chromium => {
+            Identity::self_signed(names.iter().cloned().collect()).map_err(failed)?
+        }
+    };
+    let pin = identity.pin().map(str::to_owned);
+    let server = serve(job, testbed, probe, objects, identity).await?;
+    Ok(Site {
+        page,
+        names,
+        server,
+        pin,
+    })
+}
+
+/// How the client of `job` loads pages.
+pub(super) fn load_options(job: &Job) -> LoadOptions {
+    let http = &job.settings.http;
+    LoadOptions {
+        connections: http.connections,
+        assignment: assignment(http.version),
+        split_critical: http.split.and_then(NonZeroU64::new),
+        name_resolution: http.name_resolution,
+        ..LoadOptions::default()
+    }
 }
 
 /// Samples the windows of what the server sends over TCP.
@@ -298,7 +344,8 @@ fn bare(host: &str) -> String {
     name.to_owned()
 }
 
-fn check(loaded: &PageReport) -> Result<(), RunError> {
+/// Fails unless every object arrived.
+pub(super) fn check(loaded: &PageReport) -> Result<(), RunError> {
     for object in &loaded.objects {
         if let Some(error) = &object.error {
             return Err(RunError::Failed(format!("{}: {error}", object.id)));

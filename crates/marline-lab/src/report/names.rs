@@ -8,7 +8,7 @@ use crate::stats::{Interval, Statistic};
 
 /// Names of metrics and parameters where their keys are not enough. The unit follows from the suffix of the
 /// key.
-const KNOWN: [(&str, &str); 45] = [
+const KNOWN: [(&str, &str); 48] = [
     (
         "background_after_mbps",
         "goodput of background flows, after the visit",
@@ -59,6 +59,7 @@ const KNOWN: [(&str, &str); 45] = [
     ("ideal_s", "time the links would allow"),
     ("iw_packets", "initial window in packets"),
     ("jain_index", "fairness (Jain)"),
+    ("jain_index_5s", "fairness in spans of 5 s (Jain)"),
     (
         "jain_index_connections",
         "fairness among connections (Jain)",
@@ -69,6 +70,8 @@ const KNOWN: [(&str, &str); 45] = [
     ("link.rtt", "round-trip time"),
     ("loss_ratio", "packet loss"),
     ("min_rtt_s", "smallest round-trip time"),
+    ("page_load_max_s", "longest page load time"),
+    ("page_load_mean_s", "mean page load time"),
     ("page_load_s", "page load time"),
     ("plt_s", "page load time"),
     ("rtt_median_ms", "median round-trip time"),

@@ -14,7 +14,7 @@ use super::{
     CellResult, ComparisonResult, CorrelationResult, MustResult, Plan, PublishedResult, Record,
     Results,
 };
-use crate::scenario::{Comparison, Correlation, Must};
+use crate::scenario::{Alone, Claim, Comparison, Correlation, Must};
 use crate::stats::{
     Statistic, Summary, is_better_larger, pearson, quantile, ratio_interval, sorted,
 };
@@ -102,16 +102,19 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
             })
         });
         let of_cells: Vec<_> = must
-            .near_ideal
+            .alone
             .iter()
-            .filter_map(|near| {
-                let variant = find(&near.variant)?;
-                let cell = summaries.get(near.point * variants + variant)?;
-                Some(beside_ideal(cell, plan.metrics.first()?))
+            .filter_map(|one| {
+                let variant = find(&one.variant)?;
+                let cell = summaries.get(one.point * variants + variant)?;
+                Some(match must.claim {
+                    Claim::ReachesValue(value) => beside_value(cell, one, value),
+                    _ => beside_ideal(cell, one),
+                })
             })
             .collect();
-        let near = of_cells.iter().map(|result| Covered { result, gain: None });
-        let covered: Vec<_> = covered.chain(near).collect();
+        let alone = of_cells.iter().map(|result| Covered { result, gain: None });
+        let covered: Vec<_> = covered.chain(alone).collect();
         MustResult::judge(must, &covered, plan.repeats)
     };
     let must = plan.musts.iter().map(compared).collect();
@@ -207,19 +210,57 @@ fn summarize_cell(
 }
 
 /// A cell compared with the ideal: how much smaller its median of `metric` is.
-fn beside_ideal(cell: &CellResult, metric: &str) -> ComparisonResult {
+fn beside_ideal(cell: &CellResult, alone: &Alone) -> ComparisonResult {
+    ComparisonResult {
+        b: "the ideal".to_owned(),
+        improvement_percent: cell.ideal_ratio.map(|ratio| 100.0 * (1.0 - ratio)),
+        ..beside(cell, alone)
+    }
+}
+
+/// A cell compared with a value: by how many percent of it the statistic is better.
+fn beside_value(cell: &CellResult, alone: &Alone, value: f64) -> ComparisonResult {
+    let summary = cell.metrics.get(&alone.metric);
+    let percent = |measured: f64| improvement_percent(&alone.metric, measured / value);
+    let interval = summary.and_then(|summary| summary.ci95);
+    let interval = interval.filter(|_| alone.statistic == Statistic::Median);
+    ComparisonResult {
+        b: format!("the claimed {value}"),
+        improvement_percent: summary
+            .and_then(|summary| alone.statistic.of(summary))
+            .map(percent),
+        ci95: interval.map(|bounds| {
+            let [a, b] = bounds.map(percent);
+            [a.min(b), a.max(b)]
+        }),
+        ..beside(cell, alone)
+    }
+}
+
+/// What is compared, and with nothing yet.
+fn beside(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     ComparisonResult {
         parameters: cell.parameters.clone(),
-        metric: metric.to_owned(),
+        metric: alone.metric.clone(),
         a: cell.variant.clone(),
-        b: "the ideal".to_owned(),
-        statistic: Statistic::Median,
-        pairs: cell.metrics.get(metric).map_or(0, |summary| summary.n),
-        improvement_percent: cell.ideal_ratio.map(|ratio| 100.0 * (1.0 - ratio)),
+        b: String::new(),
+        statistic: alone.statistic,
+        pairs: cell
+            .metrics
+            .get(&alone.metric)
+            .map_or(0, |summary| summary.n),
+        improvement_percent: None,
         ci95: None,
         published_percent: None,
         source: None,
     }
+}
+
+/// The improvement where a metric is this part of what it is compared with: positive, whether larger or smaller values are
+/// better.
+fn improvement_percent(metric: &str, ratio: f64) -> f64 {
+    let sign = if is_better_larger(metric) { -1.0 } else { 1.0 };
+    sign * 100.0 * (1.0 - ratio)
 }
 
 fn count<'a>(reasons: impl Iterator<Item = &'a String>) -> BTreeMap<String, usize> {
@@ -263,13 +304,7 @@ fn compare_seeded(
     });
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let statistic = comparison.statistic;
-    // An improvement is positive, whether larger or smaller values are better.
-    let sign = if is_better_larger(&comparison.metric) {
-        -1.0
-    } else {
-        1.0
-    };
-    let percent = |ratio: f64| sign * 100.0 * (1.0 - ratio);
+    let percent = |ratio: f64| improvement_percent(&comparison.metric, ratio);
     let of = |values: &[f64]| statistic.of(&Summary::of(values, 0, seed)?);
     let improvement = of(&ours)
         .zip(of(&theirs))

@@ -145,6 +145,34 @@ fn the_worst_cells_are_those_furthest_from_the_ideal() {
 }
 
 #[test]
+fn a_claim_about_a_value_holds_if_every_point_reaches_it() {
+    let verdict = |value: f64| {
+        let must = format!("{TEXT}[[must]]\ntext = 'short'\na = 'slow'\nreaches_value = {value}\n");
+        let experiment = Experiment::parse(&must, "fake.toml", &[]).unwrap();
+        let finished = run(&experiment, &fake, &options(None), &mut |_| {}).unwrap();
+        let results = finished.results.unwrap();
+        let slow = results.cells.iter().filter(|cell| cell.variant == "slow");
+        let medians: Vec<_> = slow.map(|c| c.metrics["completion_s"].median).collect();
+        (results.must[0].clone(), sorted(&medians))
+    };
+    let (_, medians) = verdict(1.0);
+    // Of times, smaller ones are better.
+    let (must, _) = verdict(medians[2]);
+    assert_eq!((must.holds, must.met, must.of), (Some(true), 3, 3));
+    let between = f64::midpoint(medians[1], medians[2]);
+    let (must, _) = verdict(between);
+    assert_eq!((must.holds, must.met, must.needed), (Some(false), 2, 3));
+    let violation = &must.violations[0];
+    assert_eq!(violation.b, format!("the claimed {between}"));
+    let [low, high] = violation.ci95.unwrap();
+    let worse = violation.improvement_percent.unwrap();
+    assert!(
+        low <= worse && worse <= high && worse < 0.0,
+        "{violation:?}"
+    );
+}
+
+#[test]
 fn a_claim_about_the_ideal_is_about_the_median_of_the_points() {
     let verdict = |most: f64| {
         let must =

@@ -152,8 +152,8 @@ pub(super) fn make_tables(table: &mut Table) {
 }
 
 /// Kinds of workload: setting one replaces the others.
-pub(super) const WORKLOADS: [&str; 7] = [
-    "objects", "files", "streams", "page", "measure", "visits", "transfer",
+pub(super) const WORKLOADS: [&str; 8] = [
+    "objects", "files", "streams", "page", "devices", "measure", "visits", "transfer",
 ];
 
 /// Directions of bytes.

@@ -40,7 +40,7 @@
 //! | `profile`, and every key of [`TransportConfig::SETTINGS`](marline::TransportConfig::SETTINGS) | [how both ends behave](EndpointSettings), as docs/reference/settings.md lists it; in `[client]` and `[server]`, one of them. A policy has its parameters in parentheses: `slow_start_exit = "hybrid(factor=0.25)"`. A key of `multipath` switches it on unless `multipath.on` is `false`; `path_scheduler`, `reinjection`, `same_tuple_paths` and `bundle_paths` may stand outside the table |
 //! | `initial_window` | packets, a policy, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the keys of [`HistoryConfig::SETTINGS`](marline::coordination::history::HistoryConfig::SETTINGS); `careful` is `default` or `tokens`, with `max_jump` and `beta` of [`CarefulResumeConfig::SETTINGS`](marline::coordination::careful_resume::CarefulResumeConfig::SETTINGS) |
 //! | `[http]` | `client` (`marline` or `chromium`), `server` (`marline` or a command), `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`, `pipes`, `sinr`, `name_resolution`: [`HttpSettings`] |
-//! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `readable`, `loads`, `pause`, `start`, `windows`, `direction`, `features`: [`Workload`] |
+//! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `devices`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `readable`, `loads`, `pause`, `start`, `windows`, `direction`, `features`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `tcp`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...), and of TCP `cc` is `cubic`, `reno` or `bbr`: [`TcpFlows`] |
 //! | `[[change]]` | `link`, `links.NAME` or `paths.NUMBER`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
 //! | `stress` | `stress.HOST = N` confines the host's endpoints and programs to one processor, on which `N` threads compute without end (emulator only): [`Stress`] |
@@ -61,7 +61,7 @@
 //! | `[[comparison]]` | `a` and `b` are variants, `statistic` a statistic, or lists of them; `metric`; at the points where parameters are as in `where`; `published` is a look-up of the improvement in percent |
 //! | `[[published]]` | a look-up of a value: `variant`, `metric`, `statistic`, `scale` |
 //! | `[[correlation]]` | metrics `x` and `y` over the runs of `variant`, at the points where parameters are as in `where`; `published` is a look-up of the coefficient |
-//! | `[[must]]` | what comparisons must show: `text`, `a`, `b`, `metric`, `statistic`, `where`, one of the [claims](Claim) |
+//! | `[[must]]` | what comparisons or variants must show: `text`, `a`, `b`, `metric`, `statistic`, `where`, one of the [claims](Claim) |
 //!
 //! A look-up is `file`, a table beside the scenario, in `published/` of a directory above, or of this project; `value`, the
 //! column to read; and `where`, columns and what they must be. In both, `{NAME}` is a parameter and
@@ -107,7 +107,7 @@ pub use model::{
     Background, Change, Direction, Ecmp, HttpClient, HttpSettings, HttpVersion, LinkDef, Order,
     RangeKind, Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,
 };
-pub use must::{Check, Claim, Must, NearIdeal};
+pub use must::{Alone, Check, Claim, Must};
 pub(crate) use read::signal;
 pub use source::Source;
 pub use tcp::{TcpController, TcpFlows, TcpRunner};

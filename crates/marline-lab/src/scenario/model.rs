@@ -342,6 +342,19 @@ pub enum Workload {
         )]
         windows: Option<Duration>,
     },
+    /// Several devices load the same page, each once and with connections and pipes of its own. All are on the client's
+    /// host. What each gets while all are active is measured.
+    Devices {
+        /// The name of the page, or of a file that describes one.
+        page: String,
+        /// The seed of the sizes and dependencies of a named page.
+        seed: u64,
+        /// How many devices, at least two.
+        count: usize,
+        /// How long after each other they begin.
+        #[serde(serialize_with = "seconds")]
+        apart: Duration,
+    },
     /// The server sends without end over each of [`HttpSettings::connections`], without HTTP;
     /// [`HttpSettings::bundle`] applies. The throughput of the connections and of background flows is
     /// measured. Times count from the start of the run.

@@ -18,20 +18,24 @@ pub struct Must {
     pub explanation: Option<String>,
     /// The claim, as a condition.
     pub claim: Claim,
-    /// The comparisons that it covers, at least one; none with [`Claim::IdealRatioAtMost`].
+    /// The comparisons that it covers, at least one; none if the claim is [about single variants](Claim::is_of_one).
     pub checks: Vec<Check>,
-    /// What it compares with the ideal; only with [`Claim::IdealRatioAtMost`].
+    /// The variants that it covers, if it is about single ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub near_ideal: Vec<NearIdeal>,
+    pub alone: Vec<Alone>,
 }
 
-/// A variant at a point, which is compared with the ideal.
+/// A variant at a point, which is compared with no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NearIdeal {
+pub struct Alone {
     /// The variant's name.
     pub variant: String,
     /// An index into [`Experiment::points`](super::Experiment::points).
     pub point: usize,
+    /// What is measured.
+    pub metric: String,
+    /// Which statistic of it.
+    pub statistic: Statistic,
 }
 
 /// A comparison at a point.
@@ -47,7 +51,8 @@ pub struct Check {
     pub gain: Option<usize>,
 }
 
-/// A condition on improvements. It applies to the measured improvement, not to its interval.
+/// A condition on improvements: over another variant, over the ideal, or over a value. It applies to the measured
+/// improvement, not to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -66,14 +71,21 @@ pub enum Claim {
     RanksAs,
     /// At the median of the points, the first metric is at most so many times the ideal, from 1: at half of them.
     IdealRatioAtMost(f64),
+    /// Each value of the metric is at least so much, above 0; or at most, if smaller ones are better.
+    ReachesValue(f64),
 }
 
 /// Half of the points are at or below the median.
 const HALF: f64 = 0.5;
 
 impl Claim {
-    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, that of
-    /// the other variant, or that in the other pair.
+    /// Whether it is about variants that are compared with no other.
+    pub const fn is_of_one(self) -> bool {
+        matches!(self, Self::IdealRatioAtMost(_) | Self::ReachesValue(_))
+    }
+
+    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement,
+    /// that of the other variant, or that in the other pair.
     pub fn is_met(self, improvement: f64, measure: Option<f64>) -> bool {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
@@ -83,6 +95,7 @@ impl Claim {
             Self::RanksAs => measure.is_some_and(|other| (improvement > 0.0) == (other > 0.0)),
             Self::NeverWorseThanPercent(most) => improvement >= -most,
             Self::IdealRatioAtMost(most) => 1.0 - improvement / 100.0 <= most,
+            Self::ReachesValue(_) => improvement >= 0.0,
         }
     }
 
@@ -99,7 +112,8 @@ impl Claim {
             Self::AtLeastPercent(_)
             | Self::NeverWorseThanPercent(_)
             | Self::KeepsPartOfGain(_)
-            | Self::RanksAs => count,
+            | Self::RanksAs
+            | Self::ReachesValue(_) => count,
         }
     }
 }
@@ -112,11 +126,16 @@ pub(super) fn expand(
 ) -> Result<Must, Problem> {
     let Condition { parameters, place } = &entry.condition;
     let chosen = choose(parameters, place, points)?;
-    if let Claim::IdealRatioAtMost(_) = entry.claim {
-        let near_ideal = entry.pairs.iter().flat_map(|VariantPair { a, .. }| {
-            chosen.iter().map(|&point| NearIdeal {
-                variant: a.clone(),
-                point,
+    if entry.claim.is_of_one() {
+        let alone = entry.pairs.iter().flat_map(|VariantPair { a, .. }| {
+            let chosen = &chosen;
+            entry.statistics.iter().flat_map(move |&statistic| {
+                chosen.iter().map(move |&point| Alone {
+                    variant: a.clone(),
+                    point,
+                    metric: entry.metric.clone(),
+                    statistic,
+                })
             })
         });
         return Ok(Must {
@@ -124,7 +143,7 @@ pub(super) fn expand(
             text: entry.text.clone(),
             claim: entry.claim,
             checks: Vec::new(),
-            near_ideal: near_ideal.collect(),
+            alone: alone.collect(),
         });
     }
     let mut checks = Vec::new();
@@ -183,7 +202,7 @@ pub(super) fn expand(
         text: entry.text.clone(),
         claim: entry.claim,
         checks,
-        near_ideal: Vec::new(),
+        alone: Vec::new(),
     })
 }
 

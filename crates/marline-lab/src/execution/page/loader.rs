@@ -1,7 +1,6 @@
 //! What loads a page: marline's client, or a browser.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,10 @@ use marline::{Instant, Runtime};
 use marline_http::client::Client;
 use marline_http::page::{LoadOptions, Page, PageReport};
 
-use super::bare;
+use super::{bare, load_options};
 #[cfg(target_os = "linux")]
 use crate::execution::browser::{Browser, Site};
-use crate::execution::http::{assignment, client};
+use crate::execution::http::client;
 use crate::execution::{Testbed, failed};
 use crate::scenario::{HttpClient, Job, RunError, Topology};
 
@@ -65,13 +64,7 @@ impl Loader {
                 let names = hosts.into_iter().map(|host| bare(host));
                 Kind::Marline {
                     client: Arc::new(client(job, testbed, names)?),
-                    options: LoadOptions {
-                        connections: http.connections,
-                        assignment: assignment(http.version),
-                        split_critical: http.split.and_then(NonZeroU64::new),
-                        name_resolution: http.name_resolution,
-                        ..LoadOptions::default()
-                    },
+                    options: load_options(job),
                 }
             }
             HttpClient::Chromium => chromium(job, testbed, page, pin).await?,
@@ -90,7 +83,7 @@ impl Loader {
             Kind::Marline { client, options } => Ok(Loaded {
                 started,
                 date,
-                report: marline_http::page::load(client, page, *options)
+                report: marline_http::page::load(client, page, *options, &Arc::default())
                     .await
                     .map_err(failed)?,
                 load_event_s: None,

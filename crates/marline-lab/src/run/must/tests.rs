@@ -27,7 +27,7 @@ fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
         explanation: Some("the link was too good".to_owned()),
         claim,
         checks: Vec::new(),
-        near_ideal: Vec::new(),
+        alone: Vec::new(),
     };
     MustResult::judge(&must, &covered, 8)
 }
@@ -88,7 +88,7 @@ fn a_part_of_a_gain_is_kept_where_there_is_one() {
             explanation: None,
             claim: Claim::KeepsPartOfGain(0.5),
             checks: Vec::new(),
-            near_ideal: Vec::new(),
+            alone: Vec::new(),
         };
         let covered = Covered {
             result: kept,
@@ -174,7 +174,7 @@ fn a_rank_counts_where_the_other_pair_loses_too() {
         explanation: None,
         claim: Claim::RanksAs,
         checks: Vec::new(),
-        near_ideal: Vec::new(),
+        alone: Vec::new(),
     };
     let must = MustResult::judge(&must, &covered, 8);
     assert_eq!((must.holds, must.met, must.of), (Some(false), 1, 2));

@@ -206,8 +206,8 @@ fn variants_are_near_the_ideal_without_another_one() {
                 ideal_ratio_at_most = 1.15";
     let must = read(near).unwrap().remove(0);
     assert_eq!(must.claim, Claim::IdealRatioAtMost(1.15));
-    let near_ideal = must.near_ideal.iter();
-    let cells: Vec<_> = near_ideal
+    let alone = must.alone.iter();
+    let cells: Vec<_> = alone
         .map(|near| (near.variant.as_str(), near.point))
         .collect();
     assert_eq!(cells, [("bundle", 0), ("bundle", 3), ("1c", 0), ("1c", 3)]);
@@ -225,6 +225,31 @@ fn variants_are_near_the_ideal_without_another_one() {
         ("['bundle', '1c']", "[]", "a is empty"),
     ] {
         let error = read(&near.replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+}
+
+#[test]
+fn variants_reach_a_value_without_another_one() {
+    let reaches = "[[must]]\ntext = 'even'\na = ['bundle', '1c']\nmetric = 'jain_index'\n\
+                   statistic = ['median', 'mean']\nwhere = { content_kb = 500 }\nreaches_value = 0.95";
+    let must = read(reaches).unwrap().remove(0);
+    assert_eq!(must.claim, Claim::ReachesValue(0.95));
+    assert!(must.checks.is_empty());
+    assert_eq!(must.alone.len(), 2 * 2 * 2);
+    assert_eq!(must.alone[0].metric, "jain_index");
+    assert!(must.claim.is_met(0.0, None) && !must.claim.is_met(-0.1, None));
+    assert_eq!(must.claim.needed(8), 8);
+    for (from, to, expected) in [
+        ("0.95", "0", "this must be above 0"),
+        (
+            "['bundle', '1c']",
+            "'bundle'\nb = '1c'",
+            "b: reaches_value compares",
+        ),
+        ("['bundle', '1c']", "[]", "a is empty"),
+    ] {
+        let error = read(&reaches.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
     }
 }

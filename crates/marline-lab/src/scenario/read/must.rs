@@ -43,7 +43,7 @@ pub(in crate::scenario) enum Filter {
 
 /// The keys of claims.
 const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent, \
-                      keeps_part_of_gain, ranks_as, ideal_ratio_at_most";
+                      keeps_part_of_gain, ranks_as, ideal_ratio_at_most, reaches_value";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -81,7 +81,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
     let filter = read_filter(&mut reader)?;
     let claim = read_claim(&mut reader)?;
     let pairs = match claim {
-        Some(Claim::IdealRatioAtMost(_)) => read_alone(&mut reader, variants)?,
+        Some(claim) if claim.is_of_one() => read_alone(&mut reader, claim, variants)?,
         _ => read_pairs(&mut reader, variants)?,
     };
     let gain_of = read_gain_of(&mut reader, claim, variants)?;
@@ -137,19 +137,31 @@ fn read_pairs(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantP
     }
 }
 
-/// `a` without `b`: variants that are compared with the ideal.
-fn read_alone(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantPair>, Problem> {
-    for key in [
-        "b",
-        "metric",
-        "statistic",
-        "published_above_percent",
-        "published_at_least_percent",
-    ] {
+/// `a` without `b`: variants that are compared with no other.
+fn read_alone(
+    reader: &mut Reader<'_>,
+    claim: Claim,
+    variants: &[&str],
+) -> Result<Vec<VariantPair>, Problem> {
+    let (without, why): (&[_], _) = match claim {
+        Claim::IdealRatioAtMost(_) => (
+            &[
+                "b",
+                "metric",
+                "statistic",
+                "published_above_percent",
+                "published_at_least_percent",
+            ],
+            "ideal_ratio_at_most compares the median of the first metric with the ideal; leave this out",
+        ),
+        _ => (
+            &["b", "published_above_percent", "published_at_least_percent"],
+            "reaches_value compares each of a with the value; leave this out",
+        ),
+    };
+    for key in without {
         if let Some(node) = reader.get(key) {
-            return Err(node.problem(
-                "ideal_ratio_at_most compares the median of the first metric with the ideal; leave this out",
-            ));
+            return Err(node.problem(why));
         }
     }
     let names = |node: &Node| {
@@ -157,7 +169,7 @@ fn read_alone(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantP
         members.map(|node| one_variant(node, variants)).collect()
     };
     let alone: Vec<String> =
-        reader.required("a", "a = \"the variant that should be near\"", names)?;
+        reader.required("a", "a = \"the variant that should reach it\"", names)?;
     let pair = |a| VariantPair {
         a,
         b: String::new(),
@@ -237,6 +249,7 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let keeps = reader.get("keeps_part_of_gain");
     let ranks = reader.get("ranks_as");
     let ideal = reader.get("ideal_ratio_at_most");
+    let value = reader.get("reaches_value");
     let mut claims = Vec::new();
     if let Some(node) = at_least {
         let percent = node.number()?;
@@ -276,6 +289,13 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
             return Err(node.problem("nothing is below the ideal: this must be 1 or more"));
         }
         claims.push((node, Claim::IdealRatioAtMost(most)));
+    }
+    if let Some(node) = value {
+        let value = node.number()?;
+        if value <= 0.0 {
+            return Err(node.problem("this must be above 0"));
+        }
+        claims.push((node, Claim::ReachesValue(value)));
     }
     match claims[..] {
         [] => Ok(None),

@@ -17,7 +17,10 @@ pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
     }
     let has_objects = matches!(
         settings.workload,
-        Workload::Objects { .. } | Workload::Files { .. } | Workload::Page { .. }
+        Workload::Objects { .. }
+            | Workload::Files { .. }
+            | Workload::Page { .. }
+            | Workload::Devices { .. }
     );
     if !has_objects {
         return at(

@@ -38,7 +38,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     drop(kinds);
     let Some((kind, node)) = first else {
         return Err(reader.problem(
-            "what to do is missing; add one of objects, files, streams, page, measure, visits and transfer, as \
+            "what to do is missing; add one of objects, files, streams, page, devices, measure, visits and transfer, as \
              objects = [\"500kB\"]",
         ));
     };
@@ -79,6 +79,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
             start: reader.optional("start", Node::time)?.unwrap_or_default(),
             windows: reader.optional("windows", Node::time)?,
         }),
+        "devices" => read_devices(node),
         "measure" => read_measure(node),
         "visits" => Ok(Workload::Visits {
             visits: read_list(node, read_visit)?,
@@ -99,6 +100,25 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
 
 /// Loads of a page in one run: more than a chart can show.
 const MAX_LOADS: u64 = 1000;
+
+/// Devices that begin one after another: more than a chart can show.
+const MAX_DEVICES: u64 = 100;
+
+fn read_devices(node: &Node) -> Result<Workload, Problem> {
+    let mut reader = Reader::of(node)?;
+    let devices = Workload::Devices {
+        page: reader.required("page", "page = \"multipipe/large\"", Node::text)?,
+        seed: reader
+            .optional("seed", |node| node.within(0..=u64::MAX))?
+            .unwrap_or(1),
+        count: reader.required("count", "count = 3", |node| {
+            Ok(node.within(2..=MAX_DEVICES)? as usize)
+        })?,
+        apart: reader.optional("apart", Node::time)?.unwrap_or_default(),
+    };
+    reader.finish()?;
+    Ok(devices)
+}
 
 fn read_measure(node: &Node) -> Result<Workload, Problem> {
     let mut reader = Reader::of(node)?;

@@ -204,6 +204,30 @@ fn a_measurement_needs_a_start_and_a_later_end() {
 }
 
 #[test]
+fn devices_load_a_page_and_are_at_least_two() {
+    let with = |devices| {
+        let head = "title = 'x'\nlink = 'rate=1mbps'\n[workload]";
+        read_with(&format!("{head}\ndevices = {devices}\n"), &[])
+    };
+    let experiment = with("{ page = 'images', count = 3, apart = '5s' }").unwrap();
+    let expected = Workload::Devices {
+        page: "images".to_owned(),
+        seed: 1,
+        count: 3,
+        apart: Duration::from_secs(5),
+    };
+    assert_eq!(experiment.cells[0].settings.workload, expected);
+    for (devices, problem) in [
+        ("{ count = 3 }", "page is missing; add page ="),
+        ("{ page = 'images' }", "count is missing; add count = 3"),
+        ("{ page = 'images', count = 1 }", "count: "),
+    ] {
+        let error = with(devices).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
 fn settings_reach_the_transport() {
     let text = with("cc = 'newreno'\nmtu = 1200\nbackoff = 0.8\npacing = false");
     let experiment = read(&text);
