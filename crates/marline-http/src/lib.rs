@@ -18,6 +18,7 @@ pub mod client;
 mod file;
 pub mod har;
 pub mod http3;
+mod interim;
 pub mod limits;
 pub mod page;
 pub mod pipes;
@@ -30,3 +31,4 @@ pub mod transport;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;
+pub use crate::interim::Interim;

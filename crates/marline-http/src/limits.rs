@@ -194,6 +194,9 @@ pub const MAX_PAGE_OBJECTS: usize = 10_000;
 /// Bytes of one object of a page; more than objects of real pages have.
 pub const MAX_PAGE_OBJECT_BYTES: u64 = 1 << 30;
 
+/// Interim responses to one request that a server sends: one or two are usual, and browsers use the first.
+pub const MAX_INTERIM_RESPONSES: usize = 16;
+
 /// Fields `Via` of a request that is passed on: more proxies than any request passes, so that one which runs in a circle ends.
 pub const MAX_VIA: usize = 16;
 

@@ -33,6 +33,7 @@ use super::target::Origin;
 use super::{ClientError, HttpVersion};
 use crate::body::{Body, BoxError, with_source};
 use crate::http3::Session;
+use crate::interim;
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
@@ -120,7 +121,7 @@ impl Connection {
     /// Sends a request of any method, and its content as the server takes it: while the response arrives, if that begins
     /// before. Dropping the response ends both. With a [`Protocol`] among the extensions of a CONNECT
     /// request, it is extended CONNECT (RFC 9220), of HTTP/3 only: content of request and response are the two directions of a
-    /// tunnel. A field `Host` replaces the host of the URI in the request, not the server
+    /// tunnel. An [`Interim`](crate::Interim) among them takes interim responses. A field `Host` replaces the host of the URI in the request, not the server
     /// that it is sent to.
     ///
     /// # Errors
@@ -177,6 +178,7 @@ impl Connection {
                 if let Ok(host) = HeaderValue::from_str(host.as_str()) {
                     request.headers_mut().insert(HOST, host);
                 }
+                interim::report_over_http1(&mut request);
                 let mut sender = sender.lock().await;
                 sender.ready().await.map_err(with_source)?;
                 let response = sender.send_request(request);

@@ -7,7 +7,7 @@ use http::header::{
     CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
     PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
-use http::{Request, Version};
+use http::{Request, Response, Version};
 
 use super::config::{ClientFields, ForwardedFields};
 use crate::limits;
@@ -23,7 +23,7 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// What a client may claim about itself, and applications believe.
-const CLAIMS: [HeaderName; 11] = [
+pub(super) const CLAIMS: [HeaderName; 11] = [
     FORWARDED,
     X_FORWARDED_FOR,
     X_FORWARDED_PROTO,
@@ -170,6 +170,30 @@ pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     for name in CLAIMS.iter().chain(&ESSENTIAL) {
         trailers.remove(name);
     }
+}
+
+/// An interim response as a proxy passes it on, if it does: without what is about one connection or about content, which it has not.
+pub(super) fn interim(
+    mut response: Response<()>,
+    version: Version,
+    max_bytes: usize,
+) -> Option<Response<()>> {
+    let headers = response.headers_mut();
+    if size(headers) > max_bytes {
+        return None;
+    }
+    remove_hop_by_hop(headers);
+    headers.remove(CONTENT_LENGTH);
+    add_via(headers, version).ok()?;
+    Some(response)
+}
+
+/// Bytes of a header, as RFC 9114 section 4.2.2 counts them.
+pub(super) fn size(headers: &HeaderMap) -> usize {
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| name.as_str().len() + value.len() + 32)
+        .sum()
 }
 
 /// A request has passed too many proxies: it runs in a circle, as a rule.

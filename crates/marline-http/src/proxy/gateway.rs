@@ -26,6 +26,7 @@ use super::request_body::HeldBody;
 use super::websocket::accept;
 use crate::body::Body;
 use crate::client::{Client, ClientError, Download, HttpVersion, Origin, Stalled, parse_url};
+use crate::interim::Interim;
 use crate::limits;
 use crate::pipes::ObjectKind;
 use crate::server::{PassedOn, Site, Tunnel};
@@ -239,6 +240,7 @@ impl Gateway {
             return Err(Failure::Refused("TRACE"));
         }
         let version = head.version();
+        let interim = head.extensions_mut().remove::<Interim>();
         if let Some(host) = Received::of(&head, None, self.scheme).host {
             let host = String::from_utf8_lossy(host.as_bytes());
             let origin = self.origin.authority().as_str();
@@ -276,6 +278,15 @@ impl Gateway {
         *head.extensions_mut() = http::Extensions::new();
         if let Some(protocol) = protocol {
             head.extensions_mut().insert(protocol);
+        }
+        if let Some(interim) = interim {
+            let passed = Interim::new(move |response: Response<()>| {
+                let version = response.version();
+                let max_bytes = limits::MAX_HEADER_BYTES as usize;
+                let passed = fields::interim(response, version, max_bytes);
+                passed.into_iter().for_each(|one| interim.send(one));
+            });
+            head.extensions_mut().insert(passed);
         }
         Ok(head)
     }
@@ -350,3 +361,6 @@ fn explain(error: &ClientError) -> Failure {
         other => Failure::Connect(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ mod pipe_metrics;
 mod request_body;
 mod reverse;
 mod shares;
+#[cfg(test)]
+mod testing;
 mod tunnel;
 mod upstream;
 mod websocket;

@@ -27,6 +27,7 @@ use super::request_body::HeldBody;
 use super::upstream::{Slot, Upstream, Upstreams};
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
+use crate::interim::Interim;
 use crate::limits;
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
 
@@ -294,7 +295,11 @@ impl Proxy {
             Some(host) => headers.insert(HOST, host),
             None => headers.remove(HOST),
         };
+        let interim = head.extensions_mut().remove::<Interim>();
         *head.extensions_mut() = http::Extensions::new();
+        if let Some(interim) = interim {
+            head.extensions_mut().insert(interim);
+        }
         Ok(head)
     }
 
@@ -326,11 +331,22 @@ impl Proxy {
         if !has_host && let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
             headers.insert(HOST, host);
         }
-        if headers.contains_key(EXPECT) {
-            let content = content.clone();
-            hyper::ext::on_informational(&mut request, move |interim| {
-                if interim.status() == StatusCode::CONTINUE {
+        let expecting = headers.contains_key(EXPECT).then(|| content.clone());
+        let interim = head.extensions().get::<Interim>().cloned();
+        let max_bytes = self.config.max_header_bytes;
+        if expecting.is_some() || interim.is_some() {
+            hyper::ext::on_informational(&mut request, move |response| {
+                if let Some(content) = &expecting
+                    && response.status() == StatusCode::CONTINUE
+                {
                     content.open();
+                }
+                if let Some(interim) = &interim {
+                    let mut passed = Response::new(());
+                    *passed.status_mut() = response.status();
+                    *passed.headers_mut() = response.headers().clone();
+                    let passed = fields::interim(passed, response.version(), max_bytes);
+                    passed.into_iter().for_each(|one| interim.send(one));
                 }
             });
         }
@@ -355,7 +371,7 @@ impl Proxy {
             return Err(malformed("it changes to a protocol that nobody asked for"));
         }
         // The buffer of the parser is larger.
-        if size_of_fields(&parts.headers) > self.config.max_header_bytes {
+        if fields::size(&parts.headers) > self.config.max_header_bytes {
             return Err(malformed("its header is too large"));
         }
         let lengths = parts.headers.get_all(CONTENT_LENGTH).iter().count();
@@ -392,14 +408,6 @@ impl Proxy {
         let content = Content::new(body, length, idle, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))
     }
-}
-
-/// Bytes of a header, as RFC 9114 section 4.2.2 counts them.
-fn size_of_fields(headers: &http::HeaderMap) -> usize {
-    let fields = headers.iter();
-    fields
-        .map(|(name, value)| name.as_str().len() + value.len() + 32)
-        .sum()
 }
 
 /// The content of a request, of which it is known whether there is any: HTTP/1.1 has to announce it. `limit` is the time that its
@@ -462,3 +470,6 @@ impl http_body::Body for Begun {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

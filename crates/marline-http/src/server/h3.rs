@@ -6,13 +6,14 @@ mod request_body;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
@@ -22,6 +23,8 @@ use super::record::Recorder;
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
+use crate::interim::Interim;
+use crate::limits;
 use crate::tasks::TaskSet;
 
 /// The error code with which a stopping server closes its connections.
@@ -219,6 +222,19 @@ pub(super) async fn serve<C: Carrier>(
     session.close(ErrorCode::NO_ERROR, "");
 }
 
+/// What takes the interim responses of a site, and where they arrive. More than [`limits::MAX_INTERIM_RESPONSES`] are dropped.
+fn interim() -> (Interim, mpsc::Receiver<Response<()>>) {
+    let (sender, receiver) = mpsc::channel(limits::MAX_INTERIM_RESPONSES);
+    let taken = AtomicUsize::new(0);
+    let interim = Interim::new(move |response| {
+        if taken.fetch_add(1, Relaxed) < limits::MAX_INTERIM_RESPONSES {
+            // Fails if the request has ended.
+            let _ = sender.try_send(response);
+        }
+    });
+    (interim, receiver)
+}
+
 /// One request and its response.
 struct Exchange {
     context: Arc<Context>,
@@ -277,7 +293,7 @@ impl Exchange {
     async fn answer_for<C: Carrier>(
         &self,
         origin: &Origin,
-        request: Request<Body>,
+        mut request: Request<Body>,
         mut sender: Sender<C>,
     ) {
         let is_head = request.method() == Method::HEAD;
@@ -286,15 +302,60 @@ impl Exchange {
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
         } else {
-            // It may wait for a file or for memory while it holds others.
-            tokio::select! {
-                biased;
-                response = respond(&self.context, &self.recorder, request, origin.clone()) => response,
-                () = sender.abandoned() => return,
-                () = origin.evicted() => return sender.reset(ErrorCode::EXCESSIVE_LOAD),
+            let (interim, mut interims) = interim();
+            request.extensions_mut().insert(interim);
+            let responding = respond(&self.context, &self.recorder, request, origin.clone());
+            let mut responding = pin!(responding);
+            let response = loop {
+                // It may wait for a file or for memory while it holds others.
+                let interim = tokio::select! {
+                    biased;
+                    Some(interim) = interims.recv() => interim,
+                    response = &mut responding => break response,
+                    () = sender.abandoned() => return,
+                    () = origin.evicted() => return sender.reset(ErrorCode::EXCESSIVE_LOAD),
+                };
+                if !self.send_interim(&mut sender, &interim, origin).await {
+                    return;
+                }
+            };
+            // Those of the last moment.
+            while let Ok(interim) = interims.try_recv() {
+                if !self.send_interim(&mut sender, &interim, origin).await {
+                    return;
+                }
             }
+            response
         };
         self.send(&mut sender, response, is_head, origin).await;
+    }
+
+    /// Sends an interim response, if the client accepts it. Returns whether others can follow.
+    async fn send_interim<C: Carrier>(
+        &self,
+        sender: &mut Sender<C>,
+        interim: &Response<()>,
+        origin: &Origin,
+    ) -> bool {
+        let sending = async {
+            match sender.send_response(interim).await {
+                // Nothing of it was written.
+                Err(RequestError::Send(_)) => Ok(()),
+                sent => sent,
+            }
+        };
+        let mut pace = Pace::new(&self.context, &self.responses);
+        let failed = tokio::select! {
+            biased;
+            () = origin.evicted() => ErrorCode::EXCESSIVE_LOAD,
+            sent = pace.must(sending) => match sent {
+                Ok(()) => return true,
+                Err(Incomplete::Slow) => ErrorCode::REQUEST_CANCELLED,
+                Err(Incomplete::Broken) => ErrorCode::INTERNAL_ERROR,
+            },
+        };
+        sender.reset(failed);
+        false
     }
 
     /// The origin of a request, whose response has an account of its own.

@@ -4,13 +4,14 @@ use std::task::{Context, Poll};
 
 use futures_util::future::{AbortHandle, abortable};
 use http::header::CONTENT_LENGTH;
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use marline_h3::{ErrorCode, Protocol, StreamEvent};
 
 use crate::body::Body;
 use crate::http3::{Receiver, RequestError, RequestStream, Sender, Session};
+use crate::interim::Interim;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -39,7 +40,7 @@ impl Http3Content {
     }
 }
 
-/// Sends a request, and waits for its response; interim ones are passed over. Content is sent by a task of its own.
+/// Sends a request, and waits for its response; interim ones are for the [`Interim`] of the request. Content is sent by a task of its own.
 pub(super) async fn exchange(
     session: &Session<marline::Connection>,
     runtime: &RuntimeHandle,
@@ -48,6 +49,7 @@ pub(super) async fn exchange(
     let (parts, body) = request.into_parts();
     let length = parts.headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let interim = parts.extensions.get::<Interim>().cloned();
     let head = Request::from_parts(parts, ());
     if head.extensions().get::<Protocol>().is_some() {
         await_settings(session, runtime).await;
@@ -74,6 +76,12 @@ pub(super) async fn exchange(
                     receiver,
                     _upload: upload,
                 }));
+            }
+            Some(StreamEvent::Interim(mut response)) => {
+                *response.version_mut() = Version::HTTP_3;
+                if let Some(interim) = &interim {
+                    interim.send(*response);
+                }
             }
             Some(_) => {}
             // The end before a response is an error.

@@ -5,6 +5,7 @@ mod application;
 mod forward;
 mod gateway;
 mod hostile;
+mod interim;
 mod pipes;
 mod several;
 mod soak;
