@@ -1,10 +1,14 @@
 //! `marline proxy`.
 
+use std::sync::Arc;
+
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use marline::settings::Named;
-use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamUrl, reverse_proxy};
-use marline_http::server::{ServerConfig, Site};
+use marline_http::proxy::{
+    ForwardedFields, ProxyConfig, UpstreamMetrics, UpstreamUrl, reverse_proxy,
+};
+use marline_http::server::{MetricsSource, ServerConfig, Site};
 
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
@@ -56,6 +60,10 @@ pub(crate) struct Arguments {
     /// From the configuration file, completed by the flags
     #[arg(skip)]
     config: Option<ProxyConfig>,
+
+    /// Those of all its configurations, one after another
+    #[arg(skip)]
+    metrics: Arc<UpstreamMetrics>,
 }
 
 impl Serving for Arguments {
@@ -82,7 +90,11 @@ impl Serving for Arguments {
             let message = "no application; name it with --to URL, or set `to` in [proxy]";
             Failure::Usage(message.to_owned())
         })?;
-        Ok(reverse_proxy(config))
+        Ok(reverse_proxy(config, &self.metrics))
+    }
+
+    fn more_metrics(&self) -> Option<Arc<dyn MetricsSource>> {
+        Some(Arc::clone(&self.metrics) as _)
     }
 
     fn set_protocols(&self, config: &mut ServerConfig) {

@@ -17,7 +17,8 @@ use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::limits;
 use marline_http::server::{
-    AccessLog, Server, ServerConfig, ServerLimits, Site, StateDirectory, raise_open_file_limit,
+    AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
+    raise_open_file_limit,
 };
 
 pub(crate) use self::signals::Signals;
@@ -98,6 +99,11 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// # Errors
     /// It cannot be made: a directory cannot be read, or something is missing.
     fn site(&self) -> Result<Site, Failure>;
+
+    /// Metrics of what answers requests, which a new configuration does not reset.
+    fn more_metrics(&self) -> Option<Arc<dyn MetricsSource>> {
+        None
+    }
 
     /// Sets the versions of HTTP and their transport, and what is possible with them.
     fn set_protocols(&self, config: &mut ServerConfig);
@@ -286,6 +292,7 @@ impl<S: Serving> Wanted<S> {
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
         config.metrics = flags.metrics;
+        config.more_metrics = serving.more_metrics();
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
         config.limits = tables.limits.clone();
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;

@@ -69,7 +69,7 @@ impl Failure {
     }
 
     /// The type of the error (RFC 9209, section 2.3).
-    fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Connect(_) => "destination_unavailable",
             Self::ConnectTimeout(_) => "connection_timeout",

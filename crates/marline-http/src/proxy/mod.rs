@@ -23,6 +23,7 @@ mod shares;
 mod testing;
 mod tunnel;
 mod upstream;
+mod upstream_metrics;
 mod websocket;
 
 pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, UpstreamUrl};
@@ -31,3 +32,4 @@ pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway
 pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
 pub(crate) use self::tunnel::{End, ReadBody, write_all};
+pub use self::upstream_metrics::UpstreamMetrics;

@@ -25,6 +25,7 @@ use super::fields::{self, Received};
 use super::health;
 use super::request_body::HeldBody;
 use super::upstream::{Slot, Upstream, Upstreams};
+use super::upstream_metrics::UpstreamMetrics;
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
 use crate::interim::Interim;
@@ -34,12 +35,12 @@ use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
-/// fast as the slower end takes it.
+/// fast as the slower end takes it. `metrics` count what applications do.
 ///
 /// # Panics
 /// If it is called outside of a tokio runtime and [`ProxyConfig::health_path`] is set.
-pub fn reverse_proxy(config: ProxyConfig) -> Site {
-    let proxy = Arc::new(Proxy::new(config));
+pub fn reverse_proxy(config: ProxyConfig, metrics: &UpstreamMetrics) -> Site {
+    let proxy = Arc::new(Proxy::new(config, metrics));
     BoxCloneSyncService::new(service_fn(move |request| {
         let proxy = Arc::clone(&proxy);
         async move { Ok(proxy.answer(request).await) }
@@ -85,8 +86,8 @@ impl Unanswered {
 }
 
 impl Proxy {
-    fn new(config: ProxyConfig) -> Self {
-        let upstreams = Upstreams::new(&config);
+    fn new(config: ProxyConfig, metrics: &UpstreamMetrics) -> Self {
+        let upstreams = Upstreams::new(&config, metrics);
         let path = config.health_path.as_deref();
         if let Some(path) = path.and_then(|path| PathAndQuery::try_from(path).ok()) {
             for upstream in upstreams.all() {
@@ -135,9 +136,13 @@ impl Proxy {
         };
         match answered {
             Ok((answered, content)) => {
-                let url = answered.upstream.url().to_string();
+                let upstream = Arc::clone(&answered.upstream);
+                let url = upstream.url().to_string();
                 let response = self.pass_back(answered, &method, content);
-                let mut response = response.unwrap_or_else(Failure::into_response);
+                let mut response = response.unwrap_or_else(|failure| {
+                    upstream.counters().on_failure(&failure);
+                    failure.into_response()
+                });
                 response.extensions_mut().insert(PassedOn::to(url, None));
                 response
             }
@@ -234,8 +239,15 @@ impl Proxy {
                 failure,
                 upstream: Some(Arc::clone(&upstream)),
             };
-            let slot = slot.map_err(unanswered)?;
+            let slot = match slot {
+                Ok(slot) => slot,
+                Err(failure) => {
+                    upstream.counters().on_failure(&failure);
+                    return Err(unanswered(failure));
+                }
+            };
             let request = self.address(head, &upstream, content);
+            upstream.counters().on_sent();
             let error = match upstream.send(request, content).await {
                 Ok(response) => {
                     return Ok(Answered {
@@ -246,6 +258,7 @@ impl Proxy {
                 }
                 Err(error) => error,
             };
+            upstream.counters().on_failure(&error.failure);
             tried.push(Arc::clone(&upstream));
             let has_another = tried.len() < self.upstreams.all().len();
             let again = match (error.is_unsent, error.is_lost) {

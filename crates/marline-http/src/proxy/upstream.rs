@@ -22,6 +22,7 @@ use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection};
 use super::request_body::HeldBody;
 use super::shares::{Share, Shares};
+use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
 use crate::body::Body;
 use crate::limits;
 
@@ -41,6 +42,7 @@ pub(super) struct Upstream {
     failed_until: Mutex<Option<Instant>>,
     /// Whether its last health check failed.
     is_sick: AtomicBool,
+    counters: Arc<Counters>,
 }
 
 /// The place of one request at an application.
@@ -49,6 +51,7 @@ pub(super) struct Slot {
     // Given back before the share.
     _of_client: Option<OwnedSemaphorePermit>,
     _share: Option<Share>,
+    _counted: InFlight,
 }
 
 impl Guard for Slot {}
@@ -63,7 +66,7 @@ pub(super) struct SendError {
 }
 
 impl Upstream {
-    pub(super) fn new(url: UpstreamUrl, config: &ProxyConfig) -> Self {
+    pub(super) fn new(url: UpstreamUrl, config: &ProxyConfig, counters: Arc<Counters>) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(config.connect_timeout));
         connector.set_nodelay(true);
@@ -89,11 +92,17 @@ impl Upstream {
             fail_time: config.fail_time,
             failed_until: Mutex::new(None),
             is_sick: AtomicBool::new(false),
+            counters,
         }
     }
 
     pub(super) fn url(&self) -> &UpstreamUrl {
         &self.url
+    }
+
+    /// What is counted of it.
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// The target of a request for `path`.
@@ -133,6 +142,7 @@ impl Upstream {
             _of_all: of_all,
             _of_client: of_client,
             _share: share,
+            _counted: self.counters.begin(),
         })
     }
 
@@ -155,6 +165,7 @@ impl Upstream {
                 _of_all: of_all,
                 _of_client: of_client,
                 _share: share,
+                _counted: self.counters.begin(),
             }),
             _ => Err(Failure::Busy),
         }
@@ -246,12 +257,18 @@ pub(super) struct Upstreams {
 }
 
 impl Upstreams {
-    pub(super) fn new(config: &ProxyConfig) -> Self {
+    /// Those of `config`, which `metrics` shows from now on.
+    pub(super) fn new(config: &ProxyConfig, metrics: &UpstreamMetrics) -> Self {
         let urls = config.upstreams.iter();
+        let all: Vec<_> = urls
+            .map(|url| {
+                let counters = metrics.counters(&url.to_string());
+                Arc::new(Upstream::new(url.clone(), config, counters))
+            })
+            .collect();
+        metrics.show(&all);
         Self {
-            all: urls
-                .map(|url| Arc::new(Upstream::new(url.clone(), config)))
-                .collect(),
+            all,
             turn: AtomicUsize::new(0),
         }
     }

@@ -16,7 +16,7 @@ fn proxy(url: &str, forwarded: ForwardedFields) -> Proxy {
         forwarded,
         ..ProxyConfig::to(vec![url.parse().expect("it is a URL")])
     };
-    Proxy::new(config)
+    Proxy::new(config, &UpstreamMetrics::default())
 }
 
 fn request(headers: HeaderMap, version: Version) -> Request<()> {

@@ -12,12 +12,13 @@ mod soak;
 mod streams;
 mod tunnels;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use marline_http::Body;
 use marline_http::client::{ClientError, Download, HttpVersion};
-use marline_http::proxy::{ProxyConfig, reverse_proxy};
+use marline_http::proxy::{ProxyConfig, UpstreamMetrics, reverse_proxy};
 
 use crate::common::{TestServer, read};
 
@@ -33,8 +34,10 @@ async fn proxy_with(urls: &[String], change: impl FnOnce(&mut ProxyConfig)) -> T
     let upstreams = urls.iter().map(|url| url.parse().unwrap()).collect();
     let mut config = ProxyConfig::to(upstreams);
     change(&mut config);
-    TestServer::with(reverse_proxy(config), |server| {
+    let metrics = Arc::<UpstreamMetrics>::default();
+    TestServer::with(reverse_proxy(config, &metrics), |server| {
         server.protocols.tunnels = true;
+        server.more_metrics = Some(metrics);
     })
     .await
 }

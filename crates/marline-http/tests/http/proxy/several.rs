@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use marline_http::Body;
+use marline_http::proxy::{ProxyConfig, UpstreamMetrics, reverse_proxy};
+use marline_http::server::MetricsSource;
 
 use super::application::{Application, Then};
 use super::{get, proxy, proxy_with, request, whole};
 use crate::common::VERSIONS;
+use crate::metrics::wait_for;
 
 fn named(name: &str) -> String {
     format!(
@@ -161,4 +164,88 @@ async fn one_client_leaves_places_at_an_application() {
     statuses.sort();
     let expected = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
     assert_eq!(statuses, expected);
+}
+
+#[tokio::test]
+async fn what_applications_do_is_counted() {
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let malformed =
+        Application::that_sends("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", Then::Close).await;
+    let unused = unused_url().await;
+    let (works, malformed) = (works.url(), malformed.url());
+    let proxy = proxy(&[works.clone(), malformed.clone(), unused.clone()]).await;
+    for _ in 0..6 {
+        get(&proxy, VERSIONS[0]).await;
+    }
+    let line = |metric: &str, url: &str, more: &str, value: u64| {
+        format!("marline_upstream_{metric}{{upstream=\"{url}\"{more}}} {value}")
+    };
+    let error = |name: &str| format!(",error=\"{name}\"");
+    let unavailable = error("destination_unavailable");
+    let incomplete = error("http_response_incomplete");
+    for expected in [
+        line("failures_total", &works, &unavailable, 0),
+        line("failures_total", &works, &incomplete, 0),
+        line("failures_total", &unused, &unavailable, 1),
+        line("requests_total", &unused, "", 1),
+        line("healthy", &works, "", 1),
+        line("healthy", &unused, "", 0),
+        line("in_flight", &works, "", 0),
+        line("in_flight", &malformed, "", 0),
+    ] {
+        wait_for(&proxy, &expected).await;
+    }
+    let page = proxy.metrics.render();
+    let value = |metric: &str, url: &str, more: &str| -> u64 {
+        let begin = format!("marline_upstream_{metric}{{upstream=\"{url}\"{more}}} ");
+        let mut lines = page.lines();
+        let found = lines.find_map(|line| line.strip_prefix(&begin));
+        found
+            .unwrap_or_else(|| panic!("{begin}\nin\n{page}"))
+            .parse()
+            .unwrap()
+    };
+    assert!(value("requests_total", &works, "") >= 2, "{page}");
+    let failures = value("failures_total", &malformed, &incomplete);
+    assert!(failures >= 1, "{page}");
+    assert_eq!(failures, value("requests_total", &malformed, ""), "{page}");
+}
+
+#[tokio::test]
+async fn requests_are_in_flight_until_their_responses_are_over() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
+    let slow = Application::that_sends(head, Then::Hang).await;
+    let proxy = proxy(&[slow.url()]).await;
+    let in_flight = |count| {
+        format!(
+            "marline_upstream_in_flight{{upstream=\"{}\"}} {count}",
+            slow.url()
+        )
+    };
+    wait_for(&proxy, &in_flight(0)).await;
+    let response = request(&proxy, VERSIONS[3], Method::GET, &[], Body::empty());
+    let response = response.await.unwrap();
+    wait_for(&proxy, &in_flight(1)).await;
+    drop(response);
+    wait_for(&proxy, &in_flight(0)).await;
+}
+
+#[test]
+fn a_proxy_that_replaces_another_goes_on_counting() {
+    let metrics = UpstreamMetrics::default();
+    let config =
+        |urls: &[&str]| ProxyConfig::to(urls.iter().map(|url| url.parse().unwrap()).collect());
+    let first = reverse_proxy(config(&["http://a:1", "http://b:1"]), &metrics);
+    let second = reverse_proxy(config(&["http://b:1", "http://c:1"]), &metrics);
+    drop(first);
+    let mut page = String::new();
+    metrics.write(&mut page).unwrap();
+    let healthy: Vec<_> = page
+        .lines()
+        .filter(|line| line.starts_with("marline_upstream_healthy"))
+        .collect();
+    let expected = ["b", "c"]
+        .map(|host| format!("marline_upstream_healthy{{upstream=\"http://{host}:1\"}} 1"));
+    assert_eq!(healthy, expected);
+    drop(second);
 }

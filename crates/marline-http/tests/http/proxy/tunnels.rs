@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use marline_http::Body;
 use marline_http::client::HttpVersion;
-use marline_http::proxy::{ProxyConfig, reverse_proxy};
+use marline_http::proxy::{ProxyConfig, UpstreamMetrics, reverse_proxy};
 use marline_http::server::{Server, ServerConfig};
 use sha1::{Digest, Sha1};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -102,7 +102,8 @@ async fn a_websocket_over_http1_is_one_at_the_application() {
 async fn a_websocket_over_http2_is_one_at_the_application() {
     let application = echo().await;
     let config = ProxyConfig::to(vec![application.url().parse().unwrap()]);
-    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), reverse_proxy(config));
+    let site = reverse_proxy(config, &UpstreamMetrics::default());
+    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), site);
     let server = Server::bind(config).await.unwrap();
     let address = server.local_addr();
     tokio::spawn(server.run());

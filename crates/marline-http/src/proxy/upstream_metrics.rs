@@ -1,0 +1,140 @@
+//! Metrics of the applications behind a reverse proxy.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::failure::Failure;
+use super::upstream::Upstream;
+use crate::server::{MetricsSource, metric_head};
+
+/// What is counted of each application of a reverse proxy, for [`ServerConfig::more_metrics`](crate::server::ServerConfig::more_metrics).
+///
+/// A proxy that replaces another, as after a change of its configuration, and is given the same metrics goes on counting where the
+/// other was. Applications that it does not have are shown no longer.
+#[derive(Debug, Default)]
+pub struct UpstreamMetrics(Mutex<BTreeMap<String, Entry>>);
+
+#[derive(Debug, Default)]
+struct Entry {
+    counters: Arc<Counters>,
+    /// The application; several if its URL is there twice.
+    upstreams: Vec<Weak<Upstream>>,
+}
+
+/// Why an application gave no response, as in `Proxy-Status` (RFC 9209, section 2.3).
+const ERRORS: [&str; 5] = [
+    "destination_unavailable",
+    "connection_timeout",
+    "http_response_timeout",
+    "http_response_incomplete",
+    "connection_limit_reached",
+];
+
+/// The counters of an application.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    requests: AtomicU64,
+    in_flight: AtomicU64,
+    failures: [AtomicU64; ERRORS.len()],
+}
+
+/// A request that is under way, until it is dropped.
+pub(super) struct InFlight(Arc<Counters>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Counters {
+    /// A request has a place at the application.
+    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+        self.in_flight.fetch_add(1, Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    /// A request is sent.
+    pub(super) fn on_sent(&self) {
+        self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// There is no response. What the client is to blame for is not counted.
+    pub(super) fn on_failure(&self, failure: &Failure) {
+        let place = ERRORS.iter().position(|error| *error == failure.kind());
+        if let Some(count) = place.and_then(|place| self.failures.get(place)) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl UpstreamMetrics {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counters of the application with this URL.
+    pub(super) fn counters(&self, url: &str) -> Arc<Counters> {
+        let mut entries = self.lock();
+        let entry = entries.entry(url.to_owned()).or_default();
+        Arc::clone(&entry.counters)
+    }
+
+    /// These are the applications from now on.
+    pub(super) fn show(&self, upstreams: &[Arc<Upstream>]) {
+        let mut entries = self.lock();
+        for entry in entries.values_mut() {
+            entry.upstreams.clear();
+        }
+        for upstream in upstreams {
+            let entry = entries.entry(upstream.url().to_string()).or_default();
+            entry.upstreams.push(Arc::downgrade(upstream));
+        }
+        entries.retain(|_, entry| !entry.upstreams.is_empty());
+    }
+}
+
+impl MetricsSource for UpstreamMetrics {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let entries = self.lock();
+        let name = "marline_upstream_requests_total";
+        let help =
+            "Requests that were sent to each application; one that is sent again counts again.";
+        metric_head(out, name, "counter", help)?;
+        for (url, entry) in &*entries {
+            let count = entry.counters.requests.load(Relaxed);
+            writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
+        }
+        let name = "marline_upstream_failures_total";
+        let help = "Requests without a usable response, by the error as in Proxy-Status.";
+        metric_head(out, name, "counter", help)?;
+        for (url, entry) in &*entries {
+            for (error, count) in ERRORS.iter().zip(&entry.counters.failures) {
+                let count = count.load(Relaxed);
+                writeln!(
+                    out,
+                    "{name}{{upstream=\"{url}\",error=\"{error}\"}} {count}"
+                )?;
+            }
+        }
+        let name = "marline_upstream_in_flight";
+        let help =
+            "Requests that have a place at each application now, until their responses are over.";
+        metric_head(out, name, "gauge", help)?;
+        for (url, entry) in &*entries {
+            let count = entry.counters.in_flight.load(Relaxed);
+            writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
+        }
+        let name = "marline_upstream_healthy";
+        let help = "Whether each application is expected to answer: 1, or 0.";
+        metric_head(out, name, "gauge", help)?;
+        for (url, entry) in &*entries {
+            let mut upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
+            let healthy = u8::from(upstreams.any(|upstream| upstream.is_healthy()));
+            writeln!(out, "{name}{{upstream=\"{url}\"}} {healthy}")?;
+        }
+        Ok(())
+    }
+}
