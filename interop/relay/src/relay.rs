@@ -1,6 +1,6 @@
 //! The forwarding loop.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,8 @@ use crate::socket::{Ecn, Inbox, Socket};
 
 /// Maximum number of client addresses; datagrams of others are not forwarded.
 const MAX_FLOWS: usize = 4096;
+/// Maximum number of connections that are counted.
+const MAX_CONNECTIONS: usize = 4096;
 /// Maximum time to sleep between checks of the stop flag.
 const NAP: Duration = Duration::from_millis(50);
 /// Longer than any case, short enough to add to a time.
@@ -65,6 +67,8 @@ pub struct Relay {
     next_rebind: Option<Instant>,
     /// Length of the server's connection IDs.
     server_id_length: Option<usize>,
+    /// Source connection IDs of the clients' Initial packets.
+    client_ids: HashSet<Vec<u8>>,
     report: Report,
 }
 
@@ -91,6 +95,7 @@ impl Relay {
             start: None,
             next_rebind: None,
             server_id_length: None,
+            client_ids: HashSet::new(),
             report: Report::default(),
             config,
         })
@@ -169,6 +174,12 @@ impl Relay {
         self.flows[flow].to_server_bytes += bytes.len() as u64;
         if seen.short {
             self.note_destination(flow, &bytes);
+        }
+        if let Some(id) = seen.source_id
+            && seen.initial
+            && self.client_ids.len() < MAX_CONNECTIONS
+        {
+            self.client_ids.insert(id.to_vec());
         }
         self.forward(Direction::ToServer, Datagram { flow, ecn, bytes });
     }
@@ -313,6 +324,7 @@ impl Relay {
     }
 
     fn into_report(mut self) -> Report {
+        self.report.connections = self.client_ids.len() as u64;
         for flow in self.flows {
             self.report.amplification = self.report.amplification.max(flow.amplification.worst());
             self.report.flows.push(report::Flow {

@@ -17,6 +17,8 @@ pub struct Report {
     pub to_client: Traffic,
     /// One entry a client address, in order of appearance.
     pub flows: Vec<Flow>,
+    /// Connections that clients began, by the source connection IDs of their Initial packets; at most 4096 are counted.
+    pub connections: u64,
     /// Times the relay changed the address a server sees.
     pub rebinds: u64,
     /// The largest ratio of bytes a server sent to bytes it had received on a flow, before its client's address

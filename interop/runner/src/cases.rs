@@ -33,6 +33,8 @@ pub(crate) struct Case {
     pub(crate) two_links: bool,
     /// The client may use several addresses.
     pub(crate) several_addresses: bool,
+    /// The only stack whose client has what it checks, if it is one; it is then run with that client as the subject.
+    pub(crate) only_client: Option<&'static str>,
 }
 
 /// What a client downloads.
@@ -82,6 +84,7 @@ impl Case {
             large_certificate: false,
             two_links: false,
             several_addresses: false,
+            only_client: None,
         }
     }
 
@@ -106,6 +109,12 @@ impl Case {
             several_addresses: true,
             ..self
         }
+    }
+
+    /// Whether it is about the stack `subject` in the role given by `serves`.
+    pub(crate) fn is_about(&self, subject: &str, serves: bool) -> bool {
+        self.only_client
+            .is_none_or(|client| client == subject && !serves)
     }
 
     /// Shapes `config` into this case's link.
@@ -233,6 +242,22 @@ fn limited(evidence: &Evidence) -> Result<Option<String>, String> {
     }
 }
 
+/// The client began so many connections.
+fn pipes(
+    evidence: &Evidence,
+    expected: std::ops::RangeInclusive<u64>,
+) -> Result<Option<String>, String> {
+    let connections = evidence.report.connections;
+    require(
+        expected.contains(&connections),
+        &format!(
+            "the client began {connections} connections, not {} to {}",
+            expected.start(),
+            expected.end()
+        ),
+    )
+}
+
 /// Share of the first link in each direction, in percent.
 fn first_share(evidence: &Evidence) -> Result<[u64; 2], String> {
     let [first, second] = evidence.links;
@@ -269,6 +294,12 @@ fn server_said(evidence: &Evidence, lines: &[&str]) -> Result<Option<String>, St
 
 /// Files of the cases with several paths: the first before, the others during changes of paths.
 const BEFORE_AND_WHILE: Files = Files::Sizes(&[MB, 4 * MB, 4 * MB]);
+
+/// Files of the cases with pools: more than there are pipes.
+const MORE_THAN_PIPES: Files = Files::Many {
+    count: 12,
+    size: 200_000,
+};
 
 /// All cases, in the order of the table.
 pub(crate) const CASES: &[Case] = &[
@@ -547,6 +578,33 @@ pub(crate) const CASES: &[Case] = &[
         )
         .link(plain)
         .check(|evidence| require(evidence.report.flows.len() == 1, "more than one path"))
+    },
+    Case {
+        only_client: Some("command"),
+        ..Case::new(
+            "pipes-rr",
+            "12 files over a pool of four connections in turn",
+            MORE_THAN_PIPES,
+        )
+        .link(plain)
+        .check(|evidence| pipes(evidence, 4..=4))
+    },
+    Case {
+        only_client: Some("command"),
+        ..Case::new(
+            "pipes-cba",
+            "12 files over at most three connections, 2% of the datagrams lost",
+            MORE_THAN_PIPES,
+        )
+        .link(|config| {
+            plain(config);
+            config.loss = 2.0;
+            config.burst = 3;
+        })
+        .check(|evidence| {
+            lossy(evidence)?;
+            pipes(evidence, 1..=3)
+        })
     },
     Case::new(
         "multipath-server-only",

@@ -115,6 +115,9 @@ fn main() -> anyhow::Result<ExitCode> {
                 // One cell covers both roles.
                 continue;
             }
+            if !case.is_about(subject.name, *role == Role::Server) {
+                continue;
+            }
             cells.push(Cell {
                 subject,
                 peer,
@@ -188,7 +191,10 @@ fn sections(cli: &Cli, cases: &[&'static Case]) -> anyhow::Result<Vec<Section>> 
             _ if !cli.peer.is_empty() || subject.name == "marline" => true,
             _ => peer.name != subject.name && peer.name != "marline",
         };
-        let takes_part = |case: &&Case| subject.stays_out(case.name, true).is_none();
+        let takes_part = |case: &&Case| {
+            let is_about = |role: &Role| case.is_about(subject.name, *role == Role::Server);
+            Role::ALL.iter().any(is_about) && subject.stays_out(case.name, true).is_none()
+        };
         let section = Section {
             subject,
             peers: named.iter().copied().filter(meets).collect(),

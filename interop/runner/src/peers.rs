@@ -38,8 +38,16 @@ pub(crate) enum Kind {
 /// Cases a browser takes part in.
 const BROWSER_CASES: &[&str] = &["http3"];
 
-/// Cases that `marline serve` and `marline get` take part in.
-const COMMAND_CASES: &[&str] = &["transfer", "multiplexing", "http3", "transferloss", "ipv6"];
+/// Cases that `marline serve` and `marline get` take part in, those with pools as a client only.
+const COMMAND_CASES: &[&str] = &[
+    "transfer",
+    "multiplexing",
+    "http3",
+    "transferloss",
+    "ipv6",
+    "pipes-rr",
+    "pipes-cba",
+];
 
 /// Whether the server, or the client, must support multipath for `case`.
 fn needs_multipath(case: &str, serves: bool) -> bool {

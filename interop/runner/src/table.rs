@@ -77,7 +77,8 @@ fn table(
         let _ = write!(text, " {} |", peer.label(interop));
     }
     let _ = write!(text, "\n| --- | --- |{}", " :-: |".repeat(peers.len()));
-    for case in &section.cases {
+    let is_about = |case: &&&Case| case.is_about(subject.name, role == Role::Server);
+    for case in section.cases.iter().filter(is_about) {
         let _ = write!(text, "\n| {} | {} |", case.name, case.checks);
         for peer in &peers {
             let found = outcomes.iter().find(|outcome| {

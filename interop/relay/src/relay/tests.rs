@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::socket::Ecn;
 use crate::{Config, Rebind, Relay, Report};
 
 /// Sends `count` numbered datagrams from `client` through a relay to an echo; returns what came back, the addresses
@@ -110,4 +111,19 @@ fn rebinding_changes_port_and_address() {
     let (_, seen, report) = rebinding(Rebind::Addr);
     assert_eq!((seen.len(), report.rebinds), (2, 1));
     assert!(seen.iter().any(|from| from.ip().to_string() == "127.0.0.2"));
+}
+
+#[test]
+fn connections_are_counted_by_the_ids_of_their_clients() {
+    let nowhere: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let server = UdpSocket::bind(nowhere).unwrap();
+    let mut relay = Relay::bind(Config::new(nowhere, server.local_addr().unwrap())).unwrap();
+    // An Initial packet with these connection IDs, and one of the handshake.
+    let packet = |first: u8, to: u8, from: u8| vec![first, 0, 0, 0, 1, 1, to, 1, from, 0, 0];
+    let client = "127.0.0.1:5000".parse().unwrap();
+    for (first, to, from) in [(0xc0, 1, 7), (0xc0, 2, 7), (0xc0, 3, 8), (0xe0, 4, 9)] {
+        relay.on_client_datagram(client, Ecn::NotEct, packet(first, to, from));
+    }
+    let report = relay.into_report();
+    assert_eq!((report.flows.len(), report.connections), (1, 2));
 }

@@ -44,6 +44,8 @@ fn checks_fail_without_observations() {
         "multipath-replace",
         "multipath-client-only",
         "multipath-server-only",
+        "pipes-rr",
+        "pipes-cba",
     ] {
         assert!(verify(name, &nothing, true).is_err(), "{name}");
     }
@@ -75,6 +77,43 @@ fn ecn_marking_must_not_stop() {
     assert!(verify("ecn", &report, true).is_err());
     let noted = verify("ecn", &report, false).unwrap();
     assert_eq!(noted.unwrap(), "the server marked 10 of 800 datagrams");
+}
+
+#[test]
+fn pools_have_as_many_connections_as_they_may() {
+    let verify = |name, connections| {
+        let mut report = Report {
+            connections,
+            ..Report::default()
+        };
+        report.to_client.lost = 1;
+        verify(name, &report, false)
+    };
+    for (name, connections, holds) in [
+        ("pipes-rr", 3, false),
+        ("pipes-rr", 4, true),
+        ("pipes-rr", 5, false),
+        ("pipes-cba", 0, false),
+        ("pipes-cba", 1, true),
+        ("pipes-cba", 3, true),
+        ("pipes-cba", 4, false),
+    ] {
+        assert_eq!(
+            verify(name, connections).is_ok(),
+            holds,
+            "{name} {connections}"
+        );
+    }
+}
+
+#[test]
+fn only_the_command_has_pools() {
+    for name in ["pipes-rr", "pipes-cba"] {
+        assert!(case(name).is_about("command", false));
+        assert!(!case(name).is_about("command", true));
+        assert!(!case(name).is_about("marline", false));
+    }
+    assert!(case("transfer").is_about("command", true));
 }
 
 #[test]

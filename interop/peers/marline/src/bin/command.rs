@@ -31,6 +31,11 @@ fn run() -> Outcome {
             let server = args.server;
             let paths = args.all_paths()?;
             command.args(["get", "--insecure", "--json"]);
+            match args.case.as_str() {
+                "pipes-rr" => drop(command.args(["--pipes", "rr(pipes=4)"])),
+                "pipes-cba" => drop(command.args(["--pipes", "cba", "--max-pipes", "3"])),
+                _ => {}
+            }
             command.args(paths.iter().map(|path| format!("https://{server}{path}")));
             // The slash makes it a directory, however many files there are.
             command.arg("-o").arg(args.out.join(""));
