@@ -50,3 +50,55 @@ fn a_scenario_gives_equal_results_on_any_threads() {
     }
     assert!(results.comparisons[0].improvement_percent.is_some());
 }
+
+/// A page every 15 seconds over a radio that gets worse after 40.
+const RADIO: &str = r#"
+title = "A pool and its radio"
+link = "model=lte, lte.rate=94.1mbps, rtt=9ms"
+repeats = 1
+cc = "bbr"
+[http]
+pipes = "cba(creation=od)"
+[workload]
+page = "multipipe/small"
+loads = 6
+pause = "14s"
+[[change]]
+at = "40s"
+link.lte.rate = "6mbps"
+link.lte.std = "500kbps"
+[variant.link]
+http.sinr = "link"
+[variant.constant]
+http.sinr = "0 25"
+"#;
+
+#[test]
+fn a_pool_opens_pipes_as_the_radio_of_its_link_gets_worse() {
+    let experiment = Experiment::parse(RADIO, "radio.toml", &[]).unwrap();
+    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {}).unwrap();
+    let cells = finished.results.unwrap().cells;
+    let open = |variant: &str, load: &str| {
+        let cell = cells.iter().find(|cell| cell.variant == variant).unwrap();
+        assert!(cell.failed.is_empty(), "{:?}", cell.failed);
+        cell.metrics[&format!("pipes_open {load}")].median
+    };
+    let counts = ["link", "constant"].map(|variant| ["002", "006"].map(|load| open(variant, load)));
+    let [[good, poor], [same, other]] = counts;
+    // The change is after the third load. A connection that gets slower asks for more pipes as well.
+    assert_eq!(good, same, "{counts:?}");
+    assert!(poor > good && poor > other, "{counts:?}");
+}
+
+#[test]
+fn only_the_radio_of_a_link_has_a_sinr() {
+    let wire = RADIO.replace("model=lte, lte.rate=94.1mbps", "rate=20mbps");
+    let wire = wire
+        .replace("link.lte.rate", "link.rate")
+        .replace("link.lte.std = \"500kbps\"", "");
+    let error = Experiment::parse(&wire, "wire.toml", &[]).unwrap_err();
+    let printed = error.to_string();
+    for words in ["http] sinr", "has no radio", "model=lte"] {
+        assert!(printed.contains(words), "{printed}");
+    }
+}

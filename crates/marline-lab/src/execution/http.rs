@@ -20,8 +20,11 @@ use super::kernel::{announced, controller, multipath_metrics};
 use super::other_server::{self, Task};
 #[cfg(target_os = "linux")]
 use super::program::Program;
+use super::radio::LinkSignal;
 use super::{Kernel, PathEnds, Probe, Testbed, failed, transport};
-use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology, Workload, signal};
+use crate::scenario::{
+    HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload, signal,
+};
 
 /// As of connections without HTTP: published results are of version 1 of QUIC.
 const VERSIONS: Versions = Versions::only(Version::V1);
@@ -174,7 +177,7 @@ pub(super) fn client(
             ..QuicOptions::default()
         },
         bundle: job.settings.http.bundle,
-        pipes: pipes(job)?,
+        pipes: pipes(job, testbed)?,
         qlog: job.qlog.clone(),
         resolve: names.into_iter().map(|name| (name, address)).collect(),
         runtime: Some(Arc::clone(&testbed.host(Topology::CLIENT)?.runtime)),
@@ -278,14 +281,20 @@ pub(super) fn network_metrics(
 }
 
 /// The pools of the client, if it has pipes.
-fn pipes(job: &Job) -> Result<Option<PipesConfig>, RunError> {
+fn pipes(job: &Job, testbed: &Testbed) -> Result<Option<PipesConfig>, RunError> {
     let http = &job.settings.http;
     let Some(policy) = &http.pipes else {
         return Ok(None);
     };
     let mut config = PipesConfig::new(POLICIES.make(policy).map_err(failed)?);
     if let Some(sinr) = &http.sinr {
-        config.signal = Arc::new(signal(sinr).map_err(failed)?);
+        config.signal = match sinr == LINK_SINR {
+            true => Arc::new(LinkSignal::new(job, testbed)?),
+            false => {
+                let trace = signal(sinr).map_err(failed)?;
+                Arc::new(trace.starting_at(testbed.started))
+            }
+        };
     }
     Ok(Some(config))
 }

@@ -23,6 +23,7 @@ mod paths;
 mod probe;
 #[cfg(target_os = "linux")]
 mod program;
+mod radio;
 mod rates;
 mod routes;
 mod streams;
@@ -35,7 +36,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::{Runtime, TransportConfig};
+use marline::{Instant, Runtime, TransportConfig};
 use marline_sim::fabric::Switch;
 
 pub(crate) use background::begins;
@@ -88,6 +89,8 @@ pub struct Testbed {
     pub paths: Vec<PathEnds>,
     /// The index in `paths` of the one on which connections begin.
     pub first: usize,
+    /// When the run began, on the client's clock.
+    pub started: Instant,
     /// The ideal performance of the links, if it is known.
     pub ideal: Option<Ideal>,
     /// Makes the links change.
@@ -130,6 +133,7 @@ impl Testbed {
         let testbed = Self {
             paths,
             first,
+            started: find(&hosts, Topology::CLIENT)?.runtime.now(),
             ideal: ideal_of(settings),
             switch,
             tcp: Vec::new(),

@@ -8,6 +8,40 @@ use marline_sim::fabric::{Changing, Fabric, Node, Plan, PlanError, Routed, Share
 use super::failed;
 use crate::scenario::{Change, LinkDef, RunError, Topology};
 
+/// What the seeds of links derive from.
+const LINKS: &str = "links";
+
+/// The seed of a link in a run with `seed`.
+pub(super) fn seed_of(link: &LinkDef, seed: Seed) -> Seed {
+    seed.of(LINKS).of(&link.name)
+}
+
+/// What a link becomes.
+pub(super) struct LinkChange<'a> {
+    /// The number of the change, from 1.
+    pub(super) number: usize,
+    pub(super) link: &'a LinkDef,
+}
+
+impl LinkChange<'_> {
+    /// The seed of the link from then on; `before` is the link's.
+    pub(super) fn seed(&self, before: Seed) -> Seed {
+        before.nth(self.number as u64)
+    }
+}
+
+/// The changes of `link`.
+pub(super) fn changes_of<'a>(
+    link: &'a LinkDef,
+    changes: &'a [Change],
+) -> impl Iterator<Item = LinkChange<'a>> {
+    (1..).zip(changes).filter_map(|(number, change)| {
+        let mut links = change.links.iter();
+        let link = links.find(|def| def.name == link.name)?;
+        Some(LinkChange { number, link })
+    })
+}
+
 /// Builds the network of `topology`, without changes. Equal seeds give links with equal draws.
 ///
 /// # Errors
@@ -40,17 +74,16 @@ where
     for router in &topology.routers {
         nodes.insert(router.as_str(), plan.router(router));
     }
-    let seed = seed.of("links");
     for (index, link) in topology.links.iter().enumerate() {
         if let Some(name) = &link.channel {
             let same = |other: &LinkDef| other.channel.as_ref() == Some(name);
             if !topology.links[..index].iter().any(same) {
-                join_channel(&mut plan, topology, name, &nodes, seed)?;
+                join_channel(&mut plan, topology, name, &nodes, seed.of(LINKS))?;
             }
             continue;
         }
         let spec: LinkSpec = link.spec.parse().map_err(failed)?;
-        let media = media(link, changes, switch, seed.of(&link.name))?;
+        let media = media(link, changes, switch, seed_of(link, seed))?;
         let ends = link.between.iter().map(|name| {
             let node = nodes.get(name.as_str()).copied();
             node.ok_or_else(|| failed(format_args!("link {}: no node {name:?}", link.name)))
@@ -122,19 +155,14 @@ where
         spec.build(seed).map_err(failed)
     };
     let media = build(&link.spec, seed)?;
-    let numbered = (1..).zip(changes);
-    let mine = numbered.filter_map(|(number, change)| {
-        let named = |def: &&LinkDef| def.name == link.name;
-        Some((number, change.links.iter().find(named)?))
-    });
-    let mine: Vec<(usize, &LinkDef)> = mine.collect();
+    let mine: Vec<_> = changes_of(link, changes).collect();
     if mine.is_empty() {
         return Ok(media);
     }
     let begin = |medium| Changing::new(medium, switch.clone());
     let mut changing: Vec<_> = media.into_iter().map(begin).collect();
-    for (number, def) in mine {
-        let next = build(&def.spec, seed.nth(number as u64))?;
+    for change in mine {
+        let next = build(&change.link.spec, change.seed(seed))?;
         if next.len() != changing.len() {
             return Err(RunError::Unsupported(format!(
                 "link {} cannot gain or lose its radio in a change",
@@ -142,7 +170,9 @@ where
             )));
         }
         let each = changing.into_iter().zip(next);
-        changing = each.map(|(one, medium)| one.then(number, medium)).collect();
+        changing = each
+            .map(|(one, medium)| one.then(change.number, medium))
+            .collect();
     }
     let boxed = |one| Box::new(one) as Box<dyn Medium<B>>;
     Ok(changing.into_iter().map(boxed).collect())

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use marline_link::EcmpHash;
+use marline_link::spec::Radio;
+use marline_link::{EcmpHash, LinkSpec};
 use serde::{Serialize, Serializer};
 
 use super::{BackendKind, ChannelDef, EndpointSettings, TcpFlows};
@@ -45,6 +46,31 @@ impl Settings {
     pub fn is_multipath(&self) -> bool {
         let may = |end: &EndpointSettings| end.transport().multipath.is_some();
         may(&self.client) && may(&self.server)
+    }
+
+    /// The client's link on the path on which connections begin, if it has a radio of its own.
+    pub(crate) fn radio_link(&self) -> Result<&LinkDef, String> {
+        let mut links = self.topology.links.iter();
+        let joins = |link: &&LinkDef| link.between.iter().any(|node| node == Topology::CLIENT);
+        let place = self.path.map_or(0, |path| path.saturating_sub(1));
+        let link = links.by_ref().filter(joins).nth(place);
+        let link = link.ok_or("the client has no such link")?;
+        let name = &link.name;
+        if link.channel.is_some() {
+            return Err(format!(
+                "link {name} is of a channel, whose radios state no SINR; write samples, as \"0 25; 60 8\""
+            ));
+        }
+        let spec: LinkSpec = link
+            .spec
+            .parse()
+            .map_err(|why| format!("link {name}: {why}"))?;
+        match spec.radio {
+            Radio::None => Err(format!(
+                "the client's link {name} has no radio; add model=lte or model=wifi to it, or write samples, as \"0 25; 60 8\""
+            )),
+            Radio::Lte(_) | Radio::Wifi(_) => Ok(link),
+        }
     }
 
     /// Sets the backend, and with it what runs background TCP flows.
@@ -173,7 +199,7 @@ pub struct HttpSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipes: Option<String>,
     /// The radio signal that the client sees, for its pipes: times in seconds from the start of the run and SINR in dB, as
-    /// `0 25; 10 3`.
+    /// `0 25; 10 3`; or `link`, that of the client's link, which has a radio then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sinr: Option<String>,
     /// How long it takes to resolve the name of a host of a page.

@@ -111,7 +111,7 @@ impl Default for LteConfig {
 
 impl LteConfig {
     /// Sampling period of the rate.
-    const SAMPLING: Duration = Duration::from_millis(10);
+    pub(super) const SAMPLING: Duration = Duration::from_millis(10);
 
     /// Mean number of transmissions per block. Retransmissions take the place of new blocks.
     pub(super) fn mean_tries(&self) -> f64 {

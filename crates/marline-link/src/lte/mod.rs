@@ -13,8 +13,10 @@
 mod access;
 mod config;
 mod harq;
+mod signal;
 
 pub use config::{Direction, Drx, LteConfig, RlcMode, StdScope};
+pub use signal::LteSignal;
 
 use std::collections::VecDeque;
 use std::time::Duration;

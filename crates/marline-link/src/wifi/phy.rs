@@ -92,6 +92,25 @@ impl Phy {
         self.bits_per_symbol() as f64 * 1e9 / self.symbol() as f64
     }
 
+    /// The least signal-to-noise ratio in dB at which receivers have to understand this modulation: the sensitivity that the standard
+    /// requires (IEEE 802.11-2020, tables 19-23 and 21-25), over the noise that it assumes: -101 dBm in 20 MHz, and a noise
+    /// figure of 10 dB. It is the same for all widths.
+    pub const fn least_snr_db(self) -> f64 {
+        let sensitivity = match self.mcs {
+            0 => -82.0,
+            1 => -79.0,
+            2 => -77.0,
+            3 => -74.0,
+            4 => -70.0,
+            5 => -66.0,
+            6 => -65.0,
+            7 => -64.0,
+            8 => -59.0,
+            _ => -57.0,
+        };
+        sensitivity + 101.0 - 10.0
+    }
+
     /// Duration of a symbol in nanoseconds.
     const fn symbol(self) -> u64 {
         if self.short_guard_interval {

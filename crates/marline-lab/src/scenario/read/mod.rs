@@ -82,6 +82,10 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     }
     browser::check(root, &settings)?;
     other_server::check(root, &settings)?;
+    if settings.http.sinr.as_deref() == Some(LINK_SINR) {
+        let radio = settings.radio_link();
+        radio.map_err(|why| Problem::new(place_of(root, "http", "sinr"), why))?;
+    }
     settings.run_in(backend);
     Ok(settings)
 }
@@ -140,7 +144,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
             .flatten(),
         sinr: reader.optional("sinr", |node| {
             let text = node.text()?;
-            signal(&text).map_err(|why| node.problem(why))?;
+            if text != LINK_SINR {
+                signal(&text).map_err(|why| node.problem(why))?;
+            }
             Ok(text)
         })?,
         name_resolution: reader
@@ -158,6 +164,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     }
     Ok(settings)
 }
+
+/// What `http.sinr` is if it is that of the client's link.
+pub(crate) const LINK_SINR: &str = "link";
 
 /// The signal of `http.sinr`: samples that `;` separates.
 pub(crate) fn signal(text: &str) -> Result<SignalTrace, SignalError> {
