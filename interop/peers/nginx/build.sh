@@ -15,8 +15,8 @@ rm -rf "$out"
 mkdir -p "$out/run/logs"
 cp -r "$source/nginx" "$out/source"
 cd "$out/source"
-auto/configure --prefix="$out/run" --with-http_ssl_module --with-http_v3_module \
-    --without-http_rewrite_module --without-http_gzip_module >"$out/build.log"
+auto/configure --prefix="$out/run" --with-http_ssl_module --with-http_v2_module \
+    --with-http_v3_module --without-http_rewrite_module --without-http_gzip_module >"$out/build.log"
 make -j2 >>"$out/build.log"
 mv objs/nginx "$out/nginx"
 cd "$out"

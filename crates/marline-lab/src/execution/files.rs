@@ -42,7 +42,14 @@ pub(super) async fn fetch(
         let kind = HeaderValue::from_static("application/octet-stream");
         (path.clone(), GeneratedObject::of(content.clone(), kind))
     });
-    let server = serve(job, testbed, probe, objects.collect(), identity()?).await?;
+    let server = serve(
+        job,
+        testbed,
+        probe,
+        objects.collect(),
+        identity(job, [NAME.to_owned()])?,
+    )
+    .await?;
     let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
     let runtime = &testbed.host(Topology::CLIENT)?.runtime;

@@ -23,7 +23,7 @@ use super::program::Program;
 use super::radio::LinkSignal;
 use super::{Kernel, PathEnds, Probe, Testbed, failed, transport};
 use crate::scenario::{
-    HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload, signal,
+    HttpClient, HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload, signal,
 };
 
 /// As of connections without HTTP: published results are of version 1 of QUIC.
@@ -333,12 +333,21 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     }
 }
 
-/// The certificate of servers for marline's client. It is made once for all runs, as keys take time.
-pub(super) fn identity() -> Result<Identity, RunError> {
-    static IDENTITY: OnceLock<Identity> = OnceLock::new();
-    if let Some(identity) = IDENTITY.get() {
+/// The certificate of a server with `names`.
+pub(super) fn identity(
+    job: &Job,
+    names: impl IntoIterator<Item = String>,
+) -> Result<Identity, RunError> {
+    static OWN: OnceLock<Identity> = OnceLock::new();
+    let http = &job.settings.http;
+    if http.client != HttpClient::Marline || http.server.is_some() {
+        // Browsers, and servers of others, do not take the signatures of the other one.
+        return Identity::self_signed(names.into_iter().collect()).map_err(failed);
+    }
+    // Made once for all runs, as keys take time.
+    if let Some(identity) = OWN.get() {
         return Ok(identity.clone());
     }
     let identity = Identity::repeatable(vec![NAME.to_owned()]).map_err(failed)?;
-    Ok(IDENTITY.get_or_init(|| identity).clone())
+    Ok(OWN.get_or_init(|| identity).clone())
 }

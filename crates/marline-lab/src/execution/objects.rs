@@ -28,7 +28,14 @@ pub(super) async fn fetch(
     let sizes = objects.iter().zip(0..);
     let site = sizes.map(|(&size, number)| (path(number), generated_object(size)));
     let address = testbed.server_address()?;
-    let server = serve(job, testbed, probe, site.collect(), identity()?).await?;
+    let server = serve(
+        job,
+        testbed,
+        probe,
+        site.collect(),
+        identity(job, [NAME.to_owned()])?,
+    )
+    .await?;
 
     let host = testbed.host(Topology::CLIENT)?;
     let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);

@@ -13,7 +13,6 @@ use marline_http::client::ConnectionReport;
 use marline_http::har::Har;
 use marline_http::page::{LoadOptions, Page, PageReport};
 use marline_http::pipes::{PipeReport, PipeState};
-use marline_http::server::Identity;
 use marline_report::input;
 
 use self::loader::{Loaded, Loader};
@@ -21,9 +20,7 @@ use super::http::{Served, assignment, identity, kernel, network_metrics, scheme,
 use super::kernel::{WindowSamples, announced, mean, sum};
 use super::measures::{Measured, watched};
 use super::{PORT, Probe, Testbed, failed, sleep};
-use crate::scenario::{
-    HttpClient, Job, Outcome, RunError, Topology, Watched, WatchedObject, Workload,
-};
+use crate::scenario::{Job, Outcome, RunError, Topology, Watched, WatchedObject, Workload};
 use crate::workload;
 
 /// The name of series of windows.
@@ -198,13 +195,7 @@ pub(super) async fn serve_page(
         }
     }
     let names: BTreeSet<_> = hosts.iter().map(|host| bare(host)).collect();
-    let identity = match http.client {
-        HttpClient::Marline => identity()?,
-        // Browsers do not take the signatures of the other one.
-        HttpClient::Chromium => {
-            Identity::self_signed(names.iter().cloned().collect()).map_err(failed)?
-        }
-    };
+    let identity = identity(job, names.iter().cloned())?;
     let pin = identity.pin().map(str::to_owned);
     let server = serve(job, testbed, probe, objects, identity).await?;
     Ok(Site {
