@@ -49,7 +49,7 @@ pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub(crate) use self::stall::Stalled;
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
 use crate::limits::MAX_POOLS;
-use crate::pipes::{ObjectKind, Pool};
+use crate::pipes::{ObjectKind, PipeReport, Pool};
 use crate::runtime::RuntimeHandle;
 
 /// Opens connections of one version of HTTP. TLS sessions are kept for resumption.
@@ -172,6 +172,13 @@ impl Client {
         }
         pools.insert(origin.clone(), Arc::clone(&pool));
         Some(pool)
+    }
+
+    /// The pipes of its [pools](ClientConfig::pipes) that are open, and those that have closed since the requests began
+    /// that still use the pool.
+    pub fn pipes(&self) -> Vec<PipeReport> {
+        let pools = self.pools();
+        pools.iter().flat_map(|pool| pool.reports()).collect()
     }
 
     /// Its pools of pipes.

@@ -218,6 +218,11 @@ fn a_page_load_is_an_archive() {
     assert_eq!(entries[0]["serverIPAddress"], "10.0.0.2");
     assert_eq!(entries[1]["response"]["status"], 0);
     assert_eq!(entries[1]["response"]["_error"], "reset");
+    assert!(value["log"]["browser"].is_null());
+    let value = check_archive(&har.by_browser("Chrome/156.0.8078.108"));
+    let browser = &value["log"]["browser"];
+    assert_eq!(browser["name"], "Chrome");
+    assert_eq!(browser["version"], "156.0.8078.108");
 }
 
 #[test]

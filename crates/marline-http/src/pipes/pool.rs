@@ -6,7 +6,7 @@ mod state;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use self::state::{Closing, ObjectId, Placed, State};
+use self::state::{Closing, ObjectId, PipeTotal, Placed, State};
 use super::{ObjectKind, PipeReport, PipeState, PipesConfig};
 use crate::client::{Client, ClientError, Connection, Lane, Origin};
 use crate::runtime::RuntimeHandle;
@@ -191,17 +191,36 @@ impl Pool {
             if connections.is_empty() {
                 continue;
             }
-            carried.pipes.push(PipeReport {
-                origin: self.origin.to_string(),
-                pipe,
-                state: total.state,
-                connections: connections.iter().map(|one| one.id).collect(),
-                objects: total.objects,
-                bytes: total.bytes,
-            });
+            carried.pipes.push(self.report(pipe, &total, &connections));
             carried.connections.extend(connections);
         }
         carried
+    }
+
+    /// Its pipes that have a connection, or had one since the session began.
+    pub(crate) fn reports(&self) -> Vec<PipeReport> {
+        let totals = self.state().totals();
+        let pipes = totals.into_iter().enumerate().filter_map(|(pipe, total)| {
+            let connections = self.lanes[pipe].connections();
+            (!connections.is_empty()).then(|| self.report(pipe, &total, &connections))
+        });
+        pipes.collect()
+    }
+
+    fn report(
+        &self,
+        pipe: usize,
+        total: &PipeTotal,
+        connections: &[Arc<Connection>],
+    ) -> PipeReport {
+        PipeReport {
+            origin: self.origin.to_string(),
+            pipe,
+            state: total.state,
+            connections: connections.iter().map(|one| one.id).collect(),
+            objects: total.objects,
+            bytes: total.bytes,
+        }
     }
 
     /// What it is now.

@@ -68,7 +68,7 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         let load = loader.load(&page).await?;
         if let Some(path) = &job.har {
             let path = archive_of(path, number, *loads);
-            write_archive(&path, job, &page, &load)?;
+            write_archive(&path, job, loader.seen(&page), &load)?;
         }
         check(&load.report)?;
         let open = |pipe: &&PipeReport| pipe.state != PipeState::Closed;
@@ -119,7 +119,14 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         };
         metric("pipes", loaded.pipes.len() as f64);
         metric("pipes_spare", count(PipeState::Spare));
-        metric("handshakes", opened_after(&loaded, &earlier) as f64);
+        if job.settings.http.gateway {
+            // Connections of the report are those to the gateway.
+            for pipe in &loaded.pipes {
+                metric(&format!("pipe_{}_bytes", pipe.pipe), pipe.bytes as f64);
+            }
+        } else {
+            metric("handshakes", opened_after(&loaded, &earlier) as f64);
+        }
     }
     if let Some(estimate) = peer_loss_after(&loaded, &earlier) {
         metric("peer_loss_estimate", estimate);

@@ -37,7 +37,7 @@ impl Program {
     /// It cannot be created.
     pub(super) fn directory(name: &str) -> io::Result<TempDir> {
         tempfile::Builder::new()
-            .prefix(&format!("marline-{name}-"))
+            .prefix(&format!("marline-{name}-{}-", std::process::id()))
             .tempdir()
     }
 

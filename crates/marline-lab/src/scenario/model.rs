@@ -183,6 +183,10 @@ pub struct HttpSettings {
     /// A command that serves the objects as files, instead of marline's server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Whether a browser uses marline's gateway on its own host, without encryption, instead of the server: what follows
+    /// is of the gateway's client then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gateway: bool,
     /// The version of HTTP, and its transport.
     pub version: HttpVersion,
     /// Connections to a host, at least 1; a measurement may be of background flows alone, and have none.
@@ -212,6 +216,7 @@ impl Default for HttpSettings {
         Self {
             client: HttpClient::default(),
             server: None,
+            gateway: false,
             version: HttpVersion::Http3,
             connections: 1,
             split: None,
@@ -232,7 +237,7 @@ pub enum HttpClient {
     #[default]
     Marline,
     /// The browser Chromium, with a new profile for each load. It opens connections as it likes; of [`HttpSettings`] it
-    /// takes only the version.
+    /// takes only the version; with [`HttpSettings::gateway`], the gateway takes the others.
     Chromium,
 }
 

@@ -44,14 +44,15 @@ fn run(job: &Job) -> Option<Result<Outcome, RunError>> {
     }
 }
 
-/// The profiles of browsers, and the processes that name one.
+/// The profiles of browsers of this process, and the processes that name one.
 fn left() -> (usize, usize) {
-    const PREFIX: &str = "marline-chromium-";
+    let prefix = format!("marline-chromium-{}-", std::process::id());
     let profiles = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let profiles = profiles.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let profiles =
+        profiles.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
     let commands = fs::read_dir("/proc").unwrap().flatten();
     let commands = commands.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    let named = |command: &Vec<u8>| String::from_utf8_lossy(command).contains(PREFIX);
+    let named = |command: &Vec<u8>| String::from_utf8_lossy(command).contains(&prefix);
     (profiles.count(), commands.filter(named).count())
 }
 
@@ -97,6 +98,19 @@ fn chromium_loads_a_page_over_the_version_asked_for_and_leaves_nothing() {
         assert!(browser.contains("Chrome"), "{browser}");
         assert_eq!(left(), (0, 0), "{version}");
     }
+}
+
+#[test]
+fn a_browser_loads_a_page_through_the_pipes_of_a_gateway() {
+    let _alone = setup::exclusive();
+    let job = job("http.gateway = true\nhttp.pipes = 'rr(pipes=3)'");
+    let Some(outcome) = run(&job) else { return };
+    let metrics = outcome.unwrap().metrics;
+    println!("{metrics:?}");
+    assert_eq!(metrics["pipes"], 3.0, "{metrics:?}");
+    let bytes = (0..3).map(|pipe| metrics[&format!("pipe_{pipe}_bytes")]);
+    assert_eq!(bytes.sum::<f64>(), 470_000.0, "{metrics:?}");
+    assert_eq!(left(), (0, 0));
 }
 
 #[test]

@@ -31,12 +31,12 @@ fn load(command: &str) -> Option<Result<Outcome, RunError>> {
 
 /// The directories of such programs, and the processes that were started in one.
 fn left() -> (usize, usize) {
-    const PREFIX: &str = "marline-server-";
+    let prefix = format!("marline-server-{}-", std::process::id());
     let directories = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let named = directories.filter(|one| one.file_name().to_string_lossy().starts_with(PREFIX));
+    let named = directories.filter(|one| one.file_name().to_string_lossy().starts_with(&prefix));
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
-    let inside = places.filter(|place| place.to_string_lossy().contains(PREFIX));
+    let inside = places.filter(|place| place.to_string_lossy().contains(&prefix));
     (named.count(), inside.count())
 }
 

@@ -1,6 +1,7 @@
 //! Chromium as a client: a browser that loads a page in the client's namespace.
 
 mod devtools;
+mod gateway;
 mod process;
 mod recording;
 
@@ -13,6 +14,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use self::devtools::{DevTools, DevToolsError};
+pub(super) use self::gateway::Gateway;
 use self::recording::Recording;
 use super::http::scheme;
 use super::program::Program;
@@ -29,8 +31,8 @@ pub(super) struct Site {
     pub(super) version: HttpVersion,
     /// Its address, to which all hosts of the page resolve.
     pub(super) address: SocketAddr,
-    /// The SHA-256 of its public key, in base64.
-    pub(super) pin: String,
+    /// The SHA-256 of its public key, in base64, if it has one.
+    pub(super) pin: Option<String>,
 }
 
 impl Site {
@@ -67,10 +69,10 @@ impl Site {
             .map(|host| format!("MAP {} {address}", name(host)));
         let mut rules: Vec<_> = mapped.collect();
         rules.push("MAP * ~NOTFOUND".to_owned());
-        let mut switches = vec![
-            format!("--host-resolver-rules={}", rules.join(", ")),
-            format!("--ignore-certificate-errors-spki-list={}", self.pin),
-        ];
+        let mut switches = vec![format!("--host-resolver-rules={}", rules.join(", "))];
+        if let Some(pin) = &self.pin {
+            switches.push(format!("--ignore-certificate-errors-spki-list={pin}"));
+        }
         match self.version {
             HttpVersion::Http3 => {
                 let hosts: Vec<_> = hosts.iter().copied().collect();

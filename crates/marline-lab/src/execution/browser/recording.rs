@@ -1,15 +1,17 @@
 //! What a browser reports of a page load.
 
+mod events;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use marline_http::client::{ConnectionReport, PathReport};
 use marline_http::page::{Page, PageObjectReport, PageReport};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::events::{At, Data, Failed, Finished, Lifecycle, Received, Response, Sent, Timing};
 use super::devtools::Event;
 use super::{Loaded, Site};
 
@@ -37,95 +39,6 @@ struct Recorded {
     bytes: u64,
     ended_s: Option<f64>,
     error: Option<String>,
-}
-
-/// The events of the protocol, as far as they are used.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Sent {
-    request_id: String,
-    loader_id: String,
-    request: Request,
-    timestamp: f64,
-    wall_time: f64,
-}
-
-#[derive(Deserialize)]
-struct Request {
-    url: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Received {
-    request_id: String,
-    response: Response,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Response {
-    status: u16,
-    #[serde(default)]
-    protocol: String,
-    connection_id: f64,
-    #[serde(rename = "remoteIPAddress")]
-    remote_ip: Option<IpAddr>,
-    remote_port: Option<u16>,
-    timing: Option<Timing>,
-}
-
-/// Milliseconds since `request_time`, which is in seconds; -1 where a step does not apply.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Timing {
-    request_time: f64,
-    connect_start: f64,
-    connect_end: f64,
-    send_start: f64,
-    receive_headers_end: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Data {
-    request_id: String,
-    data_length: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Finished {
-    request_id: String,
-    timestamp: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Failed {
-    request_id: String,
-    timestamp: f64,
-    error_text: String,
-}
-
-#[derive(Deserialize)]
-struct At {
-    timestamp: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Lifecycle {
-    loader_id: String,
-    name: String,
-    timestamp: f64,
-}
-
-impl Timing {
-    /// A step's time, if it applies.
-    fn at(self, milliseconds: f64) -> Option<f64> {
-        (milliseconds >= 0.0).then_some(self.request_time + milliseconds / 1e3)
-    }
 }
 
 impl<'a> Recording<'a> {
@@ -392,3 +305,6 @@ impl Connections {
 fn read<T: DeserializeOwned>(parameters: Value) -> Option<T> {
     serde_json::from_value(parameters).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use marline_http::page::{LoadOptions, Page, PageReport};
 
 use super::{bare, load_options};
 #[cfg(target_os = "linux")]
-use crate::execution::browser::{Browser, Site};
+use crate::execution::browser::{Browser, Gateway, Site};
 use crate::execution::http::client;
 use crate::execution::{Testbed, failed};
 use crate::scenario::{HttpClient, Job, RunError, Topology};
@@ -33,7 +33,10 @@ enum Kind {
 #[cfg(target_os = "linux")]
 struct Chromium {
     browser: Browser,
+    /// Where the browser finds the page.
     site: Site,
+    page: Page,
+    gateway: Option<Gateway>,
 }
 
 /// A page that was loaded.
@@ -75,6 +78,15 @@ impl Loader {
         })
     }
 
+    /// `page`, as its client sees it: through a gateway it has another host.
+    pub(super) fn seen<'a>(&'a self, page: &'a Page) -> &'a Page {
+        match &self.kind {
+            Kind::Marline { .. } => page,
+            #[cfg(target_os = "linux")]
+            Kind::Chromium(chromium) => &chromium.page,
+        }
+    }
+
     /// Loads `page`.
     pub(super) async fn load(&mut self, page: &Page) -> Result<Loaded, RunError> {
         let date = self.runtime.unix_time();
@@ -91,8 +103,16 @@ impl Loader {
             }),
             #[cfg(target_os = "linux")]
             Kind::Chromium(chromium) => {
-                let Chromium { browser, site } = &mut **chromium;
-                let loaded = browser.load(site, page).await?;
+                let Chromium {
+                    browser,
+                    site,
+                    page,
+                    gateway,
+                } = &mut **chromium;
+                let mut loaded = browser.load(site, page).await?;
+                if let Some(gateway) = gateway {
+                    loaded.report.pipes = gateway.pipes();
+                }
                 Ok(Loaded {
                     started,
                     date: loaded.date,
@@ -119,13 +139,24 @@ async fn chromium(
     let kernel = kernel.ok_or_else(|| {
         RunError::Unsupported("Chromium runs in real time; add --backend emu".to_owned())
     })?;
-    let site = Site {
+    let mut gateway = None;
+    let mut page = page.clone();
+    let mut site = Site {
         version: job.settings.http.version,
         address: testbed.server_address()?,
-        pin: pin.unwrap_or_default().to_owned(),
+        pin: pin.map(str::to_owned),
     };
-    let browser = Browser::start(&**kernel, &site, page).await?;
-    Ok(Kind::Chromium(Box::new(Chromium { browser, site })))
+    if job.settings.http.gateway {
+        let opened = Gateway::open(job, testbed, &page).await?;
+        (gateway, site, page) = (Some(opened.gateway), opened.site, opened.page);
+    }
+    let browser = Browser::start(&**kernel, &site, &page).await?;
+    Ok(Kind::Chromium(Box::new(Chromium {
+        browser,
+        site,
+        page,
+        gateway,
+    })))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -3,24 +3,26 @@
 use super::{Problem, Table, place_of};
 use crate::scenario::{BackendKind, HttpClient, HttpVersion, Settings, Workload};
 
-/// Keys of `[http]` that are for marline's own client.
-const OWN_KEYS: [&str; 7] = [
-    "connections",
-    "split",
-    "ranges",
-    "bundle",
-    "pipes",
-    "sinr",
-    "name_resolution",
-];
+/// Keys of `[http]` that are for marline's own page loader.
+const LOADER_KEYS: [&str; 3] = ["split", "ranges", "name_resolution"];
+
+/// Those that are for marline's client, which may be a gateway's.
+const CLIENT_KEYS: [&str; 4] = ["connections", "bundle", "pipes", "sinr"];
 
 /// Refuses what a browser cannot do, and what it would ignore.
 pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
-    if settings.http.client != HttpClient::Chromium {
-        return Ok(());
-    }
     let http = root.inner("http");
     let at = |key, text: &str| Err(Problem::new(place_of(root, "http", key), text));
+    let gateway = settings.http.gateway;
+    if settings.http.client != HttpClient::Chromium {
+        return match gateway {
+            true => at(
+                "gateway",
+                "marline's client needs no gateway; add http.client = \"chromium\"",
+            ),
+            false => Ok(()),
+        };
+    }
     if settings.backend != BackendKind::Emu {
         return at(
             "client",
@@ -59,7 +61,14 @@ pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
             "Chromium has one TCP connection of HTTP/2 to a host; write \"2\"",
         );
     }
-    for key in OWN_KEYS {
+    if gateway && settings.http.version != HttpVersion::Http3 {
+        return at(
+            "version",
+            "the gateway fetches over HTTP/3; leave http.version out",
+        );
+    }
+    let of_client = CLIENT_KEYS.iter().filter(|_| !gateway);
+    for key in LOADER_KEYS.iter().chain(of_client) {
         if http.is_some_and(|http| http.get(key).is_some()) {
             return at(
                 key,
@@ -67,7 +76,7 @@ pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
             );
         }
     }
-    if let Some(node) = root.get("client") {
+    if let (Some(node), false) = (root.get("client"), gateway) {
         return Err(node.problem(
             "[client] sets marline's client, which Chromium is not; set it in variants of that client alone",
         ));

@@ -118,6 +118,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
                 Ok((text != "marline").then_some(text))
             })?
             .flatten(),
+        gateway: reader
+            .optional("gateway", Node::switch)?
+            .unwrap_or_default(),
         version,
         connections: reader
             .optional("connections", |node| node.within(fewest..=1000))?

@@ -55,6 +55,14 @@ fn a_browser_gets_no_settings_that_it_would_ignore() {
             "train.toml:7: [http] pipes: this is for marline's client",
         ),
         (
+            "http.gateway = true\nhttp.version = '2'",
+            "train.toml:8: [http] version: the gateway fetches over HTTP/3",
+        ),
+        (
+            "http.gateway = true\nhttp.split = '1MB'",
+            "train.toml:8: [http] split: this is for marline's client",
+        ),
+        (
             "workload.loads = 2",
             "train.toml:4: [http] client: Chromium has a new profile for each load",
         ),
@@ -91,6 +99,10 @@ fn mistakes_are_explained() {
         (
             "http.client = 'chromium'",
             "train.toml:4: [http] client: Chromium runs in real time; add backend = \"emu\"",
+        ),
+        (
+            "http.gateway = true",
+            "train.toml:4: [http] gateway: marline's client needs no gateway; add http.client = \"chromium\"",
         ),
         (
             "backend = 'emu'\nhttp.client = 'chromium'",
