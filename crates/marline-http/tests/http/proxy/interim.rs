@@ -130,7 +130,7 @@ async fn early_hints_of_an_origin_pass_a_gateway() {
     let origin = TestServer::site(tower::util::BoxCloneSyncService::new(tower::service_fn(
         |request: Request<Body>| async move {
             let mut hints = Response::new(());
-            *hints.status_mut() = StatusCode::EARLY_HINTS;
+            *hints.status_mut() = StatusCode::from_u16(103).unwrap();
             let link = "</a.css>".parse().unwrap();
             hints.headers_mut().insert("link", link);
             if let Some(interim) = request.extensions().get::<Interim>() {
