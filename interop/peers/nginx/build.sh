@@ -8,7 +8,8 @@ manifest=$(${CARGO:-cargo} metadata --format-version 1 |
     ${PYTHON:-python3} -c 'import json, sys
 print(next(p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["name"] == "nginx-src"))')
 source=$(dirname "$manifest")
-built=$(basename "$source")
+# Other options make another nginx.
+built="$(basename "$source") $(cksum <peers/nginx/build.sh)"
 [ "$(cat "$out/built" 2>/dev/null)" = "$built" ] && exit
 
 rm -rf "$out"

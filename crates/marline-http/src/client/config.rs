@@ -51,7 +51,7 @@ impl HttpVersion {
     }
 
     /// Its name in reports.
-    pub(super) fn label(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Http11 => "1.1",
             Self::Http11Cleartext => "1.1c",

@@ -213,7 +213,8 @@ fn protocols(version: HttpVersion) -> Protocols {
     protocols
 }
 
-const fn client_version(version: HttpVersion) -> ClientVersion {
+/// The version as marline's client names it.
+pub(super) const fn client_version(version: HttpVersion) -> ClientVersion {
     match version {
         HttpVersion::Http11 => ClientVersion::Http11,
         HttpVersion::Http11Cleartext => ClientVersion::Http11Cleartext,

@@ -45,10 +45,9 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
     };
     let runtime = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let due = runtime.now() + *start;
-    let Site {
-        page, server, pin, ..
-    } = serve_page(job, testbed, probe, page, *seed, *readable).await?;
-    let mut loader = Loader::open(job, testbed, &page, pin.as_deref()).await?;
+    let site = serve_page(job, testbed, probe, page, *seed, *readable).await?;
+    let mut loader = Loader::open(job, testbed, &site).await?;
+    let Site { page, server, .. } = site;
     let until_start = due.saturating_since(runtime.now());
     if !until_start.is_zero() {
         sleep(&*runtime, until_start).await;

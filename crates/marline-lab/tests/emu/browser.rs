@@ -19,18 +19,7 @@ fn job(more: &str) -> Job {
          workload = {{ page = 'cloned/reddit', readable = true }}\nhttp.client = 'chromium'\n{more}"
     );
     let experiment = Experiment::parse(&text, "page.toml", &[]).unwrap();
-    Job {
-        experiment: "page".into(),
-        variant: "base".into(),
-        parameters: Arc::default(),
-        repeat: 0,
-        seed: 7,
-        settings: Arc::clone(&experiment.cells[0].settings),
-        qlog: None,
-        pcap: None,
-        har: None,
-        watch: false,
-    }
+    crate::job::job(&experiment.cells[0])
 }
 
 /// The result of a job; `None` if this machine cannot run it.

@@ -1,7 +1,6 @@
 //! Background TCP flows of the kernel, by iperf3.
 
 use std::fs;
-use std::sync::Arc;
 
 use marline_lab::emu::Emulator;
 use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
@@ -16,18 +15,7 @@ fn job(workload: &str, more: &str) -> Job {
     );
     let mut experiment = Experiment::parse(&text, "beside.toml", &[]).unwrap();
     experiment.run_in(BackendKind::Emu);
-    Job {
-        experiment: "beside".into(),
-        variant: "base".into(),
-        parameters: Arc::default(),
-        repeat: 0,
-        seed: 7,
-        settings: Arc::clone(&experiment.cells[0].settings),
-        qlog: None,
-        pcap: None,
-        har: None,
-        watch: false,
-    }
+    crate::job::job(&experiment.cells[0])
 }
 
 /// The outcome of a job; `None` if it is invalid, or if this machine cannot run it.

@@ -1,7 +1,6 @@
 //! Hosts with a processor that has other work.
 
 use std::fs;
-use std::sync::Arc;
 
 use marline_lab::emu::Emulator;
 use marline_lab::scenario::{Backend, Experiment, Job, RunError};
@@ -14,18 +13,7 @@ fn job(more: &str) -> Job {
         "title = 'x'\nbackend = 'emu'\nlink = 'rate=20mbps,rtt=20ms,buffer=100kB'\nstress.client = 2\n{more}"
     );
     let experiment = Experiment::parse(&text, "stress.toml", &[]).unwrap();
-    Job {
-        experiment: "stress".into(),
-        variant: "base".into(),
-        parameters: Arc::default(),
-        repeat: 0,
-        seed: 7,
-        settings: Arc::clone(&experiment.cells[0].settings),
-        qlog: None,
-        pcap: None,
-        har: None,
-        watch: false,
-    }
+    crate::job::job(&experiment.cells[0])
 }
 
 /// The threads of this process that compute.

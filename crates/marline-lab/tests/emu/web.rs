@@ -1,7 +1,5 @@
 //! Pages over every version of HTTP, with the kernel's TCP and Multipath TCP.
 
-use std::sync::Arc;
-
 use marline_lab::emu::Emulator;
 use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 
@@ -15,18 +13,7 @@ fn job(more: &str) -> Job {
     );
     let mut experiment = Experiment::parse(&text, "page.toml", &[]).unwrap();
     experiment.run_in(BackendKind::Emu);
-    Job {
-        experiment: "page".into(),
-        variant: "base".into(),
-        parameters: Arc::default(),
-        repeat: 0,
-        seed: 7,
-        settings: Arc::clone(&experiment.cells[0].settings),
-        qlog: None,
-        pcap: None,
-        har: None,
-        watch: false,
-    }
+    crate::job::job(&experiment.cells[0])
 }
 
 /// The outcome of a job; `None` if this machine cannot run it.

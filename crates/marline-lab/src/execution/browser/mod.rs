@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use self::devtools::{DevTools, DevToolsError};
 pub(super) use self::gateway::Gateway;
 use self::recording::Recording;
-use super::http::scheme;
+use super::http::{client_version, scheme};
 use super::program::Program;
 use super::{Kernel, failed};
 use crate::scenario::{HttpVersion, RunError};
@@ -41,21 +41,16 @@ impl Site {
     }
 
     /// The version in reports.
-    const fn version_name(&self) -> &'static str {
-        match self.version {
-            HttpVersion::Http11 => "1.1",
-            HttpVersion::Http11Cleartext => "1.1c",
-            HttpVersion::Http2 | HttpVersion::Http2Parallel | HttpVersion::Http2Multipath => "2",
-            HttpVersion::Http3 => "3",
-        }
+    fn version_name(&self) -> &'static str {
+        client_version(self.version).label()
     }
 
     /// The version as Chromium names it.
-    fn protocol(&self) -> &'static str {
-        match self.version_name() {
-            "3" => "h3",
-            "2" => "h2",
-            _ => "http/1.1",
+    const fn protocol(&self) -> &'static str {
+        match self.version {
+            HttpVersion::Http11 | HttpVersion::Http11Cleartext => "http/1.1",
+            HttpVersion::Http2 | HttpVersion::Http2Parallel | HttpVersion::Http2Multipath => "h2",
+            HttpVersion::Http3 => "h3",
         }
     }
 

@@ -1,6 +1,5 @@
 //! What loads a page: marline's client, or a browser.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use marline::{Instant, Runtime};
 use marline_http::client::Client;
 use marline_http::page::{LoadOptions, Page, PageReport};
 
-use super::{bare, load_options};
+use super::load_options;
 #[cfg(target_os = "linux")]
 use crate::execution::browser::{Browser, Gateway, Site};
 use crate::execution::http::client;
@@ -53,24 +52,19 @@ pub(super) struct Loaded {
 }
 
 impl Loader {
-    /// The client of `job`, for a page on a server with this key, of which it has the hash in base64.
+    /// The client of `job`, for the page of `served`.
     pub(super) async fn open(
         job: &Job,
         testbed: &Testbed,
-        page: &Page,
-        pin: Option<&str>,
+        served: &super::Site,
     ) -> Result<Self, RunError> {
         let http = &job.settings.http;
         let kind = match http.client {
-            HttpClient::Marline => {
-                let hosts: BTreeSet<_> = page.objects.iter().map(|o| &o.host).collect();
-                let names = hosts.into_iter().map(|host| bare(host));
-                Kind::Marline {
-                    client: Arc::new(client(job, testbed, names)?),
-                    options: load_options(job),
-                }
-            }
-            HttpClient::Chromium => chromium(job, testbed, page, pin).await?,
+            HttpClient::Marline => Kind::Marline {
+                client: Arc::new(client(job, testbed, served.names.clone())?),
+                options: load_options(job),
+            },
+            HttpClient::Chromium => chromium(job, testbed, served).await?,
         };
         Ok(Self {
             runtime: Arc::clone(&testbed.host(Topology::CLIENT)?.runtime),
@@ -126,12 +120,7 @@ impl Loader {
 }
 
 #[cfg(target_os = "linux")]
-async fn chromium(
-    job: &Job,
-    testbed: &Testbed,
-    page: &Page,
-    pin: Option<&str>,
-) -> Result<Kind, RunError> {
+async fn chromium(job: &Job, testbed: &Testbed, served: &super::Site) -> Result<Kind, RunError> {
     use crate::scenario::BackendKind;
 
     let kernel = testbed.host(Topology::CLIENT)?.kernel.as_ref();
@@ -140,11 +129,11 @@ async fn chromium(
         RunError::Unsupported("Chromium runs in real time; add --backend emu".to_owned())
     })?;
     let mut gateway = None;
-    let mut page = page.clone();
+    let mut page = served.page.clone();
     let mut site = Site {
         version: job.settings.http.version,
         address: testbed.server_address()?,
-        pin: pin.map(str::to_owned),
+        pin: served.pin.clone(),
     };
     if job.settings.http.gateway {
         let opened = Gateway::open(job, testbed, &page).await?;
@@ -161,7 +150,7 @@ async fn chromium(
 
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unused_async, reason = "as on Linux")]
-async fn chromium(_: &Job, _: &Testbed, _: &Page, _: Option<&str>) -> Result<Kind, RunError> {
+async fn chromium(_: &Job, _: &Testbed, _: &super::Site) -> Result<Kind, RunError> {
     Err(RunError::Unsupported(
         "Chromium runs in the emulator, which needs Linux".to_owned(),
     ))
