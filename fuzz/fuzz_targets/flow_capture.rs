@@ -5,7 +5,7 @@
 use std::io::BufReader;
 
 use libfuzzer_sys::fuzz_target;
-use marline_flow::{Capture, Exporter, KeyLog, Options, Sources, Timeouts};
+use marline_flow::{Capture, Exporter, Item, KeyLog, Options, Sources, Timeouts};
 
 /// Of the connections in the seeds.
 const KEYS: &[u8] = include_bytes!("../../crates/marline-flow/tests/captures/keys.log");
@@ -31,9 +31,11 @@ fuzz_target!(|input: &[u8]| {
         server_log: None,
     };
     let mut exporter = Exporter::new(options, sources, Vec::new());
-    while let Ok(Some(packet)) = capture.next() {
-        assert!(packet.data.len() <= packet.length);
-        exporter.packet(&packet).expect("a vector takes everything");
+    while let Ok(Some(item)) = capture.next() {
+        if let Item::Packet(packet) = &item {
+            assert!(packet.data.len() <= packet.length);
+        }
+        exporter.item(&item).expect("a vector takes everything");
         assert!(exporter.active_flows() <= MAX_FLOWS);
     }
     let finished = exporter.finish().expect("a vector takes everything");

@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut capture = Capture::open(Path::new(input))?;
     let sink = OutputFile::create(Path::new(output))?;
     let mut exporter = Exporter::new(Options::default(), Sources::default(), sink);
-    while let Some(packet) = capture.next()? {
-        exporter.packet(&packet)?;
+    while let Some(item) = capture.next()? {
+        exporter.item(&item)?;
     }
     let finished = exporter.finish()?;
     finished.sink.finish()?;

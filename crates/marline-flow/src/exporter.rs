@@ -1,6 +1,6 @@
 //! Packets in, records out.
 
-use crate::capture::Packet;
+use crate::capture::{Item, Packet};
 use crate::decode::{Decoded, Segment, Skipped, TcpFields, Transport, decode, flags};
 use crate::fragments::Fragments;
 use crate::inspect::{End, Labels, Progress, Quic, QuicContext, Tcp};
@@ -17,7 +17,7 @@ use crate::table::{
 /// Where labels come from beside the packets.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Secrets of TLS.
+    /// Secrets of TLS, beside those in captures.
     pub keys: Option<KeyLog>,
     /// The access log of a server.
     pub server_log: Option<ServerLog>,
@@ -39,7 +39,8 @@ pub struct Exporter<S> {
 
 /// What looks at the beginnings of connections.
 struct Inspector {
-    keys: Option<KeyLog>,
+    /// Those that were given, and those that captures have.
+    keys: KeyLog,
     /// Bytes of all connections that are looked at.
     held: usize,
     scratch: Vec<u8>,
@@ -55,7 +56,7 @@ impl<S: Sink> Exporter<S> {
             table: Table::new(options),
             fragments: Fragments::new(),
             inspector: Inspector {
-                keys: sources.keys,
+                keys: sources.keys.unwrap_or_default(),
                 held: 0,
                 scratch: Vec::new(),
             },
@@ -74,6 +75,24 @@ impl<S: Sink> Exporter<S> {
     /// How many flows are under way.
     pub fn active_flows(&self) -> usize {
         self.table.len()
+    }
+
+    /// Takes a packet, or a secret that opens packets after it.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if a record cannot be written.
+    #[inline]
+    pub fn item(&mut self, item: &Item<'_>) -> Result<(), OutputError> {
+        match item {
+            Item::Packet(packet) => self.packet(packet),
+            // A malformed line is counted as a malformed packet is: neither ends an export.
+            Item::KeyLogLine(line) => {
+                let taken = self.inspector.keys.add_line(line);
+                self.statistics.key_log_lines.count(taken);
+                Ok(())
+            }
+        }
     }
 
     /// Takes a packet.
@@ -289,13 +308,13 @@ impl Inspector {
         let syn = u32::from(fields.flags & flags::SYN != 0);
         let sequence = fields.sequence.wrapping_add(syn);
         let labels = flow.labels.get_or_insert_default();
-        tcp.on_segment(sender, sequence, payload, self.keys.as_ref(), labels)
+        tcp.on_segment(sender, sequence, payload, &self.keys, labels)
     }
 
     fn inspect_datagram(&mut self, flow: &mut Flow, sender: End, payload: &[u8]) -> Progress {
         let labels = flow.labels.get_or_insert_default();
         let mut context = QuicContext {
-            keys: self.keys.as_ref(),
+            keys: &self.keys,
             labels,
             scratch: &mut self.scratch,
         };

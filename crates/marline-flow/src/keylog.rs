@@ -1,18 +1,22 @@
 //! Key logs: secrets of TLS connections, as NSS and most libraries write them (RFC 9850).
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use ahash::RandomState;
+use marline_wire::Side;
 
 use crate::limits::{MAX_LINE, MAX_SECRETS};
 
 /// Handshake traffic secrets by the random of the ClientHello.
 #[derive(Debug, Default)]
 pub struct KeyLog {
-    secrets: FxHashMap<[u8; 32], Secrets>,
+    /// Hashed with a key: captures of strangers choose the randoms.
+    secrets: HashMap<[u8; 32], Secrets, RandomState>,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +47,57 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
+}
+
+/// What a line of a key log has.
+enum Line {
+    Secret(HandshakeSecret),
+    /// A comment, nothing, or a secret of something else.
+    Other,
+}
+
+struct HandshakeSecret {
+    /// Of the ClientHello.
+    random: [u8; 32],
+    /// Whose messages it protects.
+    sender: Side,
+    secret: Secret,
+}
+
+impl Line {
+    /// `None` if it is none of a key log.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Some(Self::Other);
+        }
+        let mut words = text.split_ascii_whitespace();
+        let (label, random_hex, secret) = (words.next()?, words.next()?, words.next()?);
+        let sender = match label {
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Side::Client,
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Side::Server,
+            _ => return (is_label(label) && is_hex(random_hex)).then_some(Self::Other),
+        };
+        let mut random = [0; 32];
+        if decode(random_hex, &mut random)? != random.len() {
+            return None;
+        }
+        let secret = Secret::new(secret)?;
+        Some(Self::Secret(HandshakeSecret {
+            random,
+            sender,
+            secret,
+        }))
+    }
+}
+
+/// Why a line is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is none of a key log.
+    Malformed,
+    /// There are secrets of as many connections as are kept.
+    TooMany,
 }
 
 /// A key log cannot be used; the message names it.
@@ -116,41 +171,31 @@ impl KeyLog {
             if limited.read_until(b'\n', &mut text).map_err(io)? == 0 {
                 break;
             }
-            let text = String::from_utf8_lossy(&text);
-            if self.line(&text).is_none() {
-                return Err(KeyLogError::Line { name: name(), line });
-            }
-            if self.secrets.len() > MAX_SECRETS {
-                return Err(KeyLogError::TooMany { name: name() });
-            }
+            self.add_line(&text).map_err(|refused| match refused {
+                Refused::Malformed => KeyLogError::Line { name: name(), line },
+                Refused::TooMany => KeyLogError::TooMany { name: name() },
+            })?;
         }
         Ok(())
     }
 
-    /// Takes a line; `None` if it is none of a key log. Secrets that are not of handshakes are passed over.
-    fn line(&mut self, text: &str) -> Option<()> {
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
-            return Some(());
-        }
-        let mut words = text.split_ascii_whitespace();
-        let (label, random, secret) = (words.next()?, words.next()?, words.next()?);
-        let mut bytes = [0; 32];
-        let is_client = match label {
-            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => true,
-            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => false,
-            _ => return (is_label(label) && is_hex(random)).then_some(()),
+    /// Takes a line. Secrets that are not of handshakes are passed over.
+    pub(crate) fn add_line(&mut self, line: &[u8]) -> Result<(), Refused> {
+        let text = String::from_utf8_lossy(line);
+        let line = Line::parse(&text).ok_or(Refused::Malformed)?;
+        let Line::Secret(line) = line else {
+            return Ok(());
         };
-        if decode(random, &mut bytes)? != bytes.len() {
-            return None;
+        let is_full = self.secrets.len() >= MAX_SECRETS;
+        let secrets = match self.secrets.entry(line.random) {
+            Entry::Vacant(_) if is_full => return Err(Refused::TooMany),
+            entry => entry.or_default(),
+        };
+        match line.sender {
+            Side::Client => secrets.client = Some(line.secret),
+            Side::Server => secrets.server = Some(line.secret),
         }
-        let secret = Secret::new(secret)?;
-        let entry = self.secrets.entry(bytes).or_default();
-        match is_client {
-            true => entry.client = Some(secret),
-            false => entry.server = Some(secret),
-        }
-        Some(())
+        Ok(())
     }
 
     /// The secret of what the client sends during the handshake.

@@ -2,7 +2,7 @@
 //! which version of HTTP.
 //!
 //! ```text
-//! capture/    pcap, pcapng, an interface -> packets
+//! capture/    pcap, pcapng, an interface -> packets, and secrets that pcapng has
 //! decode/     Ethernet and other links, IPv4, IPv6 -> segments of TCP and UDP
 //! table/      segments -> flows, and when they end
 //! inspect/    the beginnings of flows -> names and versions: TLS, QUIC, cleartext HTTP
@@ -32,7 +32,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
-pub use capture::{Capture, CaptureError, Packet};
+pub use capture::{Capture, CaptureError, Item, Packet};
 pub use decode::Transport;
 pub use exporter::{Exporter, Finished, Sources};
 pub use keylog::{KeyLog, KeyLogError};

@@ -3,7 +3,8 @@
 /// Bytes of a packet in a capture: what tcpdump captures at most, and more than any packet of IP has.
 pub(crate) const MAX_PACKET: usize = 256 << 10;
 
-/// Bytes of a block of pcapng that is kept in memory: a packet with its options. Longer blocks that have no packet are skipped.
+/// Bytes of a block of pcapng that is kept in memory: a packet with its options. Longer blocks that have no packet are skipped;
+/// secrets are read by line.
 pub(crate) const MAX_BLOCK: usize = MAX_PACKET + (64 << 10);
 
 /// Bytes read at once: large enough for the cost of a system call not to matter, small enough for the cache of a core.
@@ -62,8 +63,8 @@ pub(crate) const MAX_INSPECTED: usize = 64 << 20;
 /// Protocols that a ClientHello offers and that are recorded: real ones offer two.
 pub(crate) const MAX_PROTOCOLS: usize = 16;
 
-/// Connections of a key log: 64 bytes each and more.
-pub(crate) const MAX_SECRETS: usize = 4 << 20;
+/// Connections with secrets, of key logs and of captures together: 160 bytes each and more.
+pub(crate) const MAX_SECRETS: usize = 1 << 20;
 
 /// Bytes of a line of a key log or an access log.
 pub(crate) const MAX_LINE: u64 = 64 << 10;

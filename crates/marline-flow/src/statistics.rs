@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::decode::{Malformed, Skipped};
+use crate::keylog::Refused;
 use crate::record::Record;
 
 /// Counts of an export. Every packet is either of a flow, or skipped, or malformed.
@@ -32,6 +33,8 @@ pub struct Statistics {
     pub uninspected: u64,
     /// Packets of which not every byte was captured.
     pub cut: u64,
+    /// Lines of key logs in captures.
+    pub key_log_lines: KeyLogLines,
 }
 
 /// Flows by transport.
@@ -93,6 +96,27 @@ pub struct MalformedCounts {
     pub ip: u64,
     /// The header of TCP or UDP.
     pub transport: u64,
+}
+
+/// Lines of key logs in captures, by what became of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KeyLogLines {
+    /// Read, comments and secrets that are not needed included.
+    pub read: u64,
+    /// None of a key log.
+    pub malformed: u64,
+    /// Dropped, because secrets of too many connections are kept.
+    pub too_many: u64,
+}
+
+impl KeyLogLines {
+    pub(crate) fn count(&mut self, taken: Result<(), Refused>) {
+        *match taken {
+            Ok(()) => &mut self.read,
+            Err(Refused::Malformed) => &mut self.malformed,
+            Err(Refused::TooMany) => &mut self.too_many,
+        } += 1;
+    }
 }
 
 impl SkippedCounts {

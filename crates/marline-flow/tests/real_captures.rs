@@ -2,28 +2,35 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
+use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
+use std::process::Command;
 
-use marline_flow::{Capture, Exporter, KeyLog, Options, Record, Sources};
+use marline_flow::{Capture, Exporter, Finished, KeyLog, Options, Record, Sources};
 
 fn seed(name: &str) -> PathBuf {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures");
     PathBuf::from(seeds).join(name)
 }
 
-fn record(name: &str, keys: Option<KeyLog>) -> Record {
+fn export(mut capture: Capture<impl Read>, keys: Option<KeyLog>) -> Finished<Vec<Record>> {
     let sources = Sources {
         keys,
         server_log: None,
     };
-    let mut capture = Capture::open(&seed(name)).unwrap();
     let mut exporter = Exporter::new(Options::default(), sources, Vec::new());
-    while let Some(packet) = capture.next().unwrap() {
-        exporter.packet(&packet).unwrap();
+    while let Some(item) = capture.next().unwrap() {
+        exporter.item(&item).unwrap();
     }
-    let mut records = exporter.finish().unwrap().sink;
-    assert_eq!(records.len(), 1);
-    records.remove(0)
+    let finished = exporter.finish().unwrap();
+    assert_eq!(finished.sink.len(), 1);
+    finished
+}
+
+fn record(name: &str, keys: Option<KeyLog>) -> Record {
+    let capture = Capture::open(&seed(name)).unwrap();
+    export(capture, keys).sink.remove(0)
 }
 
 #[test]
@@ -62,4 +69,77 @@ fn secrets_of_other_connections_open_nothing() {
     let record = record("tls", Some(keys));
     assert_eq!(record.http_version, None);
     assert_eq!(record.alpn_offered.as_deref(), Some("h2"));
+}
+
+/// Puts a Decryption Secrets Block after the first block of a capture in pcapng, which is little-endian.
+fn with_key_log(capture: &[u8], key_log: &[u8]) -> Vec<u8> {
+    let padded = key_log.len().next_multiple_of(4);
+    let length = (20 + padded as u32).to_le_bytes();
+    let section = u32::from_le_bytes(capture[4..8].try_into().unwrap()) as usize;
+    let (section, rest) = capture.split_at(section);
+    let mut file = section.to_vec();
+    file.extend(10u32.to_le_bytes());
+    file.extend(length);
+    file.extend(0x544c_534b_u32.to_le_bytes());
+    file.extend((key_log.len() as u32).to_le_bytes());
+    file.extend(key_log);
+    file.resize(section.len() + 16 + padded, 0);
+    file.extend(length);
+    file.extend(rest);
+    file
+}
+
+#[test]
+fn secrets_in_a_capture_open_what_handshakes_hide() {
+    // What `editcap --inject-secrets` made of `tls`.
+    let finished = export(Capture::open(&seed("tls_secrets")).unwrap(), None);
+    assert_eq!(finished.sink[0].http_version, Some("h2"));
+    assert_eq!(finished.sink[0].label_source, Some("keylog"));
+    let lines = finished.statistics.key_log_lines;
+    assert_eq!((lines.read, lines.malformed), (5, 0));
+}
+
+#[test]
+fn secrets_in_a_capture_are_used_beside_those_of_a_key_log() {
+    let other = format!("SERVER_HANDSHAKE_TRAFFIC_SECRET {0} {0}", "01".repeat(32));
+    let file = with_key_log(&fs::read(seed("tls")).unwrap(), other.as_bytes());
+    let keys = KeyLog::read(&seed("keys.log")).unwrap();
+    let finished = export(Capture::new(&file[..], "tls").unwrap(), Some(keys));
+    assert_eq!(finished.sink[0].label_source, Some("keylog"));
+    assert_eq!(finished.statistics.key_log_lines.read, 1);
+}
+
+#[test]
+fn malformed_lines_of_a_key_log_in_a_capture_are_counted_and_the_others_used() {
+    let keys = fs::read_to_string(seed("keys.log")).unwrap();
+    let lines: Vec<_> = keys
+        .lines()
+        .map(|line| format!("{line}\nnot a secret\n"))
+        .collect();
+    let file = with_key_log(&fs::read(seed("tls")).unwrap(), lines.concat().as_bytes());
+    let finished = export(Capture::new(&file[..], "tls").unwrap(), None);
+    assert_eq!(finished.sink[0].label_source, Some("keylog"));
+    let lines = finished.statistics.key_log_lines;
+    assert_eq!((lines.read, lines.malformed), (20, 20));
+    assert_eq!(finished.statistics.malformed.total(), 0);
+}
+
+#[test]
+fn secrets_that_the_installed_editcap_injects_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, version) in [("quic", "h3"), ("quic_v2", "h3"), ("tls", "h2")] {
+        let path = directory.path().join(name);
+        let mut editcap = Command::new("editcap");
+        let secrets = format!("tls,{}", seed("keys.log").display());
+        editcap.arg("--inject-secrets").arg(secrets);
+        let Ok(output) = editcap.arg(seed(name)).arg(&path).output() else {
+            println!("skipped: editcap is not installed");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let finished = export(Capture::open(&path).unwrap(), None);
+        assert_eq!(finished.sink[0].http_version, Some(version));
+        assert_eq!(finished.sink[0].label_source, Some("keylog"), "{name}");
+        assert_eq!(finished.statistics.key_log_lines.malformed, 0);
+    }
 }

@@ -30,8 +30,8 @@ const STANDARD_INPUT: &str = "-";
 /// Export flows from captured packets
 ///
 /// Each flow becomes one record, client to server: times, packets, bytes, flags, the name in TLS, and the version of HTTP
-/// where something shows it. Handshakes show it up to TLS 1.2, in QUIC and in cleartext; in TLS 1.3 only with a key log
-/// or the access log of the server. `python -m marline` analyses the records.
+/// where something shows it. Handshakes show it up to TLS 1.2, in QUIC and in cleartext; in TLS 1.3 only with a key log,
+/// which a capture in pcapng may contain, or the access log of the server. `python -m marline` analyses the records.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     tcpdump -i wlan0 -w day.pcap 'tcp port 443 or udp port 443'\n  \
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Open handshakes with the secrets in FILE, which a program wrote that was started with SSLKEYLOGFILE=FILE; repeatable
+    /// Open handshakes with the secrets in FILE, which a program wrote that was started with SSLKEYLOGFILE=FILE, beside those in captures; repeatable
     #[arg(long, value_name = "FILE")]
     keylog: Vec<PathBuf>,
 
@@ -185,7 +185,7 @@ fn keys(paths: &[PathBuf]) -> Result<Option<KeyLog>, Failure> {
         })?;
     }
     if !paths.is_empty() && log.is_empty() {
-        print_message("the key log has no secrets of TLS 1.3 handshakes: TLS 1.3 stays closed");
+        print_message("the key log has no secrets of TLS 1.3 handshakes: it opens nothing");
     }
     Ok((!paths.is_empty()).then_some(log))
 }
@@ -250,7 +250,7 @@ enum Interruption {
     Stopped,
 }
 
-/// Packets between two looks at the clock and the signals.
+/// Packets, and lines of key logs, between two looks at the clock and the signals.
 const BETWEEN_LOOKS: u64 = 1 << 14;
 
 fn packets<R: Read>(
@@ -260,8 +260,8 @@ fn packets<R: Read>(
     bar: &mut Bar,
 ) -> Result<(), Interruption> {
     let mut number = 0u64;
-    while let Some(packet) = capture.next().map_err(Interruption::Capture)? {
-        exporter.packet(&packet).map_err(Interruption::Output)?;
+    while let Some(item) = capture.next().map_err(Interruption::Capture)? {
+        exporter.item(&item).map_err(Interruption::Output)?;
         number += 1;
         if number.is_multiple_of(BETWEEN_LOOKS) {
             if stop.is_asked_for() {

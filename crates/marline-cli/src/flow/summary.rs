@@ -28,6 +28,7 @@ pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
         label_sources: sources,
         skipped,
         malformed,
+        key_log_lines,
         ..
     } = statistics;
     let mut text = format!(
@@ -78,6 +79,15 @@ pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
             ("link", malformed.link),
             ("IP", malformed.ip),
             ("TCP or UDP", malformed.transport),
+        ],
+    );
+    line(
+        &mut text,
+        "lines of key logs in captures",
+        &[
+            ("read", key_log_lines.read),
+            ("malformed", key_log_lines.malformed),
+            ("beyond the limit of connections", key_log_lines.too_many),
         ],
     );
     line(

@@ -7,6 +7,7 @@ mod link;
 mod live;
 mod pcap;
 mod pcapng;
+mod secrets;
 
 use std::fs::File;
 use std::io::Read;
@@ -32,6 +33,16 @@ pub struct Packet<'a> {
     pub length: usize,
     /// Its first bytes, as many as were captured.
     pub data: &'a [u8],
+}
+
+/// A part of a capture. Parts come in the order of the file.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// A line of a key log of TLS (RFC 9850). Captures in pcapng may have them in Decryption Secrets Blocks
+    /// (draft-ietf-opsawg-pcapng, section 4.7), before the packets that they open.
+    KeyLogLine(&'a [u8]),
 }
 
 /// A capture that is read packet by packet.
@@ -83,7 +94,7 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    /// The next packet; `None` at the end.
+    /// The next packet, or line of a key log; `None` at the end.
     ///
     /// # Errors
     ///
@@ -91,17 +102,19 @@ impl<R: Read> Capture<R> {
     /// more can be read after an error.
     #[expect(
         clippy::should_implement_trait,
-        reason = "a packet borrows from the buffer until the next"
+        reason = "an item borrows from the buffer until the next"
     )]
-    pub fn next(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
         let next = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.input),
+            Format::Pcap(pcap) => pcap
+                .next(&mut self.input)
+                .map(|packet| packet.map(Item::Packet)),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
         };
         next.map_err(|problem| CaptureError::new(self.name.clone(), problem))
     }
 
-    /// How many bytes of the source have been read into packets.
+    /// How many bytes of the source have been read.
     pub fn position(&self) -> u64 {
         self.input.position()
     }

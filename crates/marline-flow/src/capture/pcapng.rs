@@ -13,7 +13,8 @@ use std::io::Read;
 
 use super::error::Problem;
 use super::input::Input;
-use super::{ByteOrder, LinkType, Packet};
+use super::secrets::KeyLogBlock;
+use super::{ByteOrder, Item, LinkType, Packet};
 use crate::limits::{MAX_BLOCK, MAX_INTERFACES};
 
 /// A Section Header Block: the same number in both byte orders.
@@ -22,6 +23,7 @@ const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+const DECRYPTION_SECRETS: u32 = 10;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
@@ -35,6 +37,8 @@ const BLOCK_FRAME: usize = 12;
 pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// The block whose lines come next, if there is one.
+    key_log: Option<KeyLogBlock>,
     /// The time of the last packet, for those that have none.
     last_ns: u64,
 }
@@ -96,8 +100,14 @@ impl Pcapng {
     pub(super) fn next<'a, R: Read>(
         &mut self,
         input: &'a mut Input<R>,
-    ) -> Result<Option<Packet<'a>>, Problem> {
+    ) -> Result<Option<Item<'a>>, Problem> {
         loop {
+            if let Some(block) = &mut self.key_log {
+                if let Some(length) = block.next_line(input)? {
+                    return Ok(Some(Item::KeyLogLine(input.take(length))));
+                }
+                self.key_log = None;
+            }
             let at = input.position();
             if !input.has(BLOCK_FRAME)? {
                 return match input.bytes() {
@@ -116,6 +126,12 @@ impl Pcapng {
                 return Err(Problem::Malformed { at, what });
             }
             let kind = self.order.u32(kind);
+            if kind == DECRYPTION_SECRETS {
+                self.key_log = KeyLogBlock::begin(input, self.order, length)?;
+                if self.key_log.is_some() {
+                    continue;
+                }
+            }
             let needed = matches!(
                 kind,
                 INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
@@ -157,12 +173,12 @@ impl Pcapng {
             let time = found.time.map(|time| interface.clock.ns(time));
             self.last_ns = time.unwrap_or(self.last_ns);
             let block = input.take(length);
-            return Ok(Some(Packet {
+            return Ok(Some(Item::Packet(Packet {
                 time_ns: self.last_ns,
                 link,
                 length: found.length.max(found.data.len()),
                 data: &block[found.data],
-            }));
+            })));
         }
     }
 

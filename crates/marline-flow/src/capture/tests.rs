@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::limits::{MAX_BLOCK, MAX_LINE};
 use crate::testing::{SECOND, START, pcap};
 
 /// What is read of a packet: its time, link type, length and bytes.
@@ -9,7 +10,10 @@ type Read4 = (u64, LinkType, usize, Vec<u8>);
 fn read_all(bytes: &[u8]) -> Result<Vec<Read4>, CaptureError> {
     let mut capture = Capture::new(bytes, "x.pcap")?;
     let mut packets = Vec::new();
-    while let Some(packet) = capture.next()? {
+    while let Some(item) = capture.next()? {
+        let Item::Packet(packet) = item else {
+            panic!("{item:?} is no packet");
+        };
         packets.push((
             packet.time_ns,
             packet.link,
@@ -62,6 +66,109 @@ fn enhanced(interface: u32, time: u64, length: u32, data: &[u8]) -> Vec<u8> {
     // A comment.
     body.extend([1, 0, 2, 0, b'h', b'i', 0, 0, 0, 0, 0, 0]);
     block(6, &body)
+}
+
+const TLS_KEY_LOG: u32 = 0x544c_534b;
+
+/// A block of secrets that claims to have `length` bytes of them.
+fn secrets(kind: u32, length: usize, content: &[u8]) -> Vec<u8> {
+    let length = length as u32;
+    block(
+        10,
+        &[&kind.to_le_bytes()[..], &length.to_le_bytes(), content].concat(),
+    )
+}
+
+fn key_log(content: &[u8]) -> Vec<u8> {
+    secrets(TLS_KEY_LOG, content.len(), content)
+}
+
+/// The lines and the bytes of packets in a capture, in their order.
+fn items(source: impl Read) -> Result<Vec<String>, CaptureError> {
+    let mut capture = Capture::new(source, "x.pcapng")?;
+    let mut items = Vec::new();
+    while let Some(item) = capture.next()? {
+        let (kind, bytes) = match item {
+            Item::Packet(packet) => ("packet", packet.data),
+            Item::KeyLogLine(line) => ("line", line),
+        };
+        items.push(format!("{kind} {}", String::from_utf8_lossy(bytes)));
+    }
+    Ok(items)
+}
+
+#[test]
+fn lines_of_key_logs_are_read_between_the_packets_around_them() {
+    const WIREGUARD: u32 = 0x5747_4b4c;
+    // A comment of the block, after its padding.
+    let comment = [1, 0, 2, 0, b'h', b'i', 0, 0, 0, 0, 0, 0];
+    let file = [
+        section(),
+        key_log(b"A 01 02\nB 03 04"),
+        interface(1, &[]),
+        enhanced(0, 0, 1, b"x"),
+        secrets(WIREGUARD, 8, b"LOCAL...\n"),
+        secrets(TLS_KEY_LOG, 6, &[&b"C 5 6\n\0\0"[..], &comment].concat()),
+        key_log(b""),
+        key_log(b"D 7 8\r\n\n"),
+        enhanced(0, 0, 1, b"y"),
+    ]
+    .concat();
+    let expected = [
+        "line A 01 02\n",
+        "line B 03 04",
+        "packet x",
+        "line C 5 6\n",
+        "line D 7 8\r\n",
+        "line \n",
+        "packet y",
+    ];
+    assert_eq!(items(&file[..]).unwrap(), expected);
+    assert_eq!(items(Slow(&file)).unwrap(), expected);
+}
+
+#[test]
+fn malformed_secrets_hide_no_packet() {
+    let packet = [interface(1, &[]), enhanced(0, 0, 1, b"x")].concat();
+    for (secrets, lines) in [
+        (block(10, &[]), &[][..]),
+        (block(10, &TLS_KEY_LOG.to_le_bytes()), &[]),
+        // More than the block has room for.
+        (
+            secrets(TLS_KEY_LOG, 9, b"A 1 2\n\0\0"),
+            &["line A 1 2\n", "line \0\0"],
+        ),
+        (
+            secrets(TLS_KEY_LOG, u32::MAX as usize, b"A 1"),
+            &["line A 1\0"],
+        ),
+    ] {
+        let file = [section(), secrets, packet.clone()].concat();
+        assert_eq!(items(&file[..]).unwrap(), [lines, &["packet x"]].concat());
+    }
+}
+
+#[test]
+fn secrets_of_any_length_are_read_by_line_and_long_lines_in_pieces() {
+    let line = format!("{}\n", "a".repeat(99));
+    let long = "b".repeat(MAX_LINE as usize + 5);
+    let number = 3 * MAX_BLOCK / line.len();
+    let file = [section(), key_log((line.repeat(number) + &long).as_bytes())].concat();
+    let items = items(&file[..]).unwrap();
+    assert_eq!(items.len(), number + 2);
+    assert!(items[..number].iter().all(|item| item[5..] == line));
+    assert_eq!(items[number].len(), "line ".len() + MAX_LINE as usize);
+    assert_eq!(items[number + 1], "line bbbbb");
+}
+
+#[test]
+fn a_capture_that_is_cut_within_secrets_is_truncated_at_their_block() {
+    let file = [section(), key_log(b"A 1 2\nB 3 4\n")].concat();
+    for cut in 28 + 1..file.len() {
+        let error = items(&file[..cut]).unwrap_err();
+        assert!(error.is_truncation(), "{error}");
+        assert!(error.to_string().contains("at byte 28"), "{error}");
+    }
 }
 
 #[test]
@@ -185,7 +292,9 @@ fn a_slow_pipe_gives_the_same_packets() {
     let file = pcap(1, &packets);
     let mut capture = Capture::new(Slow(&file), "pipe").unwrap();
     for (time, data) in packets {
-        let packet = capture.next().unwrap().unwrap();
+        let Some(Item::Packet(packet)) = capture.next().unwrap() else {
+            panic!("a packet is missing");
+        };
         assert_eq!((packet.time_ns, packet.data), (time, data));
     }
     assert!(capture.next().unwrap().is_none());
@@ -195,20 +304,25 @@ proptest! {
     #[test]
     fn no_bytes_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..400),
-        beginning in 0usize..4,
+        beginning in 0usize..6,
         cut in any::<prop::sample::Index>(),
     ) {
         let beginning = [
             pcap(1, &[(START, &[1; 50])]),
             [section(), interface(1, &[9, 0, 1, 0, 0xff, 0, 0, 0]), enhanced(0, u64::MAX, 7, b"x")].concat(),
             [section(), interface(1, &bytes)].concat(),
+            [section(), block(10, &bytes)].concat(),
+            [section(), secrets(TLS_KEY_LOG, bytes.len() / 2 * 3, &bytes)].concat(),
             vec![],
         ][beginning].clone();
         let mut file = [beginning, bytes].concat();
         file.truncate(cut.index(file.len() + 1));
         if let Ok(mut capture) = Capture::new(&file[..], "x") {
-            while let Ok(Some(packet)) = capture.next() {
-                prop_assert!(packet.data.len() <= packet.length);
+            while let Ok(Some(item)) = capture.next() {
+                match item {
+                    Item::Packet(packet) => prop_assert!(packet.data.len() <= packet.length),
+                    Item::KeyLogLine(line) => prop_assert!((1..=MAX_LINE as usize).contains(&line.len())),
+                }
             }
         }
     }

@@ -582,8 +582,8 @@ fn packets_and_bytes_of_each_flow_equal_those_of_tshark() {
 
     let mut capture = crate::Capture::open(&path).unwrap();
     let mut run = Run::new();
-    while let Some(packet) = capture.next().unwrap() {
-        run.exporter.packet(&packet).unwrap();
+    while let Some(item) = capture.next().unwrap() {
+        run.exporter.item(&item).unwrap();
     }
     let mut ours = Directions::new();
     for record in run.records() {

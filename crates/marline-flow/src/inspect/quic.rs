@@ -80,7 +80,7 @@ impl Stream {
 
 /// What the inspection of a datagram needs.
 pub(crate) struct Context<'a> {
-    pub(crate) keys: Option<&'a KeyLog>,
+    pub(crate) keys: &'a KeyLog,
     pub(crate) labels: &'a mut Labels,
     /// Packets are opened in it.
     pub(crate) scratch: &'a mut Vec<u8>,
@@ -221,10 +221,13 @@ impl Quic {
         packet: &[u8],
         context: &mut Context<'_>,
     ) {
-        // Without a key log, nothing that the server sends can be read but what it confirms.
-        let (Some(version), None, Some(_)) = (header.version, self.cipher, context.keys) else {
+        let (Some(version), None) = (header.version, self.cipher) else {
             return;
         };
+        // Without secrets, nothing that the server sends can be read but what it confirms.
+        if context.keys.is_empty() {
+            return;
+        }
         self.initial_keys(version);
         let [v1, v2] = &self.initial;
         let keys = if version == Version::V2 { v2 } else { v1 };
@@ -248,8 +251,10 @@ impl Quic {
         packet: &[u8],
         context: &mut Context<'_>,
     ) -> Progress {
-        let (Some(version), Some(hello), Some(keys)) = (header.version, self.hello, context.keys)
-        else {
+        let (Some(version), Some(hello)) = (header.version, self.hello) else {
+            return Progress::Continues;
+        };
+        let Some(server) = context.keys.server(&hello.random) else {
             return Progress::Continues;
         };
         let Some(cipher) = self.cipher else {
@@ -258,11 +263,7 @@ impl Quic {
             }
             return Progress::Continues;
         };
-        let server = keys.server(&hello.random);
-        let client = keys.client(&hello.random).or(server);
-        let (Some(client), Some(server)) = (client, server) else {
-            return Progress::Continues;
-        };
+        let client = context.keys.client(&hello.random).unwrap_or(server);
         let Some(keys) = PacketKeys::handshake(version, cipher, client, server) else {
             return Progress::Continues;
         };
@@ -290,10 +291,13 @@ impl Quic {
                 source: LabelSource::Handshake,
             });
         }
-        let opens = |keys: &KeyLog| keys.server(&hello.random).is_some();
-        match context.keys.is_some_and(opens) && context.labels.alpn_chosen.is_none() {
+        let opens = context.keys.server(&hello.random).is_some();
+        match opens && context.labels.alpn_chosen.is_none() {
             true => Progress::Continues,
             false => Progress::Done,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,7 @@ impl Tcp {
         end: End,
         sequence: u32,
         payload: &[u8],
-        keys: Option<&KeyLog>,
+        keys: &KeyLog,
         labels: &mut Labels,
     ) -> Progress {
         self.segments += 1;
@@ -84,7 +84,7 @@ impl Tcp {
         }
     }
 
-    fn advance(&mut self, keys: Option<&KeyLog>, labels: &mut Labels) -> Progress {
+    fn advance(&mut self, keys: &KeyLog, labels: &mut Labels) -> Progress {
         if self.random.is_none() {
             for end in 0..2 {
                 if self.begin(end, labels) == Progress::Done {
@@ -100,7 +100,7 @@ impl Tcp {
             Err(NoMessage::Incomplete) if plain.continues => Progress::Continues,
             Err(_) => Progress::Done,
             Ok(hello) if hello.is_tls13 => {
-                let secret = keys.and_then(|keys| keys.server(&random));
+                let secret = keys.server(&random);
                 let Some(key) = secret.and_then(|secret| RecordKey::new(hello.cipher, secret))
                 else {
                     return Progress::Done;

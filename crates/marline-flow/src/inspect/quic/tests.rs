@@ -1,0 +1,265 @@
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use marline_proto::testing::{Datagram, Pair, SERVER_NAME, TestIdentity};
+use marline_proto::{
+    Cipher, ClientConfig, RetryPolicy, ServerConfig, TlsClientConfig, crypto_provider,
+};
+use marline_wire::frame::Crypto;
+use marline_wire::packet::{LongHeader, LongType, Packet, parse, patch_length, truncate};
+use marline_wire::{ConnectionId, Version};
+use proptest::prelude::*;
+
+use crate::exporter::Sources;
+use crate::keylog::KeyLog;
+use crate::record::Record;
+use crate::table::Options;
+use crate::testing::{Run, address, client_hello, udp};
+
+/// The secrets that an endpoint logs, as a key log has them.
+#[derive(Debug, Default)]
+struct Secrets(Mutex<String>);
+
+impl rustls::KeyLog for Secrets {
+    fn log(&self, label: &str, random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+        let mut text = self.0.lock().unwrap();
+        writeln!(text, "{label} {} {}", hex(random), hex(secret)).unwrap();
+    }
+}
+
+/// What two endpoints sent, and the key log of the server.
+struct Handshake {
+    datagrams: Vec<Datagram>,
+    secrets: String,
+}
+
+impl Handshake {
+    /// A handshake of a client that begins with `version` and offers nothing but HTTP/3.
+    fn of(version: Version, change_server: impl FnOnce(&mut ServerConfig)) -> Self {
+        let identity = TestIdentity::new(&[SERVER_NAME]);
+        let secrets = Arc::new(Secrets::default());
+        let mut pair = Pair::new();
+        pair.reconfigure_server(|config, tls| {
+            *tls = identity.server(&[b"h3"], None);
+            tls.key_log = Arc::clone(&secrets) as _;
+            change_server(config);
+        });
+        let tls = TlsClientConfig::new(Arc::new(identity.client(&[b"h3"], None)));
+        pair.client_config = ClientConfig::new(tls.unwrap());
+        pair.client_config.version = version.number();
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sent);
+        pair.network.filter = Some(Box::new(move |_, datagram| {
+            seen.lock().unwrap().push(datagram.clone());
+            false
+        }));
+        pair.establish();
+        pair.drive(Duration::from_millis(100));
+        let datagrams = std::mem::take(&mut *sent.lock().unwrap());
+        let secrets = secrets.0.lock().unwrap().clone();
+        Self { datagrams, secrets }
+    }
+
+    /// Which datagram is a Retry packet.
+    fn retry(&self) -> Option<usize> {
+        self.datagrams
+            .iter()
+            .position(|datagram| matches!(parse(&datagram.bytes, 0, true), Ok(Packet::Retry(_))))
+    }
+
+    fn keys(&self) -> KeyLog {
+        let mut keys = KeyLog::default();
+        keys.add_from(self.secrets.as_bytes(), "keys.log").unwrap();
+        keys
+    }
+}
+
+/// The record of the flow that has these datagrams.
+fn record(datagrams: &[Datagram], keys: Option<KeyLog>) -> Record {
+    let sources = Sources {
+        keys,
+        server_log: None,
+    };
+    let mut run = Run::with(Options::default(), sources);
+    for datagram in datagrams {
+        run.packet(&udp(datagram.source, datagram.destination, &datagram.bytes));
+    }
+    let mut records = run.records();
+    assert_eq!(records.len(), 1);
+    records.remove(0)
+}
+
+#[test]
+fn a_connection_after_a_retry_has_its_name_and_version() {
+    for version in Version::ALL {
+        let handshake = Handshake::of(version, |server| server.retry = RetryPolicy::Always);
+        let retry = handshake.retry().expect("the server asks for a Retry");
+        // A capture may begin within the first flight, at the Retry, or after it.
+        for first in [0, 1, retry, retry + 1] {
+            let datagrams = &handshake.datagrams[first..];
+            for (keys, source) in [(None, "handshake"), (Some(handshake.keys()), "keylog")] {
+                let record = record(datagrams, keys);
+                assert_eq!(record.sni.as_deref(), Some(SERVER_NAME));
+                assert_eq!(record.alpn_offered.as_deref(), Some("h3"));
+                assert_eq!(record.http_version, Some("h3"));
+                assert_eq!(record.label_source, Some(source), "{version} from {first}");
+                assert_eq!(record.client.port, 50_000);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_handshake_whose_version_changes_after_a_retry_is_opened() {
+    let handshake = Handshake::of(Version::V1, |server| {
+        server.retry = RetryPolicy::Always;
+        server.preferred_version = Some(Version::V2);
+    });
+    assert!(handshake.retry().is_some());
+    let is_v2 = |datagram: &Datagram| {
+        let parsed = parse(&datagram.bytes, 0, true);
+        matches!(parsed, Ok(Packet::Protected(header)) if header.version == Some(Version::V2))
+    };
+    assert!(handshake.datagrams.iter().any(is_v2));
+    let record = record(&handshake.datagrams, Some(handshake.keys()));
+    assert_eq!(record.sni.as_deref(), Some(SERVER_NAME));
+    assert_eq!(record.alpn_chosen.as_deref(), Some("h3"));
+    assert_eq!(record.label_source, Some("keylog"));
+}
+
+/// Seals an Initial packet of a client (RFC 9001, section 5).
+fn initial(version: Version, dcid: ConnectionId, number: u64, frames: &[u8]) -> Vec<u8> {
+    let suite = crypto_provider(Some(Cipher::Aes128Gcm)).cipher_suites[0];
+    let suite = suite.tls13().and_then(|suite| suite.quic_suite()).unwrap();
+    let rustls_version = match version {
+        Version::V1 => rustls::quic::Version::V1,
+        Version::V2 => rustls::quic::Version::V2,
+    };
+    let keys = suite
+        .keys(&dcid, rustls::Side::Client, rustls_version)
+        .local;
+    let header = LongHeader {
+        kind: LongType::Initial,
+        version: version.number(),
+        dcid,
+        scid: ConnectionId::EMPTY,
+        token: &[],
+    };
+    let mut packet = Vec::new();
+    let end = header.encode(truncate(number, None), false, &mut packet);
+    let numbered = packet.len() - end.number_offset + frames.len() + keys.packet.tag_len();
+    patch_length(&mut packet, end.length_offset, numbered);
+    let mut payload = frames.to_vec();
+    let tag = keys.packet.encrypt_in_place(number, &packet, &mut payload);
+    packet.extend(payload);
+    packet.extend(tag.unwrap().as_ref());
+    let sample = packet[end.number_offset + 4..][..keys.header.sample_len()].to_vec();
+    let (header, _) = packet.split_at_mut(end.payload_offset);
+    let (first, rest) = header.split_first_mut().unwrap();
+    let number = &mut rest[end.number_offset - 1..];
+    keys.header
+        .encrypt_in_place(&sample, first, number)
+        .unwrap();
+    packet
+}
+
+/// How a client sends its ClientHello.
+#[derive(Clone, Debug)]
+struct Sending {
+    version: Version,
+    /// The CRYPTO frames of each packet.
+    packets: Vec<Vec<Range<usize>>>,
+    /// Whether the packets have descending numbers, as if they had overtaken each other.
+    is_reversed: bool,
+    /// Whether all packets are in one datagram.
+    is_coalesced: bool,
+}
+
+impl Sending {
+    fn datagrams(&self, hello: &[u8]) -> Vec<Vec<u8>> {
+        const PING: u8 = 1;
+        const PADDING: u8 = 0;
+        let dcid = ConnectionId::new(b"original").unwrap();
+        let mut packets = Vec::new();
+        for (i, ranges) in self.packets.iter().enumerate() {
+            let mut frames = vec![PING];
+            for range in ranges {
+                let crypto = Crypto {
+                    offset: range.start as u64,
+                    data: &hello[range.clone()],
+                };
+                crypto.encode(&mut frames);
+                frames.extend([PADDING, PING, PADDING]);
+            }
+            let number = match self.is_reversed {
+                true => self.packets.len() - 1 - i,
+                false => i,
+            };
+            packets.push(initial(self.version, dcid, number as u64, &frames));
+        }
+        match self.is_coalesced {
+            true => vec![packets.concat()],
+            false => packets,
+        }
+    }
+}
+
+/// Ranges that together cover `len` bytes, in any order; some overlap.
+fn ranges(len: usize) -> impl Strategy<Value = Vec<Range<usize>>> {
+    let cuts = prop::collection::vec((1..len, 0usize..40, 0usize..40), 0..24);
+    let ranges = cuts.prop_map(move |mut cuts| {
+        cuts.sort_unstable();
+        let mut start = 0;
+        let mut ranges = Vec::new();
+        for (end, earlier, later) in cuts.into_iter().chain([(len, 0, 0)]) {
+            let wider = usize::saturating_sub(start, earlier)..(end + later).min(len);
+            ranges.push(wider);
+            start = end;
+        }
+        ranges
+    });
+    ranges.prop_shuffle()
+}
+
+fn sending(len: usize) -> impl Strategy<Value = Sending> {
+    let version = prop::sample::select(&Version::ALL[..]);
+    (version, ranges(len), 1usize..8, any::<[bool; 2]>()).prop_map(
+        |(version, ranges, packets, [is_reversed, is_coalesced])| Sending {
+            version,
+            packets: ranges
+                .chunks(ranges.len().div_ceil(packets))
+                .map(<[_]>::to_vec)
+                .collect(),
+            is_reversed,
+            is_coalesced,
+        },
+    )
+}
+
+const NAME: &str = "www.example.org";
+const PROTOCOLS: [&str; 2] = ["h3", "h3-29"];
+
+proptest! {
+    #[test]
+    fn a_client_hello_is_read_from_crypto_frames_in_any_order(
+        sending in sending(client_hello(NAME, &PROTOCOLS).len()),
+    ) {
+        let hello = client_hello(NAME, &PROTOCOLS);
+        let [client, server]: [SocketAddr; 2] = ["10.0.0.1:50000", "192.0.2.1:443"].map(address);
+        let mut run = Run::new();
+        for datagram in sending.datagrams(&hello) {
+            run.packet(&udp(client, server, &datagram));
+        }
+        // A 1-RTT packet: the handshake is complete.
+        run.packet(&udp(client, server, &[0x40; 40]));
+        let record = run.records().remove(0);
+        prop_assert_eq!(record.sni.as_deref(), Some(NAME));
+        prop_assert_eq!(record.alpn_offered.as_deref(), Some("h3,h3-29"));
+        prop_assert_eq!(record.http_version, Some("h3"));
+        prop_assert_eq!(record.label_source, Some("handshake"));
+    }
+}
