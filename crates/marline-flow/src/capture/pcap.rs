@@ -63,10 +63,9 @@ impl Pcap {
                 _ => Err(Problem::Truncated(input.position())),
             };
         }
-        let header: [u8; PACKET_HEADER] = input.array(0);
-        let [seconds, part, captured, length] =
-            [0, 4, 8, 12].map(|at| self.order.u32([0, 1, 2, 3].map(|i| header[at + i])));
-        let captured = captured as usize;
+        let field = |at| self.order.u32(input.array(at));
+        let (seconds, part) = (field(0), field(4));
+        let (captured, length) = (field(8) as usize, field(12) as usize);
         let at = input.position();
         if captured > MAX_PACKET {
             let what = "a packet has more than 256 KiB";
@@ -79,7 +78,7 @@ impl Pcap {
         Ok(Some(Packet {
             time_ns: u64::from(seconds) * 1_000_000_000 + u64::from(part) * self.unit_ns,
             link: self.link,
-            length: (length as usize).max(captured),
+            length: length.max(captured),
             data: &bytes[PACKET_HEADER..],
         }))
     }

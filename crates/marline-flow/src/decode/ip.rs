@@ -68,8 +68,8 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
         return Decoded::Malformed(Malformed::Cut);
     };
     let protocol = header[9];
-    let source = mapped([12, 13, 14, 15].map(|at| header[at]));
-    let destination = mapped([16, 17, 18, 19].map(|at| header[at]));
+    let source = mapped([header[12], header[13], header[14], header[15]]);
+    let destination = mapped([header[16], header[17], header[18], header[19]]);
     let fragment = u16::from_be_bytes([header[6], header[7]]);
     let offset = fragment & 0x1fff;
     let more = fragment & 0x2000 != 0;
