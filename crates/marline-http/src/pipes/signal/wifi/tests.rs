@@ -1,4 +1,4 @@
-//! Answers of the kernel, byte by byte. The layout is that of `struct nlmsghdr` (`linux/netlink.h`), `struct genlmsghdr`
+//! Answers of the kernel, recorded ones and others byte by byte. The layout is that of `struct nlmsghdr` (`linux/netlink.h`), `struct genlmsghdr`
 //! (`linux/genetlink.h`), and of the attributes that `nl80211_send_iface`, `nl80211_send_station` and `nl80211_send_survey` write
 //! (`net/wireless/nl80211.c` of Linux 6.1); numbers are those of `linux/nl80211.h`. Answers have what a driver of mac80211 fills in.
 
@@ -100,6 +100,35 @@ fn station(signals: &[Vec<u8>]) -> Vec<u8> {
 
 fn survey(parts: &[Vec<u8>]) -> Vec<u8> {
     message(NEW_SURVEY_RESULTS, &[number(3, 4), nest(84, parts)])
+}
+
+/// What Linux 6.12 answered about radios of `mac80211_hwsim`, which simulates them: the datagrams of a dump in a row.
+/// hostapd had made an access point of wlan0, with which wlan1 was associated, but for `no-access-point`.
+fn recorded(datagrams: &[u8]) -> Vec<Message> {
+    let sequence = u32::from_ne_bytes(*datagrams[8..].first_chunk().unwrap());
+    let mut answer = Answer::default();
+    answer.take(sequence, datagrams).unwrap();
+    assert!(answer.is_done);
+    answer.into_messages()
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn recorded_answers_of_a_kernel_are_read() {
+    let clients = interfaces(&recorded(include_bytes!("recorded/interfaces")));
+    let client = Interface {
+        index: 3,
+        name: "wlan1".to_owned(),
+    };
+    assert_eq!(clients, [client]);
+    let station = recorded(include_bytes!("recorded/station"));
+    assert_eq!(signal_dbm(&station), Some(-30));
+    // It measures noise of -92 dBm in two channels, and does not say which one is in use.
+    let survey = recorded(include_bytes!("recorded/survey"));
+    assert_eq!(survey.len(), 2);
+    assert_eq!(noise_dbm(&survey), None);
+    let alone = recorded(include_bytes!("recorded/no-access-point"));
+    assert_eq!(signal_dbm(&alone), None);
 }
 
 #[test]
