@@ -11,7 +11,6 @@ use crate::stats::Summary;
 use super::comparisons::Group;
 use super::data::ReportData;
 use super::names::Quantity;
-use super::verdict::sure_interval_of;
 use contest::Contest;
 use words::runs;
 
@@ -44,7 +43,7 @@ fn medians(data: &ReportData) -> Option<String> {
     });
     let mut medians: Vec<_> = medians.collect();
     medians.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let interval = |summary: &Summary| match sure_interval_of(summary) {
+    let interval = |summary: &Summary| match summary.sure_interval() {
         Some(interval) => format!("95\u{a0}% interval {}", quantity.interval(Some(interval))),
         None => format!("in {}, too few to be sure", runs(summary.n)),
     };

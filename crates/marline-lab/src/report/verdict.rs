@@ -3,21 +3,6 @@
 use marline_report::units;
 
 use crate::run::ComparisonResult;
-use crate::stats::{Interval, Summary};
-
-/// The fewest values between whose extremes the true median lies with 95 % confidence: all n are on one side of it with a
-/// probability of 2 * 0.5^n. Bootstrap intervals of fewer are not to be relied on.
-pub(super) const MIN_RUNS: usize = 6;
-
-/// The 95 % interval of an improvement, if there are enough runs for one.
-pub(super) fn sure_interval(result: &ComparisonResult) -> Option<Interval> {
-    result.ci95.filter(|_| result.pairs >= MIN_RUNS)
-}
-
-/// The 95 % interval of a median, if there are enough runs for one.
-pub(super) fn sure_interval_of(summary: &Summary) -> Option<Interval> {
-    summary.ci95.filter(|_| summary.n >= MIN_RUNS)
-}
 
 /// Which of two variants is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +20,7 @@ impl Verdict {
         if result.improvement_percent.is_none_or(is_equal) {
             return Self::Undecided;
         }
-        match sure_interval(result) {
+        match result.sure_interval() {
             Some([low, _]) if low > 0.0 => Self::Better,
             Some([_, high]) if high < 0.0 => Self::Worse,
             _ => Self::Undecided,

@@ -26,7 +26,7 @@ pub struct MustResult {
     pub met: usize,
     /// Comparisons that have to meet it.
     pub needed: usize,
-    /// Those in which the first variant is better with 95 % confidence.
+    /// Those in which the first variant is better with 95 % confidence, by [`ComparisonResult::sure_interval`].
     pub better: usize,
     /// Those in which it is worse with 95 % confidence.
     pub worse: usize,
@@ -75,7 +75,7 @@ impl MustResult {
         let covered: Vec<_> = covered.iter().filter(|one| one.counts(claim)).collect();
         let of = covered.len();
         let sure = |is: fn([f64; 2]) -> bool| {
-            let intervals = covered.iter().filter_map(|one| one.result.ci95);
+            let intervals = covered.iter().filter_map(|one| one.result.sure_interval());
             intervals.filter(|interval| is(*interval)).count()
         };
         let (mut met, mut unmeasured, mut violations) = (0, 0, Vec::new());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{RESULTS, read_json};
 use super::{MustResult, RunFailure};
 use crate::scenario::Value;
-use crate::stats::{Interval, Statistic, Summary};
+use crate::stats::{Interval, MIN_SURE, Statistic, Summary};
 
 /// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,6 +120,13 @@ pub struct ComparisonResult {
     pub published_percent: Option<f64>,
     /// Where it is published.
     pub source: Option<String>,
+}
+
+impl ComparisonResult {
+    /// The 95 % confidence interval of the improvement, if there are enough pairs to rely on it.
+    pub fn sure_interval(&self) -> Option<Interval> {
+        self.ci95.filter(|_| self.pairs >= MIN_SURE)
+    }
 }
 
 /// A published value.

@@ -8,7 +8,7 @@ mod quantile;
 mod statistic;
 mod summary;
 
-pub use bootstrap::{Interval, interval, ratio_interval};
+pub use bootstrap::{Interval, MIN_SURE, interval, ratio_interval};
 pub use direction::is_better_larger;
 pub use dispersion::Dispersion;
 pub use measures::{ecdf, jain_index, pearson};

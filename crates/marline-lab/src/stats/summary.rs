@@ -3,7 +3,7 @@
 use marline_link::Seed;
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, Statistic, interval, quantile, sorted};
+use super::{Interval, MIN_SURE, Statistic, interval, quantile, sorted};
 
 /// The usual statistics of a sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The 95 % confidence interval of the median, if there are enough values to rely on it.
+    pub fn sure_interval(&self) -> Option<Interval> {
+        self.ci95.filter(|_| self.n >= MIN_SURE)
+    }
+
     /// Summarizes `values`, at least one. The interval takes `resamples` draws
     /// from `seed`.
     pub fn of(values: &[f64], resamples: usize, seed: Seed) -> Option<Self> {

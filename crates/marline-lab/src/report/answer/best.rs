@@ -9,7 +9,7 @@ use crate::stats::{Statistic, is_better_larger};
 use super::super::comparisons;
 use super::super::data::ReportData;
 use super::super::names::Quantity;
-use super::super::verdict::{Verdict, is_equal, sure_interval};
+use super::super::verdict::{Verdict, is_equal};
 use super::contest::Contest;
 use super::words::{Words, chance};
 
@@ -98,7 +98,7 @@ fn compare(data: &ReportData, point: usize, a: usize, b: usize) -> ComparisonRes
 fn over_points(data: &ReportData, rankings: &[Ranking]) -> String {
     let is_sure = rankings
         .iter()
-        .any(|ranking| sure_interval(&ranking.next).is_some());
+        .any(|ranking| ranking.next.sure_interval().is_some());
     let caution = match rankings.first() {
         Some(first) if !is_sure => format!(", {}", chance(&first.next)),
         _ => String::new(),
@@ -148,7 +148,7 @@ fn sizes(data: &ReportData, words: &Words, won: &[&Ranking]) -> String {
     won.sort_by(|a, b| percent(a).total_cmp(&percent(b)));
     let at = |ranking: &Ranking, than: &str, name: &str| {
         let point = data.points.unambiguous(&ranking.next.parameters);
-        let interval = match sure_interval(&ranking.next) {
+        let interval = match ranking.next.sure_interval() {
             Some(interval) => format!("{name}{}; ", words.span(interval)),
             None => String::new(),
         };

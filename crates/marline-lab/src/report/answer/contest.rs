@@ -5,7 +5,7 @@ use crate::run::ComparisonResult;
 use super::super::comparisons;
 use super::super::data::ReportData;
 use super::super::names::Quantity;
-use super::super::verdict::{Verdict, is_equal, sure_interval};
+use super::super::verdict::{Verdict, is_equal};
 use super::words::{Words, chance};
 
 /// A variant against another at each point.
@@ -39,7 +39,7 @@ impl Contest {
         let words = Words::of(&result.metric);
         let values = self.values(data, result);
         let size = words.change(percent);
-        match sure_interval(result) {
+        match result.sure_interval() {
             Some(interval) if is_equal(percent) && interval.map(is_equal) == [true; 2] => {
                 format!("The {what} of {a} is equal to that of {b}{values}.")
             }
@@ -93,7 +93,7 @@ impl Contest {
         let total = gains.len();
         let at = |gain: Gain<'_>, name: &str| {
             let point = data.points.unambiguous(&gain.result.parameters);
-            let interval = match sure_interval(gain.result) {
+            let interval = match gain.result.sure_interval() {
                 Some(interval) => format!("{name}{}; ", words.span(interval)),
                 None => String::new(),
             };
@@ -106,7 +106,7 @@ impl Contest {
         );
         if gains
             .iter()
-            .all(|gain| sure_interval(gain.result).is_none())
+            .all(|gain| gain.result.sure_interval().is_none())
         {
             let is_better = |gain: &&Gain<'_>| gain.percent > 0.0 && !is_equal(gain.percent);
             let better = gains.iter().filter(is_better).count();

@@ -1,14 +1,14 @@
 //! Words for improvements.
 
 use crate::run::ComparisonResult;
-use crate::stats::{Interval, is_better_larger};
+use crate::stats::{Interval, MIN_SURE, is_better_larger};
 
-use super::super::verdict::{MIN_RUNS, is_equal, rounded};
+use super::super::verdict::{is_equal, rounded};
 
 /// Why nothing is sure.
 pub(super) fn chance(result: &ComparisonResult) -> String {
     match result.pairs {
-        few @ 0..MIN_RUNS => too_few(few),
+        few @ 0..MIN_SURE => too_few(few),
         enough => format!("and no interval can be given from {} each", runs(enough)),
     }
 }
