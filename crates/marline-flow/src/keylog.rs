@@ -8,21 +8,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use ahash::RandomState;
-use marline_wire::Side;
 
 use crate::limits::{MAX_LINE, MAX_SECRETS};
 
-/// Handshake traffic secrets by the random of the ClientHello.
+/// Secrets of what servers send during handshakes, by the random of the ClientHello.
 #[derive(Debug, Default)]
 pub struct KeyLog {
     /// Hashed with a key: captures of strangers choose the randoms.
-    secrets: HashMap<[u8; 32], Secrets, RandomState>,
-}
-
-#[derive(Debug, Default)]
-struct Secrets {
-    client: Option<Secret>,
-    server: Option<Secret>,
+    secrets: HashMap<[u8; 32], Secret, RandomState>,
 }
 
 /// A secret of the length of SHA-256 or SHA-384.
@@ -52,15 +45,14 @@ impl fmt::Debug for Secret {
 /// What a line of a key log has.
 enum Line {
     Secret(HandshakeSecret),
-    /// A comment, nothing, or a secret of something else.
+    /// A comment, nothing, or a secret of something else, such as what the client sends.
     Other,
 }
 
 struct HandshakeSecret {
     /// Of the ClientHello.
     random: [u8; 32],
-    /// Whose messages it protects.
-    sender: Side,
+    /// What protects the messages of the server.
     secret: Secret,
 }
 
@@ -73,21 +65,15 @@ impl Line {
         }
         let mut words = text.split_ascii_whitespace();
         let (label, random_hex, secret) = (words.next()?, words.next()?, words.next()?);
-        let sender = match label {
-            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Side::Client,
-            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Side::Server,
-            _ => return (is_label(label) && is_hex(random_hex)).then_some(Self::Other),
-        };
+        if label != "SERVER_HANDSHAKE_TRAFFIC_SECRET" {
+            return (is_label(label) && is_hex(random_hex)).then_some(Self::Other);
+        }
         let mut random = [0; 32];
         if decode(random_hex, &mut random)? != random.len() {
             return None;
         }
         let secret = Secret::new(secret)?;
-        Some(Self::Secret(HandshakeSecret {
-            random,
-            sender,
-            secret,
-        }))
+        Some(Self::Secret(HandshakeSecret { random, secret }))
     }
 }
 
@@ -179,7 +165,8 @@ impl KeyLog {
         Ok(())
     }
 
-    /// Takes a line. Secrets that are not of handshakes are passed over.
+    /// Takes a line. Of two secrets of a connection the first counts: what was given before a capture is better known than
+    /// what is in it.
     pub(crate) fn add_line(&mut self, line: &[u8]) -> Result<(), Refused> {
         let text = String::from_utf8_lossy(line);
         let line = Line::parse(&text).ok_or(Refused::Malformed)?;
@@ -187,25 +174,16 @@ impl KeyLog {
             return Ok(());
         };
         let is_full = self.secrets.len() >= MAX_SECRETS;
-        let secrets = match self.secrets.entry(line.random) {
+        match self.secrets.entry(line.random) {
             Entry::Vacant(_) if is_full => return Err(Refused::TooMany),
-            entry => entry.or_default(),
+            entry => entry.or_insert(line.secret),
         };
-        match line.sender {
-            Side::Client => secrets.client = Some(line.secret),
-            Side::Server => secrets.server = Some(line.secret),
-        }
         Ok(())
-    }
-
-    /// The secret of what the client sends during the handshake.
-    pub(crate) fn client(&self, random: &[u8; 32]) -> Option<&[u8]> {
-        Some(self.secrets.get(random)?.client.as_ref()?.get())
     }
 
     /// The secret of what the server sends during the handshake.
     pub(crate) fn server(&self, random: &[u8; 32]) -> Option<&[u8]> {
-        Some(self.secrets.get(random)?.server.as_ref()?.get())
+        self.secrets.get(random).map(Secret::get)
     }
 
     /// Of how many connections it has secrets.
@@ -266,9 +244,18 @@ mod tests {
         );
         let log = read(&text).unwrap();
         assert_eq!(log.server(&[1; 32]), Some(&[0xab; 48][..]));
-        assert_eq!(log.client(&[1; 32]), None);
         assert_eq!(log.server(&[2; 32]), None);
         assert_eq!(log.len(), 1);
+    }
+
+    #[test]
+    fn the_first_secret_of_a_connection_counts() {
+        let line = |byte: &str| {
+            let secret = byte.repeat(32);
+            format!("SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {secret}\n")
+        };
+        let log = read(&(line("ab") + &line("00"))).unwrap();
+        assert_eq!(log.server(&[1; 32]), Some(&[0xab; 32][..]));
     }
 
     #[test]

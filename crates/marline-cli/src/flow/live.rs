@@ -23,7 +23,7 @@ pub(super) struct LiveFlags {
     interface: Option<String>,
 
     /// Capture for this long
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "interface")]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "interface", conflicts_with = "captures")]
     duration: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ mod stop;
 mod summary;
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Stdin};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use marline_flow::{
 };
 
 use self::progress::Bar;
-use self::stop::Stop;
+use self::stop::{Stop, Stoppable};
 use crate::failure::{Failure, print_message};
 
 /// What stands for standard input.
@@ -95,15 +95,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         server_log: server_log(&arguments.server_log)?,
     };
     // Captures that cannot be opened are refused before anything is written.
+    let stop = Stop::on_interrupt();
     let mut captures = Vec::new();
     for path in &arguments.captures {
-        captures.push(open(path).map_err(|error| unreadable(&error))?);
+        captures.push(open(path, &stop)?);
     }
     #[cfg(target_os = "linux")]
     let interface = arguments.live.open()?;
     let sink = OutputFile::create(&arguments.output).map_err(|error| unwritable(&error))?;
     let mut exporter = Exporter::new(options(arguments), sources, sink);
-    let stop = Stop::on_interrupt();
     let mut bar = Bar::new(total(&arguments.captures));
     for mut capture in captures {
         read(&mut capture, &mut exporter, arguments, &stop, &mut bar)?;
@@ -205,17 +205,40 @@ fn server_log(paths: &[PathBuf]) -> Result<Option<ServerLog>, Failure> {
     Ok((!paths.is_empty()).then_some(log))
 }
 
-/// A source of packets.
-enum Source {
-    File(Capture<File>),
-    Standard(Capture<Stdin>),
+/// A capture, of a file or of standard input.
+type Source = Capture<Stoppable<File>>;
+
+fn open(path: &Path, stop: &Stop) -> Result<Source, Failure> {
+    let name = match is_standard(path) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    let file = match is_standard(path) {
+        true => standard_input(),
+        false => File::open(path),
+    };
+    let file = file.map_err(|error| {
+        let advice = file_advice(&error);
+        Failure::Failed(format!("{name}: {error}; {advice}"))
+    })?;
+    let opened = Capture::new(Stoppable::new(file, stop), name);
+    opened.map_err(|error| match stop.is_asked_for() {
+        true => interrupted(),
+        false => unreadable(&error),
+    })
 }
 
-fn open(path: &Path) -> Result<Source, CaptureError> {
-    match is_standard(path) {
-        true => Capture::new(io::stdin(), "standard input").map(Source::Standard),
-        false => Capture::open(path).map(Source::File),
-    }
+/// Standard input without the buffer of [`io::stdin`], which hides from a wait what was read already.
+fn standard_input() -> io::Result<File> {
+    #[cfg(unix)]
+    let input = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let input = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    input.map(File::from)
+}
+
+fn interrupted() -> Failure {
+    Failure::Failed("interrupted; nothing was written".into())
 }
 
 fn read(
@@ -225,20 +248,14 @@ fn read(
     stop: &Stop,
     bar: &mut Bar,
 ) -> Result<(), Failure> {
-    let read = match source {
-        Source::File(capture) => packets(capture, exporter, stop, bar),
-        Source::Standard(capture) => packets(capture, exporter, stop, bar),
-    };
-    match read {
+    match packets(source, exporter, stop, bar) {
         Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
             print_message(&format!("{error}; that packet is left out"));
             Ok(())
         }
         Err(Interruption::Capture(error)) => Err(unreadable(&error)),
         Err(Interruption::Output(error)) => Err(unwritable(&error)),
-        Err(Interruption::Stopped) => {
-            Err(Failure::Failed("interrupted; nothing was written".into()))
-        }
+        Err(Interruption::Stopped) => Err(interrupted()),
         Ok(()) => Ok(()),
     }
 }
@@ -253,14 +270,18 @@ enum Interruption {
 /// Packets, and lines of key logs, between two looks at the clock and the signals.
 const BETWEEN_LOOKS: u64 = 1 << 14;
 
-fn packets<R: Read>(
-    capture: &mut Capture<R>,
+fn packets(
+    capture: &mut Source,
     exporter: &mut Exporter<OutputFile>,
     stop: &Stop,
     bar: &mut Bar,
 ) -> Result<(), Interruption> {
     let mut number = 0u64;
-    while let Some(item) = capture.next().map_err(Interruption::Capture)? {
+    let interruption = |error| match stop.is_asked_for() {
+        true => Interruption::Stopped,
+        false => Interruption::Capture(error),
+    };
+    while let Some(item) = capture.next().map_err(interruption)? {
         exporter.item(&item).map_err(Interruption::Output)?;
         number += 1;
         if number.is_multiple_of(BETWEEN_LOOKS) {

@@ -1,6 +1,6 @@
 //! `marline flow`.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::process::Stdio;
 use std::time::Duration;
@@ -79,6 +79,37 @@ fn standard_input_is_read_as_a_file_is() {
     let status = command.stdin(input).stdout(Stdio::null()).status().unwrap();
     assert!(status.success());
     assert_eq!(fs::read_to_string(output).unwrap().lines().count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_while_it_waits_for_a_pipe() {
+    let directory = directory_with(&[]);
+    let output = path(&directory, "day.csv");
+    let mut command = marline(&["flow", "-", "-o", &output]);
+    let mut flow = command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = flow.stdin.take().unwrap();
+    input.write_all(&capture()).unwrap();
+    // The file is there once it listens for signals.
+    while fs::read_dir(directory.path()).unwrap().count() == 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = flow.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(kill.unwrap().success());
+    let ended = flow.wait_with_output().unwrap();
+    drop(input);
+    assert_eq!(ended.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        message.contains("interrupted; nothing was written"),
+        "{message}"
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -344,6 +344,22 @@ fn cleartext_http_is_known_by_its_first_line() {
 }
 
 #[test]
+fn names_and_protocols_of_any_length_take_little_memory() {
+    let protocol = "p".repeat(100);
+    for (length, is_name) in [(255, true), (256, false), (10_000, false)] {
+        let mut run = Run::new();
+        let mut connection = Connection::new(CLIENT, SERVER);
+        connection.open(&mut run);
+        let hello = client_hello(&"a".repeat(length), &[protocol.as_str(); 20]);
+        connection.send(&mut run, true, &tls_record(&hello), 1000);
+        let record = run.records().pop().unwrap();
+        assert_eq!(record.sni.is_some(), is_name, "{length} bytes");
+        let offered = record.alpn_offered.unwrap();
+        assert_eq!(offered.split(',').count(), 2, "{offered}");
+    }
+}
+
+#[test]
 fn hostile_names_stay_one_value_of_a_table() {
     let mut run = Run::new();
     let mut connection = Connection::new(CLIENT, SERVER);

@@ -117,6 +117,12 @@ pub(super) fn list(protocols: &[&[u8]]) -> String {
     let real = protocols
         .iter()
         .filter(|id| !matches!(id, [a, b] if a == b && a & 0xf == 0xa));
-    let texts: Vec<_> = real.take(MAX_PROTOCOLS).map(|id| printable(id)).collect();
+    let mut room = MAX_PROTOCOLS;
+    let texts: Vec<_> = real
+        .map_while(|id| {
+            room = room.checked_sub(id.len() + 1)?;
+            Some(printable(id))
+        })
+        .collect();
     texts.join(",")
 }

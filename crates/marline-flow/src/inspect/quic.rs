@@ -263,8 +263,8 @@ impl Quic {
             }
             return Progress::Continues;
         };
-        let client = context.keys.client(&hello.random).unwrap_or(server);
-        let Some(keys) = PacketKeys::handshake(version, cipher, client, server) else {
+        // What the client sends is not opened.
+        let Some(keys) = PacketKeys::handshake(version, cipher, server, server) else {
             return Progress::Continues;
         };
         self.server_flight

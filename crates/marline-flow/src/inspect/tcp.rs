@@ -10,6 +10,7 @@ use super::messages::{self, Message, NoMessage, ServerHello};
 use super::records::{self, Plain};
 use super::{End, Label, LabelSource, Labels, Progress, other};
 use crate::keylog::KeyLog;
+use crate::limits::MAX_NAME;
 use crate::limits::{MAX_SEGMENTS, MAX_STREAM};
 
 /// A connection whose beginning is looked at.
@@ -182,7 +183,9 @@ fn encrypted_extensions(stream: &[u8], key: RecordKey, labels: &mut Labels) -> P
 
 impl Labels {
     pub(super) fn on_hello(&mut self, hello: &messages::ClientHello<'_>) {
-        let name = hello.server_name.filter(|name| !name.is_empty());
+        let name = hello
+            .server_name
+            .filter(|name| (1..=MAX_NAME).contains(&name.len()));
         self.sni = name.map(|name| printable(name).to_ascii_lowercase().into());
         let protocols = hello.protocols();
         self.alpn_offered = (!protocols.is_empty()).then(|| list(&protocols).into());
