@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
-use http::{Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use tower::ServiceExt;
 
 use super::Context;
@@ -55,9 +55,28 @@ pub(super) async fn respond(
     request.extensions_mut().insert(origin);
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);
-    let Ok(mut response) = current.site.clone().oneshot(request).await;
+    let is_head = request.method() == Method::HEAD;
+    let Ok(response) = current.site.clone().oneshot(request).await;
+    let mut response = without_content_where_none_is_allowed(response, is_head);
     add_header_fields(context, version, &mut response);
     record.follow(response)
+}
+
+/// A response to HEAD or with a status that has no content, without what the site gave (RFC 9110, section 6.4.1): hyper sends
+/// it over HTTP/2.
+fn without_content_where_none_is_allowed(
+    mut response: Response<Body>,
+    is_head: bool,
+) -> Response<Body> {
+    let status = response.status();
+    if status == StatusCode::NO_CONTENT {
+        // Section 8.6.
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
+    match is_head || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        true => response.map(|_| Body::empty()),
+        false => response,
+    }
 }
 
 /// Refuses a request with `status`, and records that.

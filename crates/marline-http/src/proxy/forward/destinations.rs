@@ -13,7 +13,9 @@ pub struct AllowedHost {
 
 /// A text is no host with or without a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no host; write HOST or HOST:PORT, and addresses of IPv6 in brackets")]
+#[error(
+    "{0:?} is no host; write HOST or HOST:PORT without wildcards, and addresses of IPv6 in brackets"
+)]
 pub struct InvalidHost(String);
 
 impl FromStr for AllowedHost {
@@ -21,7 +23,9 @@ impl FromStr for AllowedHost {
 
     fn from_str(text: &str) -> Result<Self, InvalidHost> {
         let invalid = || InvalidHost(text.to_owned());
-        let target = Target::parse(text).ok_or_else(invalid)?;
+        // Names of a list are whole names.
+        let target = Target::parse(text).filter(|target| !target.host.contains('*'));
+        let target = target.ok_or_else(invalid)?;
         Ok(Self {
             host: target.host,
             port: target.port,
@@ -183,6 +187,13 @@ mod tests {
         assert_eq!(parse("a"), Some(("a".to_owned(), None)));
         for text in ["", "a:", "a:x", "a:99999", "u@a:1", "a/b", ":80", ".:80"] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_no_wildcards() {
+        for text in ["*.example.org", "*", "*:443"] {
+            assert!(text.parse::<AllowedHost>().is_err(), "{text}");
         }
     }
 

@@ -97,6 +97,10 @@ async fn responses_without_content_have_none_whatever_they_announce() {
         (Method::GET, "HTTP/1.1 204 No Content\r\n\r\n"),
         (
             Method::GET,
+            "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello",
+        ),
+        (
+            Method::GET,
             "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 7\r\n\r\n",
         ),
     ] {
@@ -112,6 +116,17 @@ async fn responses_without_content_have_none_whatever_they_announce() {
                 assert_eq!(got.headers["content-length"], "1000", "{version:?}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn errors_of_the_proxy_have_no_content_in_answer_to_head() {
+    let proxy = proxy(&["http://127.0.0.1:1".to_owned()]).await;
+    for version in VERSIONS {
+        let response = request(&proxy, version, Method::HEAD, &[], Body::empty());
+        let got = whole(response.await.unwrap()).await;
+        assert_eq!((got.status.as_u16(), &*got.text), (502, ""), "{version:?}");
+        assert!(got.headers.contains_key("content-length"), "{version:?}");
     }
 }
 
