@@ -94,8 +94,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         keys: keys(&arguments.keylog)?,
         server_log: server_log(&arguments.server_log)?,
     };
-    // Captures that cannot be opened are refused before anything is written.
     let stop = Stop::on_interrupt();
+    // Captures that cannot be opened are refused before anything is written.
     let mut captures = Vec::new();
     for path in &arguments.captures {
         captures.push(open(path, &stop)?);

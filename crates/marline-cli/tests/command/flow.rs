@@ -96,6 +96,7 @@ fn an_interrupt_ends_it_while_it_waits_for_a_pipe() {
     input.write_all(&capture()).unwrap();
     // The file is there once it listens for signals.
     while fs::read_dir(directory.path()).unwrap().count() == 0 {
+        assert_eq!(flow.try_wait().unwrap(), None, "it has ended");
         std::thread::sleep(Duration::from_millis(10));
     }
     let pid = flow.id().to_string();

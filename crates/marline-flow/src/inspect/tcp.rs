@@ -10,8 +10,7 @@ use super::messages::{self, Message, NoMessage, ServerHello};
 use super::records::{self, Plain};
 use super::{End, Label, LabelSource, Labels, Progress, other};
 use crate::keylog::KeyLog;
-use crate::limits::MAX_NAME;
-use crate::limits::{MAX_SEGMENTS, MAX_STREAM};
+use crate::limits::{MAX_NAME, MAX_SEGMENTS, MAX_STREAM};
 
 /// A connection whose beginning is looked at.
 #[derive(Debug)]
