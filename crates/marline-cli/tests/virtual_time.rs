@@ -214,8 +214,10 @@ fn programs_of_any_kind_run_behind_a_link_in_virtual_time() {
     let here = directory.path();
     let connect = "import socket, time; start = time.monotonic(); \
                    socket.create_connection(('10.77.0.1', 8000)); print(round(time.monotonic() - start, 3))";
+    // To read a file changes when it was read last, once.
+    fs::write(here.join("read"), "").unwrap();
     let program = format!(
-        "date +%s.%N; python3 -c \"{connect}\"; sleep 3600; date +%s.%N; echo error >&2; exit 3"
+        "date +%s.%N; cat read; python3 -c \"{connect}\"; sleep 3600; date +%s.%N; echo error >&2; exit 3"
     );
     let server = "python3 -m http.server -b 10.77.0.1 8000";
     let mut outputs = Vec::new();

@@ -34,6 +34,14 @@ pub fn become_init() -> Result<Infallible, KernelError> {
 
 /// Runs the task. Returns its exit status as text.
 fn run() -> io::Result<String> {
+    // To note when a file was last read costs virtual time in the first of two equal runs alone.
+    mount(
+        None::<&str>,
+        "/",
+        None::<&str>,
+        MsFlags::MS_REMOUNT | MsFlags::MS_NOATIME,
+        None::<&str>,
+    )?;
     // /proc is still that of the host, where this kernel is a process, and the shared directory its working directory.
     let shared = fs::read_link("/proc/self/cwd")?;
     std::env::set_current_dir(shared)?;

@@ -142,7 +142,8 @@ impl Machine {
             .arg(processor.to_string())
             .arg(self.image.path())
             .arg(format!("mem={}", limits::MEMORY))
-            .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"])
+            // The first process makes it writable.
+            .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
             .args(["con=null", "con0=null,fd:1", "uml_dir=.", "quiet"])
             .arg("time-travel=inf-cpu")
             .arg(format!("time-travel-start={}", task.start.as_nanos()))
