@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::iperf::Iperf;
 use super::line::capture;
 use super::stress::Stressed;
-use super::{EmuError, Emulation, IpPacket, Report, Spooler};
+use super::{EmuError, Emulation, IpPacket, Report, Spooler, in_virtual_time};
 use crate::execution::{self, Routes, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
@@ -50,7 +50,13 @@ impl Backend for Emulator {
         let stressed = stressed.collect::<Result<Vec<_>, _>>()?;
         let routes = Routes::count(&mut fabric, topology);
         let iperf = Iperf::plan(job, &mut fabric, &stressed)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        // A machine in virtual time has one processor. More threads would only wake each other, and read the clock to know how
+        // busy they are.
+        let mut runtime = match in_virtual_time() {
+            true => tokio::runtime::Builder::new_current_thread(),
+            false => tokio::runtime::Builder::new_multi_thread(),
+        };
+        let runtime = runtime
             .enable_all()
             .build()
             .map_err(|error| RunError::Failed(error.to_string()))?;

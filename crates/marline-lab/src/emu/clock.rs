@@ -39,10 +39,10 @@ impl Clock {
         self.since_wait.unwrap_or_else(|| self.elapsed())
     }
 
-    /// To be called when the caller has waited.
-    pub(super) fn has_waited(&mut self) {
+    /// To be called when the caller has waited: until a time, which a wait in virtual time meets, or until something happened.
+    pub(super) fn has_waited(&mut self, until: Option<Time>) {
         if self.since_wait.is_some() {
-            self.since_wait = Some(self.elapsed());
+            self.since_wait = until.or_else(|| Some(self.elapsed()));
         }
     }
 

@@ -197,10 +197,11 @@ impl Driver {
 
     /// Sleeps until a host sends a packet or the next event of the fabric is due.
     fn wait(&mut self, descriptors: &mut [PollFd<'_>]) {
-        let timeout = self.fabric.next_event().map(|at| self.clock.until(at));
+        let next = self.fabric.next_event();
+        let timeout = next.map(|at| self.clock.until(at));
         // A signal may interrupt the call: the loop then polls early, and reads devices that have nothing.
-        let _ = ppoll(descriptors, timeout.map(TimeSpec::from), None);
-        self.clock.has_waited();
+        let polled = ppoll(descriptors, timeout.map(TimeSpec::from), None);
+        self.clock.has_waited(next.filter(|_| polled == Ok(0)));
     }
 }
 

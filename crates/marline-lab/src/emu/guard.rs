@@ -9,6 +9,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::in_virtual_time;
+
 /// Waits until its standard input is closed, which happens when this process ends for any reason; then kills
 /// the processes in the given namespaces until none is left.
 ///
@@ -30,13 +32,20 @@ const KILL_INTERVAL: Duration = Duration::from_millis(10);
 /// A helper process that outlives this one and cleans up; this process uses it to clean up as well.
 #[derive(Debug)]
 pub(super) struct Guard {
-    process: Child,
+    /// Nothing on a kernel in virtual time, which ends with all its processes.
+    process: Option<Child>,
     inodes: Vec<u64>,
 }
 
 impl Guard {
     /// Guards the namespaces with these inode numbers.
     pub(super) fn start(inodes: Vec<u64>) -> io::Result<Self> {
+        if in_virtual_time() {
+            return Ok(Self {
+                process: None,
+                inodes,
+            });
+        }
         let mut conditions = Vec::new();
         for inode in &inodes {
             conditions.push("-o".to_owned());
@@ -52,7 +61,10 @@ impl Guard {
             // A signal to the process group of this process must not end the guard.
             .process_group(0)
             .spawn()?;
-        Ok(Self { process, inodes })
+        Ok(Self {
+            process: Some(process),
+            inodes,
+        })
     }
 
     /// Kills all processes that are left in the namespaces.
@@ -75,8 +87,10 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.sweep();
         // The namespaces are empty: the helper has nothing left to do.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use marline_http::tcp::socket2::Socket;
 use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets};
 use tokio::process::Child;
 
-use super::tun::run_ip;
-use super::{Namespace, program};
+use super::{EmuError, Namespace, program};
 use crate::execution::{Kernel, TcpState};
 use crate::scenario::TcpController;
 
@@ -106,6 +105,35 @@ impl TcpSockets for HostSockets {
         socket.set_tcp_congestion(self.controller.name().as_bytes())?;
         Ok(socket)
     }
+}
+
+/// Runs `ip` with a batch of commands.
+fn run_ip(batch: &str) -> Result<(), EmuError> {
+    let failed = |message: String| EmuError::Tool {
+        tool: "ip",
+        message,
+        package: "iproute2",
+    };
+    let run = || {
+        let mut ip = Command::new("ip")
+            .args(["-batch", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        if let Some(mut stdin) = ip.stdin.take() {
+            stdin.write_all(batch.as_bytes())?;
+        }
+        ip.wait_with_output()
+    };
+    let output = run().map_err(|error: io::Error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(failed(
+        message.lines().next().unwrap_or_default().to_owned(),
+    ))
 }
 
 /// The counters of a table of /proc: a line of names, then one of values, each after a prefix.

@@ -3,19 +3,23 @@
 //! Offloads stay off, so that the kernel segments what it sends: the link must see packets of the MTU, not of
 //! 64 KiB.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use nix::net::if_::if_nametoindex;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::ip::MTU;
+use super::routing::{DeviceSizes, LOOPBACK, MAIN, Route, Routing};
 use super::{EmuError, Namespace};
 
-/// Packets that the device queues for a driver that is late. Queues of link models are elsewhere.
-const QUEUE: u32 = 10_000;
+/// The queue is for a driver that is late. Those of link models are elsewhere.
+const SIZES: DeviceSizes = DeviceSizes {
+    mtu: MTU as u32,
+    queue: 10_000,
+};
 
 /// A device inside a namespace; it is removed when this is dropped.
 pub(super) struct Tun {
@@ -98,33 +102,41 @@ pub(super) fn configure(
     tuns: &[Tun],
     neighbors: &[Neighbor],
 ) -> Result<(), EmuError> {
-    let mut batch = "link set lo up\n".to_owned();
-    for (index, tun) in tuns.iter().enumerate() {
-        let (name, address, table) = (name(index), tun.address(), 100 + index);
-        batch += &format!(
-            "addr add {address}/32 dev {name}\n\
-             link set {name} mtu {MTU} txqueuelen {QUEUE} up\n\
-             rule add from {address} table {table}\n"
-        );
-        for &Neighbor {
-            address: neighbor,
-            nearest,
-        } in neighbors
-        {
-            let route = format!("route add {neighbor}/32 dev {name} src {address}");
-            batch += &format!("{route} table {table}\n");
-            // The source address of sockets that are not bound to one.
-            if nearest == Some(address) {
-                batch += &format!("{route}\n");
+    let configure = || {
+        set_sysctls();
+        let mut routing = Routing::open()?;
+        routing.set_up(LOOPBACK)?;
+        for (index, tun) in tuns.iter().enumerate() {
+            let (address, table) = (tun.address(), 100 + index as u32);
+            let device = if_nametoindex(name(index).as_str())?;
+            routing.add_address(device, address)?;
+            routing.set_up_with(device, SIZES)?;
+            routing.add_rule(address, table)?;
+            for neighbor in neighbors {
+                let route = Route {
+                    to: neighbor.address,
+                    device,
+                    source: address,
+                    table,
+                };
+                routing.add_route(&route)?;
+                // The source address of sockets that are not bound to one.
+                if neighbor.nearest == Some(address) {
+                    routing.add_route(&Route {
+                        table: MAIN,
+                        ..route
+                    })?;
+                }
             }
         }
-    }
+        Ok(())
+    };
     namespace
-        .inside(|| {
-            set_sysctls();
-            run_ip(&batch)
-        })
+        .inside(configure)
         .map_err(EmuError::system("entering a network namespace"))?
+        .map_err(EmuError::system::<io::Error>(
+            "configuring the network of a host",
+        ))
 }
 
 /// Configures the kernel's network stack in the namespace: no IPv6, which would send packets of its own; no
@@ -142,33 +154,4 @@ fn set_sysctls() {
         // Settings that this kernel does not have are skipped.
         let _ = std::fs::write(format!("/proc/sys/net/{setting}"), value);
     }
-}
-
-/// Runs `ip` with a batch of commands.
-pub(super) fn run_ip(batch: &str) -> Result<(), EmuError> {
-    let failed = |message: String| EmuError::Tool {
-        tool: "ip",
-        message,
-        package: "iproute2",
-    };
-    let run = || {
-        let mut ip = Command::new("ip")
-            .args(["-batch", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        if let Some(mut stdin) = ip.stdin.take() {
-            stdin.write_all(batch.as_bytes())?;
-        }
-        ip.wait_with_output()
-    };
-    let output = run().map_err(|error: io::Error| failed(error.to_string()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&output.stderr);
-    Err(failed(
-        message.lines().next().unwrap_or_default().to_owned(),
-    ))
 }

@@ -13,7 +13,7 @@ use nix::unistd::{Pid, getpid};
 
 use super::KernelError;
 use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Written};
-use crate::emu::in_virtual_time;
+use crate::emu::{LOOPBACK, Routing, in_virtual_time};
 
 /// Where a task's output is until it ends: what goes to a file of the host takes the host's time.
 const PRINTED: &str = "/run/marline";
@@ -88,10 +88,8 @@ fn run() -> io::Result<String> {
     // virtual machines count how often they were restored. Elsewhere it measures the jitter of the processor.
     fs::write("/dev/sysgenid", [0; 4])?;
     let task: Written = serde_json::from_slice(&fs::read(TASK)?)?;
-    // Programs of a namespace of their own bring their own; this one is for the others.
-    let _ = Command::new("ip")
-        .args(["link", "set", "lo", "up"])
-        .status();
+    // Namespaces bring their own; this one is for programs that need none.
+    Routing::open()?.set_up(LOOPBACK)?;
     let printed = |name: &str| Path::new(PRINTED).join(name);
     let status = attempt(&task, &printed(OUTPUT), &printed(ERRORS));
     for name in [OUTPUT, ERRORS] {
