@@ -157,7 +157,7 @@ impl<S: Sink> Exporter<S> {
             self.statistics.uninspected += u64::from(uninspected);
         }
         self.table.requeue_if_changed(slot);
-        if let Some(key) = segment.fragment {
+        if let Some(key) = segment.fragment() {
             self.fragments.expect(key, directed, now_ns);
         }
         Ok(())
@@ -172,25 +172,37 @@ impl<S: Sink> Exporter<S> {
         segment: &Segment<'_>,
         now_ns: u64,
     ) -> Result<Slot, OutputError> {
-        let options = *self.table.options();
-        let flow = self.table.get_mut(slot);
-        let idle_ns = now_ns.saturating_sub(flow.last_ns);
-        if flow.is_reused_by(directed.sender, segment) {
-            self.end(slot, EndReason::Reused)?;
-            return self.begin_flow(directed, now_ns);
-        }
-        if idle_ns > flow.idle_timeout_ns(&options) {
-            self.end(slot, EndReason::Idle)?;
-            return self.begin_flow(directed, now_ns);
-        }
-        let active_ns = options.timeouts.active_ns.unwrap_or(u64::MAX);
-        if now_ns.saturating_sub(flow.start_ns) >= active_ns {
-            let next = flow.continued(now_ns);
+        let timeouts = &self.table.options().timeouts;
+        let flow = self.table.get(slot);
+        let reason = if flow.is_reused_by(directed.sender, segment) {
+            EndReason::Reused
+        } else if flow.is_idle(timeouts, now_ns) {
+            EndReason::Idle
+        } else if flow.is_due(timeouts, now_ns) {
+            EndReason::Active
+        } else {
+            return Ok(slot);
+        };
+        self.begin_next(slot, reason, directed, now_ns)
+    }
+
+    /// Ends a flow, and begins another between the same ports, or its next part.
+    #[cold]
+    fn begin_next(
+        &mut self,
+        slot: Slot,
+        reason: EndReason,
+        directed: Directed,
+        now_ns: u64,
+    ) -> Result<Slot, OutputError> {
+        if reason == EndReason::Active {
+            let next = self.table.get_mut(slot).continued(now_ns);
             let ended = self.table.remove(slot);
-            self.write(&ended, EndReason::Active)?;
+            self.write(&ended, reason)?;
             return Ok(self.table.insert(next));
         }
-        Ok(slot)
+        self.end(slot, reason)?;
+        self.begin_flow(directed, now_ns)
     }
 
     fn begin_flow(&mut self, directed: Directed, now_ns: u64) -> Result<Slot, OutputError> {

@@ -11,7 +11,7 @@ pub(super) struct Input<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// The position of `start` in the source.
+    /// The position of the buffer in the source.
     position: u64,
 }
 
@@ -27,7 +27,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Whether `n` bytes are left, of which as many are read. At most [`MAX_BLOCK`] can be asked for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has(&mut self, n: usize) -> io::Result<bool> {
         if self.end - self.start >= n {
             return Ok(true);
@@ -39,6 +39,7 @@ impl<R: Read> Input<R> {
     fn fill(&mut self, n: usize) -> io::Result<bool> {
         debug_assert!(n <= MAX_BLOCK);
         self.buffer.copy_within(self.start..self.end, 0);
+        self.position += self.start as u64;
         self.end -= self.start;
         self.start = 0;
         if self.buffer.len() < n {
@@ -56,13 +57,13 @@ impl<R: Read> Input<R> {
     }
 
     /// The bytes that are read and not taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// `N` bytes at an offset, which [`has`](Self::has) found.
-    #[inline]
+    #[inline(always)]
     pub(super) fn array<const N: usize>(&self, offset: usize) -> [u8; N] {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes()[offset..offset + N]);
@@ -70,15 +71,14 @@ impl<R: Read> Input<R> {
     }
 
     /// Passes over `n` bytes that are read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn consume(&mut self, n: usize) {
         debug_assert!(n <= self.end - self.start);
         self.start += n;
-        self.position += n as u64;
     }
 
     /// Takes `n` bytes that are read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, n: usize) -> &[u8] {
         self.consume(n);
         &self.buffer[self.start - n..self.start]
@@ -98,6 +98,6 @@ impl<R: Read> Input<R> {
     }
 
     pub(super) fn position(&self) -> u64 {
-        self.position
+        self.position + self.start as u64
     }
 }

@@ -104,6 +104,7 @@ impl<R: Read> Capture<R> {
         clippy::should_implement_trait,
         reason = "an item borrows from the buffer until the next"
     )]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
         let next = match &mut self.format {
             Format::Pcap(pcap) => pcap

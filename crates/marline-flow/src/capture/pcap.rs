@@ -52,7 +52,7 @@ impl Pcap {
         Ok(Self { link, ..self })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next<'a, R: Read>(
         &mut self,
         input: &'a mut Input<R>,
@@ -63,7 +63,11 @@ impl Pcap {
                 _ => Err(Problem::Truncated(input.position())),
             };
         }
-        let field = |at| self.order.u32(input.array(at));
+        let header: [u8; PACKET_HEADER] = input.array(0);
+        let field = |at| {
+            let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+            self.order.u32(bytes)
+        };
         let (seconds, part) = (field(0), field(4));
         let (captured, length) = (field(8) as usize, field(12) as usize);
         let at = input.position();

@@ -24,8 +24,14 @@ pub(crate) struct Fragment {
 /// Which fragmented packet a fragment is of (RFC 791, section 3.2; RFC 8200, section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FragmentKey {
-    source: u128,
-    destination: u128,
+    pub(super) source: u128,
+    pub(super) destination: u128,
+    pub(super) identification: Identification,
+}
+
+/// Which of the fragmented packets between two addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identification {
     id: u32,
     protocol: u8,
 }
@@ -49,7 +55,7 @@ fn total(stated: usize, on_link: usize) -> usize {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
     let Some(header) = data.first_chunk::<V4_HEADER>() else {
         return Decoded::Malformed(match on_link < V4_HEADER {
@@ -73,9 +79,7 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
     let fragment = u16::from_be_bytes([header[6], header[7]]);
     let offset = fragment & 0x1fff;
     let more = fragment & 0x2000 != 0;
-    let fragment = (more || offset > 0).then(|| FragmentKey {
-        source,
-        destination,
+    let fragment = (more || offset > 0).then(|| Identification {
         id: u16::from_be_bytes([header[4], header[5]]).into(),
         protocol,
     });
@@ -93,7 +97,7 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
     .decode(offset > 0)
 }
 
-#[inline]
+#[inline(never)]
 pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
     let Some(header) = data.first_chunk::<V6_HEADER>() else {
         return Decoded::Malformed(match on_link < V6_HEADER {
@@ -137,9 +141,7 @@ pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
                 // The first fragment without others after it is whole ("atomic", RFC 6946).
                 if position & 0xfff9 != 0 {
                     is_later = position >> 3 > 0;
-                    fragment = Some(FragmentKey {
-                        source,
-                        destination,
+                    fragment = Some(Identification {
                         id: u32::from_be_bytes([4, 5, 6, 7].map(|i| field[i])),
                         // The next header of later fragments may differ.
                         protocol: 0,
@@ -210,11 +212,15 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    #[inline]
+    #[inline(always)]
     fn decode(self, is_later_fragment: bool) -> Decoded<'a> {
-        if let (true, Some(key)) = (is_later_fragment, self.headers.fragment) {
+        if let (true, Some(identification)) = (is_later_fragment, self.headers.fragment) {
             return Decoded::Fragment(Fragment {
-                key,
+                key: FragmentKey {
+                    source: self.headers.source,
+                    destination: self.headers.destination,
+                    identification,
+                },
                 ip_bytes: self.headers.ip_bytes,
                 payload_bytes: self.content_bytes as u64,
             });

@@ -20,7 +20,7 @@ const VLAN_TAG: usize = 4;
 /// The ARP hardware types for which Linux gives no Ethernet protocol in a cooked header.
 const ARPHRD_NETLINK: u16 = 824;
 
-#[inline]
+#[inline(always)]
 pub(super) fn decode<'a>(packet: &Packet<'a>) -> Decoded<'a> {
     let data = packet.data;
     match packet.link {
@@ -43,7 +43,7 @@ pub(super) fn decode<'a>(packet: &Packet<'a>) -> Decoded<'a> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn ethernet<'a>(packet: &Packet<'a>) -> Decoded<'a> {
     match u16_at(packet.data, 12) {
         Some(kind) => tagged(packet, kind, ETHERNET),
@@ -60,7 +60,7 @@ fn cut<'a>(packet: &Packet<'a>, header: usize) -> Decoded<'a> {
 }
 
 /// What follows an Ethernet type, the bytes after which begin at `at`.
-#[inline]
+#[inline(always)]
 fn tagged<'a>(packet: &Packet<'a>, mut kind: u16, mut at: usize) -> Decoded<'a> {
     for _ in 0..=MAX_VLAN_TAGS {
         match kind {
@@ -78,7 +78,7 @@ fn tagged<'a>(packet: &Packet<'a>, mut kind: u16, mut at: usize) -> Decoded<'a> 
     Decoded::Malformed(Malformed::Link)
 }
 
-#[inline]
+#[inline(always)]
 fn by_version<'a>(packet: &Packet<'a>, at: usize) -> Decoded<'a> {
     let Some(data) = packet.data.get(at..) else {
         return cut(packet, at);

@@ -138,7 +138,7 @@ fn fragments_of_ipv6_have_the_key_of_their_first() {
     let Decoded::Fragment(fragment) = of(LinkType::Raw, &later) else {
         panic!("a fragment");
     };
-    assert_eq!(segment.fragment, Some(fragment.key));
+    assert_eq!(segment.fragment(), Some(fragment.key));
     assert_eq!((fragment.ip_bytes, fragment.payload_bytes), (51, 3));
     // A packet that was not fragmented though it has the header.
     let atomic = ip(
@@ -148,7 +148,7 @@ fn fragments_of_ipv6_have_the_key_of_their_first() {
         &[&[17, 0, 0, 0, 0, 0, 0, 9][..], inner].concat(),
     );
     assert!(
-        matches!(of(LinkType::Raw, &atomic), Decoded::Segment(segment) if segment.fragment.is_none())
+        matches!(of(LinkType::Raw, &atomic), Decoded::Segment(segment) if segment.fragment().is_none())
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::ip::{FragmentKey, is_tunnel_datagram};
+use super::ip::{FragmentKey, Identification, is_tunnel_datagram};
 use super::{Decoded, Malformed, Skipped};
 
 /// The transport of a flow.
@@ -68,7 +68,7 @@ pub(super) struct Headers {
     pub(super) destination: u128,
     pub(super) ip_bytes: u64,
     /// Other fragments follow.
-    pub(super) fragment: Option<FragmentKey>,
+    pub(super) fragment: Option<Identification>,
 }
 
 /// A segment of TCP or a datagram of UDP.
@@ -85,10 +85,19 @@ pub(crate) struct Segment<'a> {
     /// The content as far as it was captured; nothing of a fragment.
     pub(crate) payload: &'a [u8],
     /// The packet it is the first fragment of.
-    pub(crate) fragment: Option<FragmentKey>,
+    fragment: Option<Identification>,
 }
 
 impl Segment<'_> {
+    /// The packet it is the first fragment of, if it is one.
+    pub(crate) fn fragment(&self) -> Option<FragmentKey> {
+        self.fragment.map(|identification| FragmentKey {
+            source: self.source.address,
+            destination: self.destination.address,
+            identification,
+        })
+    }
+
     pub(crate) const fn transport(&self) -> Transport {
         match self.tcp {
             Some(_) => Transport::Tcp,
@@ -115,7 +124,7 @@ fn cut<'a>(bytes: usize, header: usize) -> Decoded<'a> {
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn tcp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
     // The flags are the last field that is needed; the rest of the header may be beyond what was captured.
     let Some(header) = content.first_chunk::<14>() else {
@@ -142,7 +151,7 @@ pub(super) fn tcp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_>
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn udp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
     let Some(header) = content.first_chunk::<4>() else {
         return cut(bytes, UDP_HEADER);

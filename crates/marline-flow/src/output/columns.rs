@@ -1,6 +1,8 @@
 //! The columns of records, in the order of every format.
 
-use crate::record::{Record, Side};
+use std::net::IpAddr;
+
+use crate::record::Record;
 
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +12,9 @@ pub(super) enum Value<'a> {
     Seconds(f64),
     Flag(bool),
     Text(&'a str),
-    Owned(String),
+    /// One of few.
+    Name(&'static str),
+    Address(IpAddr),
     Nothing,
 }
 
@@ -34,33 +38,49 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) value: fn(&Record) -> Value<'_>,
+    /// Whether most rows have a value of their own.
+    pub(super) is_distinct: bool,
 }
 
 const fn column(name: &'static str, kind: Kind, value: fn(&Record) -> Value<'_>) -> Column {
-    Column { name, kind, value }
+    Column {
+        name,
+        kind,
+        value,
+        is_distinct: false,
+    }
 }
 
-fn address(side: &Side) -> Value<'static> {
-    Value::Owned(side.ip.to_string())
+impl Column {
+    const fn distinct(self) -> Self {
+        Self {
+            is_distinct: true,
+            ..self
+        }
+    }
 }
 
 fn optional(text: Option<&str>) -> Value<'_> {
     text.map_or(Value::Nothing, Value::Text)
 }
 
+fn name(text: Option<&'static str>) -> Value<'static> {
+    text.map_or(Value::Nothing, Value::Name)
+}
+
 /// The columns.
 pub(super) const TABLE: [Column; 31] = {
     use Kind::{Flag, Integer, Seconds, Small, Text};
     [
-        column("flow_id", Integer, |r| Value::Integer(r.flow_id)),
-        column("start_s", Seconds, |r| Value::Seconds(r.start_s())),
-        column("end_s", Seconds, |r| Value::Seconds(r.end_s())),
-        column("duration_s", Seconds, |r| Value::Seconds(r.duration_s())),
-        column("client_ip", Text, |r| address(&r.client)),
+        column("flow_id", Integer, |r| Value::Integer(r.flow_id)).distinct(),
+        column("start_s", Seconds, |r| Value::Seconds(r.start_s())).distinct(),
+        column("end_s", Seconds, |r| Value::Seconds(r.end_s())).distinct(),
+        column("duration_s", Seconds, |r| Value::Seconds(r.duration_s())).distinct(),
+        column("client_ip", Text, |r| Value::Address(r.client.ip)),
         column("client_port", Small, |r| Value::Small(r.client.port.into())),
-        column("server_ip", Text, |r| address(&r.server)),
+        column("server_ip", Text, |r| Value::Address(r.server.ip)),
         column("server_port", Small, |r| Value::Small(r.server.port.into())),
-        column("transport", Text, |r| Value::Text(r.transport.name())),
+        column("transport", Text, |r| Value::Name(r.transport.name())),
         column("client_packets", Integer, |r| {
             Value::Integer(r.client.packets)
         }),
@@ -86,15 +106,15 @@ pub(super) const TABLE: [Column; 31] = {
             optional(r.alpn_offered.as_deref())
         }),
         column("alpn_chosen", Text, |r| optional(r.alpn_chosen.as_deref())),
-        column("http_version", Text, |r| optional(r.http_version)),
-        column("label_source", Text, |r| optional(r.label_source)),
+        column("http_version", Text, |r| name(r.http_version)),
+        column("label_source", Text, |r| name(r.label_source)),
         column("client_source", Text, |r| {
-            Value::Text(r.client_source.name())
+            Value::Name(r.client_source.name())
         }),
-        column("end_reason", Text, |r| Value::Text(r.end_reason.name())),
+        column("end_reason", Text, |r| Value::Name(r.end_reason.name())),
         column("part", Small, |r| Value::Small(r.part)),
-        column("start_ns", Integer, |r| Value::Integer(r.start_ns)),
-        column("end_ns", Integer, |r| Value::Integer(r.end_ns)),
+        column("start_ns", Integer, |r| Value::Integer(r.start_ns)).distinct(),
+        column("end_ns", Integer, |r| Value::Integer(r.end_ns)).distinct(),
     ]
 };
 

@@ -32,8 +32,8 @@ impl<W: Write> CsvWriter<W> {
                 Value::Small(value) => write!(self.cell, "{value}"),
                 Value::Seconds(value) => write!(self.cell, "{value:.9}"),
                 Value::Flag(value) => write!(self.cell, "{value}"),
-                Value::Text(value) => self.cell.write_str(value),
-                Value::Owned(value) => self.cell.write_str(&value),
+                Value::Text(value) | Value::Name(value) => self.cell.write_str(value),
+                Value::Address(value) => write!(self.cell, "{value}"),
                 Value::Nothing => Ok(()),
             };
             self.writer.write_field(&self.cell)?;

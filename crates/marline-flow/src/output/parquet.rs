@@ -1,7 +1,10 @@
 //! Records as Parquet, in row groups.
 
 use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{
@@ -15,6 +18,9 @@ use parquet::schema::types::{Type, TypePtr};
 use super::columns::{Column, Kind, TABLE, Value};
 use crate::limits::ROW_GROUP;
 use crate::record::Record;
+
+/// Bytes of texts that share their memory.
+const TEXTS: usize = 64 << 10;
 
 /// Writes row groups.
 pub(super) struct ParquetWriter<W: Write + Send> {
@@ -33,6 +39,8 @@ enum Buffer {
         present: Vec<ByteArray>,
         /// 1 for a value, 0 where it is missing.
         levels: Vec<i16>,
+        /// Room for texts to come.
+        room: BytesMut,
     },
 }
 
@@ -70,10 +78,13 @@ impl<W: Write + Send> ParquetWriter<W> {
     pub(super) fn new(out: W) -> io::Result<Self> {
         let fields = TABLE.iter().map(field).collect::<Result<_, _>>();
         let schema = Type::group_type_builder("flow").with_fields(fields.map_err(io)?);
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_created_by("marline".to_owned())
-            .build();
+            .set_created_by("marline".to_owned());
+        for column in TABLE.iter().filter(|column| column.is_distinct) {
+            properties = properties.set_column_dictionary_enabled(column.name.into(), false);
+        }
+        let properties = properties.build();
         let schema = Arc::new(schema.build().map_err(io)?);
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io)?;
         Ok(Self {
@@ -124,6 +135,7 @@ impl Buffer {
             Kind::Text => Self::Texts {
                 present: Vec::new(),
                 levels: Vec::new(),
+                room: BytesMut::new(),
             },
         }
     }
@@ -135,14 +147,23 @@ impl Buffer {
             (Self::Small(values), Value::Small(value)) => values.push(value.cast_signed()),
             (Self::Seconds(values), Value::Seconds(value)) => values.push(value),
             (Self::Flags(values), Value::Flag(value)) => values.push(value),
-            (Self::Texts { present, levels }, value) => {
+            (
+                Self::Texts {
+                    present,
+                    levels,
+                    room,
+                },
+                value,
+            ) => {
                 let text = match value {
-                    Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
-                    Value::Owned(text) => Some(ByteArray::from(text.into_bytes())),
+                    Value::Name(name) => Some(Bytes::from_static(name.as_bytes())),
+                    Value::Text(text) => Some(kept(text.as_bytes(), room)),
+                    Value::Address(IpAddr::V4(address)) => Some(kept(&dotted(address), room)),
+                    Value::Address(address) => Some(kept(address.to_string().as_bytes(), room)),
                     _ => None,
                 };
                 levels.push(text.is_some().into());
-                present.extend(text);
+                present.extend(text.map(ByteArray::from));
             }
             (_, value) => debug_assert!(false, "{value:?} is not of the kind of its column"),
         }
@@ -158,13 +179,37 @@ impl Buffer {
             Self::Small(values) => write::<Int32Type, W>(group, values, None),
             Self::Seconds(values) => write::<DoubleType, W>(group, values, None),
             Self::Flags(values) => write::<BoolType, W>(group, values, None),
-            Self::Texts { present, levels } => {
+            Self::Texts {
+                present, levels, ..
+            } => {
                 write::<ByteArrayType, W>(group, present, Some(levels))?;
                 levels.clear();
                 Ok(())
             }
         }
     }
+}
+
+/// A copy of a text in `room`, which many share.
+fn kept(text: &[u8], room: &mut BytesMut) -> Bytes {
+    if room.capacity() < text.len() {
+        *room = BytesMut::with_capacity(TEXTS.max(text.len()));
+    }
+    room.extend_from_slice(text);
+    room.split().freeze()
+}
+
+/// An address in dotted decimal form. The formatter of the standard library takes several times as many instructions.
+fn dotted(address: Ipv4Addr) -> Vec<u8> {
+    let mut text = Vec::with_capacity(15);
+    for octet in address.octets() {
+        let digits = [octet / 100, octet / 10 % 10, octet % 10];
+        let skipped = usize::from(octet < 100) + usize::from(octet < 10);
+        text.extend(digits[skipped..].iter().map(|digit| b'0' + digit));
+        text.push(b'.');
+    }
+    text.pop();
+    text
 }
 
 fn write<T: DataType, W: Write + Send>(
@@ -178,4 +223,21 @@ fn write<T: DataType, W: Write + Send>(
     }
     values.clear();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::dotted;
+
+    proptest! {
+        #[test]
+        fn addresses_are_as_everywhere(bits: u32) {
+            let address = Ipv4Addr::from_bits(bits);
+            prop_assert_eq!(dotted(address), address.to_string().into_bytes());
+        }
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::{Options, Timeouts};
+use super::Timeouts;
 use crate::decode::{Endpoint, Segment, TcpFields, Transport, flags};
 use crate::inspect::{End, Labels, Quic, Tcp, other};
 
 /// Which flow a packet is of: both ends in order, and the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowKey {
-    ends: [Endpoint; 2],
+    addresses: [u128; 2],
+    ports: [u16; 2],
     transport: Transport,
 }
 
@@ -24,21 +25,22 @@ impl Directed {
     #[inline]
     pub(crate) fn of(segment: &Segment<'_>) -> Self {
         let (source, destination) = (segment.source, segment.destination);
-        let (ends, sender) = match source <= destination {
+        let ([a, b], sender) = match source <= destination {
             true => ([source, destination], 0),
             false => ([destination, source], 1),
         };
-        let transport = segment.transport();
-        Self {
-            key: FlowKey { ends, transport },
-            sender,
-        }
+        let key = FlowKey {
+            addresses: [a.bits(), b.bits()],
+            ports: [a.port(), b.port()],
+            transport: segment.transport(),
+        };
+        Self { key, sender }
     }
 }
 
 impl FlowKey {
     pub(crate) const fn endpoint(&self, end: End) -> Endpoint {
-        self.ends[end]
+        Endpoint::new(self.addresses[end], self.ports[end])
     }
 
     pub(crate) const fn transport(&self) -> Transport {
@@ -49,10 +51,10 @@ impl FlowKey {
 impl Hash for FlowKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b] = self.ends;
-        state.write_u128(a.bits());
-        state.write_u128(b.bits());
-        let ports = u64::from(a.port()) << 32 | u64::from(b.port()) << 16;
+        let ([a, b], [c, d]) = (self.addresses, self.ports);
+        state.write_u128(a);
+        state.write_u128(b);
+        let ports = u64::from(c) << 32 | u64::from(d) << 16;
         state.write_u64(ports | u64::from(self.transport == Transport::Tcp));
     }
 }
@@ -145,7 +147,7 @@ impl Flow {
     /// A flow that begins with a packet of `directed.sender`.
     pub(crate) fn new(directed: Directed, id: u64, now_ns: u64) -> Self {
         let key = directed.key;
-        let by_port = client_by_port(key.ends.map(Endpoint::port));
+        let by_port = client_by_port(key.ports);
         Self {
             key,
             id,
@@ -252,13 +254,17 @@ impl Flow {
     fn on_tcp(&mut self, sender: End, fields: TcpFields) {
         let sent = &mut self.sent[sender];
         sent.flags |= fields.flags;
+        let changing = flags::SYN | flags::FIN | flags::RST;
+        if self.phase != Phase::Opening && fields.flags & changing == 0 {
+            return;
+        }
         if fields.flags & flags::SYN != 0 {
             sent.syn.get_or_insert(fields.sequence);
             let is_answer = fields.flags & flags::ACK != 0;
             let client = if is_answer { other(sender) } else { sender };
             self.set_client(client, ClientSource::Syn);
         }
-        let [a, b] = self.sent;
+        let [a, b] = &self.sent;
         let both = a.flags & b.flags;
         if fields.flags & flags::RST != 0 || both & flags::FIN != 0 {
             self.phase = Phase::Closed;
@@ -271,15 +277,30 @@ impl Flow {
         }
     }
 
+    /// Whether it was idle for too long when a packet comes at `now_ns`.
+    #[inline]
+    pub(crate) fn is_idle(&self, timeouts: &Timeouts, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.last_ns) > self.idle_timeout_ns(timeouts)
+    }
+
+    /// Whether its record is due at `now_ns`, though it goes on.
+    #[inline]
+    pub(crate) fn is_due(&self, timeouts: &Timeouts, now_ns: u64) -> bool {
+        let lasted_ns = now_ns.saturating_sub(self.start_ns);
+        timeouts
+            .active_ns
+            .is_some_and(|active_ns| lasted_ns >= active_ns)
+    }
+
     /// How long it may be idle.
     #[inline]
-    pub(crate) fn idle_timeout_ns(&self, options: &Options) -> u64 {
+    pub(crate) fn idle_timeout_ns(&self, timeouts: &Timeouts) -> u64 {
         let Timeouts {
             opening_ns,
             tcp_idle_ns,
             udp_idle_ns,
             ..
-        } = options.timeouts;
+        } = *timeouts;
         match (self.phase, self.key.transport) {
             (Phase::Opening | Phase::Closed, _) => opening_ns,
             (Phase::Open, Transport::Tcp) => tcp_idle_ns,

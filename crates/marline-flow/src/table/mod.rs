@@ -113,7 +113,7 @@ pub(crate) struct Table {
     tickets: u32,
     next_id: u64,
     /// The flow of the packet before, which is often that of the next one, too.
-    recent: Option<(FlowKey, u32)>,
+    recent: Option<Slot>,
     /// When the next flow may have ended.
     due_ns: u64,
 }
@@ -148,17 +148,26 @@ impl Table {
 
     #[inline]
     pub(crate) fn find(&mut self, key: FlowKey) -> Option<Slot> {
-        if let Some((recent, slot)) = self.recent
-            && recent == key
+        if let Some(recent) = self.recent
+            && self.get(recent).key() == key
         {
-            return Some(Slot(slot));
+            return self.recent;
         }
         let slot = *self.index.get(&key)?;
-        self.recent = Some((key, slot));
-        Some(Slot(slot))
+        self.recent = Some(Slot(slot));
+        self.recent
     }
 
     /// The flow in a slot that [`find`](Self::find) or [`insert`](Self::insert) returned and that was not removed since.
+    #[inline]
+    pub(crate) fn get(&self, slot: Slot) -> &Flow {
+        let occupied = self.slots[slot.0 as usize].as_ref();
+        &occupied
+            .expect("the slot of a flow that is in the index is occupied")
+            .flow
+    }
+
+    /// The same, to change it.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Flow {
         let occupied = self.slots[slot.0 as usize].as_mut();
@@ -180,7 +189,7 @@ impl Table {
             (self.slots.len() - 1) as u32
         });
         self.index.insert(flow.key(), slot);
-        self.recent = Some((flow.key(), slot));
+        self.recent = Some(Slot(slot));
         let queued = flow.phase();
         self.slots[slot as usize] = Some(Occupied {
             flow,
@@ -226,7 +235,7 @@ impl Table {
         };
         let due_ns = entry
             .seen_ns
-            .saturating_add(occupied.flow.idle_timeout_ns(&self.options));
+            .saturating_add(occupied.flow.idle_timeout_ns(&self.options.timeouts));
         self.due_ns = self.due_ns.min(due_ns);
         let key = occupied.flow.key();
         self.queues
@@ -250,7 +259,7 @@ impl Table {
                 let Some(occupied) = &self.slots[entry.slot as usize] else {
                     break;
                 };
-                let timeout = occupied.flow.idle_timeout_ns(&self.options);
+                let timeout = occupied.flow.idle_timeout_ns(&self.options.timeouts);
                 let last = occupied.flow.last_ns;
                 if now_ns > last.saturating_add(timeout) {
                     return Some(Slot(entry.slot));
@@ -313,19 +322,20 @@ impl Table {
     }
 
     /// All flows, in the order in which they began.
-    pub(crate) fn drain(&mut self) -> Vec<Flow> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Flow> + use<> {
         self.index.clear();
         self.free.clear();
         self.queues = Queues::default();
         self.recent = None;
         self.due_ns = u64::MAX;
-        let slots = std::mem::take(&mut self.slots);
-        let mut flows: Vec<_> = slots
-            .into_iter()
-            .flatten()
-            .map(|occupied| occupied.flow)
-            .collect();
-        flows.sort_unstable_by_key(|flow| (flow.id, flow.part));
-        flows
+        let mut slots = std::mem::take(&mut self.slots);
+        let begun = |(slot, occupied): (usize, &Option<Occupied>)| {
+            let flow = &occupied.as_ref()?.flow;
+            Some((flow.id, flow.part, slot))
+        };
+        let mut order: Vec<_> = slots.iter().enumerate().filter_map(begun).collect();
+        order.sort_unstable();
+        let slots_in_order = order.into_iter().map(|(_, _, slot)| slot);
+        slots_in_order.filter_map(move |slot| slots[slot].take().map(|occupied| occupied.flow))
     }
 }
