@@ -15,6 +15,7 @@
 
 mod body;
 pub mod client;
+mod content;
 mod file;
 pub mod har;
 pub mod http3;

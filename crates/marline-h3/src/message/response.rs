@@ -25,10 +25,9 @@ pub(crate) fn decode_response(fields: Vec<FieldLine>) -> Result<DecodedResponse,
         )),
     })?;
     let status = status.ok_or(StreamError::malformed("a response without :status"))?;
+    // Those above 599 are for the client to treat as errors of the server (RFC 9110, section 15).
     let status = StatusCode::from_bytes(&status)
-        .ok()
-        .filter(|status| status.as_u16() < 600)
-        .ok_or(StreamError::malformed("an invalid :status"))?;
+        .map_err(|_| StreamError::malformed("an invalid :status"))?;
     if status == StatusCode::SWITCHING_PROTOCOLS {
         // Section 4.5.
         return Err(StreamError::malformed("a response with status 101"));

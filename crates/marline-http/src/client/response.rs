@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
+use http::Method;
 use http::response::Parts;
-use http::{Method, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use marline_h3::StreamEvent;
@@ -17,6 +16,7 @@ use super::ClientError;
 use super::connection::Http3Content;
 use super::stall::{Activity, Watch};
 use crate::body::{BoxError, with_source};
+use crate::content::{content_length, is_bodiless};
 
 /// The source of the content.
 pub(super) enum Content {
@@ -41,16 +41,9 @@ impl Download {
         parts: &Parts,
         activity: &Arc<Activity>,
     ) -> Self {
-        let bodiless = method == Method::HEAD
-            || parts.status == StatusCode::NO_CONTENT
-            || parts.status == StatusCode::NOT_MODIFIED;
-        let expected = if bodiless {
-            Some(0)
-        } else {
-            parts
-                .headers
-                .get(CONTENT_LENGTH)
-                .and_then(|length| length.to_str().ok()?.parse().ok())
+        let expected = match is_bodiless(method, parts.status) {
+            true => Some(0),
+            false => content_length(&parts.headers),
         };
         Self {
             content,

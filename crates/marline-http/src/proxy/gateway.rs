@@ -26,6 +26,7 @@ use super::request_body::HeldBody;
 use super::websocket::accept;
 use crate::body::Body;
 use crate::client::{Client, ClientError, Download, HttpVersion, Origin, Stalled, parse_url};
+use crate::content::is_bodiless;
 use crate::interim::Interim;
 use crate::limits;
 use crate::pipes::ObjectKind;
@@ -316,12 +317,8 @@ impl Gateway {
                 parts.headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
             }
         }
-        let is_bodiless = *method == Method::HEAD
-            || matches!(
-                parts.status,
-                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-            );
-        let length = download.expected().filter(|_| !is_bodiless);
+        let length = download.expected();
+        let length = length.filter(|_| !is_bodiless(method, parts.status));
         let body = Body::new(download);
         let carrier = fetched.carrier;
         let content = Content::new(body, length, self.idle_timeout, request, carrier);

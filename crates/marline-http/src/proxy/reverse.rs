@@ -28,6 +28,7 @@ use super::upstream::{Slot, Upstream, Upstreams};
 use super::upstream_metrics::UpstreamMetrics;
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
+use crate::content::is_bodiless;
 use crate::interim::Interim;
 use crate::limits;
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
@@ -405,18 +406,13 @@ impl Proxy {
             ),
             None => None,
         };
-        let is_bodiless = *method == Method::HEAD
-            || matches!(
-                parts.status,
-                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-            );
         fields::remove_hop_by_hop(&mut parts.headers);
         let passed = fields::add_via(&mut parts.headers, parts.version);
         passed.map_err(|_| Failure::Circle)?;
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();
         let body = Body::new(body.map_err(with_source));
-        let length = announced.filter(|_| !is_bodiless);
+        let length = announced.filter(|_| !is_bodiless(method, parts.status));
         let idle = self.config.idle_timeout;
         let content = Content::new(body, length, idle, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))

@@ -12,6 +12,7 @@ use super::Context;
 use super::record::{Record, Recorder};
 use super::resources::Origin;
 use crate::body::Body;
+use crate::content::is_bodiless;
 
 /// The extension of a request that has the address of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,25 +56,24 @@ pub(super) async fn respond(
     request.extensions_mut().insert(origin);
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);
-    let is_head = request.method() == Method::HEAD;
+    let method = request.method().clone();
     let Ok(response) = current.site.clone().oneshot(request).await;
-    let mut response = without_content_where_none_is_allowed(response, is_head);
+    let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, version, &mut response);
     record.follow(response)
 }
 
-/// A response to HEAD or with a status that has no content, without what the site gave (RFC 9110, section 6.4.1): hyper sends
-/// it over HTTP/2.
+/// A response that has no content, without what the site gave: hyper sends it over HTTP/2.
 fn without_content_where_none_is_allowed(
     mut response: Response<Body>,
-    is_head: bool,
+    method: &Method,
 ) -> Response<Body> {
     let status = response.status();
     if status == StatusCode::NO_CONTENT {
         // Section 8.6.
         response.headers_mut().remove(CONTENT_LENGTH);
     }
-    match is_head || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+    match is_bodiless(method, status) {
         true => response.map(|_| Body::empty()),
         false => response,
     }

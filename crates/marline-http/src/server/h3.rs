@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use tokio::sync::{mpsc, watch};
@@ -22,6 +21,7 @@ use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
 use super::record::Recorder;
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
+use crate::content::{content_length, is_bodiless};
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::interim::Interim;
 use crate::limits;
@@ -259,7 +259,8 @@ impl Exchange {
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 let (context, recorder) = (&self.context, &self.recorder);
                 let response = refuse_unreadable(context, recorder, Version::HTTP_3, status);
-                self.send(&mut sender, response, false, &self.origin())
+                // Its method is not known.
+                self.send(&mut sender, response, &Method::GET, &self.origin())
                     .await;
             }
             Ok(Err(RequestError::Message(error))) => {
@@ -296,7 +297,7 @@ impl Exchange {
         mut request: Request<Body>,
         mut sender: Sender<C>,
     ) {
-        let is_head = request.method() == Method::HEAD;
+        let method = request.method().clone();
         let response = if self.early.is_some() && !request.method().is_safe() {
             // It may be a replay (RFC 8470).
             let status = StatusCode::TOO_EARLY;
@@ -327,7 +328,7 @@ impl Exchange {
             }
             response
         };
-        self.send(&mut sender, response, is_head, origin).await;
+        self.send(&mut sender, response, &method, origin).await;
     }
 
     /// Sends an interim response, if the client accepts it. Returns whether others can follow.
@@ -373,14 +374,14 @@ impl Exchange {
         &self,
         sender: &mut Sender<C>,
         response: Response<Body>,
-        is_head: bool,
+        method: &Method,
         origin: &Origin,
     ) {
         let chunk = &origin.chunk;
         tokio::select! {
             biased;
             () = origin.evicted() => {}
-            () = self.send_all(sender, response, is_head, chunk) => return,
+            () = self.send_all(sender, response, method, chunk) => return,
         }
         sender.reset(ErrorCode::EXCESSIVE_LOAD);
     }
@@ -389,15 +390,11 @@ impl Exchange {
         &self,
         sender: &mut Sender<C>,
         response: Response<Body>,
-        is_head: bool,
+        method: &Method,
         chunk: &Chunk,
     ) {
         let (parts, body) = response.into_parts();
-        let is_bodiless = is_head
-            || matches!(
-                parts.status,
-                StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-            );
+        let is_bodiless = is_bodiless(method, parts.status);
         let expected = content_length(&parts.headers);
         let header = Response::from_parts(parts, ());
         let begun = Pace::new(&self.context, &self.responses)
@@ -497,8 +494,4 @@ async fn send_part<C: Carrier>(
         pace.moved(length);
     }
     Ok(())
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
 use http::{Method, Response, StatusCode, Version};
 use http_body::{Body as _, Frame, SizeHint};
 use marline::Instant;
@@ -16,6 +15,7 @@ use super::access_log::AccessLog;
 use super::metrics::{Metrics, version_name};
 use super::progress::Progress;
 use crate::body::{Body, BoxError};
+use crate::content::{content_length, is_bodiless};
 use crate::runtime::RuntimeHandle;
 
 /// The fields of a line. Their names are a stable interface, except `complete`.
@@ -179,14 +179,12 @@ impl Record {
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
         self.status = Some(response.status());
         self.passed_on = response.extensions().get().cloned();
-        self.expected = response
-            .headers()
-            .get(CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok()?.parse().ok());
+        self.expected = content_length(response.headers());
         let request = self.request.as_ref();
-        let head = request.is_some_and(|request| request.method == Method::HEAD);
+        let status = response.status();
+        let is_bodiless = request.is_some_and(|request| is_bodiless(&request.method, status));
         response.map(|body| {
-            self.complete = head || body.is_end_stream();
+            self.complete = is_bodiless || body.is_end_stream();
             let (inner, record) = (body, self);
             Body::new(Recorded { inner, record })
         })

@@ -3,13 +3,13 @@
 use std::task::{Context, Poll};
 
 use futures_util::future::{AbortHandle, abortable};
-use http::header::CONTENT_LENGTH;
 use http::{Request, Response, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use marline_h3::{ErrorCode, Protocol, StreamEvent};
 
 use crate::body::Body;
+use crate::content::content_length;
 use crate::http3::{Receiver, RequestError, RequestStream, Sender, Session};
 use crate::interim::Interim;
 use crate::limits;
@@ -47,8 +47,7 @@ pub(super) async fn exchange(
     request: Request<Body>,
 ) -> Result<Response<Http3Content>, RequestError> {
     let (parts, body) = request.into_parts();
-    let length = parts.headers.get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = content_length(&parts.headers);
     let interim = parts.extensions.get::<Interim>().cloned();
     let head = Request::from_parts(parts, ());
     if head.extensions().get::<Protocol>().is_some() {

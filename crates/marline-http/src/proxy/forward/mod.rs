@@ -31,6 +31,7 @@ use super::fields;
 use super::request_body::HeldBody;
 use super::tunnel::{Halves, Joined, Task};
 use crate::body::{Body, with_source};
+use crate::content::{content_length, is_bodiless};
 use crate::limits;
 use crate::server::{ClientAddress, PassedOn, Site, Tunnel};
 
@@ -274,10 +275,8 @@ impl Forward {
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Failure::Response("it changes the protocol".to_owned()));
         }
-        let is_bodiless = method == Method::HEAD || parts.status == StatusCode::NOT_MODIFIED;
-        let length = parts.headers.get(CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let length = length.filter(|_| !is_bodiless);
+        let length = content_length(&parts.headers);
+        let length = length.filter(|_| !is_bodiless(&method, parts.status));
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
         parts.version = Version::HTTP_11;

@@ -23,13 +23,13 @@ use tower_http::services::ServeDir;
 
 use self::body::FileBody;
 use self::open_file::{Chosen, Place};
-use self::ranges::content_length;
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use super::Site;
 use super::open_files::is_exhaustion;
 use super::resources::Origin;
 use crate::body::Body;
+use crate::content::content_length;
 use crate::limits;
 
 /// A service that answers GET and HEAD with the files of `directory`.

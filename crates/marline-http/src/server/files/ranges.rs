@@ -19,6 +19,7 @@ use tower::{Service, ServiceExt};
 
 pub(in crate::server) use self::spec::ByteRange;
 use crate::body::Body;
+use crate::content::content_length;
 
 /// Turns `Range` and `If-Range` into requests with one range of bytes, or none.
 #[derive(Clone)]
@@ -147,10 +148,6 @@ fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
             .get(LAST_MODIFIED)
             .is_some_and(|date| date == if_range)
     }
-}
-
-pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn not_satisfiable(size: u64) -> Response<Body> {
