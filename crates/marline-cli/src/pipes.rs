@@ -46,6 +46,9 @@ impl PipeFlags {
             return Ok(None);
         };
         let policy = POLICIES.make(text).map_err(Failure::Usage)?;
+        if matches!(policy, PipePolicy::RoundRobin(_)) {
+            self.refuse_what_round_robin_ignores()?;
+        }
         let mut config = PipesConfig::new(match self.max_pipes {
             Some(most) => policy.with_max_pipes(most.into()),
             None => policy,
@@ -58,5 +61,18 @@ impl PipeFlags {
             config.signal = source.open()?;
         }
         Ok(Some(config))
+    }
+
+    fn refuse_what_round_robin_ignores(&self) -> Result<(), Failure> {
+        let given = [
+            ("--signal", self.signal.is_some()),
+            ("--kind", !self.kind.is_empty()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag}: it is for --pipes cba, rr does not look at it"
+            ))),
+            None => Ok(()),
+        }
     }
 }

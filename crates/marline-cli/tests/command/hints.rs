@@ -65,6 +65,14 @@ fn flags_of_pools_that_contradict_others_are_refused() {
         ),
         (&["--max-pipes", "3"], &["--pipes"]),
         (
+            &["--pipes", "rr", "--signal", "trace"],
+            &["--signal", "cba"],
+        ),
+        (
+            &["--pipes", "rr", "--kind", "php=document"],
+            &["--kind", "cba"],
+        ),
+        (
             &["--pipes", "cba", "--kind", "php=page"],
             &["--kind", "page"],
         ),
