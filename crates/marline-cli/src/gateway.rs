@@ -88,6 +88,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "proxy")]
     bundle: bool,
 
+    /// Open a socket for each connection: networks that spread flows by their ports may send each another way
+    #[arg(long, conflicts_with = "proxy")]
+    own_sockets: bool,
+
     /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
     #[arg(
         long,
@@ -209,6 +213,7 @@ fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         },
         fallback: !arguments.transport.any_is_given(),
         bundle: arguments.bundle,
+        own_sockets: arguments.own_sockets,
         pipes: arguments.pipes.config()?,
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()

@@ -120,6 +120,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bundle: bool,
 
+    /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
+    #[arg(long)]
+    own_sockets: bool,
+
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
     /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: about
     /// this many bytes in both directions together, exceeded by at most the data of one round trip; then the path is
@@ -430,6 +434,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
             false => TcpProtocol::Tcp,
         },
         bundle: arguments.bundle,
+        own_sockets: arguments.own_sockets,
         headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
@@ -439,6 +444,12 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
             "--pipes needs HTTP/3, not {}; leave --http out, or --pipes",
             arguments.version().name()
         )));
+    }
+    if arguments.own_sockets && arguments.version() != HttpVersion::Http3 {
+        return Err(Failure::Usage(
+            "--own-sockets is about QUIC: over TCP each connection has its own; leave it out"
+                .to_owned(),
+        ));
     }
     config.pipes = arguments.pipes.config()?;
     let mut transport = arguments.transport.config()?;

@@ -47,6 +47,11 @@ fn flags_of_get_that_need_another_are_refused_without_it() {
         &["-o FILE"],
     );
     fails(&["get", "http://h/a"], 2, &["https://", "--http 1.1c"]);
+    fails(
+        &[&get[..], &["--http", "2", "--own-sockets"]].concat(),
+        2,
+        &["--own-sockets", "QUIC"],
+    );
 }
 
 #[test]

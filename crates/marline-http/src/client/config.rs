@@ -129,6 +129,9 @@ pub struct ClientConfig {
     /// bundles coordinates them ([`marline::coordination::bundle`]). The bundle has a random identifier for each
     /// client and origin, by which the server can link the connections.
     pub bundle: bool,
+    /// Whether each QUIC connection has a socket of its own, and so a port: networks that spread flows by their ports may send
+    /// each another way. Otherwise all share one for each address family.
+    pub own_sockets: bool,
     /// Which addresses of this machine QUIC connections use, and how; without it, the one that the system
     /// chooses. Several at once also need [`multipath`](marline::TransportConfig::multipath) in
     /// [`quic`](Self::quic), and a server with multipath.
@@ -159,6 +162,7 @@ impl Default for ClientConfig {
             tcp_sockets: None,
             quic: QuicOptions::default(),
             bundle: false,
+            own_sockets: false,
             paths: None,
             pipes: None,
             qlog: None,

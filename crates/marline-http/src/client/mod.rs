@@ -352,7 +352,7 @@ impl Client {
         }
     }
 
-    /// The QUIC endpoint of connections to `remote`, for example to move it to another socket.
+    /// The QUIC endpoint that connections to `remote` share, for example to move it to another socket.
     ///
     /// # Errors
     /// The client does not use QUIC, or no socket could be opened.

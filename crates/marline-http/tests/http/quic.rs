@@ -79,6 +79,30 @@ async fn a_resumed_connection_uses_0_rtt_if_allowed() {
 }
 
 #[tokio::test]
+async fn connections_have_ports_of_their_own_where_they_are_to() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    let url = server.url(HttpVersion::Http3, "/file");
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
+    for own_sockets in [false, true] {
+        let client = client_with(|config| config.own_sockets = own_sockets);
+        let mut ports = Vec::new();
+        let mut connections = Vec::new();
+        for _ in 0..2 {
+            let connection = client.connect(&origin).await.unwrap();
+            let response = connection
+                .get(&origin, &uri, &Default::default())
+                .await
+                .unwrap();
+            assert_eq!(read(response.into_body()).await, b"content");
+            ports.push(connection.quic().unwrap().local_address().port());
+            connections.push(connection);
+        }
+        assert_eq!(ports[0] != ports[1], own_sockets, "{ports:?}");
+    }
+}
+
+#[tokio::test]
 async fn unsafe_requests_in_0_rtt_are_refused() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;

@@ -177,6 +177,7 @@ pub(super) fn client(
             ..QuicOptions::default()
         },
         bundle: job.settings.http.bundle,
+        own_sockets: job.settings.http.own_sockets,
         pipes: pipes(job, testbed)?,
         qlog: job.qlog.clone(),
         resolve: names.into_iter().map(|name| (name, address)).collect(),

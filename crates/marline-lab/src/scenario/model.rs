@@ -199,6 +199,10 @@ pub struct HttpSettings {
     /// Whether the client declares that its connections to a host are one bundle, so that the server may
     /// coordinate them.
     pub bundle: bool,
+    /// Whether each of the client's QUIC connections has a socket of its own, and so a port by which a router may choose another
+    /// way for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_sockets: bool,
     /// The policy of the client's pipes, as `cba(combine=min)`; with it, `connections` and `split` are not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipes: Option<String>,
@@ -222,6 +226,7 @@ impl Default for HttpSettings {
             split: None,
             ranges: RangeKind::default(),
             bundle: false,
+            own_sockets: false,
             pipes: None,
             sinr: None,
             name_resolution: Duration::ZERO,

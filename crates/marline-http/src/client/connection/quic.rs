@@ -1,7 +1,7 @@
 //! Connections over QUIC: HTTP/3.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marline::{ManagedConnectError, PathManager, PathPolicy};
@@ -24,7 +24,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 
-/// Opens QUIC connections. Those of one address family share a socket.
+/// Opens QUIC connections.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     runtime: RuntimeHandle,
@@ -33,8 +33,18 @@ pub(in crate::client) struct QuicClient {
     bundles: Option<Bundles>,
     /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
-    endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
+    own_sockets: bool,
+    endpoints: Mutex<Endpoints>,
     refusals: Arc<Refusals>,
+}
+
+/// The sockets.
+#[derive(Default)]
+struct Endpoints {
+    /// Those that connections share: of IPv4, and of IPv6.
+    shared: [Option<marline::Endpoint>; 2],
+    /// Those of one connection each.
+    own: Vec<marline::Endpoint>,
 }
 
 impl QuicClient {
@@ -60,6 +70,7 @@ impl QuicClient {
                     ..paths
                 })
             }),
+            own_sockets: config.own_sockets,
             endpoints: Mutex::default(),
             refusals,
         })
@@ -75,25 +86,40 @@ impl QuicClient {
         self.manager.as_ref()
     }
 
-    /// The endpoint for connections to `remote`.
+    /// The endpoint that connections to `remote` share.
     pub(in crate::client) fn endpoint(
         &self,
         remote: SocketAddr,
     ) -> Result<marline::Endpoint, ClientError> {
-        let (slot, local) = match remote {
-            SocketAddr::V4(_) => (0, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
-            SocketAddr::V6(_) => (1, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))),
-        };
-        let mut endpoints = self
-            .endpoints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(endpoint) = &endpoints[slot] {
+        let shared = &mut self.endpoints().shared[usize::from(remote.is_ipv6())];
+        if let Some(endpoint) = shared {
             return Ok(endpoint.clone());
         }
-        let endpoint = transport::endpoint(None, None, local, &self.runtime)
-            .map_err(|error| ClientError::Quic(error.to_string()))?;
-        Ok(endpoints[slot].insert(endpoint).clone())
+        Ok(shared.insert(self.new_endpoint(remote)?).clone())
+    }
+
+    /// An endpoint for one connection to `remote`.
+    fn own_endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
+        let endpoint = self.new_endpoint(remote)?;
+        let own = &mut self.endpoints().own;
+        own.retain(|endpoint| endpoint.open_connections() > 0);
+        own.push(endpoint.clone());
+        Ok(endpoint)
+    }
+
+    fn new_endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
+        let local = match remote {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        transport::endpoint(None, None, local, &self.runtime)
+            .map_err(|error| ClientError::Quic(error.to_string()))
+    }
+
+    fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(in crate::client) async fn connect(
@@ -103,7 +129,10 @@ impl QuicClient {
         remote: SocketAddr,
         connections: usize,
     ) -> Result<Connection, ClientError> {
-        let endpoint = self.endpoint(remote)?;
+        let endpoint = match self.own_sockets {
+            true => self.own_endpoint(remote)?,
+            false => self.endpoint(remote)?,
+        };
         let mut config = self.config.clone();
         if let Some(bundles) = &self.bundles {
             config.bundle = Some(bundles.membership(origin, connections, &self.runtime)?);
@@ -143,14 +172,12 @@ impl QuicClient {
 
     /// Closes the connections, and waits until CONNECTION_CLOSE is sent on each.
     pub(in crate::client) async fn close(&self) {
-        let endpoints = std::mem::take(
-            &mut *self
-                .endpoints
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        for endpoint in endpoints.into_iter().flatten() {
+        let Endpoints { shared, own } = std::mem::take(&mut *self.endpoints());
+        let endpoints: Vec<_> = shared.into_iter().flatten().chain(own).collect();
+        for endpoint in &endpoints {
             endpoint.close(NO_ERROR, b"");
+        }
+        for endpoint in endpoints {
             // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
             let _ = self
                 .runtime

@@ -7,7 +7,7 @@ use crate::scenario::{BackendKind, HttpClient, HttpVersion, Settings, Workload};
 const LOADER_KEYS: [&str; 3] = ["split", "ranges", "name_resolution"];
 
 /// Those that are for marline's client, which may be a gateway's.
-const CLIENT_KEYS: [&str; 4] = ["connections", "bundle", "pipes", "sinr"];
+const CLIENT_KEYS: [&str; 5] = ["connections", "bundle", "own_sockets", "pipes", "sinr"];
 
 /// Refuses what a browser cannot do, and what it would ignore.
 pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {

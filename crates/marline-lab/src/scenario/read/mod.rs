@@ -132,6 +132,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         bundle: reader
             .optional("bundle", Node::switch)?
             .unwrap_or(default.bundle),
+        own_sockets: reader
+            .optional("own_sockets", Node::switch)?
+            .unwrap_or_default(),
         pipes: reader
             .optional("pipes", |node| {
                 let text = node.text()?;
@@ -159,6 +162,11 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     reader.finish()?;
     if settings.bundle && version.is_over_tcp() {
         return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
+    }
+    if settings.own_sockets && version.is_over_tcp() {
+        return Err(node.problem(
+            "each connection over TCP has a socket of its own; leave http.own_sockets out",
+        ));
     }
     if settings.pipes.is_some() && version != HttpVersion::Http3 {
         return Err(node.problem(

@@ -89,6 +89,10 @@ fn mistakes_are_explained() {
             "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
         ),
         (
+            "[http]\nversion = '2'\nown_sockets = true",
+            "train.toml:4: http: each connection over TCP has a socket of its own; leave http.own_sockets out",
+        ),
+        (
             "[http]\nversion = '2'\npipes = 'cba'",
             "train.toml:4: http: pipes are connections of HTTP/3; leave http.pipes out (\"none\" in a variant), or http.version",
         ),
