@@ -89,7 +89,7 @@ pub(crate) struct Arguments {
     bundle: bool,
 
     /// Open a socket for each connection: networks that spread flows by their ports may send each another way
-    #[arg(long, conflicts_with = "proxy")]
+    #[arg(long, conflicts_with_all = ["proxy", "bundle"])]
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; as for `get`

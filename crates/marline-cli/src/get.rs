@@ -121,7 +121,7 @@ pub(crate) struct Arguments {
     bundle: bool,
 
     /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
-    #[arg(long)]
+    #[arg(long, conflicts_with = "bundle")]
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath

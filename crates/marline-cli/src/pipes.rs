@@ -70,7 +70,7 @@ impl PipeFlags {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag}: it is for --pipes cba, rr does not look at it"
+                "{flag}: rr does not look at it; leave it out, or use --pipes cba"
             ))),
             None => Ok(()),
         }

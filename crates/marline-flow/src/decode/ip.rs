@@ -97,6 +97,7 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
     .decode(offset > 0)
 }
 
+// Not inlined: it would only make the way of other packets longer.
 #[inline(never)]
 pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
     let Some(header) = data.first_chunk::<V6_HEADER>() else {

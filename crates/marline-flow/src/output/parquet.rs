@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
@@ -158,7 +157,7 @@ impl Buffer {
                 let text = match value {
                     Value::Name(name) => Some(Bytes::from_static(name.as_bytes())),
                     Value::Text(text) => Some(kept(text.as_bytes(), room)),
-                    Value::Address(IpAddr::V4(address)) => Some(kept(&dotted(address), room)),
+                    Value::Address(IpAddr::V4(address)) => Some(kept_address(address, room)),
                     Value::Address(address) => Some(kept(address.to_string().as_bytes(), room)),
                     _ => None,
                 };
@@ -199,17 +198,21 @@ fn kept(text: &[u8], room: &mut BytesMut) -> Bytes {
     room.split().freeze()
 }
 
-/// An address in dotted decimal form. The formatter of the standard library takes several times as many instructions.
-fn dotted(address: Ipv4Addr) -> Vec<u8> {
-    let mut text = Vec::with_capacity(15);
+/// The same of an address. The formatter of the standard library takes several times as many instructions.
+fn kept_address(address: Ipv4Addr, room: &mut BytesMut) -> Bytes {
+    let mut text = [b'.'; 16];
+    let mut len = 0;
     for octet in address.octets() {
         let digits = [octet / 100, octet / 10 % 10, octet % 10];
         let skipped = usize::from(octet < 100) + usize::from(octet < 10);
-        text.extend(digits[skipped..].iter().map(|digit| b'0' + digit));
-        text.push(b'.');
+        for digit in &digits[skipped..] {
+            text[len] = b'0' + digit;
+            len += 1;
+        }
+        // A dot, which the last one is without.
+        len += 1;
     }
-    text.pop();
-    text
+    kept(&text[..len - 1], room)
 }
 
 fn write<T: DataType, W: Write + Send>(
@@ -229,15 +232,17 @@ fn write<T: DataType, W: Write + Send>(
 mod tests {
     use std::net::Ipv4Addr;
 
+    use bytes::BytesMut;
     use proptest::prelude::*;
 
-    use super::dotted;
+    use super::kept_address;
 
     proptest! {
         #[test]
         fn addresses_are_as_everywhere(bits: u32) {
             let address = Ipv4Addr::from_bits(bits);
-            prop_assert_eq!(dotted(address), address.to_string().into_bytes());
+            let text = kept_address(address, &mut BytesMut::new());
+            prop_assert_eq!(text, address.to_string());
         }
     }
 }

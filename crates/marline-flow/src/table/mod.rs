@@ -146,7 +146,7 @@ impl Table {
         self.len() >= self.options.max_flows
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, key: FlowKey) -> Option<Slot> {
         if let Some(recent) = self.recent
             && self.get(recent).key() == key

@@ -130,7 +130,9 @@ pub struct ClientConfig {
     /// client and origin, by which the server can link the connections.
     pub bundle: bool,
     /// Whether each QUIC connection has a socket of its own, and so a port: networks that spread flows by their ports may send
-    /// each another way. Otherwise all share one for each address family.
+    /// each another way. Otherwise all share one for each address family. It contradicts [`bundle`](Self::bundle), whose
+    /// connections are to meet the same bottleneck. The socket of a connection that has ended stays open until the next one
+    /// begins.
     pub own_sockets: bool,
     /// Which addresses of this machine QUIC connections use, and how; without it, the one that the system
     /// chooses. Several at once also need [`multipath`](marline::TransportConfig::multipath) in

@@ -352,7 +352,8 @@ impl Client {
         }
     }
 
-    /// The QUIC endpoint that connections to `remote` share, for example to move it to another socket.
+    /// The QUIC endpoint that connections to `remote` share, for example to move it to another socket. With
+    /// [`own_sockets`](ClientConfig::own_sockets) none uses it.
     ///
     /// # Errors
     /// The client does not use QUIC, or no socket could be opened.

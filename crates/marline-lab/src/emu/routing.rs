@@ -26,8 +26,8 @@ pub(crate) const LOOPBACK: u32 = 1;
 /// The table of routes that is looked up last.
 pub(super) const MAIN: u32 = 254;
 
-/// Bits of an address of IPv4.
-const BITS: u8 = 32;
+/// The length of a prefix that is an address.
+const WHOLE: u8 = Ipv4Addr::BITS as u8;
 
 /// Room for an answer, which repeats the request.
 const ANSWER: usize = 4096;
@@ -59,6 +59,8 @@ pub(super) struct Route {
 }
 
 impl Routing {
+    /// Opens a socket for requests.
+    ///
     /// # Errors
     /// The system refuses a socket.
     pub(crate) fn open() -> io::Result<Self> {
@@ -104,7 +106,7 @@ impl Routing {
     pub(super) fn add_address(&mut self, device: u32, address: Ipv4Addr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
-        message.header.prefix_len = BITS;
+        message.header.prefix_len = WHOLE;
         message.header.index = device;
         message.attributes = vec![
             AddressAttribute::Local(address.into()),
@@ -120,7 +122,7 @@ impl Routing {
     pub(super) fn add_rule(&mut self, source: Ipv4Addr, table: u32) -> io::Result<()> {
         let mut message = RuleMessage::default();
         message.header.family = AddressFamily::Inet;
-        message.header.src_len = BITS;
+        message.header.src_len = WHOLE;
         message.header.action = RuleAction::ToTable;
         message.attributes = vec![
             RuleAttribute::Source(IpAddr::V4(source)),
@@ -129,12 +131,14 @@ impl Routing {
         self.create(RouteNetlinkMessage::NewRule(message))
     }
 
+    /// Adds a route.
+    ///
     /// # Errors
     /// That of the kernel.
     pub(super) fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
-        message.header.destination_prefix_length = BITS;
+        message.header.destination_prefix_length = WHOLE;
         message.header.protocol = RouteProtocol::Boot;
         message.header.scope = RouteScope::Link;
         message.header.kind = RouteType::Unicast;
@@ -165,9 +169,15 @@ impl Routing {
         let mut answer = Vec::with_capacity(ANSWER);
         self.socket.recv(&mut answer, 0)?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
-        match answer.map_err(io::Error::other)?.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-            _ => Ok(()),
+        let answer = answer.map_err(io::Error::other)?;
+        match answer.payload {
+            NetlinkPayload::Error(error) if answer.header.sequence_number == self.sent => {
+                match error.code {
+                    None => Ok(()),
+                    Some(_) => Err(error.to_io()),
+                }
+            }
+            _ => Err(io::Error::other("the kernel answers something else")),
         }
     }
 }

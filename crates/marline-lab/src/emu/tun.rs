@@ -102,16 +102,24 @@ pub(super) fn configure(
     tuns: &[Tun],
     neighbors: &[Neighbor],
 ) -> Result<(), EmuError> {
-    let configure = || {
+    let configure = || -> Result<(), EmuError> {
         set_sysctls();
-        let mut routing = Routing::open()?;
-        routing.set_up(LOOPBACK)?;
+        let mut routing = Routing::open().map_err(EmuError::system("opening netlink"))?;
+        let up = EmuError::system("switching a device on");
+        routing.set_up(LOOPBACK).map_err(up)?;
         for (index, tun) in tuns.iter().enumerate() {
             let (address, table) = (tun.address(), 100 + index as u32);
-            let device = if_nametoindex(name(index).as_str())?;
-            routing.add_address(device, address)?;
-            routing.set_up_with(device, SIZES)?;
-            routing.add_rule(address, table)?;
+            let device = if_nametoindex(name(index).as_str())
+                .map_err(EmuError::system("looking for a device"))?;
+            routing
+                .add_address(device, address)
+                .map_err(EmuError::system("giving a device its address"))?;
+            routing
+                .set_up_with(device, SIZES)
+                .map_err(EmuError::system("switching a device on"))?;
+            routing
+                .add_rule(address, table)
+                .map_err(EmuError::system("adding a rule"))?;
             for neighbor in neighbors {
                 let route = Route {
                     to: neighbor.address,
@@ -119,13 +127,17 @@ pub(super) fn configure(
                     source: address,
                     table,
                 };
-                routing.add_route(&route)?;
+                let of_source = Route {
+                    table: MAIN,
+                    ..route
+                };
                 // The source address of sockets that are not bound to one.
-                if neighbor.nearest == Some(address) {
-                    routing.add_route(&Route {
-                        table: MAIN,
-                        ..route
-                    })?;
+                let is_nearest = neighbor.nearest == Some(address);
+                for route in [Some(route), is_nearest.then_some(of_source)] {
+                    let Some(route) = route else { continue };
+                    routing
+                        .add_route(&route)
+                        .map_err(EmuError::system("adding a route"))?;
                 }
             }
         }
@@ -134,9 +146,6 @@ pub(super) fn configure(
     namespace
         .inside(configure)
         .map_err(EmuError::system("entering a network namespace"))?
-        .map_err(EmuError::system::<io::Error>(
-            "configuring the network of a host",
-        ))
 }
 
 /// Configures the kernel's network stack in the namespace: no IPv6, which would send packets of its own; no

@@ -142,7 +142,7 @@ impl Machine {
             .arg(processor.to_string())
             .arg(self.image.path())
             .arg(format!("mem={}", limits::MEMORY))
-            // The first process makes it writable.
+            // The first process makes it writable: files that are read before that are not noted either.
             .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
             .args(["con=null", "con0=null,fd:1", "uml_dir=.", "quiet"])
             .arg("time-travel=inf-cpu")

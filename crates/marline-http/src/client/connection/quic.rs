@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use marline::{ManagedConnectError, PathManager, PathPolicy};
 use marline_h3::{ErrorCode, Side};
 
@@ -98,13 +99,11 @@ impl QuicClient {
         Ok(shared.insert(self.new_endpoint(remote)?).clone())
     }
 
-    /// An endpoint for one connection to `remote`.
-    fn own_endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
-        let endpoint = self.new_endpoint(remote)?;
+    /// Keeps the endpoint of one connection, which would end with the endpoint; those of connections that have ended are closed.
+    fn keep(&self, endpoint: marline::Endpoint) {
         let own = &mut self.endpoints().own;
         own.retain(|endpoint| endpoint.open_connections() > 0);
-        own.push(endpoint.clone());
-        Ok(endpoint)
+        own.push(endpoint);
     }
 
     fn new_endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
@@ -130,7 +129,7 @@ impl QuicClient {
         connections: usize,
     ) -> Result<Connection, ClientError> {
         let endpoint = match self.own_sockets {
-            true => self.own_endpoint(remote)?,
+            true => self.new_endpoint(remote)?,
             false => self.endpoint(remote)?,
         };
         let mut config = self.config.clone();
@@ -144,6 +143,9 @@ impl QuicClient {
                 .await
                 .map_err(|error| self.explain_managed(origin, remote, error))?,
         };
+        if self.own_sockets {
+            self.keep(endpoint);
+        }
         let http3 = http3::config(
             limits::MAX_HEADER_BYTES,
             false,
@@ -177,13 +179,9 @@ impl QuicClient {
         for endpoint in &endpoints {
             endpoint.close(NO_ERROR, b"");
         }
-        for endpoint in endpoints {
-            // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
-            let _ = self
-                .runtime
-                .timeout(CLOSE_TIMEOUT, endpoint.wait_close_sent())
-                .await;
-        }
+        let sent = join_all(endpoints.iter().map(marline::Endpoint::wait_close_sent));
+        // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
+        let _ = self.runtime.timeout(CLOSE_TIMEOUT, sent).await;
     }
 
     /// Opens a connection from the address that the system chooses. Requests may be sent before the handshake

@@ -163,6 +163,11 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     if settings.bundle && version.is_over_tcp() {
         return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
     }
+    if settings.own_sockets && settings.bundle {
+        return Err(node.problem(
+            "connections of a bundle are to take one way; leave http.own_sockets or http.bundle out",
+        ));
+    }
     if settings.own_sockets && version.is_over_tcp() {
         return Err(node.problem(
             "each connection over TCP has a socket of its own; leave http.own_sockets out",

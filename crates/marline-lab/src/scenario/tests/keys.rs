@@ -91,7 +91,6 @@ connections = 2
 split = "1MB"
 ranges = "handed"
 bundle = true
-own_sockets = true
 [[workload.streams]]
 id = 1
 size = "5kB"
@@ -156,7 +155,7 @@ other = 3
     assert_eq!(settings.http.split, Some(1_000_000));
     assert_eq!(settings.http.ranges, RangeKind::Handed);
     assert!(settings.http.bundle);
-    assert!(settings.http.own_sockets);
+    assert!(!settings.http.own_sockets);
     let published = BundleConfig::published();
     assert_eq!(server.bundle.as_deref(), Some(&published));
     assert!(client.bundle.is_none());
