@@ -23,7 +23,7 @@ pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;
 #[cfg(target_os = "linux")]
 pub(crate) const RECEIVE_BUFFER: usize = 256 << 20;
 
-/// Flows at once by default: about 520 MB of memory, and 750 MB at the end of a capture, when all become records.
+/// Flows at once by default: 420 MB of memory at most, if they are single SYNs.
 pub const DEFAULT_MAX_FLOWS: usize = 1 << 20;
 
 /// Flows at once at most: their numbers have 32 bits in the table.
