@@ -1,7 +1,7 @@
 //! Headers of packets: link layer, IP, TCP and UDP.
 //!
 //! What each packet passes through is `inline(always)`, here as in [`capture`](crate::capture): with calls between the layers,
-//! what a header says went through memory each time, and a packet took a fifth more instructions.
+//! what a header says went through memory each time, which took about a tenth of all instructions (callgrind).
 
 mod ip;
 mod link;

@@ -105,8 +105,9 @@ pub(super) fn configure(
     let configure = || -> Result<(), EmuError> {
         set_sysctls();
         let mut routing = Routing::open().map_err(EmuError::system("opening netlink"))?;
-        let up = EmuError::system("switching a device on");
-        routing.set_up(LOOPBACK).map_err(up)?;
+        routing
+            .set_up(LOOPBACK)
+            .map_err(EmuError::system("switching the loopback device on"))?;
         for (index, tun) in tuns.iter().enumerate() {
             let (address, table) = (tun.address(), 100 + index as u32);
             let device = if_nametoindex(name(index).as_str())
@@ -127,14 +128,11 @@ pub(super) fn configure(
                     source: address,
                     table,
                 };
-                let of_source = Route {
-                    table: MAIN,
-                    ..route
-                };
                 // The source address of sockets that are not bound to one.
                 let is_nearest = neighbor.nearest == Some(address);
-                for route in [Some(route), is_nearest.then_some(of_source)] {
-                    let Some(route) = route else { continue };
+                let table = MAIN;
+                let in_main = is_nearest.then_some(Route { table, ..route });
+                for route in std::iter::once(route).chain(in_main) {
                     routing
                         .add_route(&route)
                         .map_err(EmuError::system("adding a route"))?;

@@ -25,7 +25,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 
-/// Opens QUIC connections.
+/// Opens QUIC connections. Those of one address family share a socket, unless each has its own.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     runtime: RuntimeHandle,

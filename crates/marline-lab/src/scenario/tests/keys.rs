@@ -155,7 +155,6 @@ other = 3
     assert_eq!(settings.http.split, Some(1_000_000));
     assert_eq!(settings.http.ranges, RangeKind::Handed);
     assert!(settings.http.bundle);
-    assert!(!settings.http.own_sockets);
     let published = BundleConfig::published();
     assert_eq!(server.bundle.as_deref(), Some(&published));
     assert!(client.bundle.is_none());
@@ -265,5 +264,14 @@ fn versions_of_http_have_as_many_connections_as_browsers_open() {
         assert_eq!(by_default.connections, expected);
         assert_eq!(by_default.version.is_over_tcp(), version != "3");
         assert_eq!(http("http.connections = 4").connections, 4);
+    }
+}
+
+#[test]
+fn connections_have_sockets_of_their_own_if_a_scenario_says_so() {
+    for (text, expected) in [("", false), ("http.own_sockets = true", true)] {
+        let experiment = read(&with(text));
+        let settings = &experiment.cells[0].settings;
+        assert_eq!(settings.http.own_sockets, expected, "{text}");
     }
 }
