@@ -44,8 +44,6 @@ enum Action {
     VirtualMachine(virtual_time::Launch),
     #[command(hide = true)]
     VirtualInit(virtual_time::Init),
-    #[command(hide = true)]
-    VirtualJob,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -60,7 +58,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Action::Link(arguments) => link::run(*arguments),
         Action::VirtualMachine(arguments) => Err(virtual_time::launch(&arguments)),
         Action::VirtualInit(_) => virtual_time::init(),
-        Action::VirtualJob => virtual_time::job(),
     }
 }
 

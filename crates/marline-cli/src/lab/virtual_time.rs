@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use marline_lab::kernel::{self, Image, KernelError, Machine, Task};
+use marline_lab::kernel::{self, Image, KernelError, Machine, Task, Work};
 
 use crate::failure::Failure;
 
@@ -59,10 +59,12 @@ pub(super) fn repeat_inside(seed: u64) -> Result<(), Failure> {
     let mut command = vec![machine.program().into()];
     command.extend(std::env::args_os().skip(1));
     let task = Task {
-        command,
+        work: Work::Program {
+            command,
+            environment: std::env::vars_os().collect(),
+            input,
+        },
         directory: std::env::current_dir().map_err(|error| failed(&error))?,
-        environment: std::env::vars_os().collect(),
-        input,
         seed: seed.to_string(),
         start: next_midnight(),
         limit: None,
@@ -111,19 +113,6 @@ pub(super) fn launch(arguments: &Launch) -> Failure {
 /// Runs as the first process in a machine.
 pub(super) fn init() -> Result<(), Failure> {
     match kernel::become_init()? {}
-}
-
-/// Executes the job on standard input, inside a machine.
-pub(super) fn job() -> Result<(), Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
-    let mut written = Vec::new();
-    io::stdin()
-        .read_to_end(&mut written)
-        .map_err(|error| failed(&error))?;
-    let answer = kernel::execute_job(&written).map_err(|error| failed(&error))?;
-    io::stdout()
-        .write_all(&answer)
-        .map_err(|error| failed(&error))
 }
 
 impl From<KernelError> for Failure {

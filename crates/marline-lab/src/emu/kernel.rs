@@ -11,8 +11,9 @@ use marline_http::tcp::socket2::Socket;
 use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets};
 use tokio::process::Child;
 
+use super::diagnostics::Diagnostics;
 use super::{EmuError, Namespace, program};
-use crate::execution::{Kernel, TcpState};
+use crate::execution::{AcceptedConnections, Kernel};
 use crate::scenario::TcpController;
 
 /// The kernel's TCP in a namespace.
@@ -78,18 +79,9 @@ impl Kernel for HostKernel {
         Ok(counters(&table))
     }
 
-    fn accepted(&self, ports: &[u16]) -> io::Result<Vec<TcpState>> {
-        let ports: Vec<_> = ports
-            .iter()
-            .map(|port| format!("sport = :{port}"))
-            .collect();
-        let mut ss = Command::new("ss");
-        ss.args(["--tcp", "--info", "--numeric", "--no-header", "--oneline"]);
-        ss.args(["state", "established"]);
-        ss.arg(format!("( {} )", ports.join(" or ")));
-        ss.stdin(Stdio::null()).stderr(Stdio::null());
-        let output = self.namespace.inside(|| ss.output())??;
-        Ok(states(&String::from_utf8_lossy(&output.stdout)))
+    fn accepted(&self, ports: &[u16]) -> io::Result<Box<dyn AcceptedConnections>> {
+        let open = || Diagnostics::open(ports.to_vec());
+        Ok(Box::new(self.namespace.inside(open)??))
     }
 
     fn spawn(&self, command: Command) -> io::Result<Child> {
@@ -154,24 +146,6 @@ fn counters(table: &str) -> BTreeMap<String, u64> {
     counters
 }
 
-/// The connections that `ss` lists, one a line.
-fn states(listing: &str) -> Vec<TcpState> {
-    listing.lines().filter_map(state).collect()
-}
-
-fn state(line: &str) -> Option<TcpState> {
-    // Bytes in both queues, the local address, that of the peer, then details.
-    let peer = line.split_whitespace().nth(3)?.parse().ok()?;
-    let number = |name: &str| {
-        let mut details = line.split_whitespace();
-        details.find_map(|detail| detail.strip_prefix(name)?.parse::<u64>().ok())
-    };
-    Some(TcpState {
-        peer,
-        window: number("cwnd:")?.saturating_mul(number("mss:")?),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,15 +158,5 @@ mod tests {
         assert_eq!(counters["TcpExtTCPTimeouts"], 3);
         assert_eq!(counters["MPTcpExtMPJoinAckRx"], 2);
         assert_eq!(counters.len(), 4);
-    }
-
-    #[test]
-    fn windows_are_read_from_the_listing() {
-        let listing = "0 0 10.77.0.2:4433 10.77.0.1:40000 cubic wscale:7,7 rto:252 rtt:50.1/0.1 mss:1448 \
-                       pmtu:1500 rcvmss:536 advmss:1448 cwnd:10 bytes_sent:1\n\
-                       0 0 10.77.0.2:4433 nonsense cubic cwnd:1\n";
-        let peer = SocketAddr::from(([10, 77, 0, 1], 40000));
-        let window = 14_480;
-        assert_eq!(states(listing), [TcpState { peer, window }]);
     }
 }

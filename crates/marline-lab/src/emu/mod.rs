@@ -12,6 +12,7 @@
 
 mod backend;
 mod clock;
+mod diagnostics;
 mod driver;
 mod emulation;
 mod error;

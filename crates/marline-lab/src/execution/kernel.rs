@@ -49,11 +49,11 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
     /// They cannot be read.
     fn counters(&self) -> io::Result<BTreeMap<String, u64>>;
 
-    /// The connections, and subflows of Multipath TCP, that the host has accepted at one of `ports`.
+    /// What lists the connections, and subflows of Multipath TCP, that the host accepts at one of `ports`.
     ///
     /// # Errors
-    /// They cannot be listed.
-    fn accepted(&self, ports: &[u16]) -> io::Result<Vec<TcpState>>;
+    /// The kernel does not allow it.
+    fn accepted(&self, ports: &[u16]) -> io::Result<Box<dyn AcceptedConnections>>;
 
     /// Starts a program on the host, in a process group of its own: an interrupt from the terminal does not reach it. Call it
     /// within a tokio runtime.
@@ -61,6 +61,15 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// It does not start.
     fn spawn(&self, command: Command) -> io::Result<Child>;
+}
+
+/// The TCP connections that a host has accepted.
+pub trait AcceptedConnections: Send {
+    /// Those that are established now.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    fn list(&mut self) -> io::Result<Vec<TcpState>>;
 }
 
 /// The state of a TCP connection.
@@ -103,28 +112,31 @@ struct Sample {
 
 impl WindowSamples {
     /// Takes samples from now on for as long as the run lasts.
+    ///
+    /// # Errors
+    /// The kernel does not allow it.
     pub(super) fn start(
-        kernel: &Arc<dyn Kernel>,
+        kernel: &dyn Kernel,
         runtime: &Arc<dyn Runtime>,
-        ports: Vec<u16>,
-    ) -> Self {
+        ports: &[u16],
+    ) -> io::Result<Self> {
         let samples = Self {
             start: runtime.now(),
             samples: Arc::default(),
         };
-        let (taken, kernel, clock) = (samples.clone(), Arc::clone(kernel), Arc::clone(runtime));
+        let mut connections = kernel.accepted(ports)?;
+        let (taken, clock) = (samples.clone(), Arc::clone(runtime));
         runtime.spawn(Box::pin(async move {
             loop {
-                let (kernel, ports) = (Arc::clone(&kernel), ports.clone());
-                // Listing connections runs a program.
-                let states = tokio::task::spawn_blocking(move || kernel.accepted(&ports));
-                let Ok(Ok(states)) = states.await else { return };
+                let Ok(states) = connections.list() else {
+                    return;
+                };
                 let at_s = clock.now().saturating_since(taken.start).as_secs_f64();
                 taken.lock().push(Sample { at_s, states });
                 sleep(&*clock, SAMPLING_INTERVAL).await;
             }
         }));
-        samples
+        Ok(samples)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Sample>> {

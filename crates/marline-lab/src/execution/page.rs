@@ -227,10 +227,10 @@ pub(super) fn load_options(job: &Job) -> LoadOptions {
 /// Samples the windows of what the server sends over TCP.
 fn sample_windows(testbed: &Testbed) -> Result<WindowSamples, RunError> {
     let server = testbed.server_address()?;
-    let ports = vec![server.port(), announced(server).port()];
+    let ports = [server.port(), announced(server).port()];
     let runtime = &testbed.host(Topology::CLIENT)?.runtime;
     let kernel = kernel(testbed, Topology::SERVER)?;
-    Ok(WindowSamples::start(kernel, runtime, ports))
+    WindowSamples::start(&**kernel, runtime, &ports).map_err(failed)
 }
 
 /// The windows of QUIC connections.

@@ -1,7 +1,6 @@
 //! The backend that executes each run in a machine of its own.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,23 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{KernelError, Machine, Task, limits};
+use super::{KernelError, Machine, Task, Work, limits};
 use crate::emu::Emulator;
 use crate::scenario::{Backend, BackendKind, Job, Outcome, RunError, Source, Value};
 
 /// What the clock of every run reads at its start: 2026-01-01.
 const START: Duration = Duration::from_secs(1_767_225_600);
-
-/// Where programs are, and nothing else of this machine's environment: a run does not depend on who runs it.
-const ENVIRONMENT: [(&str, &str); 4] = [
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
-    ("HOME", "/run"),
-    ("TMPDIR", "/run"),
-    ("LANG", "C.UTF-8"),
-];
 
 /// Executes jobs of one experiment, each in a machine of its own, in which the [emulator](Emulator) executes it.
 #[derive(Clone, Debug)]
@@ -57,16 +45,9 @@ impl<'a> VirtualTime<'a> {
             har: job.har.clone(),
             watch: job.watch,
         };
-        let program = self.machine.program().as_os_str();
-        let command = [program, OsStr::new("lab"), OsStr::new("virtual-job")];
-        let variables = ENVIRONMENT.iter();
         Ok(Task {
-            command: command.map(OsStr::to_owned).to_vec(),
+            work: Work::Job(serde_json::to_vec(&written)?),
             directory: std::env::current_dir()?,
-            environment: variables
-                .map(|&(name, value)| (name.into(), value.into()))
-                .collect(),
-            input: serde_json::to_vec(&written)?,
             seed: format!("{:016x}", job.seed),
             start: START,
             limit: Some(limits::RUN),
@@ -134,12 +115,11 @@ enum Answer {
     Failed(RunError),
 }
 
-/// Executes a job inside a machine. `written` is what the machine was given as standard input; what is returned is to be
-/// printed.
+/// Executes a job inside a machine. `written` is a job as it is written for machines, and what is returned the answer to it.
 ///
 /// # Errors
 /// It is not a job.
-pub fn execute_job(written: &[u8]) -> Result<Vec<u8>, RunError> {
+pub(super) fn execute_job(written: &[u8]) -> Result<Vec<u8>, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
     let written: WrittenJob = serde_json::from_slice(written).map_err(|error| failed(&error))?;
     let settings = written

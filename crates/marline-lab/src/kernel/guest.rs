@@ -1,6 +1,7 @@
 //! The first process inside a machine.
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -12,11 +13,15 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::unistd::{Pid, getpid};
 
 use super::KernelError;
-use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Written};
+use super::backend::execute_job;
+use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Variable, Written, WrittenWork};
 use crate::emu::{LOOPBACK, Routing, in_virtual_time};
 
-/// Where a task's output is until it ends: what goes to a file of the host takes the host's time.
+/// Where a program's output is until it ends: what goes to a file of the host takes the host's time.
 const PRINTED: &str = "/run/marline";
+
+/// A variable that keeps AWS-LC from taking random numbers from the processor: bit 30 of ECX, which is its bit 62, is RDRAND.
+pub(super) const NO_RDRAND: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000");
 
 /// Runs the task in the directory that is shared with the host, and switches the machine off.
 ///
@@ -44,7 +49,7 @@ fn run() -> io::Result<String> {
     )?;
     // /proc is still that of the host, where this kernel is a process, and the shared directory its working directory.
     let shared = fs::read_link("/proc/self/cwd")?;
-    std::env::set_current_dir(shared)?;
+    std::env::set_current_dir(&shared)?;
     for (kind, place) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -92,31 +97,65 @@ fn run() -> io::Result<String> {
     Routing::open()
         .and_then(|mut routing| routing.set_up(LOOPBACK))
         .map_err(|error| io::Error::other(format!("switching the loopback device on: {error}")))?;
-    let printed = |name: &str| Path::new(PRINTED).join(name);
-    let status = attempt(&task, &printed(OUTPUT), &printed(ERRORS));
-    for name in [OUTPUT, ERRORS] {
-        fs::copy(printed(name), name)?;
-    }
-    Ok(code(status?).to_string())
+    let code = match task.work {
+        WrittenWork::Program {
+            command,
+            environment,
+        } => {
+            let printed = |name: &str| Path::new(PRINTED).join(name);
+            let program = Program {
+                command: &command,
+                environment: &environment,
+                directory: &task.directory,
+            };
+            let status = program.run(&printed(OUTPUT), &printed(ERRORS));
+            for name in [OUTPUT, ERRORS] {
+                fs::copy(printed(name), name)?;
+            }
+            code(status?)
+        }
+        WrittenWork::Job => {
+            let job = fs::read(INPUT)?;
+            std::env::set_current_dir(&task.directory)?;
+            let (code, answer, why) = match execute_job(&job) {
+                Ok(answer) => (0, answer, String::new()),
+                Err(error) => (1, Vec::new(), error.to_string()),
+            };
+            std::env::set_current_dir(shared)?;
+            fs::write(OUTPUT, answer)?;
+            fs::write(ERRORS, why)?;
+            code
+        }
+    };
+    Ok(code.to_string())
 }
 
-fn attempt(task: &Written, output: &Path, errors: &Path) -> io::Result<ExitStatus> {
-    let (output, errors) = (File::create(output)?, File::create(errors)?);
-    let [program, arguments @ ..] = &task.command[..] else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let variables = task.environment.iter();
-    Command::new(program)
-        .args(arguments)
-        .current_dir(&task.directory)
-        .env_clear()
-        .envs(variables.map(|variable| (&variable.name, &variable.value)))
-        // AWS-LC takes no random numbers from the processor: bit 30 of ECX, which is its bit 62, is RDRAND.
-        .env("OPENSSL_ia32cap", "~0x4000000000000000")
-        .stdin(File::open(INPUT)?)
-        .stdout(output)
-        .stderr(errors)
-        .status()
+/// A program to run, and where.
+struct Program<'a> {
+    command: &'a [OsString],
+    environment: &'a [Variable],
+    directory: &'a Path,
+}
+
+impl Program<'_> {
+    fn run(&self, output: &Path, errors: &Path) -> io::Result<ExitStatus> {
+        let (output, errors) = (File::create(output)?, File::create(errors)?);
+        let [program, arguments @ ..] = self.command else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let variables = self.environment.iter();
+        let (name, value) = NO_RDRAND;
+        Command::new(program)
+            .args(arguments)
+            .current_dir(self.directory)
+            .env_clear()
+            .envs(variables.map(|variable| (&variable.name, &variable.value)))
+            .env(name, value)
+            .stdin(File::open(INPUT)?)
+            .stdout(output)
+            .stderr(errors)
+            .status()
+    }
 }
 
 /// The exit status as in shells: that of the program, or 128 plus the number of the signal that ended it.

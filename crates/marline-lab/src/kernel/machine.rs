@@ -16,25 +16,35 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::guest::NO_RDRAND;
 use super::scratch::{
-    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, STATUS, TASK, Variable, Written, read, tail,
+    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, STATUS, TASK, Variable, Written, WrittenWork, read, tail,
 };
 use super::{Image, KernelError, limits};
 
 /// The interval at which a machine is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
-/// A command to run in a machine.
+/// The environment of a machine's first process, and so of jobs: where programs are, and nothing of this machine's, because a
+/// run does not depend on who runs it.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    (
+        "PATH",
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ),
+    ("HOME", "/run"),
+    ("TMPDIR", "/run"),
+    ("LANG", "C.UTF-8"),
+    NO_RDRAND,
+];
+
+/// What a machine is booted for.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
-    /// Its working directory.
+    /// What it does.
+    pub work: Work,
+    /// The working directory.
     pub directory: PathBuf,
-    /// Its environment.
-    pub environment: Vec<(OsString, OsString)>,
-    /// What it reads from standard input.
-    pub input: Vec<u8>,
     /// What the machine's random numbers derive from, at most 31 bytes.
     pub seed: String,
     /// What the machine's clock reads when it starts, since 1970.
@@ -43,14 +53,31 @@ pub struct Task {
     pub limit: Option<Duration>,
 }
 
+/// What a machine does.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// To run a program.
+    Program {
+        /// The program and its arguments.
+        command: Vec<OsString>,
+        /// Its environment.
+        environment: Vec<(OsString, OsString)>,
+        /// What it reads from standard input.
+        input: Vec<u8>,
+    },
+    /// To execute a job that [`VirtualTime`](super::VirtualTime) has written. The first process does it itself: to start another
+    /// was a fourth of what a short run costs.
+    Job(Vec<u8>),
+}
+
 /// What a task left.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Its exit status, as in shells.
     pub status: u8,
-    /// What it printed on standard output.
+    /// What it printed on standard output, or the answer to a job.
     pub output: Vec<u8>,
-    /// What it printed on standard error.
+    /// What it printed on standard error, or why there is no answer.
     pub errors: Vec<u8>,
 }
 
@@ -119,17 +146,24 @@ impl Machine {
 
     /// Writes what the machine reads into the directory that it shares.
     fn prepare(&self, task: &Task, shared: &Path) -> std::io::Result<()> {
-        let variable = |(name, value): &(OsString, OsString)| Variable {
-            name: name.clone(),
-            value: value.clone(),
+        let directory = task.directory.clone();
+        let (work, input) = match &task.work {
+            Work::Program {
+                command,
+                environment,
+                input,
+            } => (
+                WrittenWork::Program {
+                    command: command.clone(),
+                    environment: environment.iter().map(Variable::from).collect(),
+                },
+                input,
+            ),
+            Work::Job(written) => (WrittenWork::Job, written),
         };
-        let written = Written {
-            command: task.command.clone(),
-            directory: task.directory.clone(),
-            environment: task.environment.iter().map(variable).collect(),
-        };
+        let written = Written { directory, work };
         fs::write(shared.join(TASK), serde_json::to_vec(&written)?)?;
-        fs::write(shared.join(INPUT), &task.input)?;
+        fs::write(shared.join(INPUT), input)?;
         std::os::unix::fs::symlink(&self.program, shared.join(INIT))
     }
 
@@ -148,6 +182,7 @@ impl Machine {
             .arg("time-travel=inf-cpu")
             .arg(format!("time-travel-start={}", task.start.as_nanos()))
             .arg(format!("rng-seed={}", task.seed))
+            .args(ENVIRONMENT.map(|(name, value)| format!("{name}={value}")))
             .arg(format!("init=/proc/self/cwd/{INIT}"))
             .args(["--", "lab", "virtual-init"])
             .current_dir(shared)

@@ -18,9 +18,9 @@ mod limits;
 mod machine;
 mod scratch;
 
-pub use self::backend::{VirtualTime, execute_job};
+pub use self::backend::VirtualTime;
 pub use self::error::KernelError;
 pub use self::guest::become_init;
 pub use self::image::Image;
 pub use self::launch::launch;
-pub use self::machine::{Finished, Machine, Task};
+pub use self::machine::{Finished, Machine, Task, Work};

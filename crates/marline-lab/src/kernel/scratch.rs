@@ -9,25 +9,36 @@ use serde::{Deserialize, Serialize};
 
 /// The task.
 pub(super) const TASK: &str = "task.json";
-/// What the task reads from standard input.
+/// What a program reads from standard input, or the job.
 pub(super) const INPUT: &str = "input";
-/// What it printed on standard output.
+/// What a program printed on standard output, or the answer to a job.
 pub(super) const OUTPUT: &str = "output";
-/// What it printed on standard error.
+/// What a program printed on standard error, or why a job has no answer.
 pub(super) const ERRORS: &str = "errors";
-/// Its exit status; written last.
+/// The exit status; written last.
 pub(super) const STATUS: &str = "status";
 /// What the kernel printed.
 pub(super) const CONSOLE: &str = "console";
 /// The program that is the machine's first process.
 pub(super) const INIT: &str = "init";
 
-/// What a machine runs, as it is written for the machine.
+/// A task, as it is written for the machine.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Written {
-    pub(super) command: Vec<OsString>,
     pub(super) directory: PathBuf,
-    pub(super) environment: Vec<Variable>,
+    pub(super) work: WrittenWork,
+}
+
+/// What a machine does, as it is written for the machine.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WrittenWork {
+    Program {
+        command: Vec<OsString>,
+        environment: Vec<Variable>,
+    },
+    /// The input is the job.
+    Job,
 }
 
 /// A variable of the environment.
@@ -35,6 +46,15 @@ pub(super) struct Written {
 pub(super) struct Variable {
     pub(super) name: OsString,
     pub(super) value: OsString,
+}
+
+impl From<&(OsString, OsString)> for Variable {
+    fn from((name, value): &(OsString, OsString)) -> Self {
+        Self {
+            name: name.clone(),
+            value: value.clone(),
+        }
+    }
 }
 
 /// The content of a file of at most `limit` bytes; `None` if it has more.
