@@ -42,6 +42,53 @@ backend = "kernel"
 backend = "sim"
 "#;
 
+/// Reads the clock as the C library does, and by system calls, in two processes that take turns.
+const CLOCK: &str = r#"
+import ctypes, os, time
+
+assert os.uname().release.endswith("-marline"), "it sets the clock"
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+syscall = ctypes.CDLL(None).syscall
+
+def asked():
+    now = Timespec()
+    assert syscall(228, time.CLOCK_MONOTONIC, ctypes.byref(now)) == 0
+    return now.seconds * 10**9 + now.nanoseconds
+
+last = 0
+def follows(now):
+    global last
+    assert now >= last, (now, last)
+    last = now
+
+for number in range(1000):
+    follows(asked() if number % 7 == 0 else time.monotonic_ns())
+start = time.monotonic()
+while time.monotonic() < start + 0.0001:
+    pass
+start = time.monotonic_ns()
+time.sleep(10)
+assert 0 <= time.monotonic_ns() - start - 10**10 < 10**6
+time.clock_settime(time.CLOCK_REALTIME, 1_900_000_000)
+assert 0 <= time.time() - 1_900_000_000 < 0.001
+
+to_child, to_parent = os.pipe(), os.pipe()
+child = os.fork()
+receive, send = (to_child[0], to_parent[1]) if child == 0 else (to_parent[0], to_child[1])
+for turn in range(100):
+    if turn > 0 or child == 0:
+        follows(int(os.read(receive, 100)))
+    follows(time.monotonic_ns())
+    os.write(send, b"%d" % last)
+if child == 0:
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(last)
+"#;
+
 /// A run that lasts longer than a test waits.
 const LONG: &str = r#"
 title = "long"
@@ -162,6 +209,53 @@ fn runs_of_the_kernels_tcp_are_equal_over_repeats_and_jobs() {
     let other = results(here, &["--out", "other", "--seed", "2"]);
     assert_ne!(other["digest"], one["digest"]);
     assert_eq!(left(here), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_finds_its_directory_again_where_the_machine_mounts_something_else() {
+    let Some(directory) = scenario(TCP) else {
+        return;
+    };
+    let Ok(hidden) = TempDir::new_in("/dev/shm") else {
+        println!("skipped: there is no /dev/shm");
+        return;
+    };
+    let run = ["run", "scenario.toml", "--repeats", "1", "--json"];
+    let output = lab(directory.path(), &run)
+        .env("TMPDIR", hidden.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(!directory.path().join("status").exists());
+}
+
+#[test]
+fn the_clock_is_the_same_for_all_who_read_it() {
+    let Some(directory) = scenario(TCP) else {
+        return;
+    };
+    let link = [
+        "link",
+        "--backend",
+        "kernel",
+        "--link",
+        "rtt=1ms",
+        "--",
+        "python3",
+        "-c",
+        CLOCK,
+    ];
+    let printed = || {
+        let output = lab(directory.path(), &link).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        output.stdout
+    };
+    assert_eq!(printed(), printed());
 }
 
 #[test]

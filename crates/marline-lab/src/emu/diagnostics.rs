@@ -68,7 +68,10 @@ impl Diagnostics {
                 let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest);
                 let message = message.map_err(io::Error::other)?;
                 match message.payload {
-                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::Done(done) if done.code == 0 => return Ok(()),
+                    NetlinkPayload::Done(done) => {
+                        return Err(io::Error::from_raw_os_error(-done.code));
+                    }
                     NetlinkPayload::Error(error) => return Err(error.to_io()),
                     NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
                         let port = response.header.socket_id.source_port;

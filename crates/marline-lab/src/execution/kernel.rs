@@ -101,7 +101,14 @@ pub(super) fn controller(settings: &EndpointSettings) -> Result<TcpController, R
 #[derive(Clone, Debug)]
 pub(super) struct WindowSamples {
     start: Instant,
-    samples: Arc<Mutex<Vec<Sample>>>,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    samples: Vec<Sample>,
+    /// Why there are no more.
+    failed: Option<io::Error>,
 }
 
 #[derive(Clone, Debug)]
@@ -122,31 +129,42 @@ impl WindowSamples {
     ) -> io::Result<Self> {
         let samples = Self {
             start: runtime.now(),
-            samples: Arc::default(),
+            taken: Arc::default(),
         };
         let mut connections = kernel.accepted(ports)?;
-        let (taken, clock) = (samples.clone(), Arc::clone(runtime));
+        let (this, clock) = (samples.clone(), Arc::clone(runtime));
         runtime.spawn(Box::pin(async move {
             loop {
-                let Ok(states) = connections.list() else {
-                    return;
+                let states = match connections.list() {
+                    Ok(states) => states,
+                    Err(error) => {
+                        this.lock().failed = Some(error);
+                        return;
+                    }
                 };
-                let at_s = clock.now().saturating_since(taken.start).as_secs_f64();
-                taken.lock().push(Sample { at_s, states });
+                let at_s = clock.now().saturating_since(this.start).as_secs_f64();
+                this.lock().samples.push(Sample { at_s, states });
                 sleep(&*clock, SAMPLING_INTERVAL).await;
             }
         }));
         Ok(samples)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Sample>> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Series of each connection's window in the order in which they were first seen.
-    pub(super) fn series(&self) -> Vec<Vec<(f64, f64)>> {
+    ///
+    /// # Errors
+    /// A sample could not be taken.
+    pub(super) fn series(&self) -> io::Result<Vec<Vec<(f64, f64)>>> {
         let mut series: Vec<(SocketAddr, Vec<(f64, f64)>)> = Vec::new();
-        for sample in self.lock().iter() {
+        let mut taken = self.lock();
+        if let Some(error) = taken.failed.take() {
+            return Err(error);
+        }
+        for sample in &taken.samples {
             for state in &sample.states {
                 let point = (sample.at_s, state.window as f64);
                 match series.iter_mut().find(|(peer, _)| *peer == state.peer) {
@@ -155,7 +173,7 @@ impl WindowSamples {
                 }
             }
         }
-        series.into_iter().map(|(_, points)| points).collect()
+        Ok(series.into_iter().map(|(_, points)| points).collect())
     }
 }
 

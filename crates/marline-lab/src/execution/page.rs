@@ -140,7 +140,7 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         metric(&name, value);
     }
     let of_windows = match &samples {
-        Some(samples) => samples.series(),
+        Some(samples) => samples.series().map_err(cannot_list)?,
         None if measures_windows => of_quic(&watched(probe, started)),
         None => Vec::new(),
     };
@@ -230,7 +230,14 @@ fn sample_windows(testbed: &Testbed) -> Result<WindowSamples, RunError> {
     let ports = [server.port(), announced(server).port()];
     let runtime = &testbed.host(Topology::CLIENT)?.runtime;
     let kernel = kernel(testbed, Topology::SERVER)?;
-    WindowSamples::start(&**kernel, runtime, &ports).map_err(failed)
+    WindowSamples::start(&**kernel, runtime, &ports).map_err(cannot_list)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn cannot_list(error: std::io::Error) -> RunError {
+    RunError::Unsupported(format!(
+        "this kernel does not list its connections: {error}"
+    ))
 }
 
 /// The windows of QUIC connections.

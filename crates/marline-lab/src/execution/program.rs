@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::process::{Child, ChildStdin, ChildStdout};
@@ -79,9 +80,10 @@ impl Program {
     fn is_left(&mut self) -> bool {
         // The first one stays until it is waited for.
         let waited = self.child.try_wait();
-        let others = self
-            .group
-            .is_some_and(|group| killpg(group, None) != Err(Errno::ESRCH));
+        let others = self.group.is_some_and(|group| {
+            reap(group);
+            killpg(group, None) != Err(Errno::ESRCH)
+        });
         matches!(waited, Ok(None)) || others
     }
 }
@@ -99,6 +101,14 @@ impl Drop for Program {
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
+}
+
+/// Waits for what has ended of a group and has no parent any more, if this is the first process of a machine.
+fn reap(group: Pid) {
+    let of_group = Pid::from_raw(-group.as_raw());
+    while let Ok(status) = waitpid(of_group, Some(WaitPidFlag::WNOHANG))
+        && status != WaitStatus::StillAlive
+    {}
 }
 
 fn last_line(path: &Path) -> Option<String> {

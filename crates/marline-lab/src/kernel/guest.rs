@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -16,6 +17,7 @@ use super::KernelError;
 use super::backend::execute_job;
 use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Variable, Written, WrittenWork};
 use crate::emu::{LOOPBACK, Routing, in_virtual_time};
+use crate::run::without_panic;
 
 /// Where a program's output is until it ends: what goes to a file of the host takes the host's time.
 const PRINTED: &str = "/run/marline";
@@ -49,7 +51,7 @@ fn run() -> io::Result<String> {
     )?;
     // /proc is still that of the host, where this kernel is a process, and the shared directory its working directory.
     let shared = fs::read_link("/proc/self/cwd")?;
-    std::env::set_current_dir(&shared)?;
+    std::env::set_current_dir(shared)?;
     for (kind, place) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -116,12 +118,18 @@ fn run() -> io::Result<String> {
         }
         WrittenWork::Job => {
             let job = fs::read(INPUT)?;
-            std::env::set_current_dir(&task.directory)?;
-            let (code, answer, why) = match execute_job(&job) {
+            let shared = File::open(".")?;
+            std::env::set_current_dir(&task.directory).map_err(|error| {
+                io::Error::other(format!("{}: {error}", task.directory.display()))
+            })?;
+            // A panic of the first process would be one of the kernel.
+            let answer = without_panic(|| execute_job(&job));
+            // What was mounted since may hide its path.
+            std::env::set_current_dir(format!("/proc/self/fd/{}", shared.as_raw_fd()))?;
+            let (code, answer, why) = match answer {
                 Ok(answer) => (0, answer, String::new()),
                 Err(error) => (1, Vec::new(), error.to_string()),
             };
-            std::env::set_current_dir(shared)?;
             fs::write(OUTPUT, answer)?;
             fs::write(ERRORS, why)?;
             code

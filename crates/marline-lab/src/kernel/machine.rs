@@ -25,8 +25,8 @@ use super::{Image, KernelError, limits};
 /// The interval at which a machine is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
-/// The environment of a machine's first process, and so of jobs: where programs are, and nothing of this machine's, because a
-/// run does not depend on who runs it.
+/// The environment of a machine's first process, and so of jobs, beside what the kernel adds of its command line: where
+/// programs are, and nothing of this machine's, because a run does not depend on who runs it.
 const ENVIRONMENT: [(&str, &str); 5] = [
     (
         "PATH",

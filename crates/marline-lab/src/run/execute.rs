@@ -273,7 +273,8 @@ fn run_all(
                     let Some(&run) = pending.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         break;
                     };
-                    if sender.send((run, attempt(backend, &job(run)))).is_err() {
+                    let outcome = without_panic(|| backend.run(&job(run)));
+                    if sender.send((run, outcome)).is_err() {
                         break;
                     }
                 }
@@ -292,8 +293,8 @@ fn run_all(
 }
 
 /// One run; a panic is a failure of this run only.
-fn attempt(backend: &dyn Backend, job: &Job) -> Result<Outcome, RunError> {
-    catch_unwind(AssertUnwindSafe(|| backend.run(job))).unwrap_or_else(|panic| {
+pub(crate) fn without_panic<T>(run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let message = panic
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())

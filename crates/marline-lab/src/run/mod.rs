@@ -23,6 +23,8 @@ mod worst;
 
 pub use compare::{Change, Changes, MustChange, compare};
 pub use differences::SettingDifference;
+#[cfg(target_os = "linux")]
+pub(crate) use execute::without_panic;
 pub use execute::{Finished, Options, Progress, Shard, run};
 pub use failure::RunFailure;
 pub(crate) use files::{is_results, write};
