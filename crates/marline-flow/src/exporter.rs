@@ -116,11 +116,12 @@ impl<S: Sink> Exporter<S> {
             self.end_all()?;
             self.clock_ns = now_ns;
         }
-        match decode(packet) {
-            Decoded::Segment(segment) => self.segment(&segment, now_ns),
+        // By reference: a segment that is moved out is copied, and copies of what was just written stall the processor.
+        match &decode(packet) {
+            Decoded::Segment(segment) => self.segment(segment, now_ns),
             Decoded::Fragment(fragment) => {
                 let of = self.fragments.find(&fragment.key, now_ns);
-                let found = of.and_then(|of| Some((of.sender, self.table.find(of.key)?)));
+                let found = of.and_then(|of| Some((of.sender, self.table.find(&of.key)?)));
                 match found {
                     Some((sender, slot)) => self.table.get_mut(slot).count(
                         sender,
@@ -133,11 +134,11 @@ impl<S: Sink> Exporter<S> {
                 Ok(())
             }
             Decoded::Skipped(why) => {
-                self.statistics.skipped.count(why);
+                self.statistics.skipped.count(*why);
                 Ok(())
             }
             Decoded::Malformed(why) => {
-                self.statistics.malformed.count(why);
+                self.statistics.malformed.count(*why);
                 Ok(())
             }
         }
@@ -146,9 +147,9 @@ impl<S: Sink> Exporter<S> {
     #[inline]
     fn segment(&mut self, segment: &Segment<'_>, now_ns: u64) -> Result<(), OutputError> {
         let directed = Directed::of(segment);
-        let slot = match self.table.find(directed.key) {
-            Some(slot) => self.continue_flow(slot, directed, segment, now_ns)?,
-            None => self.begin_flow(directed, now_ns)?,
+        let slot = match self.table.find(&directed.key) {
+            Some(slot) => self.continue_flow(slot, &directed, segment, now_ns)?,
+            None => self.begin_flow(&directed, now_ns)?,
         };
         let flow = self.table.get_mut(slot);
         flow.on_segment(directed.sender, segment, now_ns);
@@ -168,7 +169,7 @@ impl<S: Sink> Exporter<S> {
     fn continue_flow(
         &mut self,
         slot: Slot,
-        directed: Directed,
+        directed: &Directed,
         segment: &Segment<'_>,
         now_ns: u64,
     ) -> Result<Slot, OutputError> {
@@ -192,7 +193,7 @@ impl<S: Sink> Exporter<S> {
         &mut self,
         slot: Slot,
         reason: EndReason,
-        directed: Directed,
+        directed: &Directed,
         now_ns: u64,
     ) -> Result<Slot, OutputError> {
         if reason == EndReason::Active {
@@ -205,7 +206,7 @@ impl<S: Sink> Exporter<S> {
         self.begin_flow(directed, now_ns)
     }
 
-    fn begin_flow(&mut self, directed: Directed, now_ns: u64) -> Result<Slot, OutputError> {
+    fn begin_flow(&mut self, directed: &Directed, now_ns: u64) -> Result<Slot, OutputError> {
         if self.table.is_full()
             && let Some(oldest) = self.table.oldest()
         {
@@ -218,7 +219,7 @@ impl<S: Sink> Exporter<S> {
             Transport::Udp => &mut self.statistics.transports.udp,
         } += 1;
         let id = self.table.new_id();
-        Ok(self.table.insert(Flow::new(directed, id, now_ns)))
+        Ok(self.table.insert(Flow::new(*directed, id, now_ns)))
     }
 
     fn end(&mut self, slot: Slot, reason: EndReason) -> Result<(), OutputError> {

@@ -277,11 +277,14 @@ fn packets(
     bar: &mut Bar,
 ) -> Result<(), Interruption> {
     let mut number = 0u64;
-    let interruption = |error| match stop.is_asked_for() {
-        true => Interruption::Stopped,
-        false => Interruption::Capture(error),
-    };
-    while let Some(item) = capture.next().map_err(interruption)? {
+    loop {
+        // Not by `map_err`, which would copy the item.
+        let item = match capture.next() {
+            Ok(Some(item)) => item,
+            Ok(None) => break,
+            Err(_) if stop.is_asked_for() => return Err(Interruption::Stopped),
+            Err(error) => return Err(Interruption::Capture(error)),
+        };
         exporter.item(&item).map_err(Interruption::Output)?;
         number += 1;
         if number.is_multiple_of(BETWEEN_LOOKS) {

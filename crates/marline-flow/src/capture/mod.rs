@@ -106,13 +106,19 @@ impl<R: Read> Capture<R> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
-        let next = match &mut self.format {
-            Format::Pcap(pcap) => pcap
-                .next(&mut self.input)
-                .map(|packet| packet.map(Item::Packet)),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.input),
+        // Written out, because each `map` of an item would copy it.
+        let problem = match &mut self.format {
+            Format::Pcap(pcap) => match pcap.next(&mut self.input) {
+                Ok(Some(packet)) => return Ok(Some(Item::Packet(packet))),
+                Ok(None) => return Ok(None),
+                Err(problem) => problem,
+            },
+            Format::Pcapng(pcapng) => match pcapng.next(&mut self.input) {
+                Ok(item) => return Ok(item),
+                Err(problem) => problem,
+            },
         };
-        next.map_err(|problem| CaptureError::new(self.name.clone(), problem))
+        Err(CaptureError::new(self.name.clone(), problem))
     }
 
     /// How many bytes of the source have been read.

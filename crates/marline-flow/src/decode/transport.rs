@@ -25,7 +25,7 @@ impl Transport {
 }
 
 /// An address and a port; addresses of IPv4 are mapped into those of IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     address: u128,
     port: u16,
@@ -50,6 +50,13 @@ impl Endpoint {
     /// The bits of the address.
     pub(crate) const fn bits(self) -> u128 {
         self.address
+    }
+
+    /// Whether it is first among the ends of a flow: by address, then by port.
+    #[inline]
+    pub(crate) const fn is_first_of(self, other: Self) -> bool {
+        // Not by equality, which would read 16 bytes at a time what was just written by eight.
+        self.address < other.address || self.address <= other.address && self.port <= other.port
     }
 }
 

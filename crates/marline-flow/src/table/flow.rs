@@ -9,7 +9,9 @@ use crate::inspect::{End, Labels, Quic, Tcp, other};
 /// Which flow a packet is of: both ends in order, and the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowKey {
-    addresses: [u128; 2],
+    // Not an array: it would be compared as 16 bytes at a time, which were just written by eight.
+    first: u128,
+    second: u128,
     ports: [u16; 2],
     transport: Transport,
 }
@@ -25,12 +27,13 @@ impl Directed {
     #[inline]
     pub(crate) fn of(segment: &Segment<'_>) -> Self {
         let (source, destination) = (segment.source, segment.destination);
-        let ([a, b], sender) = match source <= destination {
+        let ([a, b], sender) = match source.is_first_of(destination) {
             true => ([source, destination], 0),
             false => ([destination, source], 1),
         };
         let key = FlowKey {
-            addresses: [a.bits(), b.bits()],
+            first: a.bits(),
+            second: b.bits(),
             ports: [a.port(), b.port()],
             transport: segment.transport(),
         };
@@ -40,7 +43,8 @@ impl Directed {
 
 impl FlowKey {
     pub(crate) const fn endpoint(&self, end: End) -> Endpoint {
-        Endpoint::new(self.addresses[end], self.ports[end])
+        let addresses = [self.first, self.second];
+        Endpoint::new(addresses[end], self.ports[end])
     }
 
     pub(crate) const fn transport(&self) -> Transport {
@@ -51,9 +55,9 @@ impl FlowKey {
 impl Hash for FlowKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let ([a, b], [c, d]) = (self.addresses, self.ports);
-        state.write_u128(a);
-        state.write_u128(b);
+        let [c, d] = self.ports;
+        state.write_u128(self.first);
+        state.write_u128(self.second);
         let ports = u64::from(c) << 32 | u64::from(d) << 16;
         state.write_u64(ports | u64::from(self.transport == Transport::Tcp));
     }

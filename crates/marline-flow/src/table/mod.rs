@@ -147,13 +147,13 @@ impl Table {
     }
 
     #[inline(always)]
-    pub(crate) fn find(&mut self, key: FlowKey) -> Option<Slot> {
+    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<Slot> {
         if let Some(recent) = self.recent
-            && self.get(recent).key() == key
+            && self.get(recent).key() == *key
         {
             return self.recent;
         }
-        let slot = *self.index.get(&key)?;
+        let slot = *self.index.get(key)?;
         self.recent = Some(Slot(slot));
         self.recent
     }
