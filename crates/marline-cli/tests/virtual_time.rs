@@ -110,25 +110,20 @@ fn lab(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// `marline lab link` in virtual time: a link, and what else is given.
+fn link(directory: &Path, arguments: &[&str]) -> Command {
+    let virtually = ["link", "--backend", "kernel", "--link"];
+    lab(directory, &[&virtually, arguments].concat())
+}
+
 /// A directory with a scenario; `None`, with the reason printed, where there is no kernel.
 fn scenario(text: &str) -> Option<TempDir> {
     let directory = TempDir::new().unwrap();
     fs::create_dir(directory.path().join("tmp")).unwrap();
     fs::write(directory.path().join("scenario.toml"), text).unwrap();
-    let output = lab(
-        directory.path(),
-        &[
-            "link",
-            "--backend",
-            "kernel",
-            "--link",
-            "rtt=1ms",
-            "--",
-            "true",
-        ],
-    )
-    .output()
-    .unwrap();
+    let output = link(directory.path(), &["rtt=1ms", "--", "true"])
+        .output()
+        .unwrap();
     let printed = String::from_utf8_lossy(&output.stderr);
     if printed.contains("make kernel") {
         println!("skipped: {}", printed.trim());
@@ -238,19 +233,9 @@ fn the_clock_is_the_same_for_all_who_read_it() {
     let Some(directory) = scenario(TCP) else {
         return;
     };
-    let link = [
-        "link",
-        "--backend",
-        "kernel",
-        "--link",
-        "rtt=1ms",
-        "--",
-        "python3",
-        "-c",
-        CLOCK,
-    ];
     let printed = || {
-        let output = lab(directory.path(), &link).output().unwrap();
+        let program = ["rtt=1ms", "--", "python3", "-c", CLOCK];
+        let output = link(directory.path(), &program).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");
         output.stdout
@@ -317,19 +302,8 @@ fn programs_of_any_kind_run_behind_a_link_in_virtual_time() {
     let mut outputs = Vec::new();
     let start = Instant::now();
     for _ in 0..2 {
-        let link = [
-            "link",
-            "--backend",
-            "kernel",
-            "--link",
-            "rtt=100ms",
-            "--server",
-            server,
-            "--",
-            "sh",
-            "-c",
-        ];
-        let output = lab(here, &link).arg(&program).output().unwrap();
+        let shell = ["rtt=100ms", "--server", server, "--", "sh", "-c"];
+        let output = link(here, &shell).arg(&program).output().unwrap();
         assert_eq!(output.status.code(), Some(3));
         assert!(String::from_utf8_lossy(&output.stderr).contains("error\n"));
         outputs.push(String::from_utf8(output.stdout).unwrap());
@@ -363,16 +337,8 @@ fn a_program_that_is_not_there_is_named() {
     let Some(directory) = scenario(TCP) else {
         return;
     };
-    let link = [
-        "link",
-        "--backend",
-        "kernel",
-        "--link",
-        "rtt=1ms",
-        "--",
-        "no-such-program",
-    ];
-    let output = lab(directory.path(), &link).output().unwrap();
+    let program = ["rtt=1ms", "--", "no-such-program"];
+    let output = link(directory.path(), &program).output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(printed.contains("cannot run no-such-program"), "{printed}");

@@ -4,18 +4,17 @@
 
 use std::io;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_DUMP, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags,
 };
+use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
-use netlink_sys::{Socket, SocketAddr};
 
+use super::netlink;
 use crate::execution::{AcceptedConnections, TcpState};
 
 /// Room for one part of a listing: the kernel's own limit of a part.
@@ -34,11 +33,8 @@ impl Diagnostics {
     /// # Errors
     /// The system refuses a socket.
     pub(super) fn open(ports: Vec<u16>) -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Self {
-            socket,
+            socket: netlink::open(NETLINK_SOCK_DIAG)?,
             ports,
             part: Vec::with_capacity(PART),
         })
@@ -46,8 +42,6 @@ impl Diagnostics {
 
     /// Adds the connections of sockets of a family to `states`.
     fn add(&mut self, family: u8, states: &mut Vec<TcpState>) -> io::Result<()> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_DUMP;
         let request = InetRequest {
             family,
             protocol: IPPROTO_TCP,
@@ -55,11 +49,8 @@ impl Diagnostics {
             states: StateFlags::ESTABLISHED,
             socket_id: SocketId::new_v4(),
         };
-        let mut request = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+        let request = SockDiagMessage::InetRequest(request);
+        netlink::send(&self.socket, 0, NLM_F_DUMP, request)?;
         loop {
             self.part.clear();
             self.socket.recv(&mut self.part, 0)?;

@@ -24,6 +24,7 @@ mod lateness;
 mod line;
 mod mahimahi;
 mod namespace;
+mod netlink;
 mod program;
 mod relay;
 mod routing;

@@ -6,10 +6,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
@@ -17,8 +14,10 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
+
+use super::netlink;
 
 /// The index of the loopback device in every namespace.
 pub(crate) const LOOPBACK: u32 = 1;
@@ -64,9 +63,7 @@ impl Routing {
     /// # Errors
     /// The system refuses a socket.
     pub(crate) fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
+        let socket = netlink::open(NETLINK_ROUTE)?;
         Ok(Self { socket, sent: 0 })
     }
 
@@ -158,14 +155,7 @@ impl Routing {
     /// Sends a request, and waits until the kernel has carried it out.
     fn ask(&mut self, flags: u16, message: RouteNetlinkMessage) -> io::Result<()> {
         self.sent += 1;
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        header.sequence_number = self.sent;
-        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+        netlink::send(&self.socket, self.sent, NLM_F_ACK | flags, message)?;
         let mut answer = Vec::with_capacity(ANSWER);
         self.socket.recv(&mut answer, 0)?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);

@@ -1,7 +1,6 @@
 //! The first process inside a machine.
 
 use std::convert::Infallible;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -15,7 +14,7 @@ use nix::unistd::{Pid, getpid};
 
 use super::KernelError;
 use super::backend::execute_job;
-use super::scratch::{ERRORS, INPUT, OUTPUT, STATUS, TASK, Variable, Written, WrittenWork};
+use super::scratch::{ERRORS, INPUT, OUTPUT, Program, STATUS, TASK, Written, WrittenWork};
 use crate::emu::{LOOPBACK, Routing, in_virtual_time};
 use crate::run::without_panic;
 
@@ -100,70 +99,52 @@ fn run() -> io::Result<String> {
         .and_then(|mut routing| routing.set_up(LOOPBACK))
         .map_err(|error| io::Error::other(format!("switching the loopback device on: {error}")))?;
     let code = match task.work {
-        WrittenWork::Program {
-            command,
-            environment,
-        } => {
-            let printed = |name: &str| Path::new(PRINTED).join(name);
-            let program = Program {
-                command: &command,
-                environment: &environment,
-                directory: &task.directory,
-            };
-            let status = program.run(&printed(OUTPUT), &printed(ERRORS));
-            for name in [OUTPUT, ERRORS] {
-                fs::copy(printed(name), name)?;
-            }
-            code(status?)
-        }
-        WrittenWork::Job => {
-            let job = fs::read(INPUT)?;
-            let shared = File::open(".")?;
-            std::env::set_current_dir(&task.directory).map_err(|error| {
-                io::Error::other(format!("{}: {error}", task.directory.display()))
-            })?;
-            // A panic of the first process would be one of the kernel.
-            let answer = without_panic(|| execute_job(&job));
-            // What was mounted since may hide its path.
-            std::env::set_current_dir(format!("/proc/self/fd/{}", shared.as_raw_fd()))?;
-            let (code, answer, why) = match answer {
-                Ok(answer) => (0, answer, String::new()),
-                Err(error) => (1, Vec::new(), error.to_string()),
-            };
-            fs::write(OUTPUT, answer)?;
-            fs::write(ERRORS, why)?;
-            code
-        }
+        WrittenWork::Program(program) => run_program(&program, &task.directory)?,
+        WrittenWork::Job => run_job(&task.directory)?,
     };
     Ok(code.to_string())
 }
 
-/// A program to run, and where.
-struct Program<'a> {
-    command: &'a [OsString],
-    environment: &'a [Variable],
-    directory: &'a Path,
+/// Runs a program in a directory. Returns its exit status.
+fn run_program(program: &Program, directory: &Path) -> io::Result<i32> {
+    let [name, arguments @ ..] = &program.command[..] else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let variables = program.environment.iter();
+    let printed = |name: &str| Path::new(PRINTED).join(name);
+    let status = Command::new(name)
+        .args(arguments)
+        .current_dir(directory)
+        .env_clear()
+        .envs(variables.map(|variable| (&variable.name, &variable.value)))
+        .envs([NO_RDRAND])
+        .stdin(File::open(INPUT)?)
+        .stdout(File::create(printed(OUTPUT))?)
+        .stderr(File::create(printed(ERRORS))?)
+        .status()?;
+    for name in [OUTPUT, ERRORS] {
+        fs::copy(printed(name), name)?;
+    }
+    Ok(code(status))
 }
 
-impl Program<'_> {
-    fn run(&self, output: &Path, errors: &Path) -> io::Result<ExitStatus> {
-        let (output, errors) = (File::create(output)?, File::create(errors)?);
-        let [program, arguments @ ..] = self.command else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let variables = self.environment.iter();
-        let (name, value) = NO_RDRAND;
-        Command::new(program)
-            .args(arguments)
-            .current_dir(self.directory)
-            .env_clear()
-            .envs(variables.map(|variable| (&variable.name, &variable.value)))
-            .env(name, value)
-            .stdin(File::open(INPUT)?)
-            .stdout(output)
-            .stderr(errors)
-            .status()
-    }
+/// Executes the job in a directory. Returns 0 if there is an answer.
+fn run_job(directory: &Path) -> io::Result<i32> {
+    let job = fs::read(INPUT)?;
+    let shared = File::open(".")?;
+    std::env::set_current_dir(directory)
+        .map_err(|error| io::Error::other(format!("{}: {error}", directory.display())))?;
+    // A panic of the first process would be one of the kernel.
+    let answer = without_panic(|| execute_job(&job));
+    // What was mounted since may hide its path.
+    std::env::set_current_dir(format!("/proc/self/fd/{}", shared.as_raw_fd()))?;
+    let (code, answer, why) = match answer {
+        Ok(answer) => (0, answer, String::new()),
+        Err(error) => (1, Vec::new(), error.to_string()),
+    };
+    fs::write(OUTPUT, answer)?;
+    fs::write(ERRORS, why)?;
+    Ok(code)
 }
 
 /// The exit status as in shells: that of the program, or 128 plus the number of the signal that ended it.

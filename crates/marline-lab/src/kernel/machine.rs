@@ -18,7 +18,8 @@ use nix::unistd::Pid;
 
 use super::guest::NO_RDRAND;
 use super::scratch::{
-    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, STATUS, TASK, Variable, Written, WrittenWork, read, tail,
+    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, Program, STATUS, TASK, Variable, Written, WrittenWork,
+    read, tail,
 };
 use super::{Image, KernelError, limits};
 
@@ -153,10 +154,10 @@ impl Machine {
                 environment,
                 input,
             } => (
-                WrittenWork::Program {
+                WrittenWork::Program(Program {
                     command: command.clone(),
                     environment: environment.iter().map(Variable::from).collect(),
-                },
+                }),
                 input,
             ),
             Work::Job(written) => (WrittenWork::Job, written),

@@ -33,12 +33,16 @@ pub(super) struct Written {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WrittenWork {
-    Program {
-        command: Vec<OsString>,
-        environment: Vec<Variable>,
-    },
+    Program(Program),
     /// The input is the job.
     Job,
+}
+
+/// A program to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Program {
+    pub(super) command: Vec<OsString>,
+    pub(super) environment: Vec<Variable>,
 }
 
 /// A variable of the environment.
