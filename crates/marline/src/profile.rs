@@ -159,6 +159,7 @@ fn baseline() -> TransportConfig {
         controller: Arc::new(Algorithm::Cubic),
         loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
         ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
+        ack_frequency: None,
         pacing: true,
         stream_receive_window: Some(512 << 10),
         receive_window: Some(1 << 20),
@@ -173,10 +174,12 @@ fn baseline() -> TransportConfig {
     }
 }
 
-/// [`Profile::Plain`] with CUBIC: the profiles that add to it were measured so, and the engine of a bundle sets windows.
+/// [`Profile::Plain`] with CUBIC and usual acknowledgments: the profiles that add to it were measured so, and the engine of a
+/// bundle sets windows.
 fn plain_with_cubic() -> TransportConfig {
     TransportConfig {
         controller: Arc::new(Algorithm::Cubic),
+        ack_frequency: None,
         ..TransportConfig::default()
     }
 }
@@ -299,11 +302,18 @@ mod tests {
     }
 
     #[test]
-    fn only_the_wifi_profile_asks_for_rare_acknowledgments_and_counts_no_packets_to_find_losses() {
+    fn profiles_that_were_measured_with_usual_acknowledgments_keep_them() {
+        for profile in Profile::ALL {
+            let asks = matches!(profile, Profile::Plain | Profile::Wifi);
+            assert_eq!(profile.config().ack_frequency.is_some(), asks, "{profile}");
+        }
+    }
+
+    #[test]
+    fn only_the_wifi_profile_counts_no_packets_to_find_losses() {
         for profile in Profile::ALL {
             let config = profile.config();
             let is_wifi = profile == Profile::Wifi;
-            assert_eq!(config.ack_frequency.is_some(), is_wifi, "{profile}");
             let packets = (config.loss_detector)().packet_threshold();
             assert_eq!(packets.is_none(), is_wifi, "{profile}");
         }

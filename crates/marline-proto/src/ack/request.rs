@@ -54,9 +54,10 @@ impl OwnRequest {
             return None;
         }
         let requested = wanted.at(sending, min_ack_delay);
-        let is_due = self.asked.is_none_or(|asked| {
-            now >= asked.at + sending.rtt && asked.is_outdated(&requested, wanted)
-        });
+        let is_due = match &self.asked {
+            Some(asked) => now >= asked.at + sending.rtt && asked.is_outdated(&requested, wanted),
+            None => !wanted.is_reduced_to_usual(&requested),
+        };
         is_due.then(|| {
             self.asked = Some(Asked { requested, at: now });
             requested
@@ -96,11 +97,21 @@ impl AckFrequencyConfig {
             true => self.max_delay,
             false => self.max_delay.min(fraction),
         };
-        Requested {
+        let mut requested = Requested {
             threshold: self.threshold.min(packets - 1),
-            max_delay: max_delay.max(min_ack_delay),
+            max_delay,
             reordering_threshold: self.reordering_threshold,
+        };
+        if self.is_reduced_to_usual(&requested) {
+            requested.max_delay = self.max_delay;
         }
+        requested.max_delay = requested.max_delay.max(min_ack_delay);
+        requested
+    }
+
+    /// Whether the window is so small that as many packets are `requested` as every receiver takes by itself.
+    fn is_reduced_to_usual(&self, requested: &Requested) -> bool {
+        requested.threshold < FEWEST_PACKETS && requested.threshold < self.threshold
     }
 }
 
@@ -147,8 +158,9 @@ mod tests {
         assert_eq!(threshold(1000), Some(9), "ten packets");
         assert_eq!(threshold(80), Some(9));
         assert_eq!(threshold(40), Some(4), "an eighth of the window");
-        assert_eq!(threshold(10), Some(1), "as without a request");
-        assert_eq!(threshold(2), Some(1));
+        assert_eq!(threshold(31), Some(2));
+        assert_eq!(threshold(23), None, "as without a request");
+        assert_eq!(threshold(2), None);
     }
 
     #[test]
@@ -184,6 +196,19 @@ mod tests {
         assert_eq!(delay(400, 1), Some(ms(25)));
         assert_eq!(delay(40, 20), Some(ms(20)), "the peer's min_ack_delay");
         assert_eq!(delay(0, 1), Some(ms(25)));
+    }
+
+    #[test]
+    fn a_window_that_becomes_small_returns_to_what_receivers_do_by_themselves() {
+        let mut request = OwnRequest::default();
+        assert_eq!(threshold(&mut request, 0, 80), Some(9));
+        let usual = request.update(at(100), &WIFI, MIN, &sending(20, 40));
+        let expected = Requested {
+            threshold: 1,
+            max_delay: ms(25),
+            reordering_threshold: 0,
+        };
+        assert_eq!(usual, Some(expected));
     }
 
     #[test]
@@ -234,7 +259,7 @@ mod tests {
         let wanted = AckFrequencyConfig {
             threshold: u64::MAX,
             max_delay: Duration::ZERO,
-            acks_per_window: u64::MAX,
+            acks_per_window: 1,
             rtt_fraction: f64::MAX,
             ..WIFI
         };

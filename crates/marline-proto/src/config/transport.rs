@@ -466,7 +466,7 @@ impl Default for TransportConfig {
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),
             pacing: true,
             send_quantum: 1,
-            ack_frequency: None,
+            ack_frequency: Some(AckFrequencyConfig::default()),
             bundle: None,
             multipath: None,
             mtu: MtuConfig::default(),
@@ -548,7 +548,7 @@ pub struct AckFrequencyConfig {
     /// The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is.
     pub reordering_threshold: u64,
     /// ACKs that a congestion window gets at least: small windows ask for fewer packets than `threshold` allows, down
-    /// to one ACK for two packets. With 0 the window does not matter.
+    /// to one ACK for two packets, for which nothing is asked, and `max_delay` stays. With 0 the window does not matter.
     pub acks_per_window: u64,
     /// An ACK waits no longer than this part of the smoothed round-trip time, nor than `max_delay`; 0 is no such limit.
     pub rtt_fraction: f64,
@@ -599,15 +599,15 @@ impl AckFrequencyConfig {
 }
 
 impl Default for AckFrequencyConfig {
-    /// What RFC 9000, section 13.2 has every receiver do: an ACK for every second packet, within 25 ms, and at
-    /// once for a gap; one request, whatever the window and the round-trip time.
+    /// An ACK for up to ten packets, sixteen of them at least for a window, within a quarter of a round trip, and at once
+    /// for a gap. On a radio that carries one packet at a time, ACKs take the time of data.
     fn default() -> Self {
         Self {
-            threshold: 1,
+            threshold: 9,
             max_delay: ack::DEFAULT_MAX_ACK_DELAY,
             reordering_threshold: 1,
-            acks_per_window: 0,
-            rtt_fraction: 0.0,
+            acks_per_window: 16,
+            rtt_fraction: 0.25,
             start_after: 0,
         }
     }

@@ -36,10 +36,10 @@ fn acknowledgments(server: Profile, client: Profile) -> u64 {
 
 #[test]
 fn either_end_with_the_wifi_profile_has_its_downloads_acknowledged_rarely() {
-    let usual = acknowledgments(Profile::Plain, Profile::Plain);
+    let usual = acknowledgments(Profile::Today, Profile::Today);
     for (server, client) in [
-        (Profile::Wifi, Profile::Plain),
-        (Profile::Plain, Profile::Wifi),
+        (Profile::Wifi, Profile::Today),
+        (Profile::Today, Profile::Wifi),
         (Profile::Wifi, Profile::Wifi),
     ] {
         let rare = acknowledgments(server, client);
@@ -48,4 +48,11 @@ fn either_end_with_the_wifi_profile_has_its_downloads_acknowledged_rarely() {
             "{rare} instead of {usual} from {client} to {server}"
         );
     }
+}
+
+#[test]
+fn by_default_a_large_window_is_acknowledged_half_as_often_as_with_usual_acknowledgments() {
+    let usual = acknowledgments(Profile::Today, Profile::Today);
+    let asked = acknowledgments(Profile::Plain, Profile::Plain);
+    assert!(asked * 2 < usual, "{asked} instead of {usual}");
 }
