@@ -153,9 +153,7 @@ impl Bbr3 {
         self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
         let meets_queue = self.meets_queue();
         self.others.on_rtt(rtt, meets_queue);
-        if !meets_queue {
-            self.early.on_empty_queue();
-        }
+        self.early.on_rtt(meets_queue);
     }
 
     /// `bytes` were acknowledged after `rtt`.

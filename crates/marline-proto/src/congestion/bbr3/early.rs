@@ -4,9 +4,15 @@
 //! because connections of the same page had the rest or a radio's delays hid that the rate still grew, it is so for
 //! most of a page. So this controller probes early where packets can wait and no other flows are known, until losses
 //! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
-//! the one before. Probes that find no more double the pause to the next.
+//! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost, so that the
+//! queue had room for startup, a probe of an empty queue needs not fill the path first, and sends as fast as startup until
+//! a packet meets a queue.
+//!
+//! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
+//! the rate of a radio returns within a fraction of a second. While packets find the queue empty, they are widened again.
 
 use super::loss::LOSS_THRESHOLD;
+use super::window::{WINDOW_GAIN, product};
 use super::{Bbr3, State};
 use crate::samples::PacketLoss;
 
@@ -22,6 +28,12 @@ const LEAST_LOSSES: u64 = 2;
 /// A probe found more if the bandwidth grew by more than this part.
 const GROWTH: u64 = 16;
 
+/// The short-term bounds are widened by this part of what is missing to the bandwidth in a round without a queue.
+const WIDENED: u64 = 4;
+
+/// And by so many datagrams at least.
+const LEAST_WIDENED: u64 = 4;
+
 /// What speaks for probing early.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlyProbes {
@@ -35,12 +47,33 @@ pub(super) struct EarlyProbes {
     pause: u64,
     /// Whether losses answered what was sent after startup.
     met_losses: bool,
+    /// Whether any packet was lost, in startup or by chance.
+    has_lost: bool,
+    /// Whether the present probe began because the queue was empty, and no packet has met one since.
+    is_open: bool,
 }
 
 impl EarlyProbes {
-    /// A packet found the queue empty.
-    pub(super) fn on_empty_queue(&mut self) {
-        self.found_empty = true;
+    /// A packet was acknowledged that `meets_queue`, or not.
+    pub(super) fn on_rtt(&mut self, meets_queue: bool) {
+        self.found_empty |= !meets_queue;
+        self.is_open &= !meets_queue;
+    }
+
+    /// A probe begins, before the clock says so if it `is_early`.
+    pub(super) fn begin_probe(&mut self, is_early: bool) {
+        self.is_open = is_early && self.was_empty && !self.has_lost;
+    }
+
+    /// Whether this is a probe of an empty queue.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// A packet was lost.
+    pub(super) fn on_lost(&mut self) {
+        self.has_lost = true;
+        self.is_open = false;
     }
 
     /// Losses, or marks, answered what was sent.
@@ -61,6 +94,7 @@ impl EarlyProbes {
         };
         self.found = bandwidth;
         self.was_empty = false;
+        self.is_open = false;
     }
 
     pub(super) fn is_due(&self, rounds_since_probe: u64) -> bool {
@@ -86,6 +120,25 @@ impl Bbr3 {
         }
     }
 
+    /// A round without losses or marks ended.
+    pub(super) fn widen_short_term(&mut self) {
+        let Some(min_rtt) = self.min_rtt.get() else {
+            return;
+        };
+        if !self.config.early_probes || !self.early.was_empty {
+            return;
+        }
+        let delay = min_rtt + self.jitter;
+        let bandwidth = self.bandwidth.get();
+        let missing = bandwidth.saturating_sub(self.bounds.short_bandwidth);
+        let least = LEAST_WIDENED.saturating_mul(self.max_datagram_size);
+        let bytes = (product(missing, delay, 1.0) / WIDENED).max(least);
+        let in_flight = self.in_flight_at(bandwidth, WINDOW_GAIN);
+        let rate = (bytes as f64 / delay.as_secs_f64().max(1e-6)) as u64;
+        widen(&mut self.bounds.short_bandwidth, rate, bandwidth);
+        widen(&mut self.bounds.short_in_flight, bytes, in_flight);
+    }
+
     /// Whether the path is probed though its time has not come.
     pub(super) fn probes_early(&self) -> bool {
         self.config.early_probes
@@ -93,4 +146,9 @@ impl Bbr3 {
             && !self.others.are_there()
             && self.early.is_due(self.cycle.rounds_since_up)
     }
+}
+
+/// Widens `bound` by `growth`, but not beyond `most`.
+pub(super) fn widen(bound: &mut u64, growth: u64, most: u64) {
+    *bound = bound.saturating_add(growth).min(most).max(*bound);
 }

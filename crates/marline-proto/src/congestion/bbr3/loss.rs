@@ -99,6 +99,7 @@ impl Bbr3 {
         self.startup_losses.on_lost(lost.packet_number);
         self.count_lost(lost.packet_number, lost.bytes);
         self.others.on_lost(lost.sent_at, lost.bytes);
+        self.early.on_lost();
         if self.config.chance_losses {
             self.check_startup_overflow(lost);
         }
@@ -163,6 +164,9 @@ impl Bbr3 {
             self.others.end_round(is_cruising, self.min_rtt.get());
         }
         self.early.end_round(is_cruising);
+        if !has_loss && !has_marks {
+            self.widen_short_term();
+        }
         self.latest.clear_loss();
         self.marks.clear_round();
     }

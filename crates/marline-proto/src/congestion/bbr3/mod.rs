@@ -116,7 +116,7 @@ pub struct Bbr3Config {
     /// the latest round while the bandwidth grows.
     pub startup_by_window: bool,
     /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
-    /// there are no other flows and no losses.
+    /// there are no other flows and no losses, and to widen short-term bounds while the queue is empty.
     pub early_probes: bool,
     /// Whether what round-trip times vary by counts as delay of the path.
     pub jitter: bool,
@@ -162,7 +162,7 @@ impl Bbr3Config {
         &Field::new(
             "early_probes",
             Domain::SWITCH,
-            "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows",
+            "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows; losses bound the rate only until it is",
             |c: &mut Self| &mut c.early_probes,
         ),
         &Field::new(

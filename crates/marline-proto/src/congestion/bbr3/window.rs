@@ -18,7 +18,7 @@ const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 
 /// The window in bandwidth-delay products (`BBR.DefaultCwndGain`), and while probing upwards.
-const WINDOW_GAIN: f64 = 2.0;
+pub(super) const WINDOW_GAIN: f64 = 2.0;
 const UP_WINDOW_GAIN: f64 = 2.25;
 
 /// Packets leave slightly slower than the bottleneck forwards them (`BBR.PacingMarginPercent`).
@@ -70,6 +70,7 @@ impl Bbr3 {
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain { .. } => DRAIN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Down) => DOWN_PACING_GAIN,
+            State::ProbeBw(ProbeBwPhase::Up) if self.early.is_open() => SLOW_START_GAIN,
             State::ProbeBw(ProbeBwPhase::Up) => UP_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Cruise | ProbeBwPhase::Refill) | State::ProbeRtt => 1.0,
         }

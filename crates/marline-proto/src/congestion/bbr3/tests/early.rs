@@ -1,5 +1,6 @@
 //! Probing before the clock says so.
 
+use super::super::early::widen;
 use super::*;
 
 fn bench(rate: u64, buffer: u64) -> Bench {
@@ -13,12 +14,13 @@ fn bench(rate: u64, buffer: u64) -> Bench {
 fn probes(bench: &mut Bench, duration: Duration) -> Vec<Duration> {
     let (start, end) = (bench.now, bench.now + duration);
     let mut times = Vec::new();
+    let is_probing = |bench: &Bench| matches!(bench.bbr.state, REFILL | UP);
     while bench.now < end {
-        bench.run_while(|bench| bench.bbr.state != REFILL && bench.now < end);
-        if bench.bbr.state == REFILL {
+        bench.run_while(|bench| !is_probing(bench) && bench.now < end);
+        if is_probing(bench) {
             times.push(bench.now - start);
         }
-        bench.run_while(|bench| bench.bbr.state == REFILL);
+        bench.run_while(is_probing);
     }
     times
 }
@@ -35,13 +37,71 @@ fn room_that_appears_after_startup_is_found_within_half_a_second() {
 }
 
 #[test]
-fn a_path_whose_queue_is_empty_is_probed_every_fifteen_rounds() {
+fn a_path_whose_queue_is_empty_is_probed_every_twenty_rounds() {
     let mut bench = bench(RATE, u64::MAX);
     bench.until(CRUISE);
     let times = probes(&mut bench, Duration::from_secs(2));
-    assert!(times.len() >= 4, "{times:?}");
+    assert!(times.len() >= 3, "{times:?}");
     let pauses = times.windows(2).map(|two| two[1] - two[0]);
-    assert!(pauses.max() < Some(RTT * 15), "{times:?}");
+    assert!(pauses.max() < Some(RTT * 20), "{times:?}");
+}
+
+#[test]
+fn a_probe_of_an_empty_queue_sends_as_fast_as_startup_until_a_packet_waits() {
+    let mut bench = bench(RATE, u64::MAX);
+    bench.until(CRUISE);
+    bench.until(UP);
+    assert_eq!(bench.states[bench.states.len() - 2..], [CRUISE, UP]);
+    assert_eq!(bench.bbr.pacing_gain(), 2.0);
+    bench.run_while(|bench| !bench.bbr.meets_queue());
+    assert_eq!((bench.bbr.state, bench.bbr.pacing_gain()), (UP, 1.25));
+}
+
+#[test]
+fn after_a_loss_probes_fill_the_path_first_and_send_a_quarter_more() {
+    let mut bench = bench(RATE, u64::MAX);
+    bench.until(CRUISE);
+    bench.bbr.early.on_lost();
+    bench.until(UP);
+    assert_eq!(bench.states[bench.states.len() - 2..], [REFILL, UP]);
+    assert_eq!(bench.bbr.pacing_gain(), 1.25);
+}
+
+/// A controller that cruises with the bound of losses that halved the rate, after half a second.
+fn half_a_second_after_losses(settings: Bbr3Config, others_queue: Duration) -> u64 {
+    let mut bench = bench(RATE, PRODUCT);
+    bench.bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), settings);
+    bench.until(CRUISE);
+    bench.bbr.note_congestion();
+    bench.bbr.bounds.short_bandwidth = RATE / 2;
+    bench.bbr.bounds.short_in_flight = PRODUCT;
+    bench.rtt += others_queue;
+    bench.run(Duration::from_millis(500));
+    assert_eq!(bench.bbr.state, CRUISE);
+    bench.bbr.bandwidth_now()
+}
+
+#[test]
+fn bounds_that_losses_lowered_are_widened_while_the_queue_is_empty() {
+    let queue = Duration::from_millis(20);
+    let empty = half_a_second_after_losses(Bbr3Config::WIRELESS, Duration::ZERO);
+    assert!(empty > RATE * 9 / 10, "{empty}");
+    let queued = half_a_second_after_losses(Bbr3Config::WIRELESS, queue);
+    assert!(queued < RATE * 2 / 3, "{queued}");
+    let draft = half_a_second_after_losses(Bbr3Config::default(), Duration::ZERO);
+    assert_eq!(draft, RATE / 2);
+}
+
+#[test]
+fn bounds_are_not_widened_beyond_what_the_path_is_known_to_hold() {
+    let mut bound = 10;
+    for (growth, most, expected) in [(5, 100, 15), (5, 18, 18), (5, 12, 18)] {
+        widen(&mut bound, growth, most);
+        assert_eq!(bound, expected);
+    }
+    let mut none = UNBOUNDED;
+    widen(&mut none, 5, 100);
+    assert_eq!(none, UNBOUNDED);
 }
 
 #[test]
