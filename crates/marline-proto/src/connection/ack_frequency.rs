@@ -8,6 +8,7 @@ use crate::ack::SendView;
 use crate::observe::events::Initiator;
 use crate::paths::Slot;
 use crate::time::Instant;
+use crate::tuple::EcnCodepoint;
 
 impl Connection {
     /// Asks the peer for another frequency, if it takes requests and what is best to ask has changed. To be called
@@ -17,6 +18,10 @@ impl Connection {
         else {
             return;
         };
+        // An answer in proportion needs every mark at once, and packets that do not leave in the bursts of rare ACKs.
+        if self.config.ect() == Some(EcnCodepoint::Ect1) {
+            return;
+        }
         let sending = self.send_view();
         let request = self
             .own_ack_request

@@ -4,13 +4,14 @@
 //! because connections of the same page had the rest or a radio's delays hid that the rate still grew, it is so for
 //! most of a page. So this controller probes early where packets can wait and no other flows are known, until losses
 //! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
-//! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost, so that the
-//! queue had room for startup, a probe of an empty queue needs not fill the path first, and sends as fast as startup until
+//! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost or marked, so
+//! that the queue had room for startup, a probe of an empty queue needs not fill the path first, and sends as fast as startup until
 //! a packet meets a queue.
 //!
 //! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
 //! the rate of a radio returns within a fraction of a second. While packets find the queue empty, they are widened again.
 
+use super::bounds::UNBOUNDED;
 use super::loss::LOSS_THRESHOLD;
 use super::window::{WINDOW_GAIN, product};
 use super::{Bbr3, State};
@@ -47,8 +48,8 @@ pub(super) struct EarlyProbes {
     pause: u64,
     /// Whether losses answered what was sent after startup.
     met_losses: bool,
-    /// Whether any packet was lost, in startup or by chance.
-    has_lost: bool,
+    /// Whether any packet was lost or marked, in startup or by chance.
+    was_full: bool,
     /// Whether the present probe began because the queue was empty, and no packet has met one since.
     is_open: bool,
 }
@@ -62,7 +63,7 @@ impl EarlyProbes {
 
     /// A probe begins, before the clock says so if it `is_early`.
     pub(super) fn begin_probe(&mut self, is_early: bool) {
-        self.is_open = is_early && self.was_empty && !self.has_lost;
+        self.is_open = is_early && self.was_empty && !self.was_full;
     }
 
     /// Whether this is a probe of an empty queue.
@@ -70,9 +71,9 @@ impl EarlyProbes {
         self.is_open
     }
 
-    /// A packet was lost.
-    pub(super) fn on_lost(&mut self) {
-        self.has_lost = true;
+    /// A packet was lost or marked.
+    pub(super) fn on_full(&mut self) {
+        self.was_full = true;
         self.is_open = false;
     }
 
@@ -125,7 +126,9 @@ impl Bbr3 {
         let Some(min_rtt) = self.min_rtt.get() else {
             return;
         };
-        if !self.config.early_probes || !self.early.was_empty {
+        // Marks that are answered in proportion lower the bytes in flight alone, by what is right.
+        let by_losses = self.bounds.short_bandwidth != UNBOUNDED;
+        if !self.config.early_probes || !self.early.was_empty || !by_losses {
             return;
         }
         let delay = min_rtt + self.jitter;

@@ -99,7 +99,7 @@ impl Bbr3 {
         self.startup_losses.on_lost(lost.packet_number);
         self.count_lost(lost.packet_number, lost.bytes);
         self.others.on_lost(lost.sent_at, lost.bytes);
-        self.early.on_lost();
+        self.early.on_full();
         if self.config.chance_losses {
             self.check_startup_overflow(lost);
         }

@@ -412,6 +412,7 @@ impl Controller for Bbr3 {
     fn on_ce(&mut self, _now: Instant, ce: &CeSample) {
         let bytes = ce.new_ce.saturating_mul(self.max_datagram_size);
         self.marks.on_marked(bytes, ce.l4s);
+        self.early.on_full();
         if !ce.l4s {
             self.others.on_marked(ce.sent_at);
         }

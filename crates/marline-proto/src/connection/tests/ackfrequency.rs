@@ -6,7 +6,7 @@ use marline_wire::PathId;
 use marline_wire::frame::{Frame, Frames};
 
 use super::*;
-use crate::config::{AckFrequencyConfig, MakeObserver};
+use crate::config::{AckFrequencyConfig, EcnMode, MakeObserver};
 use crate::congestion::Algorithm;
 use crate::observe::events::{AckFrequencyUpdated, Initiator};
 use crate::observe::{Event as Observed, Observer};
@@ -84,6 +84,23 @@ fn ack_frequency_slows_a_transfer_with_losses_by_at_most_60_percent() {
         "{rare:?}, {usual:?}"
     );
     assert!(rare.took < usual.took.mul_f64(1.6), "{rare:?}, {usual:?}");
+}
+
+#[test]
+fn nothing_is_asked_where_marks_are_answered_in_proportion() {
+    for (ecn, asks) in [(EcnMode::Classic, true), (EcnMode::L4s, false)] {
+        let mut pair = Pair::with(PairConfig {
+            server: TransportConfig {
+                ecn,
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        });
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(1_000_000));
+        let received = pair.client(ends.client).stats().frames_received;
+        assert_eq!(received.ack_frequency > 0, asks, "{ecn:?}");
+    }
 }
 
 /// Ten packets at most, and an eighth of the window.
