@@ -26,13 +26,13 @@ pub enum Profile {
     /// The baseline of today's RFCs: an initial window of 10 packets (RFC 9002, section 7.2),
     /// HyStart++ (RFC 9406), CUBIC (RFC 9438), fixed thresholds of loss.
     Today,
-    /// [`Plain`](Self::Plain) with CUBIC, and connections of one bundle are coordinated
+    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and connections of one bundle are coordinated
     /// ([`marline_proto::coordination::bundle`]).
     Bundle,
-    /// [`Plain`](Self::Plain) with CUBIC, and connections begin with the capacity that earlier ones found
+    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and connections begin with the capacity that earlier ones found
     /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
     History,
-    /// [`Plain`](Self::Plain) with CUBIC, and a connection may have several paths, if both ends want it
+    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and a connection may have several paths, if both ends want it
     /// ([`MultipathConfig`]). Each path has a controller of its own.
     Multipath,
     /// [`Plain`](Self::Plain) with CUBIC for Wi-Fi, where acknowledgments compete with data, delays vary by milliseconds and packets
@@ -71,7 +71,7 @@ impl Profile {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Plain => {
-                "the stack's defaults: QUIC as the RFCs define it, the controller `wireless`, adaptive loss detection"
+                "the stack's defaults: QUIC as the RFCs define it, the controller `wireless`, adaptive loss detection, fewer acknowledgments of large windows"
             }
             Self::Published => {
                 "gQUIC as measured in the papers that experiments repeat: initial window 32 packets, hybrid slow start, fixed loss thresholds"
@@ -80,13 +80,13 @@ impl Profile {
                 "QUIC as in its RFCs, as a baseline: initial window 10 packets, HyStart++, CUBIC"
             }
             Self::Bundle => {
-                "plain with CUBIC, and the congestion control of a client's connections is coordinated (a bundle)"
+                "plain with CUBIC and usual acknowledgments, and the congestion control of a client's connections is coordinated (a bundle)"
             }
             Self::History => {
-                "plain with CUBIC, and a server's connections begin with what earlier ones from the client's network learned"
+                "plain with CUBIC and usual acknowledgments, and a server's connections begin with what earlier ones from the client's network learned"
             }
             Self::Multipath => {
-                "plain with CUBIC, and a connection may use several paths, Wi-Fi and mobile at once"
+                "plain with CUBIC and usual acknowledgments, and a connection may use several paths, Wi-Fi and mobile at once"
             }
             Self::Wifi => {
                 "plain with CUBIC, for Wi-Fi: rare acknowledgments, patience with varying delays and late packets"

@@ -14,7 +14,7 @@ pub use as_asked::AsAsked;
 pub use decimation::{Decimation, UntilAsked};
 pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
-pub(crate) use request::{OwnRequest, SendView};
+pub(crate) use request::{OwnRequest, ReceiverView, SendView};
 
 use crate::Instant;
 use crate::settings::{Domain, Make, Registry, Spec};

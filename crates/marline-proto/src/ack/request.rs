@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Requested;
+use super::{DEFAULT_MAX_ACK_DELAY, Requested};
 use crate::Instant;
 use crate::config::AckFrequencyConfig;
 use crate::samples::scaled;
@@ -25,6 +25,15 @@ pub(crate) struct SendView {
     pub(crate) sent: u64,
 }
 
+/// What the receiver said of its acknowledgments in its transport parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiverView {
+    /// The shortest delay that it takes requests for (`min_ack_delay`).
+    pub(crate) shortest: Duration,
+    /// The longest delay without a request (`max_ack_delay`).
+    pub(crate) usual: Duration,
+}
+
 /// What was asked for last.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRequest {
@@ -38,8 +47,8 @@ struct Asked {
 }
 
 impl OwnRequest {
-    /// What to ask for now of a peer that takes requests of `min_ack_delay` and more; `None` if nothing is to be
-    /// asked, or nothing that differs enough from what was.
+    /// What to ask for now of this `receiver`; `None` if nothing is to be asked, or nothing that differs enough from what
+    /// was, or if the receiver takes no delay as short as what is wanted and usual.
     ///
     /// A request follows the window and the round-trip time: whatever changes them (slow start, its end, losses, a
     /// migration) changes it too, at most once in a round trip.
@@ -47,13 +56,14 @@ impl OwnRequest {
         &mut self,
         now: Instant,
         wanted: &AckFrequencyConfig,
-        min_ack_delay: Duration,
+        receiver: &ReceiverView,
         sending: &SendView,
     ) -> Option<Requested> {
-        if sending.sent < wanted.start_after {
+        let patience = wanted.max_delay.max(DEFAULT_MAX_ACK_DELAY);
+        if sending.sent < wanted.start_after || receiver.shortest > patience {
             return None;
         }
-        let requested = wanted.at(sending, min_ack_delay);
+        let requested = wanted.at(sending, receiver);
         let is_due = match &self.asked {
             Some(asked) => now >= asked.at + sending.rtt && asked.is_outdated(&requested, wanted),
             None => !wanted.is_reduced_to_usual(&requested),
@@ -77,7 +87,10 @@ impl Asked {
         );
         // The full threshold ends a series of requests, even if it is not twice the last one.
         let reaches_full = before.threshold < next.threshold && next.threshold == wanted.threshold;
+        // A window that became small cannot wait for a third packet.
+        let returns_to_usual = next.threshold < before.threshold && next.threshold < FEWEST_PACKETS;
         let is_relevant = reaches_full
+            || returns_to_usual
             || more >= fewer.saturating_mul(RELEVANT.into())
             || longer >= shorter.saturating_mul(RELEVANT);
         // Twice nothing is nothing.
@@ -87,7 +100,7 @@ impl Asked {
 
 impl AckFrequencyConfig {
     /// What it asks for at a window and a round-trip time.
-    fn at(&self, sending: &SendView, min_ack_delay: Duration) -> Requested {
+    fn at(&self, sending: &SendView, receiver: &ReceiverView) -> Requested {
         let packets = match self.acks_per_window {
             0 => u64::MAX,
             acks => (sending.window_packets / acks).max(FEWEST_PACKETS),
@@ -103,9 +116,9 @@ impl AckFrequencyConfig {
             reordering_threshold: self.reordering_threshold,
         };
         if self.is_reduced_to_usual(&requested) {
-            requested.max_delay = self.max_delay;
+            requested.max_delay = self.max_delay.min(receiver.usual);
         }
-        requested.max_delay = requested.max_delay.max(min_ack_delay);
+        requested.max_delay = requested.max_delay.max(receiver.shortest);
         requested
     }
 
@@ -119,7 +132,10 @@ impl AckFrequencyConfig {
 mod tests {
     use super::*;
 
-    const MIN: Duration = Duration::from_millis(1);
+    const PEER: ReceiverView = ReceiverView {
+        shortest: ms(1),
+        usual: ms(25),
+    };
 
     const WIFI: AckFrequencyConfig = AckFrequencyConfig {
         threshold: 9,
@@ -138,6 +154,13 @@ mod tests {
         Instant::EPOCH + ms(millis)
     }
 
+    fn shortest(millis: u64) -> ReceiverView {
+        ReceiverView {
+            shortest: ms(millis),
+            ..PEER
+        }
+    }
+
     fn sending(window_packets: u64, rtt: u64) -> SendView {
         SendView {
             window_packets,
@@ -148,7 +171,7 @@ mod tests {
 
     fn threshold(request: &mut OwnRequest, now: u64, window_packets: u64) -> Option<u64> {
         request
-            .update(at(now), &WIFI, MIN, &sending(window_packets, 40))
+            .update(at(now), &WIFI, &PEER, &sending(window_packets, 40))
             .map(|requested| requested.threshold)
     }
 
@@ -189,7 +212,7 @@ mod tests {
     fn a_delay_is_part_of_a_round_trip_within_what_the_peer_can() {
         let delay = |rtt, min| {
             let mut request = OwnRequest::default();
-            let requested = request.update(at(0), &WIFI, ms(min), &sending(100, rtt));
+            let requested = request.update(at(0), &WIFI, &shortest(min), &sending(100, rtt));
             requested.map(|requested| requested.max_delay)
         };
         assert_eq!(delay(40, 1), Some(ms(10)));
@@ -198,17 +221,35 @@ mod tests {
         assert_eq!(delay(0, 1), Some(ms(25)));
     }
 
+    /// With three packets asked for before, and a round trip so long that the delay is nearly the same.
     #[test]
-    fn a_window_that_becomes_small_returns_to_what_receivers_do_by_themselves() {
-        let mut request = OwnRequest::default();
-        assert_eq!(threshold(&mut request, 0, 80), Some(9));
-        let usual = request.update(at(100), &WIFI, MIN, &sending(20, 40));
-        let expected = Requested {
-            threshold: 1,
-            max_delay: ms(25),
-            reordering_threshold: 0,
+    fn a_window_that_becomes_small_returns_to_what_the_receiver_does_by_itself() {
+        for (usual, expected) in [(25, 25), (5, 5), (60, 25)] {
+            let receiver = ReceiverView {
+                usual: ms(usual),
+                ..PEER
+            };
+            let mut request = OwnRequest::default();
+            let first = request.update(at(0), &WIFI, &receiver, &sending(24, 100));
+            assert_eq!(first.map(|it| it.threshold), Some(2));
+            let next = request.update(at(100), &WIFI, &receiver, &sending(2, 100));
+            let expected = Requested {
+                threshold: 1,
+                max_delay: ms(expected),
+                reordering_threshold: 0,
+            };
+            assert_eq!(next, Some(expected));
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_receiver_that_cannot_be_as_quick() {
+        let ask = |min| {
+            let mut request = OwnRequest::default();
+            request.update(at(0), &WIFI, &shortest(min), &sending(100, 40))
         };
-        assert_eq!(usual, Some(expected));
+        assert!(ask(25).is_some());
+        assert_eq!(ask(26), None);
     }
 
     #[test]
@@ -219,9 +260,9 @@ mod tests {
         };
         let mut request = OwnRequest::default();
         let view = sending(100, 40);
-        assert_eq!(request.update(at(0), &wanted, MIN, &view), None);
+        assert_eq!(request.update(at(0), &wanted, &PEER, &view), None);
         let view = SendView { sent: 1001, ..view };
-        assert!(request.update(at(0), &wanted, MIN, &view).is_some());
+        assert!(request.update(at(0), &wanted, &PEER, &view).is_some());
     }
 
     #[test]
@@ -234,7 +275,7 @@ mod tests {
         let mut request = OwnRequest::default();
         for (round, window) in [10, 1000, 2].into_iter().enumerate() {
             let now = at(1000 * round as u64);
-            let made = request.update(now, &wanted, MIN, &sending(window, 40));
+            let made = request.update(now, &wanted, &PEER, &sending(window, 40));
             assert_eq!(made.is_some(), round == 0);
         }
     }
@@ -249,7 +290,7 @@ mod tests {
             ..WIFI
         };
         let mut request = OwnRequest::default();
-        let mut ask = |now| request.update(at(now), &wanted, Duration::ZERO, &sending(100, 40));
+        let mut ask = |now| request.update(at(now), &wanted, &shortest(0), &sending(100, 40));
         assert!(ask(0).is_some());
         assert_eq!(ask(1000), None);
     }
@@ -264,7 +305,7 @@ mod tests {
             ..WIFI
         };
         let view = sending(u64::MAX, 40);
-        let requested = OwnRequest::default().update(at(0), &wanted, MIN, &view);
-        assert_eq!(requested.map(|it| it.max_delay), Some(MIN));
+        let requested = OwnRequest::default().update(at(0), &wanted, &PEER, &view);
+        assert_eq!(requested.map(|it| it.max_delay), Some(PEER.shortest));
     }
 }

@@ -118,7 +118,8 @@ pub struct TransportConfig {
     /// Links that send several packets as fast as one, as Wi-Fi does with its aggregates, need fewer turns for them;
     /// a short queue overflows sooner.
     pub send_quantum: u64,
-    /// What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY.
+    /// What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY; nothing of what is marked with ECT(1)
+    /// ([`EcnMode::L4s`]).
     pub ack_frequency: Option<AckFrequencyConfig>,
 
     /// How the congestion control of what this end sends is coordinated with the other connections of a bundle; `None` leaves every
@@ -393,7 +394,7 @@ impl TransportConfig {
         ),
         &Table {
             key: "ack_frequency",
-            about: "What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY",
+            about: "What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY and packets do not carry ECT(1)",
             settings: AckFrequencyConfig::SETTINGS,
             bases: &[],
             get: |c: &Self| c.ack_frequency.as_ref(),
@@ -548,7 +549,7 @@ pub struct AckFrequencyConfig {
     /// The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is.
     pub reordering_threshold: u64,
     /// ACKs that a congestion window gets at least: small windows ask for fewer packets than `threshold` allows, down
-    /// to one ACK for two packets, for which nothing is asked, and `max_delay` stays. With 0 the window does not matter.
+    /// to one ACK for two packets within `max_delay`, as every receiver does by itself. With 0 the window does not matter.
     pub acks_per_window: u64,
     /// An ACK waits no longer than this part of the smoothed round-trip time, nor than `max_delay`; 0 is no such limit.
     pub rtt_fraction: f64,
@@ -599,7 +600,7 @@ impl AckFrequencyConfig {
 }
 
 impl Default for AckFrequencyConfig {
-    /// An ACK for up to ten packets, sixteen of them at least for a window, within a quarter of a round trip, and at once
+    /// An ACK for up to ten packets, sixteen of them at least for a window of more than 32, within a quarter of a round trip, and at once
     /// for a gap. On a radio that carries one packet at a time, ACKs take the time of data.
     fn default() -> Self {
         Self {

@@ -4,11 +4,10 @@ use marline_wire::TransportError;
 use marline_wire::frame::AckFrequency;
 
 use super::Connection;
-use crate::ack::SendView;
+use crate::ack::{ReceiverView, SendView};
 use crate::observe::events::Initiator;
 use crate::paths::Slot;
 use crate::time::Instant;
-use crate::tuple::EcnCodepoint;
 
 impl Connection {
     /// Asks the peer for another frequency, if it takes requests and what is best to ask has changed. To be called
@@ -19,13 +18,18 @@ impl Connection {
             return;
         };
         // An answer in proportion needs every mark at once, and packets that do not leave in the bursts of rare ACKs.
-        if self.config.ect() == Some(EcnCodepoint::Ect1) {
+        let mut open = self.paths.iter().filter(|path| path.is_open());
+        if open.any(|path| path.tuples.active.ecn.is_l4s()) {
             return;
         }
+        let receiver = ReceiverView {
+            shortest,
+            usual: self.peer.usual_ack_delay,
+        };
         let sending = self.send_view();
         let request = self
             .own_ack_request
-            .update(now, &wanted, shortest, &sending);
+            .update(now, &wanted, &receiver, &sending);
         if let Some(requested) = request {
             self.peer.max_ack_delay = self.peer.max_ack_delay.max(requested.max_delay);
             self.announcements.ack_frequency.announce(&requested);

@@ -8,7 +8,10 @@ use marline_wire::params::{PreferredAddress, TransportParameters};
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) ack_delay_exponent: u32,
+    /// The longest ACK delay to expect: that of its transport parameters, or a longer one that was requested.
     pub(super) max_ack_delay: Duration,
+    /// That of its transport parameters.
+    pub(super) usual_ack_delay: Duration,
     /// `None` if it never times out.
     pub(super) max_idle_timeout: Option<Duration>,
     pub(super) grease_fixed_bit: bool,
@@ -33,6 +36,7 @@ impl From<&TransportParameters> for Peer {
         Self {
             ack_delay_exponent: params.ack_delay_exponent as u32,
             max_ack_delay: Duration::from_millis(params.max_ack_delay),
+            usual_ack_delay: Duration::from_millis(params.max_ack_delay),
             max_idle_timeout: (params.max_idle_timeout > 0)
                 .then(|| Duration::from_millis(params.max_idle_timeout)),
             grease_fixed_bit: params.grease_quic_bit,

@@ -5,11 +5,12 @@
 //! most of a page. So this controller probes early where packets can wait and no other flows are known, until losses
 //! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
 //! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost or marked, so
-//! that the queue had room for startup, a probe of an empty queue needs not fill the path first, and sends as fast as startup until
-//! a packet meets a queue.
+//! that the queue had room for startup, a probe of an empty queue need not fill the path first, and sends at twice the bandwidth until
+//! a packet meets a queue. Losses that were spurious count as well.
 //!
 //! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
-//! the rate of a radio returns within a fraction of a second. While packets find the queue empty, they are widened again.
+//! the rate of a radio returns within a fraction of a second. While this controller cruises, each
+//! round without congestion in which a packet finds the queue empty widens them.
 
 use super::bounds::UNBOUNDED;
 use super::loss::LOSS_THRESHOLD;
@@ -121,7 +122,7 @@ impl Bbr3 {
         }
     }
 
-    /// A round without losses or marks ended.
+    /// A round without congestion ended.
     pub(super) fn widen_short_term(&mut self) {
         let Some(min_rtt) = self.min_rtt.get() else {
             return;

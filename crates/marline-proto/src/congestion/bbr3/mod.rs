@@ -162,7 +162,7 @@ impl Bbr3Config {
         &Field::new(
             "early_probes",
             Domain::SWITCH,
-            "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows; losses bound the rate only until it is",
+            "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows; widen the bounds of losses while it is empty",
             |c: &mut Self| &mut c.early_probes,
         ),
         &Field::new(

@@ -17,6 +17,9 @@ const DRAIN_PACING_GAIN: f64 = 0.5;
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 
+/// While a probe meets no queue where nothing was ever lost. Not of the draft.
+const OPEN_PACING_GAIN: f64 = 2.0;
+
 /// The window in bandwidth-delay products (`BBR.DefaultCwndGain`), and while probing upwards.
 pub(super) const WINDOW_GAIN: f64 = 2.0;
 const UP_WINDOW_GAIN: f64 = 2.25;
@@ -70,7 +73,7 @@ impl Bbr3 {
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain { .. } => DRAIN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Down) => DOWN_PACING_GAIN,
-            State::ProbeBw(ProbeBwPhase::Up) if self.early.is_open() => SLOW_START_GAIN,
+            State::ProbeBw(ProbeBwPhase::Up) if self.early.is_open() => OPEN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Up) => UP_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Cruise | ProbeBwPhase::Refill) | State::ProbeRtt => 1.0,
         }

@@ -47,7 +47,7 @@ fn a_path_whose_queue_is_empty_is_probed_every_twenty_rounds() {
 }
 
 #[test]
-fn a_probe_of_an_empty_queue_sends_as_fast_as_startup_until_a_packet_waits() {
+fn a_probe_of_an_empty_queue_sends_at_twice_the_bandwidth_until_a_packet_waits() {
     let mut bench = bench(RATE, u64::MAX);
     bench.until(CRUISE);
     bench.until(UP);
@@ -61,10 +61,20 @@ fn a_probe_of_an_empty_queue_sends_as_fast_as_startup_until_a_packet_waits() {
 fn after_a_loss_probes_fill_the_path_first_and_send_a_quarter_more() {
     let mut bench = bench(RATE, u64::MAX);
     bench.until(CRUISE);
-    bench.bbr.early.on_full();
+    let lost = lost_packet(bench.next_number - 1, MTU, PRODUCT);
+    bench.bbr.on_packet_lost(bench.now, &lost);
     bench.until(UP);
     assert_eq!(bench.states[bench.states.len() - 2..], [REFILL, UP]);
     assert_eq!(bench.bbr.pacing_gain(), 1.25);
+}
+
+#[test]
+fn a_mark_ends_an_open_probe() {
+    let mut bench = bench(RATE, u64::MAX);
+    bench.until(CRUISE);
+    bench.until(UP);
+    bench.bbr.on_ce(bench.now, &mark(1));
+    assert_eq!((bench.bbr.state, bench.bbr.pacing_gain()), (UP, 1.25));
 }
 
 /// A controller that cruises with the bound of losses that halved the rate, after half a second.
