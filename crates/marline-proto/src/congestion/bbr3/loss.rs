@@ -117,7 +117,8 @@ impl Bbr3 {
         self.cycle.on_too_high();
         self.note_congestion();
         if !app_limited {
-            self.bounds.in_flight = in_flight.max(scale(self.target_in_flight(), BETA));
+            let bound = in_flight.max(scale(self.target_in_flight(), BETA));
+            self.bounds.in_flight = scale(bound, self.others.kept_of_bound());
         }
         if self.state == State::ProbeBw(ProbeBwPhase::Up) {
             self.undo.returns_to(self.state);

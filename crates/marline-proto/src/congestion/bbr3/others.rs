@@ -4,7 +4,9 @@
 //! round finds empty, and that stays as it is, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
 //! no more than what it still gets, so that flows that halve their window for the same losses (CUBIC, NewReno) leave
 //! it ever more. With other flows around, this controller keeps [`BETA`] of what it gets,
-//! tolerates fewer losses while it probes, raises its bound as slowly as they do, and leaves more room between probes.
+//! ends a probe with the first losses beyond chance, raises its bound as slowly as they do, and leaves more room between
+//! probes. After a probe it is back at its bound within a round trip, and flows of CUBIC take seconds: of a bound that
+//! caused losses it keeps less than it reached.
 //!
 //! A managed queue marks packets with ECT(0) where it drops those of others, seldom and long before it is full: each such
 //! mark ends a probe, and between probes, beside a queue, it shows others as a loss does.
@@ -20,11 +22,11 @@ use crate::samples::RateSample;
 /// Cycles of probing after which other flows are forgotten.
 const CYCLES: u8 = 4;
 
-/// The part of a round that may be lost while the path is probed beside other flows.
-const SHARED_LOSS_THRESHOLD: f64 = 0.01;
-
 /// The part of the long-term bound that is left to them.
 const SHARED_HEADROOM: f64 = 0.2;
+
+/// What is kept of a long-term bound that caused losses or marks.
+const KEPT_OF_BOUND: f64 = 0.95;
 
 /// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
 const KEPT_AFTER_MARKS: f64 = 0.85;
@@ -82,11 +84,19 @@ impl OtherFlows {
         self.cycles > 0
     }
 
-    /// The part of a round that may be lost beyond chance while the path is probed.
+    /// The part of a round that may be lost beyond chance.
     pub(super) fn loss_threshold(&self) -> f64 {
         match self.are_there() {
-            true => SHARED_LOSS_THRESHOLD,
+            true => 0.0,
             false => LOSS_THRESHOLD,
+        }
+    }
+
+    /// What is kept of the bytes in flight at which a probe caused losses or marks.
+    pub(super) fn kept_of_bound(&self) -> f64 {
+        match self.are_there() {
+            true => KEPT_OF_BOUND,
+            false => 1.0,
         }
     }
 

@@ -137,6 +137,23 @@ fn a_mark_in_place_of_a_drop_ends_a_probe() {
 }
 
 #[test]
+fn beside_others_the_first_losses_beyond_chance_end_a_probe_and_take_a_part_of_the_bound() {
+    let probed = |are_there: bool| {
+        let mut bbr = beside_a_queue(true);
+        if are_there {
+            bbr.others.on_seen();
+        }
+        bbr.start_up(&rated(RATE, 0));
+        bbr.on_packet_lost(at(5), &lost_packet(1, MTU, 100 * MTU));
+        (bbr.state, bbr.bounds.in_flight)
+    };
+    assert_eq!(probed(false), (UP, UNBOUNDED), "one of a hundred");
+    let (state, bound) = probed(true);
+    assert_eq!(state, DOWN);
+    assert_eq!(bound, 99 * MTU * 95 / 100, "what was in flight before it");
+}
+
+#[test]
 fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_probe() {
     let grown = |are_there: bool| {
         let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(true));
