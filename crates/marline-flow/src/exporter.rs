@@ -113,6 +113,7 @@ impl<S: Sink> Exporter<S> {
             }
         } else if self.clock_ns - now_ns > OVERLAP_NS {
             // Another capture, of an earlier time.
+            self.statistics.back_in_time += 1;
             self.end_all()?;
             self.clock_ns = now_ns;
         }

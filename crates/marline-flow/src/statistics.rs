@@ -33,6 +33,8 @@ pub struct Statistics {
     pub uninspected: u64,
     /// Packets of which not every byte was captured.
     pub cut: u64,
+    /// How often the next packet was more than ten seconds earlier: what follows shares no flows with what was before.
+    pub back_in_time: u64,
     /// Lines of key logs in captures.
     pub key_log_lines: KeyLogLines,
 }

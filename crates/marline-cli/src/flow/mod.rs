@@ -68,11 +68,11 @@ pub(crate) struct Arguments {
     active_timeout: Option<Duration>,
 
     /// End a flow that had no packets for this long [default: 300 for TCP, 200 for UDP]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     idle_timeout: Option<Duration>,
 
     /// The same for TCP connections that are not established or are closed, and for single datagrams
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "10")]
     opening_timeout: Duration,
 
     /// Keep this many flows at once; before one more begins, the oldest ends
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     max_flows: u32,
 
     /// Accept a capture that ends within a packet, without that packet
-    #[arg(long)]
+    #[arg(long, requires = "captures")]
     truncated: bool,
 
     /// Print a JSON object with what was counted
@@ -117,6 +117,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish();
     let Finished { sink, statistics } = exporter.finish().map_err(|error| unwritable(&error))?;
     sink.finish().map_err(|error| unwritable(&error))?;
+    if statistics.back_in_time > 0 {
+        print_message(
+            "some packets are of an earlier time than those before: connections that continue there have two records; give captures in the order of their times",
+        );
+    }
     if arguments.json {
         outln!("{}", summary::json(&arguments.output, &statistics));
     } else {
@@ -315,6 +320,7 @@ fn unreadable(error: &CaptureError) -> Failure {
         Problem::Empty | Problem::NoCapture => "give what tcpdump -w, dumpcap or Wireshark wrote",
         Problem::Compressed => "decompress it into a pipe: `zcat FILE | marline flow - -o FLOWS`",
         Problem::LinkType(_) => "capture on an interface of IP, such as `tcpdump -i any`",
+        Problem::Truncated(0) => "it has no whole header, so capture again",
         Problem::Truncated(_) => "--truncated leaves that packet out",
         _ => "`capinfos FILE` describes it, and `editcap` may mend it",
     };
@@ -348,5 +354,13 @@ fn time(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
         Err(_) => read_time(text),
+    }
+}
+
+/// A time after which something is over, which is not at once.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("it must be more than 0".into()),
+        time => Ok(time),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
         &mut text,
         "known by",
         &[
-            ("handshakes", sources.handshake),
+            ("handshake", sources.handshake),
             ("key log", sources.keylog),
             ("server log", sources.server_log),
         ],

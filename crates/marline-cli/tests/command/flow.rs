@@ -124,6 +124,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("radio.pcap", &radio),
         ("day.pcap.gz", &[0x1f, 0x8b, 8, 0]),
         ("text.pcap", b"no capture"),
+        ("begun.pcap", &whole[..10]),
         ("day.pcap", &whole),
         ("keys.log", b"not a key log"),
     ]);
@@ -136,6 +137,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("radio.pcap", &["link type 127", "tcpdump -i any"]),
         ("day.pcap.gz", &["is compressed", "zcat"]),
         ("text.pcap", &["is neither pcap nor pcapng"]),
+        ("begun.pcap", &["byte 0", "no whole header"]),
     ] {
         // What was read before does not matter.
         fails(
@@ -161,6 +163,8 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         &["create its directory first"],
     );
     fails(&["flow", "-o", &output], 2, &["CAPTURE", "--help"]);
+    let never = ["flow", &day, "-o", &output, "--idle-timeout", "0"];
+    fails(&never, 2, &["--idle-timeout", "more than 0"]);
     fails(
         &["flow", &keys, "-o", &output],
         1,
@@ -168,7 +172,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
     );
     assert_eq!(
         fs::read_dir(&directory).unwrap().count(),
-        7,
+        8,
         "nothing was written"
     );
     let cut = run(&["flow", &file("cut.pcap"), "-o", &output, "--truncated"]);

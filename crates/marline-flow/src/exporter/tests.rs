@@ -400,9 +400,10 @@ fn a_capture_of_an_earlier_time_shares_no_flows() {
     Connection::new(CLIENT, SERVER).open(&mut run);
     run.now_ns -= 3600 * SECOND;
     Connection::new(CLIENT, SERVER).open(&mut run);
-    let records = run.records();
+    let (records, statistics) = run.finish();
     assert_eq!(records.len(), 2);
     assert!(records.iter().all(|record| record.duration_s() == 0.0));
+    assert_eq!(statistics.back_in_time, 1);
 }
 
 #[test]
