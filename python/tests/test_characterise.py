@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_an_error_and_writes_nothing(
         analyse(tmp_path / "few.csv", Options())
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(write_flows(tmp_path / "whole.parquet", 100).read_bytes()[:500])
-    with pytest.raises(UnreadableFileError, match="No magic bytes"):
+    with pytest.raises(UnreadableFileError, match="is cut, its end is missing"):
         analyse(cut, Options())
     with pytest.raises(NoLabelsError, match="whose `http_version` is known"):
         analyse(named(tmp_path / "unknown.parquet", [(0, "a.example", None)]), Options())
@@ -136,6 +136,7 @@ def test_the_command_prints_and_draws(labelled: Path, tmp_path: Path, capsys: py
     report = (out / "report.html").read_text()
     assert "study: h2" in report
     assert "nan" not in report
+    assert "-o DIR --sample 1500 --services 10<" in report
     assert main(["characterise", str(labelled)]) == 0
     assert f"{document['versions']['h3']['flows']:,}" in capsys.readouterr().out
     with pytest.raises(SystemExit):

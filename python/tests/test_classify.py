@@ -1,6 +1,10 @@
 """Classification of flows: what is learnt, how it is kept and used, the command."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from flows import write_flows, write_labelled
 from marline.arrays import Classes, Numbers
 from marline.cli import main
-from marline.errors import MissingFileError, TooFewRowsError, UnreadableFileError
+from marline.errors import MissingColumnsError, MissingFileError, OptionError, UnreadableFileError
 from marline.evaluation import Confusion
 from marline.flows.classify import Model, Options, Sample, evaluate, predict
 from marline.flows.classify.bayes import Bayes
@@ -24,7 +28,7 @@ from marline.flows.classify.learners import ALGORITHMS
 from marline.flows.classify.model import ModelError
 from marline.flows.classify.nbtree import NaiveBayesTree
 from marline.flows.classify.predict import NotParquetError
-from marline.flows.classify.sample import OneClassError
+from marline.flows.classify.sample import OneClassError, TooFewFlowsError
 from marline.flows.classify.selection import select
 from marline.flows.classify.trees import Trees
 from marline.flows.features import CANDIDATES, SELECTED
@@ -35,6 +39,11 @@ def drawn(seed: int, rows: int = 600) -> tuple[Numbers, Classes]:
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=(rows, 4)), 1)
     return values, (values[:, 0] + rng.normal(size=rows) * 0.3 > 0).astype(np.int64) + (values[:, 1] > 1)
+
+
+def rows_of(path: Path) -> duckdb.DuckDBPyRelation:
+    connection = duckdb.connect()
+    return connection.read_csv(str(path)) if path.suffix == ".csv" else connection.read_parquet(str(path))
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +208,7 @@ def test_flows_are_classified_in_batches_and_kept(labelled: Path, sample: Sample
     table = duckdb.connect().read_parquet(str(out))
     right = table.aggregate("count(*) FILTER (predicted = http_version), count(*)").fetchall()[0]
     assert right == (int((model.classify(sample.of()) == sample.classes).sum()), 2000)
-    assert sum(counts.values()) == 2000
+    assert counts.flows == 2000
     assert [file.name for file in out.parent.iterdir()] == [out.name]
 
 
@@ -211,7 +220,8 @@ def test_a_flow_without_a_value_is_taken_for_nothing(sample: Sample, tmp_path: P
         "1,2,10.0.0.1,5001,192.0.2.1,443,,20,3000,6000\n"
     )
     out = tmp_path / "predicted.parquet"
-    assert sum(predict(Model.train(sample, "bayesnet", 1), path, out).values()) == 1
+    prediction = predict(Model.train(sample, "bayesnet", 1), path, out)
+    assert (sum(prediction.counts.values()), prediction.without) == (1, 1)
     found = duckdb.connect().read_parquet(str(out)).order("client_port").project("predicted IS NULL").fetchall()
     assert found == [(False,), (True,)]
 
@@ -232,7 +242,7 @@ def test_nothing_is_left_of_an_output_that_fails(sample: Sample, tmp_path: Path)
 
 
 def test_too_little_to_learn_from_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TooFewRowsError, match="50 rows, and at least 100"):
+    with pytest.raises(TooFewFlowsError, match="50 flows with a label, and at least 100 are needed: take a longer"):
         Sample.load(write_labelled(tmp_path / "few.parquet", 50))
     one = tmp_path / "one.parquet"
     every = write_labelled(tmp_path / "every.parquet", 1000)
@@ -278,3 +288,101 @@ def test_the_command_learns_classifies_and_judges(
     figures = ("accuracy", "confusion", "learning-curve", "training-time", "classification-rate", "services")
     assert {f"{name}.svg" for name in figures} <= {file.name for file in (tmp_path / "out").iterdir()}
     assert main(["classify", "evaluate", str(tmp_path / "absent")]) == 1
+
+
+def test_a_prediction_keeps_all_columns_and_the_order_of_flows(sample: Sample, tmp_path: Path) -> None:
+    model = Model.train(sample, "c45", 1)
+    table, text = tmp_path / "flows.parquet", tmp_path / "flows.csv"
+    every = write_labelled(tmp_path / "every.parquet", 400_000)
+    more = (
+        "row_number() OVER () AS number, end_s - start_s AS duration_s, 'h2,http/1.1' AS alpn_offered, 'x' AS predicted"
+    )
+    duckdb.execute(f"COPY (SELECT *, {more} FROM '{every}') TO '{table}' (FORMAT PARQUET)")
+    duckdb.execute(f"COPY (SELECT *, {more} FROM '{every}' LIMIT 1000) TO '{text}' (FORMAT CSV, HEADER)")
+    for source in (table, text):
+        out = tmp_path / "predicted.parquet"
+        counts = predict(model, source, out)
+        before, after = (rows_of(path) for path in (source, out))
+        assert after.columns == before.columns
+        assert counts.without == 0
+        numbers = after.project("CAST(number AS BIGINT) AS number").fetchnumpy()["number"]
+        assert (np.diff(numbers) == 1).all()
+        assert after.project("flow_id, alpn_offered").fetchall() == before.project("flow_id, alpn_offered").fetchall()
+        assert after.filter("predicted = http_version").count("*").fetchall()[0][0] > 0.8 * counts.flows
+
+
+def test_the_file_that_is_read_is_not_overwritten(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_labelled(tmp_path / "flows.parquet", 200)
+    content = path.read_bytes()
+    (tmp_path / "link.parquet").symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    for out in ("flows.parquet", "../" + tmp_path.name + "/flows.parquet", "link.parquet"):
+        with pytest.raises(OptionError, match="would be overwritten"):
+            predict(Model.train(sample, "bayesnet", 1), path, Path(out))
+    assert path.read_bytes() == content
+
+
+def test_flows_without_a_prediction_are_counted_in_what_is_printed(
+    sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Model.train(sample, "bayesnet", 1).save(tmp_path / "model")
+    path = tmp_path / "few.csv"
+    path.write_text("start_s,end_s,client_ip,client_port,server_ip,server_port\n1,2,10.0.0.1,5000,192.0.2.1,443\n")
+    command = ["classify", "predict", str(tmp_path / "model"), str(path), "-o", str(tmp_path / "out.parquet")]
+    assert main(command) == 0
+    assert "1 of 1 flows lack a number, and have no prediction" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == {"flows": 1, "predicted": {"h1": 0, "h2": 0, "h3": 0}, "without_prediction": 1}
+
+
+def test_values_that_cannot_be_give_no_prediction(sample: Sample, tmp_path: Path) -> None:
+    path, out = tmp_path / "flows.parquet", tmp_path / "out.parquet"
+    every = write_labelled(tmp_path / "every.parquet", 100)
+    broken = "CASE flow_id WHEN 'flow-1' THEN -1 WHEN 'flow-2' THEN 1e300 WHEN 'flow-3' THEN 'nan' ELSE end_s END"
+    duckdb.execute(f"COPY (SELECT * REPLACE ({broken} AS end_s) FROM '{every}') TO '{path}' (FORMAT PARQUET)")
+    assert predict(Model.train(sample, "c45", 1), path, out).without == 3
+    found = duckdb.execute(f"SELECT flow_id FROM '{out}' WHERE predicted IS NULL").fetchall()
+    assert found == [("flow-1",), ("flow-2",), ("flow-3",)]
+
+
+def test_what_is_lacking_to_learn_from_is_named(tmp_path: Path) -> None:
+    every = write_labelled(tmp_path / "every.parquet", 150)
+    few = tmp_path / "few.parquet"
+    duckdb.execute(f"COPY (SELECT * EXCLUDE (client_bytes, server_fin, http_version) FROM '{every}') TO '{few}'")
+    with pytest.raises(MissingColumnsError, match="no column client_bytes, server_fin, http_version; classify learns"):
+        Sample.load(few)
+    port = "CASE WHEN start_s < 1700000000.595 THEN 8443 ELSE 443 END AS server_port"
+    label = "CASE WHEN start_s > 1700000000.795 THEN http_version END AS http_version"
+    duckdb.execute(f"COPY (SELECT * REPLACE ({port}, {label}) FROM '{every}') TO '{few}'")
+    with pytest.raises(TooFewFlowsError) as raised:
+        Sample.load(few)
+    assert "; of 150 flows 60 are not to port 443, 20 have no label" in str(raised.value)
+    assert "experiment" not in str(raised.value)
+
+
+def test_a_signal_leaves_nothing_unfinished(sample: Sample, tmp_path: Path) -> None:
+    Model.train(sample, "c45", 1).save(tmp_path / "model")
+    path = write_labelled(tmp_path / "flows.parquet", 1_000_000)
+    out = tmp_path / "out" / "predicted.parquet"
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "marline", "classify", "predict", tmp_path / "model", path, "-o", out],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until = time.monotonic() + 60
+        while not list(out.parent.glob(".unfinished-*")) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+        assert (told, process.returncode) == ("interrupted; nothing was written\n", 128 + number)
+        assert not list(out.parent.iterdir())
+
+
+def test_a_page_says_how_to_repeat_all_of_it(labelled: Path, tmp_path: Path) -> None:
+    arguments = ["classify", "evaluate", str(labelled), "--folds", "2", "--algorithm", "bayesnet"]
+    assert main([*arguments, "-o", str(tmp_path)]) == 0
+    assert "--folds 2 --seed 1 --algorithm bayesnet<" in (tmp_path / "report.html").read_text()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -200,8 +201,12 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         opened("few.csv", b"start_s,client_ip,client_port,server_ip,server_port\n1,a,1,b,2\n")
     with pytest.raises(UnreadableFileError, match="two of its columns have one name"):
         opened("twice.csv", b"start_s,start_s\n1,2\n")
-    with pytest.raises(UnreadableFileError, match="No magic bytes"):
+    with pytest.raises(UnreadableFileError, match="is cut, its end is missing"):
         opened("cut.parquet", write_flows(tmp_path / "whole.parquet", 100).read_bytes()[:500])
+    with pytest.raises(UnreadableFileError, match=r"a capture of packets: `marline flow day\.pcap -o flows\.parquet`"):
+        opened("day.pcap", b"\xd4\xc3\xb2\xa1" + bytes(20))
+    with pytest.raises(UnreadableFileError, match="a directory: name a file in it"):
+        analyse(tmp_path, Options())
     with pytest.raises(UnreadableFileError, match="no line `#fields`"):
         opened("conn.log", b"#separator \\x09\n")
     with pytest.raises(NoFlowsError, match=r"1 records, none of h2.*the version is not known, use --http any"):
@@ -232,3 +237,98 @@ def test_the_command_refuses_what_makes_no_sense(tmp_path: Path, capsys: pytest.
     assert "must be" in capsys.readouterr().err
     assert main(["sessions", str(tmp_path / "absent"), "-o", str(tmp_path / "out")]) == 1
     assert not (tmp_path / "out").exists()
+
+
+NEEDED = "start_s,end_s,client_ip,client_port,server_ip,server_port"
+
+
+def text(path: Path, lines: list[str], more: str = "") -> Path:
+    path.write_text("\n".join([NEEDED + more, *lines]) + "\n")
+    return path
+
+
+def test_a_line_that_cannot_be_read_is_an_error_with_its_number(tmp_path: Path) -> None:
+    lines = [f"{at},{at + 1},10.0.0.1,{at},192.0.2.1,443,n.example" for at in range(2000)]
+    for wrong in (
+        '7,8,10.0.0.1,7,192.0.2.1,443,"n.example',
+        "7,8,10.0.0.1",
+        "7,8,10.0.0.1,7,192.0.2.1,443,n.example,9",
+    ):
+        path = text(tmp_path / "flows.csv", [*lines[:7], wrong, *lines[8:]], ",sni")
+        with pytest.raises(UnreadableFileError, match="CSV Error on Line: 9"):
+            analyse(path, Options(http="any"))
+    content = text(tmp_path / "flows.csv", lines, ",sni").read_bytes()
+    (tmp_path / "flows.csv").write_bytes(content.replace(b"443,n.e", b"443,\xe9.e", 1))
+    with pytest.raises(UnreadableFileError, match=r"Line: 2; .*unicode"):
+        analyse(tmp_path / "flows.csv", Options(http="any"))
+
+
+def test_values_that_cannot_be_are_left_out_and_counted(tmp_path: Path) -> None:
+    good = "1,2,10.0.0.1,5000,192.0.2.1,443,10"
+    impossible = [
+        "-1,2,10.0.0.1,5000,192.0.2.1,443,10",
+        "3,2,10.0.0.1,5000,192.0.2.1,443,10",
+        "nan,2,10.0.0.1,5000,192.0.2.1,443,10",
+        "1,nan,10.0.0.1,5000,192.0.2.1,443,10",
+        "nan,nan,10.0.0.1,5000,192.0.2.1,443,10",
+        "1,1e300,10.0.0.1,5000,192.0.2.1,443,10",
+        "inf,inf,10.0.0.1,5000,192.0.2.1,443,10",
+        "253402300800,253402300801,10.0.0.1,5000,192.0.2.1,443,10",
+        "1,2,10.0.0.1,-1,192.0.2.1,443,10",
+        "1,2,10.0.0.1,5000,192.0.2.1,65536,10",
+        "1,2,10.0.0.1,5000,192.0.2.1,443,-10",
+        "1,2,10.0.0.1,5000,192.0.2.1,443,9223372036854775807",
+    ]
+    report = analyse(text(tmp_path / "flows.csv", [good, *impossible, good], ",client_bytes"), Options(http="any"))
+    assert (report.summary.flows, report.left_out) == (2, len(impossible))
+
+
+def test_parts_of_a_flow_are_one_flow(tmp_path: Path) -> None:
+    parts = [
+        "10,15,10.0.0.1,5000,192.0.2.1,443,7,0,100,a.example,",
+        "20,25,10.0.0.1,5000,192.0.2.1,443,7,1,200,,h2",
+        # Of another file: the same number, and other ends; and the same ends later.
+        "10,15,10.0.0.1,6000,192.0.2.1,443,7,0,1,a.example,h2",
+        "90,95,10.0.0.1,5000,192.0.2.1,443,7,0,2,b.example,h2",
+        # Which cannot be, and belongs to nothing.
+        "nan,26,10.0.0.1,5000,192.0.2.1,443,7,2,200,,h2",
+    ]
+    path = text(tmp_path / "parts.csv", parts, ",flow_id,part,client_bytes,sni,http_version")
+    found = (
+        FlowFile.open(path)
+        .flows.order("start_s, client_port")
+        .project("start_s, end_s, client_bytes, sni, http_version")
+    )
+    assert found.fetchall() == [
+        (10.0, 25.0, 300, "a.example", "h2"),
+        (10.0, 15.0, 1, "a.example", "h2"),
+        (90.0, 95.0, 2, "b.example", "h2"),
+    ]
+    report = analyse(path, Options(http="any"))
+    assert (report.records, report.summary.flows, report.left_out) == (4, 3, 1)
+    table = tmp_path / "parts.parquet"
+    duckdb.execute(f"COPY (SELECT * FROM '{path}') TO '{table}'")
+    with pytest.raises(EngineError, match="without --active-timeout"):
+        analyse(table, Options(engine="spark"))
+
+
+def test_headers_in_quotes_are_read_and_other_separators_are_named(tmp_path: Path) -> None:
+    header = ",".join(f'"{name}"' for name in NEEDED.split(","))
+    path = tmp_path / "flows.csv"
+    path.write_text(f'{header}\n1,2,"10.0.0.1",5000,"192.0.2.1",443\n')
+    assert analyse(path, Options(http="any")).summary.flows == 1
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        path.write_text(NEEDED.replace(",", separator) + "\n")
+        with pytest.raises(UnreadableFileError, match=f"has {name} between its columns, and must have commas"):
+            FlowFile.open(path)
+    path.write_text(NEEDED + "\n", encoding="utf-16")
+    with pytest.raises(UnreadableFileError, match="is text in UTF-16"):
+        FlowFile.open(path)
+
+
+def test_without_a_parallel_session_nothing_empty_is_drawn(tmp_path: Path) -> None:
+    path = text(tmp_path / "flows.csv", ["1,2,10.0.0.1,5000,192.0.2.1,443"])
+    assert main(["sessions", str(path), "--http", "any", "-o", str(tmp_path / "out")]) == 0
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert names == {"report.html", "sessions.json", "flows-per-session.svg", "flows-per-session.png"}
+    assert "There is nothing to show: no session is parallel." in (tmp_path / "out" / "report.html").read_text()

@@ -11,12 +11,12 @@ from marline.flows.characterise import command as characterise
 from marline.flows.classify import command as classify
 from marline.flows.sessions import command as sessions
 
-INTERRUPTED = 130
-"""The status after Ctrl-C, as shells have it."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its status is 0, 1 for an error, 2 for a wrong command line, or :data:`INTERRUPTED`."""
+    """Run the command; its status is 0, 1 for an error, or 2 for a wrong command line.
+
+    Raises :class:`KeyboardInterrupt`, which DuckDB turns into an error of its own if it comes during a query.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m marline", description="Analysis of what marline's laboratory measures, and of flows."
     )
@@ -32,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MarlineError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
     except OSError as error:
         # Nothing more can be written to standard output, at the end of the process neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -41,10 +41,7 @@ class Table:
         reader = _READERS.get(path.suffix.lower())
         if reader is None:
             raise UnreadableFileError(path, f"its suffix must be one of {', '.join(_READERS)}")
-        if not path.exists():
-            raise MissingFileError(path)
-        if not path.is_file():
-            raise UnreadableFileError(path, "is not a file")
+        require_file(path)
         try:
             if path.stat().st_size == 0:
                 raise EmptyTableError(path, "is empty")
@@ -150,6 +147,16 @@ _READERS: dict[str, _Reader] = {
     ),
     ".parquet": lambda connection, path: connection.read_parquet(literal(path), hive_partitioning=False),
 }
+
+
+def require_file(path: Path) -> None:
+    """Raise :class:`MissingFileError` or :class:`UnreadableFileError` unless there is a file."""
+    if path.is_dir():
+        raise UnreadableFileError(path, "is not a file, but a directory: name a file in it")
+    if not path.exists():
+        raise MissingFileError(path)
+    if not path.is_file():
+        raise UnreadableFileError(path, "is not a file that can be read twice: save what it gives, and name that")
 
 
 def literal(path: Path) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marline.figures.picture import LINES, Picture, dress, logarithmic, style
+from marline.figures.picture import INK, LINES, Picture, dress, logarithmic, style
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,9 @@ def draw_lines(name: str, chart: LineChart) -> Picture:
     """Draw a chart."""
     with style():
         picture = Picture(name, 6.4, 3.6)
-        axes = picture.figure.add_axes((0.1, 0.14, 0.87, 0.82))
+        # Numbers beside the axis are of any width.
+        picture.figure.set_layout_engine("constrained")
+        axes = picture.figure.subplots()
         for at, line in enumerate(chart.lines):
             colour, dashes = LINES[at % len(LINES)]
             axes.plot(
@@ -48,4 +50,13 @@ def draw_lines(name: str, chart: LineChart) -> Picture:
         axes.set_xlabel(chart.across_title)
         axes.set_ylabel(chart.up_title)
         dress(axes)
+        # Lines go everywhere, so that it is beside them.
+        axes.legend(
+            frameon=False,
+            fontsize=8,
+            labelcolor=INK,
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=len(chart.lines),
+        )
     return picture

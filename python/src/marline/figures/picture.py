@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.style import context
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 INK: Final = "#1c1f24"
 QUIET: Final = "#5d6570"
@@ -67,6 +67,10 @@ def logarithmic(axes: Axes, which: Literal["x", "y"] = "x") -> None:
         axes.set_yscale("log")
         if not np.isfinite(axes.dataLim.minposy):
             axes.set_ylim(1, 10)
+    low, high = (axes.dataLim.minposx, axes.dataLim.x1) if which == "x" else (axes.dataLim.minposy, axes.dataLim.y1)
+    if high < 10 * low:
+        # Powers of ten alone would leave an axis with one number, or none.
+        axis.set_major_locator(LogLocator(subs=range(1, 10)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 

@@ -1,5 +1,6 @@
 """The columns of a flow, whatever wrote its record."""
 
+from collections.abc import Collection
 from typing import Final
 
 COLUMNS: Final = {
@@ -34,3 +35,24 @@ VERSIONS: Final = ("h1", "h2", "h3", "other")
 
 HTTPS_PORT: Final = 443
 """Of the servers whose flows are characterised and classified (thesis, section 3.1)."""
+
+_END_OF_TIME_S: Final = 253_402_300_800
+"""The first second of the year 10000, which no engine writes as a date."""
+
+_MOST: Final = 1 << 53
+"""Packets or bytes of a flow: 9 PB, beyond which not every number is one of floating point."""
+
+
+def possible(columns: Collection[str]) -> str:
+    """Whether a record can be of a flow, in SQL that each engine understands; of ``columns``, those that a table has.
+
+    Never NULL. Both engines take what is not a number for larger than all numbers.
+    """
+    counts = [f"{end}_{what}" for end in ("client", "server") for what in ("packets", "bytes")]
+    conditions = [
+        *(f"{name} IS NOT NULL" for name in NEEDED),
+        f"start_s >= 0 AND end_s >= start_s AND end_s < {_END_OF_TIME_S}",
+        *(f"{name} BETWEEN 0 AND 65535" for name in ("client_port", "server_port")),
+        *(f"coalesce({name}, 0) BETWEEN 0 AND {_MOST}" for name in counts if name in columns),
+    ]
+    return f"coalesce({' AND '.join(conditions)}, false)"

@@ -1,25 +1,23 @@
 """Records of flows in files of several programs, as one set of columns."""
 
+import csv
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import duckdb
 
-from marline.errors import (
-    EmptyTableError,
-    MissingColumnsError,
-    MissingFileError,
-    UnreadableFileError,
-)
-from marline.flows.columns import COLUMNS, NEEDED
-from marline.tables import literal, quoted, reason
+from marline.errors import EmptyTableError, MissingColumnsError, UnreadableFileError
+from marline.flows.columns import COLUMNS, NEEDED, possible
+from marline.tables import literal, quoted, reason, require_file
 
 MEMORY_SHARE = 0.1
 """How much of the machine's memory the engine uses before it writes to disk."""
+
+_OTHER_END = {"client": "server", "server": "client"}
 
 REJOIN_S = 120
 """Records of one connection that are this close belong together: twice the usual active time-out of an exporter."""
@@ -36,13 +34,27 @@ class Format:
     """Its columns without which nothing can be done."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What became of a file."""
+
+    format: str
+    raw: duckdb.DuckDBPyRelation
+    """As it is written; of programs other than ours, nothing is kept but :data:`COLUMNS`."""
+    records: duckdb.DuckDBPyRelation
+    """Each line with :data:`COLUMNS`, and with all others that it has."""
+    relation: duckdb.DuckDBPyRelation
+    has: frozenset[str]
+    """Which of :data:`COLUMNS` it says something of."""
+    in_parts: bool = False
+
+
 class FlowFile:
     """Records of flows in a file, of which only the header was looked at."""
 
-    def __init__(self, path: Path, format_name: str, relation: duckdb.DuckDBPyRelation) -> None:
+    def __init__(self, path: Path, read: _Read) -> None:
         self._path = path
-        self._format = format_name
-        self._relation = relation
+        self._read = read
 
     @classmethod
     def open(cls, path: Path, connection: duckdb.DuckDBPyConnection | None = None) -> Self:
@@ -51,17 +63,14 @@ class FlowFile:
         Raises :class:`MissingFileError`, :class:`EmptyTableError`, :class:`MissingColumnsError` and
         :class:`UnreadableFileError`.
         """
-        if not path.exists():
-            raise MissingFileError(path)
-        if not path.is_file():
-            raise UnreadableFileError(path, "is not a file")
+        require_file(path)
         connection = connection or connect()
         try:
             with path.open("rb") as file:
                 beginning = file.read(1 << 16)
             if not beginning:
                 raise EmptyTableError(path, "is empty")
-            return cls(path, *_relation(connection, path, beginning))
+            return cls(path, _read(connection, path, beginning))
         except duckdb.Error as error:
             raise UnreadableFileError(path, reason(error)) from error
         except OSError as error:
@@ -75,52 +84,137 @@ class FlowFile:
     @property
     def format(self) -> str:
         """The program whose records these are."""
-        return self._format
+        return self._read.format
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether ``marline flow --active-timeout`` cut flows into several records, which are joined."""
+        return self._read.in_parts
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Those of :data:`COLUMNS` that the records say something of."""
+        return self._read.has
 
     @property
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The flows with :data:`COLUMNS`, NULL where a record does not say; in no order."""
-        return self._relation
+        return self._read.relation
+
+    @property
+    def flows(self) -> duckdb.DuckDBPyRelation:
+        """Those that can be: the records that are left out are not among them."""
+        return self.relation.filter(possible(COLUMNS))
+
+    def copied(self) -> tuple[duckdb.DuckDBPyRelation, list[str]]:
+        """The records as the file has them, in its order if the engine keeps it, and the names of its columns.
+
+        There may be more columns than these, of :data:`COLUMNS`. Those are of the types that we give them, the others
+        as they were. Records of other programs have :data:`COLUMNS` only.
+        """
+        if self.format != MARLINE.name:
+            return self.relation, list(COLUMNS)
+        return self._read.records, self._read.raw.columns
 
     def versions(self) -> dict[str | None, int]:
         """How many records are of each version of HTTP, by ``http_version``."""
         try:
-            counts = self._relation.aggregate("http_version, count(*)", "http_version").fetchall()
+            counts = self.relation.aggregate("http_version, count(*)", "http_version").fetchall()
         except duckdb.Error as error:
             raise UnreadableFileError(self._path, reason(error)) from error
         return dict(counts)
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+def connect(*, keep_order: bool = False) -> duckdb.DuckDBPyConnection:
     """An engine that writes to disk what is more than its share of the memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return duckdb.connect(
-        config={"preserve_insertion_order": False, "memory_limit": f"{int(memory * MEMORY_SHARE)} MiB"}
+        config={"preserve_insertion_order": keep_order, "memory_limit": f"{int(memory * MEMORY_SHARE)} MiB"}
     )
 
 
-def _relation(
-    connection: duckdb.DuckDBPyConnection, path: Path, beginning: bytes
-) -> tuple[str, duckdb.DuckDBPyRelation]:
-    if beginning.startswith(b"PAR1"):
-        raw = connection.read_parquet(literal(path), hive_partitioning=False)
-        return MARLINE.name, _flows(path, raw, MARLINE)
+def _read(connection: duckdb.DuckDBPyConnection, path: Path, beginning: bytes) -> _Read:
+    if beginning.startswith(_PARQUET):
+        _require_end(path)
+        return _ours(path, connection.read_parquet(literal(path), hive_partitioning=False))
+    _refuse_binary(path, beginning)
     first = beginning.splitlines()[0].decode("utf-8", errors="replace").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     if first.startswith("#separator"):
-        return ZEEK.name, _zeek(connection, path, beginning)
+        return _theirs(path, _zeek(connection, path, beginning), ZEEK)
     if re.match(r"#\d*#?c(lient)?_ip(:1)?\s", first):
         names = [name.split(":")[0] for name in re.sub(r"^#(\d+#)?", "", first).split()]
-        raw = _text(connection, path, names, _TSTAT_LOG)
-        return TSTAT.name, _flows(path, raw, TSTAT)
-    names = first.split(",")
-    of = NFDUMP if {"ts", "te", "sa", "da"} <= set(names) else MARLINE
-    raw = _text(connection, path, names, _CSV)
-    if of is MARLINE:
-        return of.name, _flows(path, raw, of)
-    _need(path, raw, of)
-    # The list ends with a summary, whose lines are no records.
-    records = _flows(path, raw.filter("TRY_CAST(ts AS TIMESTAMP) IS NOT NULL"), of)
-    return of.name, _bidirectional(records)
+        return _theirs(path, _text(connection, path, names, _TSTAT_LOG), TSTAT)
+    names = next(csv.reader([first]))
+    if {"ts", "te", "sa", "da"} <= set(names):
+        raw = _text(connection, path, names, _NFDUMP)
+        _need(path, raw, NFDUMP)
+        # The list ends with a summary, whose lines are no records.
+        return _theirs(path, raw.filter("TRY_CAST(ts AS TIMESTAMP) IS NOT NULL"), NFDUMP, _bidirectional)
+    _refuse_separator(path, first)
+    return _ours(path, _text(connection, path, names, _CSV))
+
+
+def _ours(path: Path, raw: duckdb.DuckDBPyRelation) -> _Read:
+    """A table with our columns, whose flows may be in several parts."""
+    records = _flows(path, raw, MARLINE)
+    has = _has(raw, MARLINE)
+    in_parts = {"flow_id", "part"} <= set(raw.columns) and bool(
+        raw.filter("TRY_CAST(part AS BIGINT) > 0").limit(1).fetchall()
+    )
+    relation = _joined(records, _whole) if in_parts else records.project(", ".join(COLUMNS))
+    return _Read(MARLINE.name, raw, records, relation, has, in_parts)
+
+
+def _theirs(
+    path: Path,
+    raw: duckdb.DuckDBPyRelation,
+    of: Format,
+    join: Callable[[duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation] | None = None,
+) -> _Read:
+    """Records of another program; ``join`` makes flows of them if they are parts of such."""
+    records = _flows(path, raw, of).project(", ".join(COLUMNS))
+    return _Read(of.name, raw, records, records if join is None else _joined(records, join), _has(raw, of))
+
+
+def _joined(
+    records: duckdb.DuckDBPyRelation, join: Callable[[duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation]
+) -> duckdb.DuckDBPyRelation:
+    """Flows of several records. What cannot be is in none of them, and stays as it is: it is counted."""
+    impossible = records.filter(f"NOT {possible(COLUMNS)}").project(", ".join(COLUMNS))
+    return join(records.filter(possible(COLUMNS))).union(impossible)
+
+
+_PARQUET = b"PAR1"
+
+_CAPTURES = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
+"""How files of pcap, of micro- and nanoseconds and both byte orders, and of pcapng begin."""
+
+
+def _require_end(path: Path) -> None:
+    """The columns are described at the end of a file of Parquet, which one that was cut does not have."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - len(_PARQUET)))
+        if file.read() != _PARQUET:
+            raise UnreadableFileError(path, "is cut, its end is missing: copy it again, or write it anew")
+
+
+def _refuse_binary(path: Path, beginning: bytes) -> None:
+    """Say of what is often taken for a table what it is."""
+    if beginning.startswith(_CAPTURES):
+        raise UnreadableFileError(
+            path, f"is a capture of packets: `marline flow {path.name} -o flows.parquet` makes flows of it"
+        )
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnreadableFileError(
+            path, "is text in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it"
+        )
+
+
+def _refuse_separator(path: Path, header: str) -> None:
+    """Say what separates the columns of a table that has ours, but not with commas between them."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if set(NEEDED) <= set(next(csv.reader([header], delimiter=separator))):
+            raise UnreadableFileError(path, f"has {name} between its columns, and must have commas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +225,12 @@ class _Layout:
     header_lines: int = 1
     comment: str = ""
     quote: str = ""
+    padded: bool = True
+    """Whether lines may end early. One with more columns than the header is an error either way."""
 
 
-_CSV = _Layout(",", quote='"')
+_CSV = _Layout(",", quote='"', padded=False)
+_NFDUMP = _Layout(",")
 _TSTAT_LOG = _Layout(" ")
 _ZEEK_LOG = _Layout("\t", header_lines=0, comment="#")
 
@@ -141,7 +238,7 @@ _ZEEK_LOG = _Layout("\t", header_lines=0, comment="#")
 def _text(
     connection: duckdb.DuckDBPyConnection, path: Path, names: list[str], layout: _Layout
 ) -> duckdb.DuckDBPyRelation:
-    """A text file whose columns are known; a line with fewer or more is no record."""
+    """A text file whose columns are known. What is no line of it, as after a quote that is not closed, is an error."""
     if len(set(names)) < len(names) or not all(names):
         raise UnreadableFileError(
             path, "its first line is no header: two of its columns have one name, or one has none"
@@ -156,23 +253,29 @@ def _text(
         comment=layout.comment,
         skiprows=layout.header_lines,
         columns=dict.fromkeys(names, "VARCHAR"),
-        null_padding=True,
-        strict_mode=False,
-        ignore_errors=True,
+        null_padding=layout.padded,
         hive_partitioning=False,
     )
 
 
 def _flows(path: Path, raw: duckdb.DuckDBPyRelation, of: Format) -> duckdb.DuckDBPyRelation:
+    """Our columns, and behind them those of the file that are not ours."""
     _need(path, raw, of)
-    has = set(raw.columns)
+    has = _has(raw, of)
 
     def expression(name: str, kind: str) -> str:
-        text = of.text.get(name, "NULL")
-        known = all(column in has for column in re.findall(r'"([^"]+)"', text))
-        return f"TRY_CAST({text if known else 'NULL'} AS {kind}) AS {name}"
+        return f"TRY_CAST({of.text[name] if name in has else 'NULL'} AS {kind}) AS {name}"
 
-    return raw.project(", ".join(expression(name, kind) for name, kind in COLUMNS.items()))
+    ours = [expression(name, kind) for name, kind in COLUMNS.items()]
+    # The engine takes names of other capitals for the same.
+    others = [quoted(name) for name in raw.columns if name.lower() not in COLUMNS]
+    return raw.project(", ".join([*ours, *others]))
+
+
+def _has(raw: duckdb.DuckDBPyRelation, of: Format) -> frozenset[str]:
+    """Those of our columns that can be made of a file's."""
+    columns = set(raw.columns)
+    return frozenset(name for name, text in of.text.items() if columns.issuperset(re.findall(r'"([^"]+)"', text)))
 
 
 def _need(path: Path, raw: duckdb.DuckDBPyRelation, of: Format) -> None:
@@ -210,7 +313,7 @@ def _zeek(connection: duckdb.DuckDBPyConnection, path: Path, beginning: bytes) -
     best = every.aggregate("uid, arg_max(sni, trust) AS sni, arg_max(alpn, trust) AS alpn", "uid")
     columns = ", ".join(f"conn.{quoted(name)}" for name in conn.columns)
     joined = conn.set_alias("conn").join(best.set_alias("told"), "conn.uid = told.uid", how="left")
-    return _flows(path, joined.project(f"{columns}, told.sni AS sni, told.alpn AS alpn"), ZEEK)
+    return joined.project(f"{columns}, told.sni AS sni, told.alpn AS alpn")
 
 
 def _zeek_log(connection: duckdb.DuckDBPyConnection, path: Path, beginning: bytes) -> duckdb.DuckDBPyRelation:
@@ -221,6 +324,20 @@ def _zeek_log(connection: duckdb.DuckDBPyConnection, path: Path, beginning: byte
     return _text(connection, path, names, _ZEEK_LOG)
 
 
+def _whole(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Records of parts of flows, joined to flows.
+
+    A number of a flow is its own within one file only; in tables of several, a flow begins with its part 0.
+    """
+    same = "flow_id, client_ip, client_port, server_ip, server_port, transport"
+    numbered = records.project(
+        f"*, sum(CASE WHEN TRY_CAST(part AS BIGINT) = 0 THEN 1 ELSE 0 END) OVER (PARTITION BY {same} "
+        "ORDER BY start_s, TRY_CAST(part AS BIGINT) ROWS UNBOUNDED PRECEDING) AS number"
+    )
+    told = ", ".join(f"arg_min({name}, start_s) AS {name}" for name in ("sni", "http_version", "label_source"))
+    return _summed(numbered, same, told)
+
+
 def _bidirectional(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Records of single directions, joined to flows.
 
@@ -228,10 +345,9 @@ def _bidirectional(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     end with the higher port.
     """
     turned = "server_port > client_port OR (server_port = client_port AND server_ip > client_ip)"
-    swapped = {"client": "server", "server": "client"}
     ends = [
         f"CASE WHEN turned THEN {other}_{part} ELSE {end}_{part} END AS {end}_{part}"
-        for end, other in swapped.items()
+        for end, other in _OTHER_END.items()
         for part in ("ip", "port", "packets", "bytes", "syn", "ack", "fin")
     ]
     oriented = records.project(f"*, {turned} AS turned").project(f"start_s, end_s, transport, {', '.join(ends)}")
@@ -244,12 +360,15 @@ def _bidirectional(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
         f"*, sum(CASE WHEN apart_s <= {REJOIN_S} THEN 0 ELSE 1 END) OVER "
         f"(PARTITION BY {same} ORDER BY start_s, end_s ROWS UNBOUNDED PRECEDING) AS number"
     )
-    sums = ", ".join(f"sum({end}_{part}) AS {end}_{part}" for end in swapped for part in ("packets", "bytes"))
-    flags = ", ".join(f"bool_or({end}_{part}) AS {end}_{part}" for end in swapped for part in ("syn", "ack", "fin"))
+    return _summed(numbered, same, "NULL AS sni, NULL AS http_version, NULL AS label_source")
+
+
+def _summed(numbered: duckdb.DuckDBPyRelation, same: str, told: str) -> duckdb.DuckDBPyRelation:
+    """Records of one number among the ``same``, as one; ``told`` is what becomes of names and versions."""
+    sums = ", ".join(f"sum({end}_{part}) AS {end}_{part}" for end in _OTHER_END for part in ("packets", "bytes"))
+    flags = ", ".join(f"bool_or({end}_{part}) AS {end}_{part}" for end in _OTHER_END for part in ("syn", "ack", "fin"))
     joined = numbered.aggregate(
-        f"min(start_s) AS start_s, max(end_s) AS end_s, {same}, {sums}, {flags}, "
-        "NULL AS sni, NULL AS http_version, NULL AS label_source",
-        f"{same}, number",
+        f"min(start_s) AS start_s, max(end_s) AS end_s, {same}, {sums}, {flags}, {told}", f"{same}, number"
     )
     return joined.project(", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items()))
 

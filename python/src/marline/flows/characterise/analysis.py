@@ -11,7 +11,7 @@ from marline.arrays import Numbers
 from marline.errors import MarlineError, UnreadableFileError
 from marline.flows.characterise.adoption import Service, adoption
 from marline.flows.characterise.options import Options
-from marline.flows.columns import HTTPS_PORT, NEEDED, VERSIONS
+from marline.flows.columns import HTTPS_PORT, VERSIONS
 from marline.flows.features import SELECTED, FlowFeature
 from marline.flows.source import FlowFile
 from marline.progress import Progress
@@ -86,8 +86,7 @@ def analyse(path: Path, options: Options) -> Report:
     """Characterise the flows of a file, which can be larger than the memory. Raises :class:`MarlineError`."""
     flows = FlowFile.open(path)
     progress = Progress(4)
-    complete = " AND ".join(f"{name} IS NOT NULL" for name in NEEDED)
-    https = flows.relation.filter(f"{complete} AND end_s >= start_s AND server_port = {HTTPS_PORT}")
+    https = flows.flows.filter(f"server_port = {HTTPS_PORT}")
     labelled = https.filter(f"http_version IN {VERSIONS}")
     try:
         records = sum(flows.versions().values())

@@ -77,7 +77,8 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
         "are no flows. Bytes are what the records say: with headers of IP where the program that wrote them counts "
         "these. Values are counted in bins that differ by 2.3 %; the shares at the ends of bins are exact."
     )
-    command = f"python -m marline characterise {report.source.name} -o DIR"
+    options = f"--sample {report.options.sample} --services {report.options.services}"
+    command = f"python -m marline characterise {report.source.name} -o DIR {options}"
     result.footer([("records", f"{report.source.name}, {report.format}"), ("repeat this", command)])
     return result.render()
 

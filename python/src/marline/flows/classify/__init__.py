@@ -3,7 +3,7 @@
 from marline.flows.classify.evaluation import Evaluation, evaluate
 from marline.flows.classify.model import Model
 from marline.flows.classify.options import Options
-from marline.flows.classify.predict import predict
+from marline.flows.classify.predict import Prediction, predict
 from marline.flows.classify.sample import Sample
 
-__all__ = ["Evaluation", "Model", "Options", "Sample", "evaluate", "predict"]
+__all__ = ["Evaluation", "Model", "Options", "Prediction", "Sample", "evaluate", "predict"]

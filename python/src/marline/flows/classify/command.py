@@ -1,18 +1,19 @@
 """``python -m marline classify``."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from marline.arguments import folds, seed
-from marline.flows.classify.document import to_json
+from marline.flows.classify.document import prediction_to_json, to_json
 from marline.flows.classify.evaluation import Evaluation, evaluate
 from marline.flows.classify.files import render
 from marline.flows.classify.learners import ALGORITHMS
 from marline.flows.classify.model import Model
 from marline.flows.classify.options import Options
 from marline.flows.classify.page import TITLES
-from marline.flows.classify.predict import predict
+from marline.flows.classify.predict import Prediction, predict
 from marline.flows.classify.sample import Sample
 from marline.output import Forms
 
@@ -42,6 +43,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     use.add_argument(
         "-o", "--out", type=Path, metavar="FILE.parquet", required=True, help="the flows, with `predicted`"
     )
+    use.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     use.set_defaults(run=_predict)
 
     judge = actions.add_parser("evaluate", help="cross-validate the algorithms on labelled flows")
@@ -70,10 +72,22 @@ def _train(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    counts = predict(Model.load(arguments.model), arguments.flows, arguments.out)
-    whole = max(1, sum(counts.values()))
-    for name, count in counts.items():
-        sys.stdout.write(f"{name:6}{count:>14,}{100 * count / whole:>7.1f} %\n")
+    prediction = predict(Model.load(arguments.model), arguments.flows, arguments.out)
+    if arguments.json:
+        json.dump(prediction_to_json(prediction), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write(prediction_table(prediction))
+
+
+def prediction_table(prediction: Prediction) -> str:
+    """The classes in a line each, and a line of the flows that are of none."""
+    whole = max(1, prediction.flows)
+    counts = {**prediction.counts, "none": prediction.without}
+    lines = [f"{name:6}{count:>14,}{100 * count / whole:>7.1f} %" for name, count in counts.items()]
+    if prediction.without:
+        lines.append(f"{prediction.without:,} of {prediction.flows:,} flows lack a number, and have no prediction")
+    return "\n".join(lines) + "\n"
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
@@ -93,5 +107,5 @@ def table(evaluation: Evaluation) -> str:
         line += "".join(f"{100 * test.confusion.accuracy:>16.1f} %" for test in result.tests)
         lines.append(line)
     left_out = evaluation.sample.left_out
-    lines += [f"{left_out:,} records are left out: no label, another port, or no value"] if left_out else []
+    lines += [f"{left_out.total:,} records are left out: {left_out}"] if left_out.total else []
     return "\n".join(lines) + "\n"

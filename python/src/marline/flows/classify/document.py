@@ -4,6 +4,7 @@ import numpy as np
 
 from marline.evaluation import Confusion
 from marline.flows.classify.evaluation import Evaluation, Result
+from marline.flows.classify.predict import Prediction
 from marline.json import Json
 
 
@@ -13,12 +14,17 @@ def to_json(evaluation: Evaluation) -> dict[str, Json]:
     return {
         "source": evaluation.source.name,
         "flows": {name: int((sample.classes == at).sum()) for at, name in enumerate(sample.names)},
-        "left_out": sample.left_out,
+        "left_out": sample.left_out.total,
         "folds": options.folds,
         "seed": options.seed,
         "selected": [feature.column for feature in evaluation.selected],
         "algorithms": [_result(result, sample.names) for result in evaluation.results],
     }
+
+
+def prediction_to_json(prediction: Prediction) -> dict[str, Json]:
+    """What ``classify predict --json`` prints."""
+    return {"flows": prediction.flows, "predicted": {**prediction.counts}, "without_prediction": prediction.without}
 
 
 def _result(result: Result, names: tuple[str, ...]) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from typing import Final, Self
 import numpy as np
 
 from marline.arrays import Classes, Numbers
-from marline.errors import MarlineError, MissingFileError, UnreadableFileError
+from marline.errors import MarlineError, UnreadableFileError
 from marline.flows.classify.bayes import Bayes
 from marline.flows.classify.learners import ALGORITHMS, Learnt
 from marline.flows.classify.nbtree import NaiveBayesTree
@@ -19,6 +19,7 @@ from marline.flows.classify.trees import Trees
 from marline.flows.columns import VERSIONS
 from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
 from marline.output import write_all
+from marline.tables import require_file
 
 FORMAT: Final = 1
 """Of the files; a change that older programs would misread adds one."""
@@ -71,9 +72,8 @@ class Model:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a file. Raises :class:`ModelError` and :class:`MissingFileError`."""
-        if not path.is_file():
-            raise MissingFileError(path)
+        """Read a file. Raises :class:`ModelError`, :class:`MissingFileError` and :class:`UnreadableFileError`."""
+        require_file(path)
         try:
             with zipfile.ZipFile(path) as archive:
                 if sum(entry.file_size for entry in archive.infolist()) > LARGEST:

@@ -73,7 +73,9 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
         f"its 17 candidates: {', '.join(feature.label for feature in evaluation.selected)}."
     )
     test = "".join(f" --test {test.name}" for test in options.tests)
-    command = f"python -m marline classify evaluate {evaluation.source.name} -o DIR --seed {options.seed}{test}"
+    algorithms = "".join(f" --algorithm {name}" for name in options.algorithms)
+    command = f"python -m marline classify evaluate {evaluation.source.name} -o DIR --folds {options.folds}"
+    command += f" --seed {options.seed}{algorithms}{test}"
     result.footer([("flows", evaluation.source.name), ("seed", str(options.seed)), ("repeat this", command)])
     return result.render()
 

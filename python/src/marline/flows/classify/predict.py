@@ -1,5 +1,6 @@
 """Classification of files that do not fit into memory."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -7,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marline.errors import MarlineError, OutputError, UnreadableFileError
+from marline.errors import MarlineError, OptionError, OutputError, UnreadableFileError
 from marline.flows.classify.model import Model
 from marline.flows.classify.sample import value
-from marline.flows.columns import COLUMNS
-from marline.flows.source import FlowFile
-from marline.tables import reason
+from marline.flows.columns import COLUMNS, possible
+from marline.flows.source import FlowFile, connect
+from marline.tables import quoted, reason
 
 PREDICTED = "predicted"
 """The column that is added; nothing where a flow lacks a feature."""
@@ -24,35 +25,54 @@ class NotParquetError(MarlineError):
     """The output is to be of another kind."""
 
 
-def predict(model: Model, source: Path, out: Path) -> dict[str, int]:
-    """Write the flows of ``source``, with what they are taken for, to a Parquet file; how many are of each class.
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the flows of a file are taken for."""
+
+    counts: dict[str, int]
+    """How many are of each class of the model."""
+    without: int
+    """Flows that are taken for nothing: they lack a number that the model needs, or have one that cannot be."""
+
+    @property
+    def flows(self) -> int:
+        """All flows of the file."""
+        return sum(self.counts.values()) + self.without
+
+
+def predict(model: Model, source: Path, out: Path) -> Prediction:
+    """Write the flows of ``source``, with what they are taken for, to a Parquet file, in their order.
 
     Raises :class:`MarlineError`; nothing is left of a file that could not be finished.
     """
     if out.suffix != ".parquet":
         raise NotParquetError(f"{out}: the suffix must be .parquet")
-    flows = FlowFile.open(source)
-    values = ", ".join(f"{value(feature)} AS {_internal(feature.column)}" for feature in model.features)
+    if out.resolve() == source.resolve():
+        raise OptionError(f"{out}: is the file that is read, and would be overwritten: choose another name with -o")
+    records, columns = FlowFile.open(source, connect(keep_order=True)).copied()
+    kept = [name for name in columns if name.lower() != PREDICTED]
+    values = [f"CASE WHEN {possible(COLUMNS)} THEN {value(feature)} END" for feature in model.features]
     unfinished = out.with_name(f".unfinished-{out.name}")
-    counts = dict.fromkeys(model.names, 0)
+    counts = np.zeros(len(model.names), dtype=np.int64)
+    flows = 0
     try:
-        reader = flows.relation.project(f"{', '.join(COLUMNS)}, {values}").to_arrow_reader(_BATCH)
-        schema = pa.schema([reader.schema.field(name) for name in COLUMNS]).append(pa.field(PREDICTED, pa.string()))
+        # Columns by their places: a file can have any names.
+        reader = records.project(", ".join([*map(quoted, kept), *values])).to_arrow_reader(_BATCH)
+        schema = pa.schema([pa.field(name, reader.schema.field(at).type) for at, name in enumerate(kept)])
+        schema = schema.append(pa.field(PREDICTED, pa.string()))
         out.parent.mkdir(parents=True, exist_ok=True)
         with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
             for batch in reader:
-                columns = [
-                    batch.column(_internal(feature.column)).to_numpy(zero_copy_only=False) for feature in model.features
-                ]
-                rows = np.column_stack(columns).astype(np.float64)
+                numbers = [column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :]]
+                rows = np.column_stack(numbers).astype(np.float64)
                 known = np.isfinite(rows).all(axis=1)
                 found = model.classify(np.ascontiguousarray(rows[known]))
-                for at, count in enumerate(np.bincount(found, minlength=len(model.names))):
-                    counts[model.names[at]] += int(count)
+                counts += np.bincount(found, minlength=len(model.names))
+                flows += len(rows)
                 names = np.full(len(rows), None, dtype=object)
                 names[known] = np.array(model.names, dtype=object)[found]
-                kept = [batch.column(name) for name in COLUMNS]
-                writer.write_batch(pa.record_batch([*kept, pa.array(names, pa.string())], schema=schema))
+                copied = batch.columns[: len(kept)]
+                writer.write_batch(pa.record_batch([*copied, pa.array(names, pa.string())], schema=schema))
         unfinished.replace(out)
     except duckdb.Error as error:
         raise UnreadableFileError(source, reason(error)) from error
@@ -60,8 +80,4 @@ def predict(model: Model, source: Path, out: Path) -> dict[str, int]:
         raise OutputError(out, error.strerror or str(error)) from error
     finally:
         unfinished.unlink(missing_ok=True)
-    return counts
-
-
-def _internal(column: str) -> str:
-    return f"feature_{column}"
+    return Prediction(dict(zip(model.names, counts.tolist(), strict=True)), flows - int(counts.sum()))

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from ipaddress import ip_network
 from pathlib import Path
@@ -11,12 +11,12 @@ from typing import Any
 
 import duckdb
 
-from marline.errors import MarlineError
-from marline.flows.columns import NEEDED
+from marline.errors import MarlineError, UnreadableFileError
+from marline.flows.columns import COLUMNS, possible
 from marline.flows.sessions.options import ANY_VERSION, Options
 from marline.flows.sessions.scan import Flows, Sessions, scan
 from marline.flows.source import MARLINE, FlowFile
-from marline.tables import quoted
+from marline.tables import quoted, reason
 
 BATCH = 122_880
 """Flows in a batch: a row group of DuckDB."""
@@ -31,17 +31,17 @@ class EngineError(MarlineError):
 def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     """The sessions of a file, in an order of the engine's own; equal ones by each engine.
 
-    Raises :class:`EngineError` and :class:`marline.flows.sessions.scan.UnsortedFlowsError`.
+    Raises :class:`EngineError`, :class:`UnreadableFileError` and
+    :class:`marline.flows.sessions.scan.UnsortedFlowsError`.
     """
     return _spark(flows, options) if options.engine == "spark" else _duckdb(flows, options)
 
 
-def chosen(options: Options) -> str:
+def chosen(options: Options, columns: Collection[str]) -> str:
     """The condition for the flows that are looked at, in SQL that both engines understand."""
-    complete = [f"{name} IS NOT NULL" for name in NEEDED]
     version = [] if options.http == ANY_VERSION else [f"http_version = '{options.http}'"]
     without = [f"NOT ({_within(prefix)})" for prefix in options.without]
-    return " AND ".join([*complete, "end_s >= start_s", *version, *without])
+    return " AND ".join([possible(columns), *version, *without])
 
 
 def _within(prefix: str) -> str:
@@ -58,7 +58,7 @@ def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     hashed = "CAST(hash({}) >> 1 AS BIGINT)"
     name = "coalesce(sni, '')"
     sorted_flows = (
-        flows.relation.filter(chosen(options))
+        flows.relation.filter(chosen(options, COLUMNS))
         .project(
             f"{hashed.format(f'client_ip, server_ip, {name}')} AS key, "
             f"{hashed.format(f'{name}, client_ip, server_ip')} AS second_key, "
@@ -71,7 +71,7 @@ def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     try:
         yield from scan(map(Flows.of, sorted_flows.to_arrow_reader(BATCH)), options.gap_us)
     except duckdb.Error as error:
-        raise EngineError(f"{flows.path}: {str(error).splitlines()[0]}") from error
+        raise UnreadableFileError(flows.path, reason(error)) from error
 
 
 def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
@@ -79,6 +79,11 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     if flows.format != MARLINE.name or flows.path.suffix != ".parquet":
         raise EngineError(
             f"{flows.path}: Spark reads Parquet with the columns of flows; for other records use --engine duckdb"
+        )
+    if flows.in_parts:
+        raise EngineError(
+            f"{flows.path}: has flows in parts, which Spark does not join: use --engine duckdb, or export without "
+            "--active-timeout"
         )
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an engine that is not there must not stop the other
@@ -103,7 +108,7 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
 
     table = (
         spark.read.parquet(str(flows.path.absolute()))
-        .where(chosen(options))
+        .where(chosen(options, flows.has))
         .selectExpr(
             f"{key.format(f'client_ip, server_ip, {name}')} AS key",
             f"{key.format(f'{name}, client_ip, server_ip')} AS second_key",

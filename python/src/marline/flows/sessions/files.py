@@ -27,28 +27,36 @@ def render(report: Report) -> dict[str, bytes]:
 
 
 def _figures(summary: Summary) -> dict[str, Picture]:
+    """Of what there is: without a parallel session, or without bytes, there is nothing that overlaps."""
     percent = (0.0, 100.0)
     charts = {
         "flows-per-session": CurveChart(
             [Curve("sessions", _flows_per_session(summary))], "flows of a session", logarithmic=True
-        ),
-        "time-overlap": CurveChart(
-            [Curve("parallel sessions", summary.time_overlap.values)], "time overlap p, %", limits=percent
-        ),
-        "time-overlap-by-duration": CurveChart(
-            _curves(summary.by_duration), "time overlap p, %; by the longest flow", limits=percent
-        ),
-        "data-overlap": CurveChart(
-            [Curve("parallel sessions", summary.data_overlap.values)], "data overlap r, %", limits=(0.0, 300.0)
-        ),
-        "data-overlap-by-size": CurveChart(
-            _curves(summary.by_size), "data overlap r, %; by the largest flow", limits=(0.0, 300.0)
-        ),
+        )
     }
+    stacks = {}
+    if len(summary.time_overlap.values):
+        charts |= {
+            "time-overlap": CurveChart(
+                [Curve("parallel sessions", summary.time_overlap.values)], "time overlap p, %", limits=percent
+            ),
+            "time-overlap-by-duration": CurveChart(
+                _curves(summary.by_duration), "time overlap p, %; by the longest flow", limits=percent
+            ),
+        }
+        stacks["longest-flows"] = _shares(summary.by_duration, {})
+    if len(summary.data_overlap.values):
+        charts |= {
+            "data-overlap": CurveChart(
+                [Curve("parallel sessions", summary.data_overlap.values)], "data overlap r, %", limits=(0.0, 300.0)
+            ),
+            "data-overlap-by-size": CurveChart(
+                _curves(summary.by_size), "data overlap r, %; by the largest flow", limits=(0.0, 300.0)
+            ),
+        }
+        stacks["largest-flows"] = _shares(summary.by_size, PUBLISHED_SIZES)
     figures = {name: draw_curves(name, chart) for name, chart in charts.items()}
-    figures["longest-flows"] = draw_stacks("longest-flows", _shares(summary.by_duration, {}))
-    figures["largest-flows"] = draw_stacks("largest-flows", _shares(summary.by_size, PUBLISHED_SIZES))
-    return figures
+    return figures | {name: draw_stacks(name, chart) for name, chart in stacks.items()}
 
 
 def _shares(classes: tuple[Class, ...], published: Mapping[str, Sequence[float]]) -> StackChart:

@@ -47,28 +47,8 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     result.section("Isolated and parallel")
     result.table(_beside(summary))
     result.figure("Flows of a session (figure 4.3)", figures["flows-per-session"].to_inline_svg())
-    result.section("Overlap in time")
-    result.text(
-        "p is the share of a session's longest flow that the flow overlapping it longest overlaps. Connections that "
-        "were opened to spare and closed at once have a small one, connections that are used together a large one."
-    )
-    result.table(_quartiles({"all parallel sessions": summary.time_overlap}, summary.by_duration))
-    result.figure("Time overlap (figure 4.4)", figures["time-overlap"].to_inline_svg())
-    result.figure("Sessions by their longest flow (figure 4.5)", figures["longest-flows"].to_inline_svg())
-    result.figure("Time overlap by the longest flow (figure 4.6)", figures["time-overlap-by-duration"].to_inline_svg())
-    result.text(
-        "The study's example (table 4.3) has flows of 35.3, 0.4, 44.3, 148.9, 0.2 and 0.2 s, of which the third "
-        "overlaps the fourth for 44.3 of its 148.9 s: p is 29.7 %."
-    )
-    result.section("Overlap in data")
-    result.text(
-        "r is what all flows of a session but the largest carry, as a share of the largest: at 100 % they carry as "
-        "much as it does."
-    )
-    result.table(_quartiles({"all parallel sessions": summary.data_overlap}, summary.by_size))
-    result.figure("Sessions by their largest flow", figures["largest-flows"].to_inline_svg())
-    result.figure("Data overlap", figures["data-overlap"].to_inline_svg())
-    result.figure("By the largest flow (figure 4.7)", figures["data-overlap-by-size"].to_inline_svg())
+    _time_overlap(result, summary, figures)
+    _data_overlap(result, summary, figures)
     result.section("How")
     without = f", nor of the clients {', '.join(options.without)}" if options.without else ""
     result.text(
@@ -82,6 +62,40 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
         [("records", f"{report.source.name}, {report.format}"), ("repeat this", " ".join(command))],
     )
     return result.render()
+
+
+def _time_overlap(result: Page, summary: Summary, figures: Mapping[str, Picture]) -> None:
+    result.section("Overlap in time")
+    if "time-overlap" not in figures:
+        result.text("There is nothing to show: no session is parallel.")
+        return
+    result.text(
+        "p is the share of a session's longest flow that the flow overlapping it longest overlaps. Connections that "
+        "were opened to spare and closed at once have a small one, connections that are used together a large one."
+    )
+    result.table(_quartiles({"all parallel sessions": summary.time_overlap}, summary.by_duration))
+    result.figure("Time overlap (figure 4.4)", figures["time-overlap"].to_inline_svg())
+    result.figure("Sessions by their longest flow (figure 4.5)", figures["longest-flows"].to_inline_svg())
+    result.figure("Time overlap by the longest flow (figure 4.6)", figures["time-overlap-by-duration"].to_inline_svg())
+    result.text(
+        "The study's example (table 4.3) has flows of 35.3, 0.4, 44.3, 148.9, 0.2 and 0.2 s, of which the third "
+        "overlaps the fourth for 44.3 of its 148.9 s: p is 29.7 %."
+    )
+
+
+def _data_overlap(result: Page, summary: Summary, figures: Mapping[str, Picture]) -> None:
+    result.section("Overlap in data")
+    if "data-overlap" not in figures:
+        result.text("There is nothing to show: no session is parallel and carries something.")
+        return
+    result.text(
+        "r is what all flows of a session but the largest carry, as a share of the largest: at 100 % they carry as "
+        "much as it does."
+    )
+    result.table(_quartiles({"all parallel sessions": summary.data_overlap}, summary.by_size))
+    result.figure("Sessions by their largest flow", figures["largest-flows"].to_inline_svg())
+    result.figure("Data overlap", figures["data-overlap"].to_inline_svg())
+    result.figure("By the largest flow (figure 4.7)", figures["data-overlap-by-size"].to_inline_svg())
 
 
 def _answer(summary: Summary) -> str:
