@@ -14,6 +14,9 @@ use crate::lab::{backends::Backends, progress::Bar, report, stop_switch, table};
 /// `experiments/demo/page.toml`, so that the crate's package contains it.
 const EXPERIMENT: &str = include_str!("demo.toml");
 
+/// The line with the documents of a directory.
+const DOCUMENTS: &str = "documents = { \"workload.files\" = \"docs\" }\n";
+
 /// The line of it from which on it needs the kernel of `make kernel`.
 const KERNEL: &str = "# With the kernel's TCP:\n";
 
@@ -22,7 +25,7 @@ const SEED: u64 = 1;
 
 /// Load a web page over emulated LTE and Wi-Fi, in a few seconds
 ///
-/// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
+/// Loads a typical web page, and fetches the files of a directory if there is one, over HTTP/3, through an emulated LTE
 /// cell at three locations and a public Wi-Fi, in virtual time, with the default and with QUIC as in its RFCs;
 /// compares every file's checksum; prints a table and writes DIR/report.html with charts. Where `make kernel` has built
 /// a kernel, the same over HTTP/2 and its TCP is shown beside it, which takes some minutes.
@@ -32,7 +35,7 @@ const SEED: u64 = 1;
     marline demo public --out public-over-lte\n\n\
     An experiment of your own: see `marline lab run --help`, which also explains the table and the digest.")]
 pub(crate) struct Arguments {
-    /// The directory whose files are fetched [default: docs if it exists, else the current directory]
+    /// The directory whose files are fetched [default: docs if it exists, else only the page is loaded]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
@@ -124,33 +127,42 @@ fn experiment(
     out: &Path,
     has_kernel: bool,
 ) -> Result<Experiment, Failure> {
-    let directory = directory.unwrap_or_else(|| {
-        let docs = Path::new("docs");
-        if docs.is_dir() { docs } else { Path::new(".") }
-    });
-    if !directory.is_dir() {
-        let directory = directory.display();
-        return Err(Failure::Usage(format!(
-            "there is no directory {directory}; name one with files to fetch"
-        )));
-    }
-    if std::fs::canonicalize(out)
-        .is_ok_and(|out| std::fs::canonicalize(directory).is_ok_and(|dir| dir == out))
-    {
-        return Err(Failure::Usage(format!(
-            "the results in {} would be among the fetched files; choose another --out",
-            out.display()
-        )));
-    }
-    // A JSON string is a valid TOML string.
-    let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
+    let docs = Path::new("docs");
+    let directory = directory.or_else(|| docs.is_dir().then_some(docs));
     let (head, rest) = EXPERIMENT.split_once(KERNEL).unwrap_or((EXPERIMENT, ""));
     let text = format!("{head}{}", if has_kernel { rest } else { "" });
-    let text = text.replace("\"docs\"", &quoted);
+    let text = match directory {
+        Some(directory) => {
+            check_directory(directory, out)?;
+            // A JSON string is a valid TOML string.
+            let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
+            text.replace("\"docs\"", &quoted)
+        }
+        None => text.replace(DOCUMENTS, ""),
+    };
     let experiment = Experiment::parse(&text, "page.toml", &[]);
     let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
     experiment.id = "demo/page".to_owned();
     Ok(experiment)
+}
+
+/// Refuses a directory that is none, or the one of the results.
+fn check_directory(directory: &Path, out: &Path) -> Result<(), Failure> {
+    let place = std::fs::canonicalize(directory);
+    let problem = if !directory.is_dir() {
+        format!(
+            "there is no directory {}; name one with files to fetch",
+            directory.display()
+        )
+    } else if place.is_ok_and(|place| std::fs::canonicalize(out).is_ok_and(|out| out == place)) {
+        format!(
+            "the results in {} would be among the fetched files; choose another --out",
+            out.display()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(problem))
 }
 
 #[cfg(test)]
@@ -195,6 +207,20 @@ mod tests {
         };
         assert_eq!(variants(false), (2, 1, false));
         assert_eq!(variants(true), (3, 2, true));
+    }
+
+    /// Tests run in the directory of the crate, which has no `docs`.
+    #[test]
+    fn without_documents_only_the_page_is_loaded() {
+        let directory = tempfile::tempdir().unwrap();
+        let contents = |of: Option<&Path>| {
+            let experiment = experiment(of, Path::new("out"), false).unwrap();
+            experiment.points.len()
+        };
+        assert_eq!(contents(None) * 2, contents(Some(directory.path())));
+        let absent = directory.path().join("absent");
+        let error = experiment(Some(&absent), Path::new("out"), false).unwrap_err();
+        assert!(error.to_string().contains("no directory"), "{error}");
     }
 
     #[test]
