@@ -30,7 +30,7 @@ use crate::recovery::{INITIAL_RTT, InitialWindowChoice, Recovery, RecoveryConfig
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
 use crate::token::ReturnedToken;
-use crate::tuple::FourTuple;
+use crate::tuple::{EcnCodepoint, FourTuple};
 
 /// The paths of a connection. Without the multipath extension there is one.
 ///
@@ -314,11 +314,17 @@ fn recovery_config(
         initial_rtt: start.initial_rtt,
         controller: controllers.build(controller),
         detector: (config.loss_detector)(),
-        pacer: config
-            .pacing
-            .then(|| Pacer::new(start.datagram_size.into()).with_quantum(config.send_quantum)),
+        pacer: config.pacing.then(|| pacer(config, start.datagram_size)),
         initial_window: start.initial_window,
         two_probes: config.two_probes,
+    }
+}
+
+fn pacer(config: &TransportConfig, datagram_size: u16) -> Pacer {
+    let pacer = Pacer::new(datagram_size.into()).with_quantum(config.send_quantum);
+    match config.ect() {
+        Some(EcnCodepoint::Ect1) => pacer.with_short_bursts(),
+        _ => pacer,
     }
 }
 

@@ -31,6 +31,16 @@ fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
 }
 
 #[test]
+fn before_a_short_queue_bursts_are_of_two_datagrams() {
+    let mut pacer = Pacer::new(MTU).with_short_bursts();
+    let rate = 600_000; // one datagram in two milliseconds
+    let start = at_ms(100);
+    assert_eq!(send_all(&mut pacer, start, rate, 2), start);
+    assert_eq!(pacer.next_send(start, rate, MTU), Some(at_ms(102)));
+    assert_eq!(pacer.next_send_spread(start, rate, MTU), Some(at_ms(102)));
+}
+
+#[test]
 fn fast_paths_get_two_milliseconds_of_burst() {
     let mut pacer = Pacer::new(MTU);
     let rate = 120_000_000; // 100 datagrams a millisecond
