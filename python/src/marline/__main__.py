@@ -2,22 +2,11 @@
 
 import signal
 import sys
-from types import FrameType
 
-
-class _Signals:
-    """SIGTERM is taken for Ctrl-C, so that what is unfinished is removed."""
-
-    last = signal.SIGINT
-
-    def terminate(self, _number: int, _frame: FrameType | None) -> None:
-        self.last = signal.SIGTERM
-        raise KeyboardInterrupt
-
+from marline.interrupts import INTERRUPTS
 
 if __name__ == "__main__":
-    signals = _Signals()
-    signal.signal(signal.SIGTERM, signals.terminate)
+    INTERRUPTS.listen()
     try:
         # Here, because to read all libraries takes a second or two, in which one may want to stop it, too.
         from marline.cli import main
@@ -26,5 +15,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; nothing was written\n")
         # As shells have it.
-        status = 128 + signals.last
+        status = 128 + (INTERRUPTS.last or signal.SIGINT)
     sys.exit(status)

@@ -10,12 +10,13 @@ from marline.errors import MarlineError
 from marline.flows.characterise import command as characterise
 from marline.flows.classify import command as classify
 from marline.flows.sessions import command as sessions
+from marline.interrupts import INTERRUPTS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its status is 0, 1 for an error, or 2 for a wrong command line.
 
-    Raises :class:`KeyboardInterrupt`, which DuckDB turns into an error of its own if it comes during a query.
+    Raises :class:`KeyboardInterrupt`, of which DuckDB and Arrow make errors of their own if it comes during a query.
     """
     parser = argparse.ArgumentParser(
         prog="python -m marline", description="Analysis of what marline's laboratory measures, and of flows."
@@ -30,10 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed.run(parsed)
         sys.stdout.flush()
     except MarlineError as error:
+        if INTERRUPTS.last is not None:
+            raise KeyboardInterrupt from error
         sys.stderr.write(f"error: {error}\n")
         return 1
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
+    except (RuntimeError, ValueError) as error:
+        if INTERRUPTS.last is not None:
             raise KeyboardInterrupt from error
         raise
     except OSError as error:

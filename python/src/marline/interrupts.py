@@ -1,0 +1,25 @@
+"""Signals that end a command, of which libraries make errors of their own."""
+
+import signal
+from types import FrameType
+
+
+class Interrupts:
+    """SIGINT and SIGTERM, which raise :class:`KeyboardInterrupt`, so that what is unfinished is removed."""
+
+    def __init__(self) -> None:
+        self.last: int | None = None
+        """The signal that came last."""
+
+    def listen(self) -> None:
+        """Take the signals of this process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
+        self.last = number
+        raise KeyboardInterrupt
+
+
+INTERRUPTS = Interrupts()
+"""Those of the command."""
