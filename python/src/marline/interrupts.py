@@ -16,6 +16,11 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._interrupt)
 
+    def check(self) -> None:
+        """Raise :class:`KeyboardInterrupt` if a signal came: a library may have swallowed the one that it raised."""
+        if self.last is not None:
+            raise KeyboardInterrupt
+
     def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         self.last = number
         raise KeyboardInterrupt

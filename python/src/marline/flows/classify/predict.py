@@ -13,6 +13,7 @@ from marline.flows.classify.model import Model
 from marline.flows.classify.sample import value
 from marline.flows.columns import COLUMNS, possible
 from marline.flows.source import FlowFile, connect
+from marline.interrupts import INTERRUPTS
 from marline.tables import quoted, reason
 
 PREDICTED = "predicted"
@@ -63,6 +64,7 @@ def predict(model: Model, source: Path, out: Path) -> Prediction:
         out.parent.mkdir(parents=True, exist_ok=True)
         with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
             for batch in reader:
+                INTERRUPTS.check()
                 numbers = [column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :]]
                 rows = np.column_stack(numbers).astype(np.float64)
                 known = np.isfinite(rows).all(axis=1)
@@ -73,6 +75,7 @@ def predict(model: Model, source: Path, out: Path) -> Prediction:
                 names[known] = np.array(model.names, dtype=object)[found]
                 copied = batch.columns[: len(kept)]
                 writer.write_batch(pa.record_batch([*copied, pa.array(names, pa.string())], schema=schema))
+        INTERRUPTS.check()
         unfinished.replace(out)
     except duckdb.Error as error:
         raise UnreadableFileError(source, reason(error)) from error
