@@ -216,7 +216,7 @@ impl Driver {
         self.shared.signal.take(&mut self.queue);
         let mut progress = false;
         for _ in 0..BATCHES {
-            if self.outgoing.poll_flush(cx, &self.socket).is_pending() {
+            if self.outgoing.poll_flush(cx).is_pending() {
                 return progress;
             }
             if let Some(report) = self.outgoing.take_unroutable() {
@@ -250,9 +250,10 @@ impl Driver {
             return;
         }
         self.outgoing.buffer.clear();
+        let socket = Arc::clone(&state.socket);
         let batch = state.proto.poll_transmit(
             now,
-            OutgoingBatch::max_datagrams(&*self.socket),
+            OutgoingBatch::max_datagrams(&*socket),
             &mut self.outgoing.buffer,
         );
         state.dispatch_events(&mut self.woken);
@@ -277,7 +278,7 @@ impl Driver {
         let is_pinned = state.is_pinned || state.proto.is_multipath();
         drop(state);
         if let Some(batch) = batch {
-            self.outgoing.start(batch, is_pinned);
+            self.outgoing.start(batch, socket, is_pinned);
         }
         if !self.endpoint_events.is_empty() {
             let shared = Arc::clone(&self.shared);

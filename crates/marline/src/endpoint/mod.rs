@@ -342,10 +342,10 @@ impl Endpoint {
         state.socket = socket;
         state.local = local;
         for connection in state.connections.iter().flatten() {
+            let mut inner = connection.lock();
+            inner.socket = Arc::clone(&state.socket);
             if connection.side.is_client() {
-                let mut inner = connection.lock();
                 inner.bound = local;
-                inner.socket = Arc::clone(&state.socket);
                 inner.proto.rebind(now, local);
                 connection.touch(&mut inner);
             }

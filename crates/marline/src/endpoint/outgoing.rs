@@ -1,4 +1,4 @@
-//! The batch of datagrams that is being written to the socket.
+//! The batch of datagrams that is being written to a socket.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,13 +15,36 @@ const MAX_SEND: usize = 65_507;
 /// Most datagrams that a connection is polled for at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
 const MAX_BATCH: usize = 44;
 
+/// What is being sent.
+struct Batch {
+    transmit: Transmit,
+    /// What its connection used when it wrote the batch. After a migration another address must not send the
+    /// same connection IDs (RFC 9000, section 9.5).
+    socket: Arc<dyn UdpSocket>,
+    /// Whether it may leave only from its own source address.
+    is_pinned: bool,
+}
+
+impl Batch {
+    fn try_send(&self, transmit: &Transmit, part: &[u8]) -> io::Result<()> {
+        let sent = self.socket.try_send(transmit, part);
+        let has_source = !transmit.tuple.local.ip().is_unspecified();
+        match sent {
+            Err(error)
+                if has_source && !self.is_pinned && error.kind() != io::ErrorKind::WouldBlock =>
+            {
+                self.socket.try_send(&without_source(transmit), part)
+            }
+            sent => sent,
+        }
+    }
+}
+
 /// At most one batch, which is kept while the socket's send buffer is full.
 #[derive(Default)]
 pub(super) struct OutgoingBatch {
     pub(super) buffer: Vec<u8>,
-    batch: Option<Transmit>,
-    /// Whether the batch may leave only from its own source address.
-    is_pinned: bool,
+    batch: Option<Batch>,
     sent: usize,
     /// The last datagram that this host has no route for.
     unroutable: Option<UnreachableReport>,
@@ -33,28 +56,37 @@ impl OutgoingBatch {
         socket.max_gso_segments().clamp(1, MAX_BATCH)
     }
 
-    /// Starts sending `batch`, whose bytes are in `buffer`. Unless it `is_pinned`, the system may choose
-    /// another source address if its own is no longer available. With several paths, that would send
+    /// Starts sending `transmit`, whose bytes are in `buffer`, from `socket`. Unless it `is_pinned`, the system may
+    /// choose another source address if its own is no longer available. With several paths, that would send
     /// packets of one path over another.
-    pub(super) fn start(&mut self, batch: Transmit, is_pinned: bool) {
-        self.batch = Some(batch);
-        self.is_pinned = is_pinned;
+    pub(super) fn start(
+        &mut self,
+        transmit: Transmit,
+        socket: Arc<dyn UdpSocket>,
+        is_pinned: bool,
+    ) {
+        self.batch = Some(Batch {
+            transmit,
+            socket,
+            is_pinned,
+        });
         self.sent = 0;
     }
 
     /// Sends the rest of the batch; pending while the socket is full. Datagrams that the socket refuses
     /// are lost, like those that the network drops.
-    pub(super) fn poll_flush(
-        &mut self,
-        cx: &mut Context<'_>,
-        socket: &Arc<dyn UdpSocket>,
-    ) -> Poll<()> {
-        let Some(batch) = self.batch else {
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(batch) = &self.batch else {
             return Poll::Ready(());
         };
-        while self.sent < batch.size {
-            let rest = &self.buffer[self.sent..batch.size];
-            let part = match batch.segment_size {
+        let Batch {
+            transmit: whole,
+            socket,
+            ..
+        } = batch;
+        while self.sent < whole.size {
+            let rest = &self.buffer[self.sent..whole.size];
+            let part = match whole.segment_size {
                 Some(segment) if rest.len() > segment => {
                     let segments = (MAX_SEND / segment).clamp(1, socket.max_gso_segments().max(1));
                     &rest[..rest.len().min(segments * segment)]
@@ -63,10 +95,10 @@ impl OutgoingBatch {
             };
             let transmit = Transmit {
                 size: part.len(),
-                segment_size: batch.segment_size.filter(|&segment| segment < part.len()),
-                ..batch
+                segment_size: whole.segment_size.filter(|&segment| segment < part.len()),
+                ..*whole
             };
-            match self.try_send(&**socket, &transmit, part) {
+            match batch.try_send(&transmit, part) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match socket.poll_send_ready(cx) {
                         Poll::Ready(Ok(())) => continue,
@@ -95,19 +127,6 @@ impl OutgoingBatch {
     /// Takes the report about a datagram for whose destination this host has no route.
     pub(super) fn take_unroutable(&mut self) -> Option<UnreachableReport> {
         self.unroutable.take()
-    }
-
-    fn try_send(&self, socket: &dyn UdpSocket, transmit: &Transmit, part: &[u8]) -> io::Result<()> {
-        let sent = socket.try_send(transmit, part);
-        let has_source = !transmit.tuple.local.ip().is_unspecified();
-        match sent {
-            Err(error)
-                if has_source && !self.is_pinned && error.kind() != io::ErrorKind::WouldBlock =>
-            {
-                socket.try_send(&without_source(transmit), part)
-            }
-            sent => sent,
-        }
     }
 }
 

@@ -93,12 +93,12 @@ fn flush_to(fake: Fake, size: usize, segment: Option<usize>, is_pinned: bool) ->
         size,
         segment_size: segment,
     };
-    outgoing.start(batch, is_pinned);
+    outgoing.start(batch, socket, is_pinned);
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(outgoing.poll_flush(&mut cx, &socket).is_pending());
+    assert!(outgoing.poll_flush(&mut cx).is_pending());
     fake.full.store(false, Ordering::Relaxed);
-    assert!(outgoing.poll_flush(&mut cx, &socket).is_ready());
-    assert!(outgoing.poll_flush(&mut cx, &socket).is_ready());
+    assert!(outgoing.poll_flush(&mut cx).is_ready());
+    assert!(outgoing.poll_flush(&mut cx).is_ready());
     let sent = fake.sent.lock().unwrap();
     sent.clone()
 }
