@@ -68,6 +68,8 @@ pub(crate) struct Cell<'a> {
     /// Where logs and downloads go.
     pub(crate) logs: PathBuf,
     pub(crate) seed: u64,
+    /// Times that it may be tried.
+    pub(crate) tries: u64,
 }
 
 /// A cell's result.
@@ -88,15 +90,15 @@ pub(crate) struct Outcome {
     pub(crate) links: Option<Links>,
 }
 
-/// Number of attempts per cell. Peers run in real time on a shared machine, so that a single failure under load
-/// is not significant. The table lists cells that needed more than one attempt, with the reason.
-const TRIES: u64 = 3;
+/// Number of attempts per cell unless told otherwise. Peers run in real time on a shared machine, so that a single
+/// failure under load is not significant. The table lists cells that needed more than one attempt, with the reason.
+pub(crate) const TRIES: u64 = 3;
 
 impl Cell<'_> {
     /// Runs the cell, again with other seeds if it fails.
     pub(crate) fn run(&self) -> Outcome {
         let mut outcome = self.run_once();
-        for again in 1..TRIES {
+        for again in 1..self.tries {
             let Verdict::Failed(why) = &outcome.verdict else {
                 break;
             };

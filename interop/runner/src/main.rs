@@ -66,6 +66,9 @@ struct Cli {
     /// Seed of all that is random on the links.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Times that a cell may be tried, each time with another seed; the logs are of the last.
+    #[arg(long, default_value_t = cell::TRIES)]
+    tries: u64,
     /// The directory `interop/`.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."))]
     interop: PathBuf,
@@ -133,6 +136,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 interop: &interop,
                 logs: cell_logs(&logs, subject, *role, peer, case),
                 seed: cli.seed,
+                tries: cli.tries,
             });
         }
     }
@@ -164,7 +168,12 @@ fn main() -> anyhow::Result<ExitCode> {
         eprintln!("skipped: {why}");
     }
     let count = |kind: fn(&Verdict) -> bool| outcomes.iter().filter(|o| kind(&o.verdict)).count();
-    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    let has_failed: fn(&Verdict) -> bool = |verdict| matches!(verdict, Verdict::Failed(_));
+    let failed = count(has_failed);
+    // Once more, because hundreds of cells may have ended since.
+    for outcome in outcomes.iter().filter(|o| has_failed(&o.verdict)) {
+        announce(outcome);
+    }
     eprintln!(
         "interop: {} passed, {failed} failed, {} not supported, {} skipped, in {:.0} s",
         count(|verdict| *verdict == Verdict::Passed),

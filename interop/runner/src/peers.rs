@@ -18,6 +18,8 @@ pub(crate) struct Peer {
     multipath: bool,
     /// Why a connection cannot change to version 2 with it, if so.
     lacks_v2: Option<&'static str>,
+    /// Why its server does not outlast that the client's address changes, if so.
+    lacks_rebinding: Option<&'static str>,
 }
 
 /// The cases of a peer.
@@ -83,6 +85,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: true,
         lacks_v2: None,
+        lacks_rebinding: None,
     },
     Peer {
         name: "quinn",
@@ -92,6 +95,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: false,
         lacks_v2: Some("quinn has no version 2"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "noq",
@@ -101,6 +105,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: true,
         lacks_v2: Some("noq has no version 2"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "quiche",
@@ -110,6 +115,9 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: false,
         lacks_v2: Some("quiche has no version 2"),
+        lacks_rebinding: Some(
+            "quiche sometimes never repeats what was lost when the client's address changed",
+        ),
     },
     Peer {
         name: "aioquic",
@@ -119,6 +127,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: false,
         lacks_v2: None,
+        lacks_rebinding: None,
     },
     Peer {
         name: "quic-go",
@@ -128,6 +137,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: false,
         lacks_v2: Some("quic-go has version 2, and never changes the version of a connection"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "s2n-quic",
@@ -137,6 +147,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Stack,
         multipath: false,
         lacks_v2: Some("s2n-quic has no version 2"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "nginx",
@@ -146,6 +157,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Server,
         multipath: false,
         lacks_v2: Some("nginx has no version 2"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "curl",
@@ -155,6 +167,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Client,
         multipath: false,
         lacks_v2: Some("libcurl uses ngtcp2 with version 1 only"),
+        lacks_rebinding: None,
     },
     Peer {
         name: "chromium",
@@ -164,6 +177,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Browser,
         multipath: false,
         lacks_v2: None,
+        lacks_rebinding: None,
     },
     Peer {
         name: "command",
@@ -173,6 +187,7 @@ pub(crate) const PEERS: &[Peer] = &[
         kind: Kind::Command,
         multipath: false,
         lacks_v2: None,
+        lacks_rebinding: None,
     },
 ];
 
@@ -215,6 +230,7 @@ impl Peer {
                 Some("its connections have one path")
             }
             Kind::Stack | Kind::Server | Kind::Client if case == "v2" => self.lacks_v2,
+            Kind::Stack if serves && case.starts_with("rebind") => self.lacks_rebinding,
             _ => None,
         }
     }
