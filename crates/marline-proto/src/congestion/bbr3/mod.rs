@@ -37,7 +37,7 @@
 //!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
 //! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
 //!   of tolerance: afterwards they are always below the window.
-//! - Drain paces at half the bandwidth and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91).
+//! - Drain paces at half the bandwidth (0.85 of it with `startup_by_window`) and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91).
 
 mod aggregation;
 mod bandwidth;
@@ -113,10 +113,10 @@ pub struct Bbr3Config {
     /// and after 30 seconds.
     pub rare_probe_rtt: bool,
     /// Whether startup paces at two windows a round trip at least, as slow start does, and its window goes by the delays of
-    /// the latest round while the bandwidth grows.
+    /// the latest round while the bandwidth grows; its queue is drained at 0.85 of the bandwidth.
     pub startup_by_window: bool,
     /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
-    /// there are no other flows and no losses, and to widen short-term bounds while the queue is empty.
+    /// no other flows fill it and no losses answered before, and to widen short-term bounds while the queue is empty.
     pub early_probes: bool,
     /// Whether what round-trip times vary by counts as delay of the path.
     pub jitter: bool,
@@ -156,7 +156,7 @@ impl Bbr3Config {
         &Field::new(
             "startup_by_window",
             Domain::SWITCH,
-            "Pace startup at two windows a round trip at least, as slow start; its window goes by the delays of the latest round",
+            "Pace startup at two windows a round trip at least, as slow start; its window goes by the delays of the latest round; drain at 0.85 of the bandwidth",
             |c: &mut Self| &mut c.startup_by_window,
         ),
         &Field::new(

@@ -148,7 +148,8 @@ impl Bbr3 {
         match phase {
             ProbeBwPhase::Down | ProbeBwPhase::Cruise if self.is_time_to_probe(now) => {
                 let is_early = self.probes_early();
-                self.early.begin_probe(is_early);
+                self.early
+                    .begin_probe(is_early, self.bounds.in_flight != UNBOUNDED);
                 self.start_refill();
                 if self.early.is_open() {
                     self.start_up(rate);

@@ -14,10 +14,14 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 const SLOW_START_GAIN: f64 = 2.0;
 
 const DRAIN_PACING_GAIN: f64 = 0.5;
+
+/// With `startup_by_window`: what startup lost is sent again in drain, and short transfers wait for it. Not of the draft.
+const SLOW_DRAIN_PACING_GAIN: f64 = 0.85;
+
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 
-/// While a probe meets no queue where nothing was ever lost. Not of the draft.
+/// While a probe meets no queue, where nothing was ever lost or the bytes in flight are bounded. Not of the draft.
 const OPEN_PACING_GAIN: f64 = 2.0;
 
 /// The window in bandwidth-delay products (`BBR.DefaultCwndGain`), and while probing upwards.
@@ -71,6 +75,7 @@ impl Bbr3 {
     pub(super) fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => STARTUP_PACING_GAIN,
+            State::Drain { .. } if self.config.startup_by_window => SLOW_DRAIN_PACING_GAIN,
             State::Drain { .. } => DRAIN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Down) => DOWN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Up) if self.early.is_open() => OPEN_PACING_GAIN,

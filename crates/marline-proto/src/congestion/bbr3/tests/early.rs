@@ -68,6 +68,19 @@ fn after_a_loss_probes_fill_the_path_first_and_send_a_quarter_more() {
     assert_eq!(bench.bbr.pacing_gain(), 1.25);
 }
 
+/// The bound keeps it from what startup lost.
+#[test]
+fn where_losses_bound_the_bytes_in_flight_a_probe_of_an_empty_queue_is_open() {
+    let mut bench = bench(RATE, u64::MAX);
+    bench.until(CRUISE);
+    let lost = lost_packet(bench.next_number - 1, MTU, PRODUCT);
+    bench.bbr.on_packet_lost(bench.now, &lost);
+    bench.bbr.bounds.in_flight = PRODUCT * 2;
+    bench.until(UP);
+    assert_eq!(bench.states[bench.states.len() - 2..], [CRUISE, UP]);
+    assert_eq!(bench.bbr.pacing_gain(), 2.0);
+}
+
 #[test]
 fn a_mark_ends_an_open_probe() {
     let mut bench = bench(RATE, u64::MAX);
@@ -136,8 +149,22 @@ fn beside_other_flows_probing_is_left_to_the_clock() {
     let mut bench = bench(RATE, u64::MAX);
     bench.until(CRUISE);
     bench.bbr.others.on_seen();
+    bench.rtt += Duration::from_millis(20);
     let times = probes(&mut bench, Duration::from_millis(1200));
     assert!(times.is_empty(), "{times:?}");
+}
+
+#[test]
+fn others_count_as_gone_after_two_rounds_with_an_empty_queue() {
+    let mut bench = bench(RATE, u64::MAX);
+    bench.until(CRUISE);
+    bench.bbr.others.on_seen();
+    let times = probes(&mut bench, Duration::from_millis(500));
+    let first = times.first();
+    assert!(
+        first.is_some_and(|first| (RTT..RTT * 4).contains(first)),
+        "{times:?}"
+    );
 }
 
 #[test]
