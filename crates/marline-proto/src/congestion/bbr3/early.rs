@@ -6,8 +6,8 @@
 //! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
 //! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost or marked, so
 //! that the queue had room for startup, or where losses bound the bytes in flight, a probe of an empty queue need not fill the path
-//! first, and sends at twice the bandwidth until a packet meets a queue. Losses that were spurious count as well. Other flows that
-//! filled the queue count as gone once packets found it empty in two rounds on end, as after other connections of the same page.
+//! first, and sends at twice the bandwidth until a packet meets a queue. Losses that were spurious count as well. Where a
+//! packet finds the queue empty, other flows that filled it are gone, as after other connections of the same page.
 //!
 //! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
 //! the rate of a radio returns within a fraction of a second. While this controller cruises, each
@@ -37,16 +37,13 @@ const WIDENED: u64 = 4;
 /// And by so many datagrams at least.
 const LEAST_WIDENED: u64 = 4;
 
-/// Rounds with an empty queue after which those who filled it are taken for gone.
-const GONE: u64 = 2;
-
 /// What speaks for probing early.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlyProbes {
     /// Whether a packet found the queue empty in this round.
     found_empty: bool,
-    /// Rounds up to the one before in which one did, and at whose end this controller was cruising.
-    empty_rounds: u64,
+    /// Whether one did in the round before, at whose end this controller was cruising.
+    was_empty: bool,
     /// The bandwidth after the latest probe, in bytes per second.
     found: u64,
     /// Rounds until the next.
@@ -66,14 +63,10 @@ impl EarlyProbes {
         self.is_open &= !meets_queue;
     }
 
-    fn was_empty(&self) -> bool {
-        self.empty_rounds > 0
-    }
-
     /// A probe begins, before the clock says so if it `is_early`; losses may have shown what the path holds, so that the
     /// bytes in flight are `bounded`.
     pub(super) fn begin_probe(&mut self, is_early: bool, bounded: bool) {
-        self.is_open = is_early && self.was_empty() && (bounded || !self.was_full);
+        self.is_open = is_early && self.was_empty && (bounded || !self.was_full);
     }
 
     /// Whether this is a probe of an empty queue.
@@ -94,11 +87,7 @@ impl EarlyProbes {
 
     /// A round ends, at whose end this controller was `is_cruising`.
     pub(super) fn end_round(&mut self, is_cruising: bool) {
-        let was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
-        self.empty_rounds = match was_empty {
-            true => self.empty_rounds + 1,
-            false => 0,
-        };
+        self.was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
     }
 
     /// Startup, or a probe, ended with this `bandwidth`.
@@ -108,17 +97,12 @@ impl EarlyProbes {
             false => (self.pause * 2).min(LONGEST_PAUSE),
         };
         self.found = bandwidth;
-        self.empty_rounds = 0;
+        self.was_empty = false;
         self.is_open = false;
     }
 
     pub(super) fn is_due(&self, rounds_since_probe: u64) -> bool {
-        !self.met_losses && (self.was_empty() || rounds_since_probe > self.pause)
-    }
-
-    /// Whether other flows that filled the queue have left it.
-    fn are_others_gone(&self) -> bool {
-        self.empty_rounds >= GONE
+        !self.met_losses && (self.was_empty || rounds_since_probe > self.pause)
     }
 }
 
@@ -147,7 +131,7 @@ impl Bbr3 {
         };
         // Marks that are answered in proportion lower the bytes in flight alone, by what is right.
         let by_losses = self.bounds.short_bandwidth != UNBOUNDED;
-        if !self.config.early_probes || !self.early.was_empty() || !by_losses {
+        if !self.config.early_probes || !self.early.was_empty || !by_losses {
             return;
         }
         let delay = min_rtt + self.jitter;
@@ -165,7 +149,7 @@ impl Bbr3 {
     pub(super) fn probes_early(&self) -> bool {
         self.config.early_probes
             && self.has_queues()
-            && (!self.others.are_there() || self.early.are_others_gone())
+            && (!self.others.are_there() || self.early.was_empty)
             && self.early.is_due(self.cycle.rounds_since_up)
     }
 }

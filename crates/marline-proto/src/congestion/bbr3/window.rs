@@ -13,6 +13,9 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Windows a round trip at which slow start is paced.
 const SLOW_START_GAIN: f64 = 2.0;
 
+/// With `startup_by_window`: until so many initial windows are acknowledged, the window grows whatever was measured.
+const UNMEASURED_WINDOWS: u64 = 4;
+
 const DRAIN_PACING_GAIN: f64 = 0.5;
 
 /// With `startup_by_window`: what startup lost is sent again in drain, and short transfers wait for it. Not of the draft.
@@ -180,6 +183,14 @@ impl Bbr3 {
         }
     }
 
+    /// Bytes acknowledged before the window goes by the model: one round says little of delays that vary.
+    fn unmeasured(&self) -> u64 {
+        match self.config.startup_by_window {
+            true => self.initial_window.saturating_mul(UNMEASURED_WINDOWS),
+            false => self.initial_window,
+        }
+    }
+
     pub(super) fn with_headroom(&self) -> u64 {
         let headroom = self.others.headroom();
         let bound = self.bounds.with_headroom(headroom, self.max_datagram_size);
@@ -196,7 +207,7 @@ impl Bbr3 {
         if self.full_pipe.is_reached() {
             self.put(grown.min(needed));
         } else if self.window < needed.max(self.startup_room())
-            || self.delivered_here < self.initial_window
+            || self.delivered_here < self.unmeasured()
         {
             self.put(grown);
         }
