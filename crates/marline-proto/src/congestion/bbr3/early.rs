@@ -2,12 +2,14 @@
 //!
 //! For 2 to 3 seconds after a probe the draft sends no more than what the path delivered then. If that was too little,
 //! because connections of the same page had the rest or a radio's delays hid that the rate still grew, it is so for
-//! most of a page. So this controller probes early where packets can wait and no other flows are known, until losses
-//! have answered what it sent after startup: when packets find the queue empty, and as long as each probe finds more than
-//! the one before. Probes that find no more double the pause to the next. Where nothing was ever lost or marked, so
-//! that the queue had room for startup, or where losses bound the bytes in flight, a probe of an empty queue need not fill the path
-//! first, and sends at twice the bandwidth until a packet meets a queue. Losses that were spurious count as well. Where a
-//! packet finds the queue empty, other flows that filled it are gone, as after other connections of the same page.
+//! most of a page. So this controller probes early where packets can wait, until losses have answered what it sent after
+//! startup: when packets find the queue empty, and, where no other flows are known, as long as each probe finds more than
+//! the one before. Probes that find no more double the pause to the next. Other flows that filled the queue are gone where
+//! it is empty, as after other connections of the same page.
+//!
+//! Where nothing was ever lost or marked, so that the queue had room for startup, or where losses bound the bytes in
+//! flight, a probe of an empty queue need not fill the path first, and sends at twice the bandwidth until a packet meets a
+//! queue. Losses that were spurious count as well.
 //!
 //! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
 //! the rate of a radio returns within a fraction of a second. While this controller cruises, each
