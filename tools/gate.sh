@@ -85,7 +85,7 @@ printf '%-16s %8.0f\n' 'in all' "$SECONDS"
 for part in "$@"; do
     [ "$(cat "$logs/$part.status")" -ne 0 ] || continue
     echo "== failures of $part"
-    grep -a -n -A 3 -E '(^test .*FAILED|panicked at|^FAILED| FAILED: |^error|^  FAIL)' "$logs/$part.log" | tail -n 60 || true
+    grep -a -n -A 3 -E '(^test .*FAILED|panicked at|^FAILED|^error|^  FAIL)' "$logs/$part.log" | tail -n 60 || true
     echo "== the end of $part"
     tail -n 15 "$logs/$part.log"
 done

@@ -37,7 +37,8 @@
 //!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
 //! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
 //!   of tolerance: afterwards they are always below the window.
-//! - Drain paces at half the bandwidth (0.85 of it with `startup_by_window`) and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91).
+//! - Drain paces at half the bandwidth and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91); drain at
+//!   0.85 of it with `startup_by_window`.
 
 mod aggregation;
 mod bandwidth;
@@ -113,8 +114,8 @@ pub struct Bbr3Config {
     /// and after 30 seconds.
     pub rare_probe_rtt: bool,
     /// Whether startup is like slow start: it paces at two windows a round trip at least, its window grows until four
-    /// initial windows are acknowledged and then goes by the delays of the latest round while the bandwidth grows, and its queue is
-    /// drained at 0.85 of the bandwidth.
+    /// initial windows are acknowledged and then goes by the delays of the latest round while the bandwidth grows, and its
+    /// queue is drained at 0.85 of the bandwidth.
     pub startup_by_window: bool,
     /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
     /// no other flows fill it and no losses answered before, and to widen short-term bounds while the queue is empty.

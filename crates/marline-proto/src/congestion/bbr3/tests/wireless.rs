@@ -81,3 +81,22 @@ fn startup_delivers_more_than_that_of_the_draft() {
     let windows = delivered(wireless(Bench::with(100 * RATE, u64::MAX)));
     assert!(windows > draft * 11 / 10, "{windows}, the draft {draft}");
 }
+
+/// A slow path, whose model holds less than an initial window.
+#[test]
+fn the_window_of_startup_grows_with_four_initial_windows_whatever_was_measured() {
+    let mut bench = wireless(Bench::with(RATE / 20, u64::MAX));
+    let first = bench.bbr.initial_window;
+    bench.run_while(|bench| bench.bbr.delivered_here < first * 4);
+    assert_eq!(bench.bbr.state, State::Startup);
+    let window = bench.bbr.window();
+    assert!(window >= first * 5 - MTU, "{window}");
+}
+
+#[test]
+fn drain_leaves_room_for_what_startup_lost() {
+    for (mut bench, gain) in [(wireless(Bench::new()), 0.85), (Bench::new(), 0.5)] {
+        bench.run_while(|bench| !matches!(bench.bbr.state, State::Drain { .. }));
+        assert_eq!(bench.bbr.pacing_gain(), gain);
+    }
+}
