@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the default's time for 10 MB with what each link carries in the long run.
+"""Compares the default's times for 1 and 10 MB with what each link carries in the long run.
 
 Reads `runs.csv` of the experiment `default/limits` and prints a table in Markdown. The limit of a link is the time in
-which the fastest of four controllers would transfer 10 MB at the rate of its last 40 of 50 MB, and what the ideal has
-besides: round trips of the handshake and of the request. Slow start is not in it.
+which an object would arrive at the rate at which the fastest of four controllers transfers the last 40 of 50 MB, with
+what the ideal has besides, round trips of the handshake and of the request, and with slow start from an unknown path: a
+window of ten packets that doubles in each round trip until it fills the link, and loses nothing.
 
     marline lab run default/limits
     tools/limits.py lab-results/default/limits
@@ -17,20 +18,38 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-SHORT, LONG = "10_mb", "50_mb"
-SHORT_MB, LONG_MB = 10, 50
+SIZES = {"1_mb": 1e6, "10_mb": 10e6}
+LONG, LONG_BYTES = "50_mb", 50e6
+SHORT = "10_mb"
+
+# Ten datagrams of the size that every path carries (RFC 9002, section 7.2), as if they were content and nothing else.
+INITIAL_WINDOW = 10 * 1200
+
+# Round trips of the ideal: handshake and request.
+IDEAL_ROUND_TRIPS = 2
+
 GOAL = 1.15
 
 
 @dataclass(frozen=True)
+class Transfer:
+    """An object over a link; times in seconds."""
+
+    ideal: float
+    # At the rate that the link carries, without and with slow start.
+    unstarted: float
+    limit: float
+    default: float
+
+
+@dataclass(frozen=True)
 class Link:
-    """What was seen on a link; times in seconds."""
+    """What was seen on a link; its rate in bytes of content per second."""
 
     name: str
-    ideal: float
-    limit: float
+    rate: float
     fastest: str
-    default: float
+    transfers: dict[str, Transfer]
 
 
 def medians(runs: Path) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str], float]]:
@@ -49,20 +68,39 @@ def medians(runs: Path) -> tuple[dict[tuple[str, str, str], float], dict[tuple[s
     return {cell: statistics.median(seen) for cell, seen in times.items() if cell not in unfinished}, ideals
 
 
+def slow_start(size: float, rate: float, rtt: float) -> float:
+    """Seconds from the first byte's arrival to the last one's, with a window that doubles until it fills the link."""
+    elapsed, window = 0.0, float(INITIAL_WINDOW)
+    while window < rate * rtt and window < size:
+        elapsed += rtt
+        size -= window
+        window *= 2
+    return elapsed + size / rate
+
+
 def links(runs: Path) -> list[Link]:
     """The links, in the order of the file."""
     times, ideals = medians(runs)
     found = []
     for name in dict.fromkeys(link for _, link, _ in times):
-        megabytes_per_second = {
-            variant: (LONG_MB - SHORT_MB) / (took - times[variant, name, SHORT])
+        rates = {
+            variant: (LONG_BYTES - SIZES[SHORT]) / (took - times[variant, name, SHORT])
             for (variant, link, size), took in times.items()
             if link == name and size == LONG and (variant, name, SHORT) in times
         }
-        fastest = max(megabytes_per_second, key=lambda variant: megabytes_per_second[variant])
-        of_rate = (ideals[name, LONG] - ideals[name, SHORT]) * SHORT_MB / (LONG_MB - SHORT_MB)
-        limit = ideals[name, SHORT] - of_rate + SHORT_MB / megabytes_per_second[fastest]
-        found.append(Link(name, ideals[name, SHORT], limit, fastest, times["default", name, SHORT]))
+        fastest = max(rates, key=lambda variant: rates[variant])
+        rate = rates[fastest]
+        ideal_rate = (LONG_BYTES - SIZES[SHORT]) / (ideals[name, LONG] - ideals[name, SHORT])
+        transfers = {}
+        for size, content in SIZES.items():
+            delay = ideals[name, size] - content / ideal_rate
+            transfers[size] = Transfer(
+                ideal=ideals[name, size],
+                unstarted=delay + content / rate,
+                limit=delay + slow_start(content, rate, delay / IDEAL_ROUND_TRIPS),
+                default=times["default", name, size],
+            )
+        found.append(Link(name, rate, fastest, transfers))
     return found
 
 
@@ -75,15 +113,27 @@ def main() -> None:
         seen = links(runs)
     except (OSError, KeyError, ValueError) as error:
         sys.exit(f"{runs}: {error!r}; give the directory that `marline lab run default/limits` wrote")
-    print("| | ideal | limit | with | `default` | by the ideal | by the limit |")
-    print("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
+    heads = [f"{size.replace('_mb', ' MB')}: ideal | limit | `default` | by the limit" for size in SIZES]
+    print(f"| | carries | with | {' | '.join(heads)} |")
+    print(f"| --- | ---: | --- {'| ---: ' * 4 * len(SIZES)}|")
     for link in seen:
-        by_ideal, by_limit = link.default / link.ideal, link.default / link.limit
-        cells = f"{link.ideal:.2f} s | {link.limit:.2f} s | `{link.fastest}` | {link.default:.2f} s"
-        print(f"| {link.name} | {cells} | {by_ideal:.2f} | {by_limit:.2f} |")
-    ratios = [link.default / link.limit for link in seen]
-    within = sum(ratio <= GOAL for ratio in ratios)
-    print(f"\nMedian by the limit: {statistics.median(ratios):.2f}; within {GOAL}: {within} of {len(seen)} links.")
+        cells = [
+            f"{transfer.ideal:.2f} s | {transfer.limit:.2f} s | {transfer.default:.2f} s | "
+            f"{transfer.default / transfer.limit:.2f}"
+            for transfer in link.transfers.values()
+        ]
+        print(f"| {link.name} | {link.rate * 8 / 1e6:.1f} Mb/s | `{link.fastest}` | {' | '.join(cells)} |")
+    for size in SIZES:
+        transfers = [link.transfers[size] for link in seen]
+        by_limit = [transfer.default / transfer.limit for transfer in transfers]
+        by_unstarted = [transfer.default / transfer.unstarted for transfer in transfers]
+        by_ideal = [transfer.limit / transfer.ideal for transfer in transfers]
+        within = sum(ratio <= GOAL for ratio in by_limit)
+        print(
+            f"\n{size}: the limit is {statistics.median(by_ideal):.2f} times the ideal at the median, the default "
+            f"{statistics.median(by_limit):.2f} times the limit, within {GOAL} on {within} of {len(seen)} links; "
+            f"{statistics.median(by_unstarted):.2f} times the limit without slow start."
+        )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,12 @@ const QUEUE: u32 = 8;
 /// And by more than this: what hosts and aggregation add.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
 
+/// With `yields`, more than this shows a queue whatever the round-trip time: managed queues are kept at 5 ms (RFC 8289).
+const MANAGED_QUEUE: Duration = Duration::from_millis(4);
+
+/// Or what so many datagrams take at the bottleneck, where that is longer.
+const MANAGED_DATAGRAMS: u64 = 4;
+
 /// Before a short buffer, above this part of the largest delay that was seen there does.
 const QUEUE_OF_LARGEST: f64 = 0.3;
 
@@ -119,12 +125,23 @@ impl Bbr3 {
         min.is_some_and(|min| self.chance.largest_queue > min / QUEUE)
     }
 
+    /// The delay above the path's, `min`, that shows a queue before a long buffer.
+    fn usual_queue(&self, min: Duration) -> Duration {
+        let usual = min / QUEUE;
+        if !self.config.yields {
+            return usual;
+        }
+        let bytes = MANAGED_DATAGRAMS.saturating_mul(self.max_datagram_size) as f64;
+        let sent_in = bytes / self.bandwidth.get().max(1) as f64;
+        usual.min(Duration::from_secs_f64(sent_in).max(MANAGED_QUEUE))
+    }
+
     /// Whether the latest packet met a queue.
     pub(super) fn meets_queue(&self) -> bool {
         let Some((rtt, min)) = self.chance.rtt.zip(self.min_rtt.get()) else {
             return false;
         };
-        let usual = min / QUEUE;
+        let usual = self.usual_queue(min);
         let queue = match self.has_queues() {
             true => usual.min(self.chance.largest_queue.mul_f64(QUEUE_OF_LARGEST)),
             false => usual,

@@ -155,7 +155,7 @@ impl Bbr3 {
                     self.start_up(rate);
                 }
             }
-            ProbeBwPhase::Down if self.is_time_to_cruise() => {
+            ProbeBwPhase::Down if self.is_time_to_cruise(ack) => {
                 self.state = State::ProbeBw(ProbeBwPhase::Cruise);
             }
             ProbeBwPhase::Refill if self.round_begins => self.start_up(rate),
@@ -175,9 +175,15 @@ impl Bbr3 {
             || self.cycle.rounds_since_up >= reno_rounds.min(RENO_ROUNDS)
     }
 
-    fn is_time_to_cruise(&self) -> bool {
+    /// An acknowledgment for ten packets leaves few in flight for a moment, though the queue is not gone: with `yields`,
+    /// what is in flight halfway through it counts.
+    fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let product = self.in_flight_at(self.bandwidth.get(), 1.0);
-        self.in_flight <= self.with_headroom().min(product)
+        let in_flight = match self.config.yields {
+            true => self.in_flight.midpoint(ack.prior_in_flight),
+            false => self.in_flight,
+        };
+        in_flight <= self.with_headroom().min(product)
     }
 
     fn is_time_to_go_down(&mut self, ack: &AckSample, rate: &RateSample) -> bool {

@@ -196,3 +196,39 @@ fn delays_that_come_and_go_are_not_of_other_flows() {
     assert!(!round([60, 75, 90]));
     assert!(round([60, 65, 70]));
 }
+
+#[test]
+fn an_acknowledgment_for_many_packets_does_not_show_that_the_queue_of_a_probe_is_gone() {
+    let cruises = |yields: bool, acked_bytes: u64| {
+        let mut bbr = beside_a_queue(yields);
+        bbr.start_down(at(100));
+        let ack = AckSample {
+            bytes: acked_bytes,
+            prior_in_flight: PRODUCT * 9 / 10 + acked_bytes,
+            rate: Some(rated(RATE, 0)),
+            ..acked(PRODUCT * 9 / 10)
+        };
+        bbr.on_ack(at(100), &ack);
+        bbr.state == CRUISE
+    };
+    assert!(cruises(true, MTU));
+    assert!(!cruises(true, PRODUCT / 2));
+    assert!(cruises(false, PRODUCT / 2), "the draft");
+}
+
+#[test]
+fn the_short_queue_of_a_managed_bottleneck_is_one_whatever_the_round_trip_time() {
+    let meets = |yields: bool, rate: u64, delay: Duration| {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+        bbr.min_rtt.update(at(0), Some(RTT * 5));
+        bbr.bandwidth.update(rate);
+        bbr.count_arrived(0, Some(RTT * 5 + delay));
+        bbr.meets_queue()
+    };
+    assert!(meets(true, RATE, MS * 5));
+    assert!(!meets(true, RATE, MS * 3));
+    assert!(!meets(false, RATE, MS * 5), "less than an eighth of 200 ms");
+    // Four datagrams take 19 ms.
+    assert!(!meets(true, RATE / 10, MS * 18));
+    assert!(meets(true, RATE / 10, MS * 20));
+}
