@@ -19,7 +19,8 @@
 //!
 //! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
 //! value at the points that `where` selects; or what `of` says, over the medians at these points; a `variant` of its own replaces the row's. `<!-- claims` with
-//! `results` alone is followed by the verdicts on all claims.
+//! `results` alone is followed by the verdicts on all claims, and `<!-- worst` with `results`, `variant`, `metric`, `ideal` and `count` by the points at which the metric is the
+//! largest multiple of the ideal.
 //!
 //! The numbers come from `docs/results/ID.json`, which hold what the pages show and no more.
 //!
@@ -35,6 +36,7 @@
 mod excerpt;
 mod page;
 mod table;
+mod worst;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -69,8 +71,10 @@ fn wanted(pages: &[Page]) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for block in pages.iter().flat_map(Page::blocks) {
         let wanted = wanted.entry(block.results().to_owned()).or_default();
-        if let Block::Table(table) = block {
-            table.add_to(wanted);
+        match block {
+            Block::Table(table) => table.add_to(wanted),
+            Block::Worst(worst) => worst.add_to(wanted),
+            Block::Claims(_) => {}
         }
     }
     wanted

@@ -7,9 +7,11 @@ use serde::Deserialize;
 
 use super::excerpt::Excerpt;
 use super::table::{Table, verdicts};
+use super::worst::Worst;
 
 const TABLE: &str = "<!-- table\n";
 const CLAIMS: &str = "<!-- claims\n";
+const WORST: &str = "<!-- worst\n";
 const END_OF_COMMENT: &str = "-->\n";
 const END: &str = "<!-- end -->";
 
@@ -18,6 +20,7 @@ const END: &str = "<!-- end -->";
 pub(crate) enum Block {
     Table(Table),
     Claims(Claims),
+    Worst(Worst),
 }
 
 /// The verdicts on all claims of an experiment.
@@ -33,6 +36,7 @@ impl Block {
         match self {
             Self::Table(table) => &table.results,
             Self::Claims(claims) => &claims.results,
+            Self::Worst(worst) => &worst.results,
         }
     }
 
@@ -41,6 +45,7 @@ impl Block {
         match self {
             Self::Table(table) => table.text(excerpt),
             Self::Claims(_) => verdicts(excerpt),
+            Self::Worst(worst) => worst.text(excerpt),
         }
     }
 }
@@ -73,6 +78,7 @@ impl Page {
             let toml = &rest[written..begin];
             let block = match mark {
                 TABLE => toml::from_str(toml).map(Block::Table),
+                WORST => toml::from_str(toml).map(Block::Worst),
                 _ => toml::from_str(toml).map(Block::Claims),
             };
             let block = block.unwrap_or_else(|error| panic!("{}: {error}", place()));
@@ -116,8 +122,8 @@ impl Page {
     }
 }
 
-/// The first mark of a table or of verdicts.
+/// The first mark of a table, of verdicts or of the worst points.
 fn first(text: &str) -> Option<(usize, &'static str)> {
-    let found = [TABLE, CLAIMS].map(|mark| text.find(mark).map(|at| (at, mark)));
+    let found = [TABLE, CLAIMS, WORST].map(|mark| text.find(mark).map(|at| (at, mark)));
     found.into_iter().flatten().min()
 }

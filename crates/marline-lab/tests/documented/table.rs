@@ -61,7 +61,7 @@ const fn median() -> Statistic {
 
 /// Units, in which a value is shown with three digits.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-enum Unit {
+pub(crate) enum Unit {
     /// As it is measured.
     #[default]
     #[serde(rename = "")]
@@ -198,7 +198,7 @@ impl Table {
     }
 }
 
-fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let cells: Vec<_> = cells.collect();
     format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |")
 }
@@ -348,7 +348,7 @@ fn middle(values: &[f64]) -> f64 {
 }
 
 impl Unit {
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Seconds => " s",
@@ -358,7 +358,7 @@ impl Unit {
         }
     }
 
-    fn text(self, value: f64) -> String {
+    pub(crate) fn text(self, value: f64) -> String {
         let value = match self {
             Self::Plain | Self::Seconds => value,
             Self::Milliseconds => value * 1e3,

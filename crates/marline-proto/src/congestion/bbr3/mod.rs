@@ -108,7 +108,8 @@ pub struct Bbr3Config {
     /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
     /// exceeds it.
     pub chance_losses: bool,
-    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room.
+    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room. On long paths 4 ms are a
+    /// queue then, and what a probe queued is drained also where an acknowledgment is for many packets.
     pub yields: bool,
     /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest,
     /// and after 30 seconds.
@@ -146,7 +147,7 @@ impl Bbr3Config {
         &Field::new(
             "yields",
             Domain::SWITCH,
-            "Answer losses of other flows as loss-based flows do, and leave them more room",
+            "Answer losses of other flows as loss-based flows do, leave them more room, and take short queues of long paths for queues",
             |c: &mut Self| &mut c.yields,
         ),
         &Field::new(
