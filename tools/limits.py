@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Compares the default's times for 1 and 10 MB with what each link carries in the long run.
+"""Compares the default's times for 1 and 10 MB with what slow start and the links allow.
 
-Reads `runs.csv` of the experiment `default/limits` and prints a table in Markdown. The limit of a link is the time in
-which an object would arrive at the rate at which the fastest of four controllers transfers the last 40 of 50 MB, with
-what the ideal has besides, round trips of the handshake and of the request, and with slow start from an unknown path: a
-window of ten packets that doubles in each round trip until it fills the link, and loses nothing.
+Reads `runs.csv` of an experiment and prints a table in Markdown. The limit is the time in which an object would arrive
+with what the ideal has besides the rate, round trips of the handshake and of the request, and with slow start from an
+unknown path: a window of ten packets that doubles in each round trip until it fills the link, and loses nothing. The
+rate is that at which the fastest of four controllers transfers the last 40 of 50 MB; with `--grid`, where links carry what
+their rate says, that of the ideal, whatever is lost.
 
     marline lab run default/limits
     tools/limits.py lab-results/default/limits
+    marline lab run default/controllers
+    tools/limits.py --grid lab-results/default/controllers
 """
 
 import argparse
@@ -29,6 +32,8 @@ INITIAL_WINDOW = 10 * 1200
 IDEAL_ROUND_TRIPS = 2
 
 GOAL = 1.15
+
+LOSSES = {"none": "none lost", "1": "1 % lost", "3": "3 % lost", "5_in_rows": "5 % lost in rows", "all": "all"}
 
 
 @dataclass(frozen=True)
@@ -104,15 +109,54 @@ def links(runs: Path) -> list[Link]:
     return found
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description="Compares the default with what links carry in the long run.")
-    parser.add_argument("results", type=Path, help="the directory with the results of default/limits")
-    runs = parser.parse_args().results / "runs.csv"
-    try:
-        seen = links(runs)
-    except (OSError, KeyError, ValueError) as error:
-        sys.exit(f"{runs}: {error!r}; give the directory that `marline lab run default/limits` wrote")
+def grid(runs: Path) -> dict[str, dict[str, list[Transfer]]]:
+    """The transfers of `wireless` by size and by what the links lose, over the points of the grid."""
+    sizes = {"1": "1_mb", "10": "10_mb"}
+    times = defaultdict(list)
+    ideals = {}
+    with runs.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["variant"] == "wireless" and row["status"] == "ok":
+                point = (row["link.rate"], row["link.rtt"], row["link.buffer"], row["losses"])
+                size = sizes[row["data_mb"]]
+                times[point, size].append(float(row["completion_s"]))
+                ideals[point, size] = float(row["ideal_s"])
+    found: dict[str, dict[str, list[Transfer]]] = {size: defaultdict(list) for size in sizes.values()}
+    for (point, size), took in times.items():
+        content, (short, long) = SIZES[size], sizes.values()
+        rate = (SIZES[long] - SIZES[short]) / (ideals[point, long] - ideals[point, short])
+        delay = ideals[point, size] - content / rate
+        transfer = Transfer(
+            ideal=ideals[point, size],
+            unstarted=ideals[point, size],
+            limit=delay + slow_start(content, rate, delay / IDEAL_ROUND_TRIPS),
+            default=statistics.median(took),
+        )
+        for losses in (point[-1], "all"):
+            found[size][losses].append(transfer)
+    return found
+
+
+def print_grid(seen: dict[str, dict[str, list[Transfer]]]) -> None:
+    """A row for each object and what is lost: medians over the points."""
+    print(f"| | limit by the ideal | `default` by the ideal | by the limit | within {GOAL} of it |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for size, by_losses in seen.items():
+        for losses, words in LOSSES.items():
+            transfers = by_losses[losses]
+            by_limit = [transfer.default / transfer.limit for transfer in transfers]
+            medians_of = [
+                statistics.median(transfer.limit / transfer.ideal for transfer in transfers),
+                statistics.median(transfer.default / transfer.ideal for transfer in transfers),
+                statistics.median(by_limit),
+            ]
+            within = sum(ratio <= GOAL for ratio in by_limit)
+            cells = " | ".join(f"{value:.2f}" for value in medians_of)
+            print(f"| {size.replace('_mb', ' MB')}, {words} | {cells} | {within} of {len(transfers)} |")
+
+
+def print_links(seen: list[Link]) -> None:
+    """A row for each link, and medians over them."""
     heads = [f"{size.replace('_mb', ' MB')}: ideal | limit | `default` | by the limit" for size in SIZES]
     print(f"| | carries | with | {' | '.join(heads)} |")
     print(f"| --- | ---: | --- {'| ---: ' * 4 * len(SIZES)}|")
@@ -134,6 +178,23 @@ def main() -> None:
             f"{statistics.median(by_limit):.2f} times the limit, within {GOAL} on {within} of {len(seen)} links; "
             f"{statistics.median(by_unstarted):.2f} times the limit without slow start."
         )
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description="Compares the default with what slow start and links allow.")
+    parser.add_argument("--grid", action="store_true", help="the results are of default/controllers")
+    parser.add_argument("results", type=Path, help="the directory with the results of default/limits")
+    arguments = parser.parse_args()
+    runs = arguments.results / "runs.csv"
+    try:
+        if arguments.grid:
+            print_grid(grid(runs))
+        else:
+            print_links(links(runs))
+    except (OSError, KeyError, ValueError) as error:
+        wanted = "default/controllers" if arguments.grid else "default/limits"
+        sys.exit(f"{runs}: {error!r}; give the directory that `marline lab run {wanted}` wrote")
 
 
 if __name__ == "__main__":

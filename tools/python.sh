@@ -23,8 +23,8 @@ environment() {
 check() {
     tools=$PWD/$bin
     cd python
-    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows
-    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows
+    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows ../tools/limits.py
+    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows ../tools/limits.py
     "$tools/mypy" --cache-dir ../target/mypy
     PYTHONDONTWRITEBYTECODE=1 "$tools/python" -m pytest --quiet
     package
