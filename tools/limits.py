@@ -4,13 +4,13 @@
 Reads `runs.csv` of an experiment and prints a table in Markdown. The limit is the time in which an object would arrive
 with what the ideal has besides the rate, round trips of the handshake and of the request, and with slow start from an
 unknown path: a window of ten packets that doubles in each round trip until it fills the link, and loses nothing. The
-rate is that at which the fastest of four controllers transfers the last 40 of 50 MB; with `--grid`, where links carry what
-their rate says, that of the ideal, whatever is lost.
+rate is that at which the fastest of four controllers transfers the last 40 of 50 MB; with `--grid`, where links carry
+what their rate says, that of the ideal, whatever is lost.
 
     marline lab run default/limits
-    tools/limits.py lab-results/default/limits
+    tools/limits.py lab-results/default-limits
     marline lab run default/controllers
-    tools/limits.py --grid lab-results/default/controllers
+    tools/limits.py --grid lab-results/default-controllers
 """
 
 import argparse
@@ -110,7 +110,7 @@ def links(runs: Path) -> list[Link]:
 
 
 def grid(runs: Path) -> dict[str, dict[str, list[Transfer]]]:
-    """The transfers of `wireless` by size and by what the links lose, over the points of the grid."""
+    """The transfers of `wireless` by size and by what the links lose, over the points; runs that failed do not count."""
     sizes = {"1": "1_mb", "10": "10_mb"}
     times = defaultdict(list)
     ideals = {}
@@ -183,8 +183,8 @@ def print_links(seen: list[Link]) -> None:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Compares the default with what slow start and links allow.")
-    parser.add_argument("--grid", action="store_true", help="the results are of default/controllers")
-    parser.add_argument("results", type=Path, help="the directory with the results of default/limits")
+    parser.add_argument("--grid", action="store_true", help="they are of default/controllers, not of default/limits")
+    parser.add_argument("results", type=Path, help="the directory with the results")
     arguments = parser.parse_args()
     runs = arguments.results / "runs.csv"
     try:

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
 
-    /// The directory for results [default: lab-results/ID]
+    /// The directory for results [default: lab-results/ID, with - for / in it]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::excerpt::{Excerpt, Wanted};
 use super::table::{Unit, line};
 
-/// A list of points: of a metric of seconds, and what the ideal of it is.
+/// The points at which a metric in seconds is the largest multiple of another, which is its ideal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Worst {

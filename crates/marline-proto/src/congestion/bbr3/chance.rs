@@ -16,7 +16,8 @@ const QUEUE: u32 = 8;
 /// And by more than this: what hosts and aggregation add.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
 
-/// With `yields`, more than this shows a queue whatever the round-trip time: managed queues are kept at 5 ms (RFC 8289).
+/// With `yields`, the delay that shows a queue is at most this, however long the path: managed queues are kept at 5 ms (RFC
+/// 8289).
 const MANAGED_QUEUE: Duration = Duration::from_millis(4);
 
 /// Or what so many datagrams take at the bottleneck, where that is longer.

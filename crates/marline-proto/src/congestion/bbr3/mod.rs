@@ -37,6 +37,7 @@
 //!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
 //! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
 //!   of tolerance: afterwards they are always below the window.
+//! - With `yields` the bytes in flight halfway through an acknowledgment end `ProbeBW_DOWN`, not those after it.
 //! - Drain paces at half the bandwidth and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91); drain at
 //!   0.85 of it with `startup_by_window`.
 

@@ -2,7 +2,7 @@
 //!
 //! Between probes this controller sends no more than the path delivers, and leaves room: a queue that no packet of a
 //! round finds empty, and that stays as it is, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
-//! no more than what it still gets, so that flows that halve their window for the same losses (CUBIC, NewReno) leave
+//! no more than what it still gets, so that flows that reduce their window to 0.5 or 0.7 for the same losses (NewReno, CUBIC) leave
 //! it ever more. With other flows around, this controller keeps [`BETA`] of what it gets,
 //! ends a probe with the first losses beyond chance, raises its bound as slowly as they do, and leaves more room between
 //! probes. After a probe it is back at its bound within a round trip, and flows of CUBIC take seconds: of a bound that
