@@ -110,7 +110,7 @@ def links(runs: Path) -> list[Link]:
 
 
 def grid(runs: Path) -> dict[str, dict[str, list[Transfer]]]:
-    """The transfers of `wireless` by size and by what the links lose, over the points; runs that failed do not count."""
+    """The transfers of `wireless` by size and by what the links lose, over the points, without runs that failed."""
     sizes = {"1": "1_mb", "10": "10_mb"}
     times = defaultdict(list)
     ideals = {}
