@@ -19,6 +19,8 @@ use crate::trial::Report;
 
 /// The stack to which others are compared.
 const REFERENCE: &str = "marline";
+/// More columns than a page has room for: links have rows then, and stacks columns.
+const MOST_COLUMNS: usize = 12;
 /// Fetches from which a 95th percentile is taken.
 const TAIL: usize = 20;
 
@@ -253,6 +255,13 @@ impl Column {
         median(ratios.collect())
     }
 
+    /// The median of a stack's times, and what they are of marline's.
+    fn cell(&self, stack: &Stack) -> String {
+        let middle = median(self.seconds(stack)).map(time).unwrap_or_default();
+        let ratio = self.ratio(stack).map(|ratio| format!(" ({ratio:.2})"));
+        format!("{middle}{}", ratio.unwrap_or_default())
+    }
+
     fn has_tail(&self, stacks: &[&&Stack]) -> bool {
         let mut counts = stacks.iter().map(|stack| self.seconds(stack).len());
         counts.any(|count| count >= TAIL)
@@ -285,8 +294,8 @@ impl Fetches {
         }
     }
 
-    /// Seconds of all stacks over all links, and what they are of marline's.
-    fn page(&self, stacks: &[&&Stack]) -> String {
+    /// A row for each stack.
+    fn by_stack(&self, stacks: &[&&Stack]) -> String {
         let mut text = String::from("| stack |");
         let mut rule = String::from("| --- |");
         for column in &self.columns {
@@ -302,16 +311,47 @@ impl Fetches {
         for stack in stacks {
             text += &format!("\n| {} |", stack.name);
             for column in &self.columns {
-                let seconds = column.seconds(stack);
-                let middle = median(seconds.clone()).map(time).unwrap_or_default();
-                let ratio = column.ratio(stack).map(|ratio| format!(" ({ratio:.2})"));
-                text += &format!(" {middle}{} |", ratio.unwrap_or_default());
+                text += &format!(" {} |", column.cell(stack));
                 if column.has_tail(stacks) {
-                    let tail = quantile(seconds, 0.95).map(time).unwrap_or_default();
+                    let tail = quantile(column.seconds(stack), 0.95);
+                    let tail = tail.map(time).unwrap_or_default();
                     text += &format!(" {tail} |");
                 }
             }
         }
+        text
+    }
+
+    /// A row for each link, and the median over the links of what the times are of marline's.
+    fn by_link(&self, stacks: &[&&Stack]) -> String {
+        let mut text = String::from("| object, link |");
+        let mut rule = String::from("| --- |");
+        for stack in stacks {
+            text += &format!(" {} |", stack.name);
+            rule += " ---: |";
+        }
+        text += &format!("\n{rule}");
+        for column in &self.columns {
+            text += &format!("\n| {}, {} |", unit(&column.size), column.link);
+            for stack in stacks {
+                text += &format!(" {} |", column.cell(stack));
+            }
+        }
+        text += "\n| median of the ratios |";
+        for stack in stacks {
+            let ratios = self.columns.iter().filter_map(|column| column.ratio(stack));
+            let middle = median(ratios.collect()).map(|ratio| format!("{ratio:.2}"));
+            text += &format!(" {} |", middle.unwrap_or_default());
+        }
+        text
+    }
+
+    /// Seconds of all stacks over all links, and what they are of marline's.
+    fn page(&self, stacks: &[&&Stack]) -> String {
+        let mut text = match self.columns.len() > MOST_COLUMNS {
+            true => self.by_link(stacks),
+            false => self.by_stack(stacks),
+        };
         let all = || {
             self.columns
                 .iter()
@@ -407,6 +447,26 @@ mod tests {
             ]
         );
         assert!(page.contains("* `lossy`: `rate=1mbps,loss=3%`"), "{page}");
+    }
+
+    #[test]
+    fn links_have_rows_where_there_are_many() {
+        let links = (0..=MOST_COLUMNS).map(|number| format!("--link=link-{number}=rate=1mbps"));
+        let arguments = ["bench-peers".to_owned(), "--fetch=1MB".to_owned()];
+        let mut fetches = Fetches::new(&Args::parse_from(arguments.into_iter().chain(links)));
+        for (number, column) in fetches.columns.iter_mut().enumerate() {
+            let own = vec![round(0, &[1.0])];
+            let quinn = vec![round(0, &[number as f64])];
+            column.stacks = BTreeMap::from([("marline", own), ("quinn", quinn)]);
+        }
+        let page = fetches.page(&[&stack("marline"), &stack("quinn")]);
+        let lines: Vec<_> = page.lines().collect();
+        assert_eq!(lines[0], "| object, link | marline | quinn |");
+        assert_eq!(lines[4], "| 1 MB, link-2 | 1.00 s | 2.00 s (2.00) |");
+        assert_eq!(
+            lines[3 + MOST_COLUMNS],
+            "| median of the ratios |  | 6.00 |"
+        );
     }
 
     #[test]
