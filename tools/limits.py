@@ -83,6 +83,17 @@ def slow_start(size: float, rate: float, rtt: float) -> float:
     return elapsed + size / rate
 
 
+def transfer(content: float, ideal: float, ideal_rate: float, rate: float, default: float) -> Transfer:
+    """What is seen of `content` bytes, and what a link of `rate` allows; the ideal is at `ideal_rate`."""
+    delay = ideal - content / ideal_rate
+    return Transfer(
+        ideal=ideal,
+        unstarted=delay + content / rate,
+        limit=delay + slow_start(content, rate, delay / IDEAL_ROUND_TRIPS),
+        default=default,
+    )
+
+
 def links(runs: Path) -> list[Link]:
     """The links, in the order of the file."""
     times, ideals = medians(runs)
@@ -96,15 +107,10 @@ def links(runs: Path) -> list[Link]:
         fastest = max(rates, key=lambda variant: rates[variant])
         rate = rates[fastest]
         ideal_rate = (LONG_BYTES - SIZES[SHORT]) / (ideals[name, LONG] - ideals[name, SHORT])
-        transfers = {}
-        for size, content in SIZES.items():
-            delay = ideals[name, size] - content / ideal_rate
-            transfers[size] = Transfer(
-                ideal=ideals[name, size],
-                unstarted=delay + content / rate,
-                limit=delay + slow_start(content, rate, delay / IDEAL_ROUND_TRIPS),
-                default=times["default", name, size],
-            )
+        transfers = {
+            size: transfer(content, ideals[name, size], ideal_rate, rate, times["default", name, size])
+            for size, content in SIZES.items()
+        }
         found.append(Link(name, rate, fastest, transfers))
     return found
 
@@ -123,17 +129,11 @@ def grid(runs: Path) -> dict[str, dict[str, list[Transfer]]]:
                 ideals[point, size] = float(row["ideal_s"])
     found: dict[str, dict[str, list[Transfer]]] = {size: defaultdict(list) for size in sizes.values()}
     for (point, size), took in times.items():
-        content, (short, long) = SIZES[size], sizes.values()
+        short, long = sizes.values()
         rate = (SIZES[long] - SIZES[short]) / (ideals[point, long] - ideals[point, short])
-        delay = ideals[point, size] - content / rate
-        transfer = Transfer(
-            ideal=ideals[point, size],
-            unstarted=ideals[point, size],
-            limit=delay + slow_start(content, rate, delay / IDEAL_ROUND_TRIPS),
-            default=statistics.median(took),
-        )
+        seen = transfer(SIZES[size], ideals[point, size], rate, rate, statistics.median(took))
         for losses in (point[-1], "all"):
-            found[size][losses].append(transfer)
+            found[size][losses].append(seen)
     return found
 
 
@@ -146,8 +146,8 @@ def print_grid(seen: dict[str, dict[str, list[Transfer]]]) -> None:
             transfers = by_losses[losses]
             by_limit = [transfer.default / transfer.limit for transfer in transfers]
             medians_of = [
-                statistics.median(transfer.limit / transfer.ideal for transfer in transfers),
-                statistics.median(transfer.default / transfer.ideal for transfer in transfers),
+                statistics.median(one.limit / one.ideal for one in transfers),
+                statistics.median(one.default / one.ideal for one in transfers),
                 statistics.median(by_limit),
             ]
             within = sum(ratio <= GOAL for ratio in by_limit)
