@@ -188,7 +188,7 @@ impl Connection {
     }
 
     /// Client: the socket has another local address now, and so have the paths that share the main one's, those that
-    /// are being opened included.
+    /// are being opened included. Paths from the same port of other addresses keep those, and have the new port.
     ///
     /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
     /// validates the address.
@@ -197,10 +197,20 @@ impl Connection {
             return;
         }
         let main = self.paths.main_slot();
-        let others: Vec<Slot> = self.paths.sharing_local(main).collect();
+        let others: Vec<Slot> = self.paths.sharing_port(main).collect();
+        let former = self.local_address();
         self.rebind_path(now, main, local);
         for at in others {
-            self.rebind_path(now, at, local);
+            let before = self.paths[at].tuples.active.addresses.local;
+            let mut after = before;
+            if before == former {
+                after = local;
+            } else {
+                after.set_port(local.port());
+            }
+            if after != before {
+                self.rebind_path(now, at, after);
+            }
         }
         self.after_input(now);
     }

@@ -133,11 +133,11 @@ impl PathList {
             .filter(move |&other| self.are_beside(at, other))
     }
 
-    /// The other paths from the local address of one, unless they are abandoned.
-    pub(crate) fn sharing_local(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
-        let local = |at: Slot| self[at].tuples.active.addresses.local;
+    /// The other paths from the local port of one, which one socket may serve at several addresses; not abandoned ones.
+    pub(crate) fn sharing_port(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let port = |at: Slot| self[at].tuples.active.addresses.local.port();
         self.slots().filter(move |&other| {
-            other != at && !self[other].is_abandoned() && local(other) == local(at)
+            other != at && !self[other].is_abandoned() && port(other) == port(at)
         })
     }
 

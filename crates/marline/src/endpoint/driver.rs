@@ -15,6 +15,7 @@ use marline_proto::{
     Transmit,
 };
 
+use super::can_send_from;
 use super::incoming::{ReceiveBuffers, ReceivedDatagram};
 use super::outgoing::OutgoingBatch;
 use super::state::SharedEndpoint;
@@ -250,12 +251,11 @@ impl Driver {
             return;
         }
         self.outgoing.buffer.clear();
-        let socket = Arc::clone(&state.socket);
-        let batch = state.proto.poll_transmit(
-            now,
-            OutgoingBatch::max_datagrams(&*socket),
-            &mut self.outgoing.buffer,
-        );
+        let most = OutgoingBatch::max_datagrams(&*state.socket);
+        let batch = state
+            .proto
+            .poll_transmit(now, most, &mut self.outgoing.buffer);
+        let socket = batch.and_then(|batch| self.socket_of(&state, batch.tuple.local));
         state.dispatch_events(&mut self.woken);
         while let Some(event) = state.proto.poll_endpoint_event() {
             state.drained |= matches!(event, EndpointEvent::Drained);
@@ -277,7 +277,7 @@ impl Driver {
         let drained = state.drained;
         let is_pinned = state.is_pinned || state.proto.is_multipath();
         drop(state);
-        if let Some(batch) = batch {
+        if let (Some(batch), Some(socket)) = (batch, socket) {
             self.outgoing.start(batch, socket, is_pinned);
         }
         if !self.endpoint_events.is_empty() {
@@ -304,6 +304,23 @@ impl Driver {
             }
         }
         self.wake();
+    }
+
+    /// The socket for a batch from `local`, `None` if the endpoint has moved and no longer uses it: an answer to a probe
+    /// of the former address carries that one's connection ID, which the new address must not send (RFC 9000,
+    /// section 9.5).
+    fn socket_of(&self, state: &ConnectionState, local: SocketAddr) -> Option<Arc<dyn UdpSocket>> {
+        let sends =
+            |bound: SocketAddr| bound.port() == local.port() && can_send_from(bound, local.ip());
+        if sends(state.bound) {
+            return Some(Arc::clone(&state.socket));
+        }
+        // This task may not have adopted the new socket yet.
+        if sends(self.local) {
+            return Some(Arc::clone(&self.socket));
+        }
+        let previous = self.previous.as_ref()?;
+        sends(previous.local).then(|| Arc::clone(&previous.socket))
     }
 
     fn wake(&mut self) {

@@ -322,8 +322,8 @@ impl Endpoint {
         self.shared.lock().proto.stats()
     }
 
-    /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9). What
-    /// still arrives at the old socket is read until the new one works.
+    /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9), with all their
+    /// paths. What still arrives at the old socket is read, and its probes answered there, until the new one works.
     ///
     /// # Errors
     /// The runtime cannot use the socket; nothing has changed.

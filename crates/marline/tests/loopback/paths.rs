@@ -1,12 +1,12 @@
 //! Several paths between addresses of this host.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use marline::scheduling::path::{PathStatus, Rr};
 use marline::{
     Connection, ConnectionEvent, Endpoint, ErrorCode, MultipathConfig, OpenPathError, PathId,
-    TransportConfig,
+    PathStats, TransportConfig,
 };
 
 use crate::setup::{Identity, NAME, echo, pattern, within_limit};
@@ -18,7 +18,7 @@ struct Connected {
     client: Connection,
     server: Connection,
     /// They would close the connection when dropped.
-    _endpoints: [Endpoint; 2],
+    endpoints: [Endpoint; 2],
 }
 
 async fn connect(client: &str) -> Connected {
@@ -40,7 +40,7 @@ async fn connect(client: &str) -> Connected {
     Connected {
         client: ours.unwrap(),
         server: theirs,
-        _endpoints: [client, server],
+        endpoints: [client, server],
     }
 }
 
@@ -57,7 +57,7 @@ async fn addresses_of_one_socket_can_be_paths() {
         let Connected {
             client: ours,
             server: theirs,
-            _endpoints,
+            endpoints: _endpoints,
         } = within_limit(connect(client)).await;
         tokio::spawn(echo(theirs.clone()));
         let mut events = theirs.events();
@@ -96,6 +96,37 @@ async fn addresses_of_one_socket_can_be_paths() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn all_paths_of_a_socket_move_to_the_next() {
+    let Connected {
+        client: ours,
+        server: theirs,
+        endpoints: [client, _server],
+    } = within_limit(connect("0.0.0.0:0")).await;
+    tokio::spawn(echo(theirs.clone()));
+    within_limit(ours.open_path(SECOND, None)).await.unwrap();
+    let any = (Ipv4Addr::UNSPECIFIED, 0);
+    client.rebind(UdpSocket::bind(any).unwrap()).unwrap();
+
+    let port = client.local_addr().port();
+    let is_there = |path: &PathStats| path.remote.port() == port;
+    let data = pattern(200_000);
+    within_limit(async {
+        while !theirs.paths().iter().all(is_there) {
+            let (mut send, mut recv) = ours.open_bi().await.unwrap();
+            let writing = async {
+                send.write_all(&data).await.unwrap();
+                send.finish().unwrap();
+            };
+            let (answer, ()) = tokio::join!(recv.read_to_end(usize::MAX), writing);
+            assert_eq!(answer.unwrap(), data);
+        }
+    })
+    .await;
+    assert_eq!(theirs.paths().len(), 2);
+    assert_eq!(theirs.paths()[1].remote.ip(), SECOND);
 }
 
 #[tokio::test]
