@@ -1,5 +1,7 @@
 //! Probes for larger datagrams: when the first leaves, and how.
 
+use std::time::Duration;
+
 use marline_wire::TransportError;
 
 use super::Connection;
@@ -8,15 +10,23 @@ use crate::paths::{Slot, Stage};
 use crate::time::Instant;
 use crate::tuple::Transmit;
 
-/// The first probe for larger datagrams. Within a round trip of the handshake it would take an eighth of the initial
-/// window from the first response.
+/// Round trips that the first probe waits for a bidirectional stream, after the one that it waits anyway: a request that
+/// was lost comes a probe timeout later.
+const REQUEST_ROUNDS: u32 = 3;
+
+/// The first probe for larger datagrams. Before the first response it would take an eighth of the initial window from
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FirstMtuProbe {
     /// Nothing asked for it yet.
     #[default]
     NotAsked,
-    /// It waits until the first round trip is over.
-    WaitsUntil(Instant),
+    /// It waits until the first round trip is over, and a few more where nothing is requested.
+    Waits {
+        until: Instant,
+        round_trip: Duration,
+        rounds_left: u32,
+    },
     /// It leaves before data, as soon as the window has room: a sender that always has data would never send it after
     /// them.
     Due,
@@ -27,7 +37,7 @@ pub(super) enum FirstMtuProbe {
 impl FirstMtuProbe {
     pub(super) fn next_timeout(self) -> Option<Instant> {
         match self {
-            Self::WaitsUntil(at) => Some(at),
+            Self::Waits { until, .. } => Some(until),
             Self::NotAsked | Self::Due | Self::Over => None,
         }
     }
@@ -35,10 +45,25 @@ impl FirstMtuProbe {
 
 impl Connection {
     pub(super) fn on_mtu_probe_timeout(&mut self, now: Instant) {
-        let waited_until = self.first_mtu_probe.next_timeout();
-        if waited_until.is_some_and(|at| at <= now) {
-            self.first_mtu_probe = FirstMtuProbe::Due;
+        let FirstMtuProbe::Waits {
+            until,
+            round_trip,
+            rounds_left,
+        } = self.first_mtu_probe
+        else {
+            return;
+        };
+        if now < until {
+            return;
         }
+        self.first_mtu_probe = match rounds_left.checked_sub(1) {
+            Some(rounds_left) if !self.streams.had_bidirectional() => FirstMtuProbe::Waits {
+                until: now + round_trip,
+                round_trip,
+                rounds_left,
+            },
+            _ => FirstMtuProbe::Due,
+        };
     }
 
     /// Whether a probe that could leave on `at` is put off.
@@ -47,9 +72,13 @@ impl Connection {
             return false;
         }
         if self.first_mtu_probe == FirstMtuProbe::NotAsked {
-            let rtt = self.paths[at].recovery.rtt().smoothed();
+            let round_trip = self.paths[at].recovery.rtt().smoothed();
             let completed_at = self.progress.completed_at().unwrap_or(now);
-            self.first_mtu_probe = FirstMtuProbe::WaitsUntil(completed_at + rtt);
+            self.first_mtu_probe = FirstMtuProbe::Waits {
+                until: completed_at + round_trip,
+                round_trip,
+                rounds_left: REQUEST_ROUNDS,
+            };
         }
         self.first_mtu_probe
             .next_timeout()

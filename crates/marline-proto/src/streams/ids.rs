@@ -126,6 +126,11 @@ impl StreamIds {
         self.local[dir as usize].opened
     }
 
+    /// Whether either end ever opened one.
+    pub(super) fn had_any(&self, dir: Dir) -> bool {
+        self.local[dir as usize].opened > 0 || self.remote[dir as usize].opened > 0
+    }
+
     /// 0-RTT was rejected: the remembered limits of the peer do not apply.
     pub(super) fn forget_limits(&mut self) {
         for local in &mut self.local {

@@ -316,6 +316,11 @@ impl Streams {
         self.events.pop_front()
     }
 
+    /// Whether either end ever opened a bidirectional stream.
+    pub(crate) fn had_bidirectional(&self) -> bool {
+        self.ids.had_any(Dir::Bi)
+    }
+
     /// Server: whether the client has no bidirectional stream open, and nothing is to be delivered to it.
     pub(crate) fn is_idle_server(&self) -> bool {
         !self.ids.has_remote(Dir::Bi) && self.buffer.held() == 0
