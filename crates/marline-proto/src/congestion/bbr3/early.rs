@@ -5,7 +5,7 @@
 //! most of a page. So this controller probes early where packets can wait, until losses have answered what it sent after
 //! startup: when packets find the queue empty, and, where no other flows are known, as long as each probe finds more than
 //! the one before. Probes that find no more double the pause to the next. Other flows that filled the queue are gone where
-//! it is empty, as after other connections of the same page.
+//! it stays empty, as after other connections of the same page.
 //!
 //! Where nothing was ever lost or marked, so that the queue had room for startup, or where losses bound the bytes in
 //! flight, a probe of an empty queue need not fill the path first, and sends at twice the bandwidth until a packet meets a
@@ -19,6 +19,7 @@ use super::bounds::UNBOUNDED;
 use super::loss::LOSS_THRESHOLD;
 use super::window::{WINDOW_GAIN, product};
 use super::{Bbr3, State};
+use crate::Instant;
 use crate::samples::PacketLoss;
 
 /// Rounds from a probe that found more to the next.
@@ -44,8 +45,11 @@ const LEAST_WIDENED: u64 = 4;
 pub(super) struct EarlyProbes {
     /// Whether a packet found the queue empty in this round.
     found_empty: bool,
-    /// Whether one did in the round before, at whose end this controller was cruising.
-    was_empty: bool,
+    /// When this round began.
+    round_began: Option<Instant>,
+    /// When the first of the rounds before began that each had such a packet, and at whose end this controller was
+    /// cruising.
+    empty_since: Option<Instant>,
     /// The bandwidth after the latest probe, in bytes per second.
     found: u64,
     /// Rounds until the next.
@@ -68,7 +72,7 @@ impl EarlyProbes {
     /// A probe begins, before the clock says so if it `is_early`; losses may have shown what the path holds, so that the
     /// bytes in flight are `bounded`.
     pub(super) fn begin_probe(&mut self, is_early: bool, bounded: bool) {
-        self.is_open = is_early && self.was_empty && (bounded || !self.was_full);
+        self.is_open = is_early && self.empty_since.is_some() && (bounded || !self.was_full);
     }
 
     /// Whether this is a probe of an empty queue.
@@ -88,8 +92,15 @@ impl EarlyProbes {
     }
 
     /// A round ends, at whose end this controller was `is_cruising`.
-    pub(super) fn end_round(&mut self, is_cruising: bool) {
-        self.was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
+    pub(super) fn end_round(&mut self, now: Instant, is_cruising: bool) {
+        let was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
+        let began = self.round_began.replace(now).unwrap_or(now);
+        self.empty_since = was_empty.then(|| self.empty_since.unwrap_or(began));
+    }
+
+    /// Since when the queue has been empty, to the end of the latest round.
+    pub(super) fn empty_since(&self) -> Option<Instant> {
+        self.empty_since
     }
 
     /// Startup, or a probe, ended with this `bandwidth`.
@@ -99,12 +110,12 @@ impl EarlyProbes {
             false => (self.pause * 2).min(LONGEST_PAUSE),
         };
         self.found = bandwidth;
-        self.was_empty = false;
+        self.empty_since = None;
         self.is_open = false;
     }
 
     pub(super) fn is_due(&self, rounds_since_probe: u64) -> bool {
-        !self.met_losses && (self.was_empty || rounds_since_probe > self.pause)
+        !self.met_losses && (self.empty_since.is_some() || rounds_since_probe > self.pause)
     }
 }
 
@@ -133,7 +144,7 @@ impl Bbr3 {
         };
         // Marks that are answered in proportion lower the bytes in flight alone, by what is right.
         let by_losses = self.bounds.short_bandwidth != UNBOUNDED;
-        if !self.config.early_probes || !self.early.was_empty || !by_losses {
+        if !self.config.early_probes || self.early.empty_since.is_none() || !by_losses {
             return;
         }
         let delay = min_rtt + self.jitter;
@@ -148,10 +159,10 @@ impl Bbr3 {
     }
 
     /// Whether the path is probed though its time has not come.
-    pub(super) fn probes_early(&self) -> bool {
+    pub(super) fn probes_early(&self, now: Instant) -> bool {
         self.config.early_probes
             && self.has_queues()
-            && (!self.others.are_there() || self.early.was_empty)
+            && !self.waits_for_others(now)
             && self.early.is_due(self.cycle.rounds_since_up)
     }
 }

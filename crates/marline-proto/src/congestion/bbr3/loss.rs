@@ -141,7 +141,7 @@ impl Bbr3 {
     }
 
     /// Once per round: while the path is not probed, losses and marks lower the short-term bounds.
-    pub(super) fn answer_congestion(&mut self, rate: &RateSample) {
+    pub(super) fn answer_congestion(&mut self, now: Instant, rate: &RateSample) {
         let has_marks = self.marks.in_round();
         let mut has_loss = self.latest.has_loss();
         let is_queued = self.chance.end_round();
@@ -156,15 +156,15 @@ impl Bbr3 {
                 false => UNBOUNDED,
             };
             if has_loss || self.marks.are_like_losses() {
-                self.answer_loss(rate);
+                self.answer_loss(now, rate);
             }
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
         }
         let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
         if self.config.yields {
-            self.others.end_round(is_cruising, self.min_rtt.get());
+            self.others.end_round(now, is_cruising, self.min_rtt.get());
         }
-        self.early.end_round(is_cruising);
+        self.early.end_round(now, is_cruising);
         if !has_loss && !has_marks {
             self.widen_short_term();
         }
@@ -173,14 +173,14 @@ impl Bbr3 {
     }
 
     /// Lowers the short-term bounds for the losses of a round.
-    fn answer_loss(&mut self, rate: &RateSample) {
+    fn answer_loss(&mut self, now: Instant, rate: &RateSample) {
         self.bounds
             .begin_short_term(self.bandwidth.get(), self.window);
         let mut kept = 1.0;
         if self.config.yields
             && let Some(beside_others) = self.kept_beside_others(rate)
         {
-            self.others.on_seen();
+            self.others.on_seen(now);
             kept = beside_others;
         }
         let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());

@@ -317,7 +317,7 @@ impl Bbr3 {
         self.update_bandwidth(rate);
         self.update_marks(now, rate);
         if self.latest.round_ended() {
-            self.answer_congestion(rate);
+            self.answer_congestion(now, rate);
         }
         let burst = AckedBurst {
             bytes: ack.bytes,

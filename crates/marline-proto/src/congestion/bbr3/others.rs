@@ -8,6 +8,9 @@
 //! probes. After a probe it is back at its bound within a round trip, and flows of CUBIC take seconds: of a bound that
 //! caused losses it keeps less than it reached.
 //!
+//! Flows of BBR version 1 empty their queue every ten seconds, all at once, to measure the delay. The longer others were there, the
+//! longer the queue has to be empty before they are taken for gone and the path is probed early.
+//!
 //! A managed queue marks packets with ECT(0) where it drops those of others, seldom and long before it is full: each such
 //! mark ends a probe, and between probes, beside a queue, it shows others as a loss does.
 
@@ -30,6 +33,9 @@ const KEPT_OF_BOUND: f64 = 0.95;
 
 /// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
 const KEPT_AFTER_MARKS: f64 = 0.85;
+
+/// Others are gone once the queue has been empty for so many parts of the time for which they were known.
+const GONE_AFTER: u32 = 8;
 
 /// Standard deviations of what is lost by chance that are not ascribed to them.
 const DEVIATIONS: f64 = 2.0;
@@ -66,6 +72,8 @@ impl RttRange {
 pub(super) struct OtherFlows {
     /// For how many more cycles they are taken to be there.
     cycles: u8,
+    /// Since when they are.
+    since: Option<Instant>,
     /// Whether this controller has been cruising since the round began, and no packet found the queue empty.
     only_queued: bool,
     /// The round-trip times of this round.
@@ -140,15 +148,24 @@ impl OtherFlows {
         self.cycles = self.cycles.saturating_sub(1);
     }
 
-    pub(super) fn on_seen(&mut self) {
+    pub(super) fn on_seen(&mut self, now: Instant) {
+        if !self.are_there() {
+            self.since = Some(now);
+        }
         self.cycles = CYCLES;
     }
 
+    /// Whether they may still be there though the queue has been empty since `empty_since`.
+    fn may_return(&self, now: Instant, empty_since: Instant) -> bool {
+        let known_for = self.since.map(|since| empty_since.saturating_since(since));
+        now.saturating_since(empty_since) < known_for.unwrap_or_default() / GONE_AFTER
+    }
+
     /// A round ends, at whose end this controller was `is_cruising`; the delay of the empty `path`.
-    pub(super) fn end_round(&mut self, is_cruising: bool, path: Option<Duration>) {
+    pub(super) fn end_round(&mut self, now: Instant, is_cruising: bool, path: Option<Duration>) {
         let rtts = std::mem::take(&mut self.rtts);
         if is_cruising && self.only_queued && rtts.is_of_standing_queue(path) {
-            self.on_seen();
+            self.on_seen(now);
         }
         self.only_queued = is_cruising;
         self.lost = 0;
@@ -157,6 +174,13 @@ impl OtherFlows {
 }
 
 impl Bbr3 {
+    /// Whether others are known, and the queue is not empty for long enough to take them for gone.
+    pub(super) fn waits_for_others(&self, now: Instant) -> bool {
+        let empty_since = self.early.empty_since();
+        self.others.are_there()
+            && empty_since.is_none_or(|empty_since| self.others.may_return(now, empty_since))
+    }
+
     /// Whether what this controller sends now leaves room, so that losses are caused by others.
     pub(super) fn leaves_room(&self) -> bool {
         match self.state {

@@ -147,7 +147,7 @@ impl Bbr3 {
         };
         match phase {
             ProbeBwPhase::Down | ProbeBwPhase::Cruise if self.is_time_to_probe(now) => {
-                let is_early = self.probes_early();
+                let is_early = self.probes_early(now);
                 self.early
                     .begin_probe(is_early, self.bounds.in_flight != UNBOUNDED);
                 self.start_refill();
@@ -171,7 +171,7 @@ impl Bbr3 {
     pub(super) fn is_time_to_probe(&self, now: Instant) -> bool {
         let reno_rounds = self.target_in_flight() / self.max_datagram_size;
         now > self.cycle.began + self.cycle.wait
-            || self.probes_early()
+            || self.probes_early(now)
             || self.cycle.rounds_since_up >= reno_rounds.min(RENO_ROUNDS)
     }
 

@@ -17,10 +17,10 @@ fn cruising() -> Bbr3 {
 fn a_round_with_losses_lowers_rate_and_window_to_what_it_delivers() {
     let mut bbr = cruising();
     bbr.on_packet_lost(at(10), &lost_packet(1, MTU, PRODUCT));
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     assert_eq!(bbr.bandwidth_now(), RATE * 9 / 10);
     assert_eq!(bbr.bounds.short_in_flight, 140_000, "0.7 of the window");
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     assert_eq!(bbr.bandwidth_now(), RATE * 9 / 10, "a round without losses");
     assert_eq!(bbr.bandwidth.get(), RATE, "for the next probe");
     bbr.start_refill();
@@ -33,7 +33,7 @@ fn a_round_with_losses_leaves_seven_tenths_at_least() {
     bbr.latest.reset();
     for left in [RATE * 7 / 10, RATE * 49 / 100] {
         bbr.on_packet_lost(at(10), &lost_packet(1, MTU, PRODUCT));
-        bbr.answer_congestion(&rated(RATE, 0));
+        bbr.answer_congestion(at(10), &rated(RATE, 0));
         assert!(bbr.bandwidth_now().abs_diff(left) <= 1);
     }
 }
@@ -44,7 +44,7 @@ fn losses_while_probing_do_not_lower_the_short_term_bounds() {
         let mut bbr = cruising();
         bbr.state = state;
         bbr.latest.on_loss(0);
-        bbr.answer_congestion(&rated(RATE, 0));
+        bbr.answer_congestion(at(10), &rated(RATE, 0));
         assert_eq!(bbr.bounds, Bounds::default());
     }
 }
@@ -108,7 +108,7 @@ fn the_window_comes_back_after_recovery_but_not_after_persistent_congestion() {
 fn spurious_losses_are_undone() {
     let mut bbr = cruising();
     bbr.on_packet_lost(at(10), &lost_packet(1, MTU, PRODUCT));
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     bbr.window = PRODUCT;
     bbr.on_spurious_loss(at(20), at(5));
     assert_eq!(bbr.bounds, Bounds::default());
@@ -138,7 +138,7 @@ fn what_marks_demand_is_not_undone() {
     let mut bbr = cruising();
     bbr.on_packet_lost(at(10), &lost_packet(1, MTU, PRODUCT));
     bbr.on_ce(at(10), &mark(1));
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     let bounds = bbr.bounds;
     bbr.on_spurious_loss(at(20), at(5));
     assert_eq!(bbr.bounds, bounds);
@@ -149,7 +149,7 @@ fn what_marks_demand_is_not_undone() {
 fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     let mut bbr = cruising();
     bbr.on_ce(at(0), &mark(1));
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     assert_eq!(bbr.bounds.short_in_flight, 2 * PRODUCT * 2 / 3);
     assert_eq!(bbr.bandwidth_now(), RATE * 9 / 10, "what is delivered");
     for round in 1..100 {
@@ -159,7 +159,7 @@ fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     bbr.state = CRUISE;
     bbr.latest.update(&rated(2 * RATE, 0));
     bbr.on_ce(at(0), &mark(1));
-    bbr.answer_congestion(&rated(RATE, 0));
+    bbr.answer_congestion(at(10), &rated(RATE, 0));
     assert!(bbr.bounds.short_in_flight > 2 * PRODUCT * 99 / 100);
 }
 

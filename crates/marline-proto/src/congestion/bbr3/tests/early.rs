@@ -151,21 +151,30 @@ fn while_other_flows_fill_the_queue_probing_is_left_to_the_clock() {
     bench.bbr.early = EarlyProbes::default();
     bench.bbr.early.end_probe(RATE);
     bench.bbr.cycle.rounds_since_up = 5;
-    assert!(bench.bbr.probes_early());
-    bench.bbr.others.on_seen();
-    assert!(!bench.bbr.probes_early());
+    assert!(bench.bbr.probes_early(bench.now));
+    bench.bbr.others.on_seen(bench.now);
+    assert!(!bench.bbr.probes_early(bench.now));
 }
 
 #[test]
-fn others_count_as_gone_once_the_queue_is_empty() {
-    let mut bench = bench(RATE, u64::MAX);
-    bench.until(CRUISE);
-    bench.bbr.others.on_seen();
-    let times = probes(&mut bench, Duration::from_millis(500));
-    let first = times.first();
+fn others_count_as_gone_once_the_queue_is_empty_for_a_part_of_their_time() {
+    let pause = |known_for: Duration| {
+        let mut bench = bench(RATE, u64::MAX);
+        bench.run(Duration::from_secs(4));
+        bench.until(UP);
+        bench.until(CRUISE);
+        bench.bbr.others.on_seen(bench.now - known_for);
+        probes(&mut bench, Duration::from_secs(1)).first().copied()
+    };
+    let just_seen = pause(Duration::ZERO);
     assert!(
-        first.is_some_and(|first| (RTT / 2..RTT * 3).contains(first)),
-        "{times:?}"
+        just_seen.is_some_and(|pause| (RTT / 2..RTT * 3).contains(&pause)),
+        "{just_seen:?}"
+    );
+    let long_known = pause(RTT * 80);
+    assert!(
+        long_known.is_some_and(|pause| (RTT * 9..RTT * 13).contains(&pause)),
+        "{long_known:?}"
     );
 }
 

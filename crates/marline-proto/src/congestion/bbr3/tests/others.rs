@@ -83,7 +83,7 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
             bbr.count_lost(number, MTU);
             bbr.others.on_lost(at(5), MTU);
         }
-        bbr.answer_congestion(&rate);
+        bbr.answer_congestion(at(10), &rate);
         bbr.bounds.short_in_flight
     };
     let delivered = PRODUCT - 4 * MTU;
@@ -108,7 +108,7 @@ fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
                 ..mark(1)
             },
         );
-        bbr.answer_congestion(&rated(RATE, 0));
+        bbr.answer_congestion(at(10), &rated(RATE, 0));
         (bbr.bounds.short_bandwidth, bbr.others.are_there())
     };
     assert_eq!(answered(false, at(0)), (RATE * 85 / 100, true));
@@ -141,7 +141,7 @@ fn beside_others_the_first_losses_beyond_chance_end_a_probe_and_take_a_part_of_t
     let probed = |are_there: bool| {
         let mut bbr = beside_a_queue(true);
         if are_there {
-            bbr.others.on_seen();
+            bbr.others.on_seen(at(0));
         }
         bbr.start_up(&rated(RATE, 0));
         bbr.on_packet_lost(at(5), &lost_packet(1, MTU, 100 * MTU));
@@ -161,7 +161,7 @@ fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_p
         bbr.bandwidth.update(RATE);
         bbr.full_pipe.set_reached(true);
         if are_there {
-            bbr.others.on_seen();
+            bbr.others.on_seen(at(0));
         }
         bbr.put(2 * PRODUCT);
         bbr.bounds.in_flight = PRODUCT;
@@ -189,7 +189,7 @@ fn delays_that_come_and_go_are_not_of_other_flows() {
         for rtt in rtts {
             others.on_rtt(MS * rtt, true);
         }
-        others.end_round(true, Some(MS * 40));
+        others.end_round(at(0), true, Some(MS * 40));
         others.are_there()
     };
     assert!(!round([60, 60, 60]), "cruising began in this round");
