@@ -117,19 +117,18 @@ def links(runs: Path) -> list[Link]:
 
 def grid(runs: Path) -> dict[str, dict[str, list[Transfer]]]:
     """The transfers of `wireless` by size and by what the links lose, over the points, without runs that failed."""
-    sizes = {"1": "1_mb", "10": "10_mb"}
     times = defaultdict(list)
     ideals = {}
     with runs.open(newline="") as file:
         for row in csv.DictReader(file):
-            if row["variant"] == "wireless" and row["status"] == "ok":
+            size = row["fetch"]
+            if row["variant"] == "wireless" and row["status"] == "ok" and size in SIZES:
                 point = (row["link.rate"], row["link.rtt"], row["link.buffer"], row["losses"])
-                size = sizes[row["data_mb"]]
                 times[point, size].append(float(row["completion_s"]))
                 ideals[point, size] = float(row["ideal_s"])
-    found: dict[str, dict[str, list[Transfer]]] = {size: defaultdict(list) for size in sizes.values()}
+    found: dict[str, dict[str, list[Transfer]]] = {size: defaultdict(list) for size in SIZES}
     for (point, size), took in times.items():
-        short, long = sizes.values()
+        short, long = SIZES
         rate = (SIZES[long] - SIZES[short]) / (ideals[point, long] - ideals[point, short])
         seen = transfer(SIZES[size], ideals[point, size], rate, rate, statistics.median(took))
         for losses in (point[-1], "all"):
