@@ -2,7 +2,7 @@
 # The Python package in python/.
 #
 #   tools/python.sh environment   makes target/python, with what python/requirements.txt pins, and the package itself
-#   tools/python.sh check         format, lints, types and tests of it and of tools/flows, and whether it can be built and run
+#   tools/python.sh check         format, lints, types and tests of it, of tools/flows and of tools/limits.py, and whether it can be built and run
 #   tools/python.sh pin           writes python/requirements.txt anew, with the newest versions
 set -eu
 cd "$(dirname "$0")/.."
