@@ -61,8 +61,8 @@ pub struct TransportConfig {
     /// Whether both probes of a probe timeout repeat a packet of application data, the two oldest; otherwise the second
     /// is a PING.
     pub two_probes: bool,
-    /// Whether the first probe for larger datagrams waits for a round trip after the handshake, and for up to three more if
-    /// no bidirectional stream is opened: before data, it takes an eighth of the initial window from them.
+    /// Whether the first probe for larger datagrams waits for a round trip after the handshake, and for a probe timeout more
+    /// if no bidirectional stream is opened: before data, it takes an eighth of the initial window from them.
     pub late_mtu_probes: bool,
 
     /// Streams that the peer may have open at once, in both directions.
@@ -293,7 +293,7 @@ impl TransportConfig {
         &Field::new(
             "late_mtu_probes",
             Domain::SWITCH,
-            "Whether the first probe for larger datagrams waits for a round trip after the handshake, and up to three more for a request",
+            "Whether the first probe for larger datagrams waits for a round trip after the handshake, and up to a probe timeout more for a request",
             |c: &mut Self| &mut c.late_mtu_probes,
         ),
         &Field::new(

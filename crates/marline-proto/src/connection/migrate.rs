@@ -187,39 +187,53 @@ impl Connection {
         self.change_path_bundle(now, at);
     }
 
-    /// Client: the socket has another local address now, and so have the paths that share the main one's, those that
-    /// are being opened included. Paths from the same port of other addresses keep those, and have the new port.
+    /// Client: the socket has another local address now, and so have the paths that share the main one's port, those that
+    /// are being opened included. Paths from other addresses keep these if the socket is bound to none.
     ///
     /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
     /// validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
+        let main = self.paths.main_slot();
+        let mut slots: Vec<Slot> = self.paths.sharing_port(main).collect();
+        slots.push(main);
+        self.rebind_paths(now, &slots, local);
+    }
+
+    /// Client: no socket sends from the local address `former` any more. The paths there continue from the socket at
+    /// `local`; they may have returned because their validation failed.
+    pub fn leave_address(&mut self, now: Instant, former: SocketAddr, local: SocketAddr) {
+        let slots: Vec<Slot> = self.paths.from_local(former).collect();
+        self.rebind_paths(now, &slots, local);
+    }
+
+    fn rebind_paths(&mut self, now: Instant, slots: &[Slot], local: SocketAddr) {
         if self.side.is_server() || !self.lifecycle.is_open() {
             return;
         }
         let main = self.paths.main_slot();
-        let others: Vec<Slot> = self.paths.sharing_port(main).collect();
-        let former = self.local_address();
-        self.rebind_path(now, main, local);
-        for at in others {
-            let before = self.paths[at].tuples.active.addresses.local;
-            let mut after = before;
-            if before == former {
-                after = local;
-            } else {
-                after.set_port(local.port());
+        let former = self.local_address().ip();
+        for &at in slots {
+            let active = self.paths[at].tuples.active.addresses;
+            let keeps_ip = local.ip().is_unspecified()
+                && !active.local.ip().is_unspecified()
+                && active.local.ip() != former;
+            let mut next = FourTuple { local, ..active };
+            if keeps_ip {
+                next.local = active.local;
+                next.local.set_port(local.port());
             }
-            if after != before {
-                self.rebind_path(now, at, after);
+            let probed = self.paths[at].tuples.probed.as_deref();
+            if probed.is_some_and(|probed| probed.addresses == next) {
+                self.move_to_probed(now, at);
+            } else if next != active || at == main {
+                self.rebind_path(now, at, next);
             }
         }
         self.after_input(now);
     }
 
-    fn rebind_path(&mut self, now: Instant, at: Slot, local: SocketAddr) {
-        let addresses = FourTuple {
-            local,
-            ..self.paths[at].tuples.active.addresses
-        };
+    fn rebind_path(&mut self, now: Instant, at: Slot, addresses: FourTuple) {
+        let local = addresses.local;
         if !self.is_confirmed() || self.peer.disable_active_migration {
             let tuples = &mut self.paths[at].tuples;
             tuples.active.addresses = addresses;

@@ -10,9 +10,9 @@ use crate::paths::{Slot, Stage};
 use crate::time::Instant;
 use crate::tuple::Transmit;
 
-/// Round trips that the first probe waits for a bidirectional stream, after the one that it waits anyway: a request that
-/// was lost comes a probe timeout later.
-const REQUEST_ROUNDS: u32 = 3;
+/// Parts of a probe timeout after which the first probe looks for a bidirectional stream again: a request that was lost
+/// comes a probe timeout later.
+const REQUEST_STEPS: u32 = 3;
 
 /// The first probe for larger datagrams. Before the first response it would take an eighth of the initial window from
 /// it.
@@ -21,11 +21,13 @@ pub(super) enum FirstMtuProbe {
     /// Nothing asked for it yet.
     #[default]
     NotAsked,
-    /// It waits until the first round trip is over, and a few more where nothing is requested.
+    /// It waits until the first round trip is over, and for a probe timeout more where nothing is requested.
     Waits {
         until: Instant,
-        round_trip: Duration,
-        rounds_left: u32,
+        step: Duration,
+        steps_left: u32,
+        /// Whether a request was there a step ago, so that its response may have left, or data without one.
+        has_request: bool,
     },
     /// It leaves before data, as soon as the window has room: a sender that always has data would never send it after
     /// them.
@@ -47,8 +49,9 @@ impl Connection {
     pub(super) fn on_mtu_probe_timeout(&mut self, now: Instant) {
         let FirstMtuProbe::Waits {
             until,
-            round_trip,
-            rounds_left,
+            step,
+            steps_left,
+            has_request: had_request,
         } = self.first_mtu_probe
         else {
             return;
@@ -56,13 +59,21 @@ impl Connection {
         if now < until {
             return;
         }
-        self.first_mtu_probe = match rounds_left.checked_sub(1) {
-            Some(rounds_left) if !self.streams.had_bidirectional() => FirstMtuProbe::Waits {
-                until: now + round_trip,
-                round_trip,
-                rounds_left,
+        let initial_window = self.paths[Slot::FIRST].recovery.initial_window().bytes;
+        let has_request = self.streams.had_bidirectional()
+            || self.streams.stats().bytes_sent > initial_window / 2;
+        let is_due = match has_request {
+            true => had_request || steps_left == REQUEST_STEPS,
+            false => steps_left == 0,
+        };
+        self.first_mtu_probe = match is_due {
+            true => FirstMtuProbe::Due,
+            false => FirstMtuProbe::Waits {
+                until: now + step,
+                step,
+                steps_left: steps_left.saturating_sub(1),
+                has_request,
             },
-            _ => FirstMtuProbe::Due,
         };
     }
 
@@ -72,17 +83,17 @@ impl Connection {
             return false;
         }
         if self.first_mtu_probe == FirstMtuProbe::NotAsked {
-            let round_trip = self.paths[at].recovery.rtt().smoothed();
+            let recovery = &self.paths[at].recovery;
             let completed_at = self.progress.completed_at().unwrap_or(now);
             self.first_mtu_probe = FirstMtuProbe::Waits {
-                until: completed_at + round_trip,
-                round_trip,
-                rounds_left: REQUEST_ROUNDS,
+                until: completed_at + recovery.rtt().smoothed(),
+                step: recovery.pto(self.peer.max_ack_delay) / REQUEST_STEPS,
+                steps_left: REQUEST_STEPS,
+                has_request: false,
             };
         }
-        self.first_mtu_probe
-            .next_timeout()
-            .is_some_and(|until| now < until)
+        self.on_mtu_probe_timeout(now);
+        matches!(self.first_mtu_probe, FirstMtuProbe::Waits { .. })
     }
 
     /// A probe for larger datagrams (RFC 9000, section 14.4).

@@ -141,6 +141,13 @@ impl PathList {
         })
     }
 
+    /// The paths from the address `local`, but for abandoned ones.
+    pub(crate) fn from_local(&self, local: SocketAddr) -> impl Iterator<Item = Slot> + '_ {
+        self.slots().filter(move |&at| {
+            !self[at].is_abandoned() && self[at].tuples.active.addresses.local == local
+        })
+    }
+
     /// Whether these are two open paths between the same addresses.
     fn are_beside(&self, one: Slot, other: Slot) -> bool {
         let (one_path, other_path) = (&self[one], &self[other]);

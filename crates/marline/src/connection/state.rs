@@ -32,7 +32,7 @@ pub(crate) struct SharedConnection {
 pub(crate) struct ConnectionState {
     pub(crate) proto: Box<marline_proto::Connection>,
     pub(crate) socket: Arc<dyn UdpSocket>,
-    /// Where the endpoint's socket is bound.
+    /// Client: where `socket` is bound. Server: where the endpoint's socket was bound at first.
     pub(crate) bound: SocketAddr,
     /// Whether packets may leave only from the path's own source address.
     pub(crate) is_pinned: bool,

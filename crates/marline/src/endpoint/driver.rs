@@ -38,7 +38,7 @@ pub(super) struct Driver {
     shared: Arc<SharedEndpoint>,
     socket: Arc<dyn UdpSocket>,
     local: SocketAddr,
-    /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), read until the new one works.
+    /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), in use until the new one works.
     previous: Option<BoundSocket>,
     incoming: ReceiveBuffers,
     outgoing: OutgoingBatch,
@@ -255,7 +255,12 @@ impl Driver {
         let batch = state
             .proto
             .poll_transmit(now, most, &mut self.outgoing.buffer);
-        let socket = batch.and_then(|batch| self.socket_of(&state, batch.tuple.local));
+        let socket =
+            batch.and_then(|batch| self.socket_of(connection.side, &state, batch.tuple.local));
+        if let (Some(batch), None) = (batch, &socket) {
+            let bound = state.bound;
+            state.proto.leave_address(now, batch.tuple.local, bound);
+        }
         state.dispatch_events(&mut self.woken);
         while let Some(event) = state.proto.poll_endpoint_event() {
             state.drained |= matches!(event, EndpointEvent::Drained);
@@ -275,7 +280,9 @@ impl Driver {
         self.unanswered
             .update(connection, &mut state, &*self.socket);
         let drained = state.drained;
-        let is_pinned = state.is_pinned || state.proto.is_multipath();
+        let is_former = |socket: &Arc<dyn UdpSocket>| !Arc::ptr_eq(socket, &state.socket);
+        let is_pinned =
+            state.is_pinned || state.proto.is_multipath() || socket.as_ref().is_some_and(is_former);
         drop(state);
         if let (Some(batch), Some(socket)) = (batch, socket) {
             self.outgoing.start(batch, socket, is_pinned);
@@ -306,13 +313,17 @@ impl Driver {
         self.wake();
     }
 
-    /// The socket for a batch from `local`, `None` if the endpoint has moved and no longer uses it: an answer to a probe
-    /// of the former address carries that one's connection ID, which the new address must not send (RFC 9000,
-    /// section 9.5).
-    fn socket_of(&self, state: &ConnectionState, local: SocketAddr) -> Option<Arc<dyn UdpSocket>> {
+    /// The socket for a batch from `local`; `None` if it is of a former address of a client, whose socket is closed. Such
+    /// a batch carries the connection ID of that address, which no other may send (RFC 9000, section 9.5).
+    fn socket_of(
+        &self,
+        side: Side,
+        state: &ConnectionState,
+        local: SocketAddr,
+    ) -> Option<Arc<dyn UdpSocket>> {
         let sends =
             |bound: SocketAddr| bound.port() == local.port() && can_send_from(bound, local.ip());
-        if sends(state.bound) {
+        if side.is_server() || sends(state.bound) {
             return Some(Arc::clone(&state.socket));
         }
         // This task may not have adopted the new socket yet.

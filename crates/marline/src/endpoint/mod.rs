@@ -324,6 +324,7 @@ impl Endpoint {
 
     /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9), with all their
     /// paths. What still arrives at the old socket is read, and its probes answered there, until the new one works.
+    /// Paths from several addresses keep these only if the socket is bound to an unspecified one.
     ///
     /// # Errors
     /// The runtime cannot use the socket; nothing has changed.
@@ -397,7 +398,7 @@ fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
 
 /// Whether a socket bound to `bound` can send from the address `local`.
 pub(crate) fn can_send_from(bound: SocketAddr, local: IpAddr) -> bool {
-    bound.ip().is_unspecified() || bound.ip().to_canonical() == local.to_canonical()
+    bound.ip().to_canonical().is_unspecified() || bound.ip().to_canonical() == local.to_canonical()
 }
 
 /// The address `local` in the form that a socket bound to `bound` uses: a dual-stack socket maps IPv4 into

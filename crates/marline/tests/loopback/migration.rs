@@ -14,15 +14,15 @@ use marline::{Runtime as _, TokioRuntime};
 use crate::setup::{LOOPBACK, connect, echo, endpoints, pattern, within_limit};
 
 /// A socket that notes the destination connection IDs that it sends, and calls back before its next datagram.
-struct Watched {
+pub(crate) struct Watched {
     socket: Arc<dyn UdpSocket>,
     ids: Mutex<BTreeSet<Vec<u8>>>,
     before_next: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Watched {
-    fn new() -> Arc<Self> {
-        let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    pub(crate) fn bind(address: SocketAddr) -> Arc<Self> {
+        let socket = std::net::UdpSocket::bind(address).unwrap();
         Arc::new(Self {
             socket: TokioRuntime::current().unwrap().wrap(socket).unwrap(),
             ids: Mutex::default(),
@@ -30,7 +30,7 @@ impl Watched {
         })
     }
 
-    fn ids(&self) -> BTreeSet<Vec<u8>> {
+    pub(crate) fn ids(&self) -> BTreeSet<Vec<u8>> {
         self.ids.lock().unwrap().clone()
     }
 }
@@ -101,7 +101,7 @@ async fn no_connection_id_is_sent_from_two_addresses() {
     let (ours, theirs) = within_limit(connect(&client, &server)).await;
     tokio::spawn(echo(theirs));
     within_limit(ours.confirmed()).await.unwrap();
-    let [old, new] = [Watched::new(), Watched::new()];
+    let [old, new] = [Watched::bind(LOOPBACK), Watched::bind(LOOPBACK)];
     client.rebind_to(old.clone()).unwrap();
     let data = pattern(200_000);
     for round in 0..2 {

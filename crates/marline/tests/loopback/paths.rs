@@ -1,6 +1,6 @@
 //! Several paths between addresses of this host.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use marline::scheduling::path::{PathStatus, Rr};
@@ -9,6 +9,7 @@ use marline::{
     PathStats, TransportConfig,
 };
 
+use crate::migration::Watched;
 use crate::setup::{Identity, NAME, echo, pattern, within_limit};
 
 const SECOND: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -99,7 +100,7 @@ async fn addresses_of_one_socket_can_be_paths() {
 }
 
 #[tokio::test]
-async fn all_paths_of_a_socket_move_to_the_next() {
+async fn all_paths_of_a_socket_move_to_the_next_with_other_connection_ids() {
     let Connected {
         client: ours,
         server: theirs,
@@ -107,26 +108,30 @@ async fn all_paths_of_a_socket_move_to_the_next() {
     } = within_limit(connect("0.0.0.0:0")).await;
     tokio::spawn(echo(theirs.clone()));
     within_limit(ours.open_path(SECOND, None)).await.unwrap();
-    let any = (Ipv4Addr::UNSPECIFIED, 0);
-    client.rebind(UdpSocket::bind(any).unwrap()).unwrap();
-
-    let port = client.local_addr().port();
-    let is_there = |path: &PathStats| path.remote.port() == port;
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let data = pattern(200_000);
-    within_limit(async {
-        while !theirs.paths().iter().all(is_there) {
-            let (mut send, mut recv) = ours.open_bi().await.unwrap();
-            let writing = async {
-                send.write_all(&data).await.unwrap();
-                send.finish().unwrap();
-            };
-            let (answer, ()) = tokio::join!(recv.read_to_end(usize::MAX), writing);
-            assert_eq!(answer.unwrap(), data);
-        }
-    })
-    .await;
-    assert_eq!(theirs.paths().len(), 2);
-    assert_eq!(theirs.paths()[1].remote.ip(), SECOND);
+    let sockets = [Watched::bind(any), Watched::bind(any)];
+    for socket in &sockets {
+        client.rebind_to(socket.clone()).unwrap();
+        let port = client.local_addr().port();
+        let is_there = |path: &PathStats| path.remote.port() == port;
+        within_limit(async {
+            while !theirs.paths().iter().all(is_there) {
+                let (mut send, mut recv) = ours.open_bi().await.unwrap();
+                let writing = async {
+                    send.write_all(&data).await.unwrap();
+                    send.finish().unwrap();
+                };
+                let (answer, ()) = tokio::join!(recv.read_to_end(usize::MAX), writing);
+                assert_eq!(answer.unwrap(), data);
+            }
+        })
+        .await;
+        assert_eq!(theirs.paths().len(), 2);
+        assert_eq!(theirs.paths()[1].remote.ip(), SECOND);
+    }
+    let [before, after] = sockets.map(|socket| socket.ids());
+    assert!(before.is_disjoint(&after));
 }
 
 #[tokio::test]

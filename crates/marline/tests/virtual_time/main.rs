@@ -5,6 +5,7 @@
 mod close;
 mod manager;
 mod paths;
+mod rebinding;
 mod repeat;
 mod resumed;
 mod setup;

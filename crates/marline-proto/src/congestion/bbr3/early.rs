@@ -98,6 +98,12 @@ impl EarlyProbes {
         self.empty_since = was_empty.then(|| self.empty_since.unwrap_or(began));
     }
 
+    /// Nothing was sent for a while, which says nothing of the queue.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.round_began = Some(now);
+        self.empty_since = self.empty_since.map(|_| now);
+    }
+
     /// Since when the queue has been empty, to the end of the latest round.
     pub(super) fn empty_since(&self) -> Option<Instant> {
         self.empty_since

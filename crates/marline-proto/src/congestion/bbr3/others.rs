@@ -9,7 +9,8 @@
 //! caused losses it keeps less than it reached.
 //!
 //! Flows of BBR version 1 empty their queue every ten seconds, all at once, to measure the delay. The longer others were there, the
-//! longer the queue has to be empty before they are taken for gone and the path is probed early.
+//! longer the queue has to be empty before the path is probed early. The probes by the clock end that, and after
+//! [`CYCLES`] of them without a sign of others these are forgotten.
 //!
 //! A managed queue marks packets with ECT(0) where it drops those of others, seldom and long before it is full: each such
 //! mark ends a probe, and between probes, beside a queue, it shows others as a loss does.
@@ -34,7 +35,7 @@ const KEPT_OF_BOUND: f64 = 0.95;
 /// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
 const KEPT_AFTER_MARKS: f64 = 0.85;
 
-/// Others are gone once the queue has been empty for so many parts of the time for which they were known.
+/// Others are gone once the queue has been empty for one part in so many of the time from their first sight to the last.
 const GONE_AFTER: u32 = 8;
 
 /// Standard deviations of what is lost by chance that are not ascribed to them.
@@ -72,8 +73,9 @@ impl RttRange {
 pub(super) struct OtherFlows {
     /// For how many more cycles they are taken to be there.
     cycles: u8,
-    /// Since when they are.
-    since: Option<Instant>,
+    /// When they were first seen, and last.
+    first_seen: Option<Instant>,
+    last_seen: Option<Instant>,
     /// Whether this controller has been cruising since the round began, and no packet found the queue empty.
     only_queued: bool,
     /// The round-trip times of this round.
@@ -150,15 +152,17 @@ impl OtherFlows {
 
     pub(super) fn on_seen(&mut self, now: Instant) {
         if !self.are_there() {
-            self.since = Some(now);
+            self.first_seen = Some(now);
         }
+        self.last_seen = Some(now);
         self.cycles = CYCLES;
     }
 
-    /// Whether they may still be there though the queue has been empty since `empty_since`.
-    fn may_return(&self, now: Instant, empty_since: Instant) -> bool {
-        let known_for = self.since.map(|since| empty_since.saturating_since(since));
-        now.saturating_since(empty_since) < known_for.unwrap_or_default() / GONE_AFTER
+    /// Whether they may still be there though the queue has been empty for `empty_for`.
+    pub(super) fn may_return(&self, empty_for: Duration) -> bool {
+        let seen = self.last_seen.zip(self.first_seen);
+        let known_for = seen.map(|(last, first)| last.saturating_since(first));
+        empty_for < known_for.unwrap_or_default() / GONE_AFTER
     }
 
     /// A round ends, at whose end this controller was `is_cruising`; the delay of the empty `path`.
@@ -177,8 +181,9 @@ impl Bbr3 {
     /// Whether others are known, and the queue is not empty for long enough to take them for gone.
     pub(super) fn waits_for_others(&self, now: Instant) -> bool {
         let empty_since = self.early.empty_since();
+        let empty_for = empty_since.map(|since| now.saturating_since(since));
         self.others.are_there()
-            && empty_since.is_none_or(|empty_since| self.others.may_return(now, empty_since))
+            && empty_for.is_none_or(|empty_for| self.others.may_return(empty_for))
     }
 
     /// Whether what this controller sends now leaves room, so that losses are caused by others.

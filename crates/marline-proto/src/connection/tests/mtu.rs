@@ -67,33 +67,51 @@ fn datagrams_stay_at_1200_bytes_without_mtu_discovery() {
     download(&mut pair, ends, &pattern(100_000));
 }
 
+/// A connection, and how many probes for larger datagrams its server has sent.
+fn counted(late_mtu_probes: bool) -> (Pair, Ends, Arc<AtomicU64>) {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            late_mtu_probes,
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let probes = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&probes);
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let is_probe = direction == Direction::ToClient && datagram.bytes.len() > 1200;
+        seen.fetch_add(u64::from(is_probe), Ordering::Relaxed);
+        false
+    }));
+    let ends = pair.establish();
+    pair.flush();
+    (pair, ends, probes)
+}
+
 /// The first probe for larger datagrams takes an eighth of the initial window.
 #[test]
 fn a_probe_for_larger_datagrams_waits_until_the_first_response_may_have_left() {
     for (late, probes_at_once) in [(true, 0), (false, 1)] {
-        let mut pair = Pair::with(PairConfig {
-            server: TransportConfig {
-                late_mtu_probes: late,
-                ..TransportConfig::default()
-            },
-            ..PairConfig::default()
-        });
-        let probes = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&probes);
-        pair.network.filter = Some(Box::new(move |direction, datagram| {
-            let is_probe = direction == Direction::ToClient && datagram.bytes.len() > 1200;
-            seen.fetch_add(u64::from(is_probe), Ordering::Relaxed);
-            false
-        }));
-        pair.establish();
-        pair.flush();
+        let (mut pair, _, probes) = counted(late);
         assert_eq!(probes.load(Ordering::Relaxed), probes_at_once);
         pair.drive(Duration::from_millis(20));
         let has_begun = probes.load(Ordering::Relaxed) > 0;
         assert_eq!(has_begun, !late, "a request that was lost may still come");
-        pair.drive(Duration::from_millis(60));
+        pair.drive(Duration::from_millis(100));
         assert!(probes.load(Ordering::Relaxed) > 0);
     }
+}
+
+#[test]
+fn a_request_lets_the_first_probe_for_larger_datagrams_leave_after_a_round_trip() {
+    let (mut pair, ends, probes) = counted(true);
+    let client = pair.client(ends.client);
+    let id = client.open(Dir::Bi).expect("a stream");
+    client.write(id, b"a request").expect("room");
+    pair.drive(Duration::from_millis(5));
+    assert_eq!(probes.load(Ordering::Relaxed), 0);
+    pair.drive(Duration::from_millis(20));
+    assert_eq!(probes.load(Ordering::Relaxed), 1);
 }
 
 /// A sender that always has data would never send the probe after them.

@@ -198,6 +198,37 @@ fn delays_that_come_and_go_are_not_of_other_flows() {
 }
 
 #[test]
+fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_seen() {
+    let mut others = OtherFlows::default();
+    let may_return =
+        |others: &OtherFlows, millis: u64| others.may_return(Duration::from_millis(millis));
+    for seen in [0, 400, 800] {
+        others.on_seen(at(seen));
+    }
+    assert!(may_return(&others, 99));
+    assert!(!may_return(&others, 100));
+    for _ in 0..4 {
+        others.on_cycle();
+    }
+    assert!(!others.are_there());
+    for seen in [10_000, 10_080] {
+        others.on_seen(at(seen));
+    }
+    assert!(!may_return(&others, 10), "those before were forgotten");
+}
+
+#[test]
+fn a_pause_does_not_count_as_an_empty_queue() {
+    let mut early = EarlyProbes::default();
+    early.on_rtt(false);
+    early.end_round(at(0), true);
+    early.restart(at(5000));
+    early.on_rtt(false);
+    early.end_round(at(5040), true);
+    assert_eq!(early.empty_since(), Some(at(5000)));
+}
+
+#[test]
 fn an_acknowledgment_for_many_packets_does_not_show_that_the_queue_of_a_probe_is_gone() {
     let cruises = |yields: bool, acked_bytes: u64| {
         let mut bbr = beside_a_queue(yields);
