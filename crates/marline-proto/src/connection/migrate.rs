@@ -202,7 +202,7 @@ impl Connection {
     /// Client: no socket sends from the local address `former` any more. The paths there continue from the socket at
     /// `local`; they may have returned because their validation failed.
     pub fn leave_address(&mut self, now: Instant, former: SocketAddr, local: SocketAddr) {
-        let slots: Vec<Slot> = self.paths.from_local(former).collect();
+        let slots: Vec<Slot> = self.paths.sending_from(former).collect();
         self.rebind_paths(now, &slots, local);
     }
 

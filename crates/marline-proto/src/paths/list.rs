@@ -142,7 +142,7 @@ impl PathList {
     }
 
     /// The paths from the address `local`, but for abandoned ones.
-    pub(crate) fn from_local(&self, local: SocketAddr) -> impl Iterator<Item = Slot> + '_ {
+    pub(crate) fn sending_from(&self, local: SocketAddr) -> impl Iterator<Item = Slot> + '_ {
         self.slots().filter(move |&at| {
             !self[at].is_abandoned() && self[at].tuples.active.addresses.local == local
         })
