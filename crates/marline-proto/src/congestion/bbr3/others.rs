@@ -35,7 +35,7 @@ const KEPT_OF_BOUND: f64 = 0.95;
 /// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
 const KEPT_AFTER_MARKS: f64 = 0.85;
 
-/// Others are gone once the queue has been empty for one part in so many of the time from their first sight to the last.
+/// Others are gone once the queue has been empty for one part in so many of the time for which they were known before.
 const GONE_AFTER: u32 = 8;
 
 /// Standard deviations of what is lost by chance that are not ascribed to them.
@@ -73,9 +73,8 @@ impl RttRange {
 pub(super) struct OtherFlows {
     /// For how many more cycles they are taken to be there.
     cycles: u8,
-    /// When they were first seen, and last.
+    /// When they were first seen, without pauses of this controller before.
     first_seen: Option<Instant>,
-    last_seen: Option<Instant>,
     /// Whether this controller has been cruising since the round began, and no packet found the queue empty.
     only_queued: bool,
     /// The round-trip times of this round.
@@ -154,15 +153,20 @@ impl OtherFlows {
         if !self.are_there() {
             self.first_seen = Some(now);
         }
-        self.last_seen = Some(now);
         self.cycles = CYCLES;
     }
 
-    /// Whether they may still be there though the queue has been empty for `empty_for`.
-    pub(super) fn may_return(&self, empty_for: Duration) -> bool {
-        let seen = self.last_seen.zip(self.first_seen);
-        let known_for = seen.map(|(last, first)| last.saturating_since(first));
-        empty_for < known_for.unwrap_or_default() / GONE_AFTER
+    /// Nothing was sent for a while, in which others may have gone.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.first_seen = Some(now);
+    }
+
+    /// Whether they may still be there though the queue has been empty since `empty_since`.
+    pub(super) fn may_return(&self, now: Instant, empty_since: Instant) -> bool {
+        let known_for = self
+            .first_seen
+            .map(|first| empty_since.saturating_since(first));
+        now.saturating_since(empty_since) < known_for.unwrap_or_default() / GONE_AFTER
     }
 
     /// A round ends, at whose end this controller was `is_cruising`; the delay of the empty `path`.
@@ -181,9 +185,8 @@ impl Bbr3 {
     /// Whether others are known, and the queue is not empty for long enough to take them for gone.
     pub(super) fn waits_for_others(&self, now: Instant) -> bool {
         let empty_since = self.early.empty_since();
-        let empty_for = empty_since.map(|since| now.saturating_since(since));
         self.others.are_there()
-            && empty_for.is_none_or(|empty_for| self.others.may_return(empty_for))
+            && empty_since.is_none_or(|empty_since| self.others.may_return(now, empty_since))
     }
 
     /// Whether what this controller sends now leaves room, so that losses are caused by others.

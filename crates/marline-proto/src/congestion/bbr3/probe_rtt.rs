@@ -91,6 +91,7 @@ impl Bbr3 {
         self.was_idle = true;
         self.extra_acked.restart(now);
         self.early.restart(now);
+        self.others.restart(now);
         match self.state {
             State::ProbeBw(_) => self.pace_with(1.0),
             State::ProbeRtt => self.end_measuring(now),

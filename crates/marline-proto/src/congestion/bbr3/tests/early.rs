@@ -163,9 +163,7 @@ fn others_count_as_gone_once_the_queue_is_empty_for_a_part_of_their_time() {
         bench.run(Duration::from_secs(4));
         bench.until(UP);
         bench.until(CRUISE);
-        for seen in [bench.now - known_for, bench.now] {
-            bench.bbr.others.on_seen(seen);
-        }
+        bench.bbr.others.on_seen(bench.now - known_for);
         probes(&mut bench, Duration::from_secs(1)).first().copied()
     };
     let just_seen = pause(Duration::ZERO);

@@ -198,23 +198,30 @@ fn delays_that_come_and_go_are_not_of_other_flows() {
 }
 
 #[test]
-fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_seen() {
+fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_known() {
     let mut others = OtherFlows::default();
-    let may_return =
-        |others: &OtherFlows, millis: u64| others.may_return(Duration::from_millis(millis));
-    for seen in [0, 400, 800] {
+    let may_return = |others: &OtherFlows, empty_since: u64, millis: u64| {
+        others.may_return(at(empty_since + millis), at(empty_since))
+    };
+    for seen in [0, 400] {
         others.on_seen(at(seen));
     }
-    assert!(may_return(&others, 99));
-    assert!(!may_return(&others, 100));
+    assert!(may_return(&others, 800, 99));
+    assert!(!may_return(&others, 800, 100));
+    others.restart(at(5000));
+    assert!(
+        !may_return(&others, 5040, 5),
+        "they may have gone in a pause"
+    );
     for _ in 0..4 {
         others.on_cycle();
     }
     assert!(!others.are_there());
-    for seen in [10_000, 10_080] {
-        others.on_seen(at(seen));
-    }
-    assert!(!may_return(&others, 10), "those before were forgotten");
+    others.on_seen(at(10_000));
+    assert!(
+        !may_return(&others, 10_080, 10),
+        "those before were forgotten"
+    );
 }
 
 #[test]
