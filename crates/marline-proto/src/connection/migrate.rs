@@ -193,26 +193,31 @@ impl Connection {
     /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
     /// validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
-        let main = self.paths.main_slot();
-        let mut slots: Vec<Slot> = self.paths.sharing_port(main).collect();
-        slots.push(main);
-        self.rebind_paths(now, &slots, local);
+        // One socket may serve paths at several addresses, but has one port.
+        let port = self.local_address().port();
+        self.rebind_paths(now, local, |former| former.port() == port);
     }
 
     /// Client: no socket sends from the local address `former` any more. The paths there continue from the socket at
     /// `local`; they may have returned because their validation failed.
     pub fn leave_address(&mut self, now: Instant, former: SocketAddr, local: SocketAddr) {
-        let slots: Vec<Slot> = self.paths.sending_from(former).collect();
-        self.rebind_paths(now, &slots, local);
+        self.rebind_paths(now, local, |address| address == former);
     }
 
-    fn rebind_paths(&mut self, now: Instant, slots: &[Slot], local: SocketAddr) {
+    /// Moves the paths whose local address `moves` to the socket at `local`.
+    fn rebind_paths(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        moves: impl Fn(SocketAddr) -> bool,
+    ) {
         if self.side.is_server() || !self.lifecycle.is_open() {
             return;
         }
         let main = self.paths.main_slot();
         let former = self.local_address().ip();
-        for &at in slots {
+        let slots: Vec<Slot> = self.paths.at_local(moves).collect();
+        for at in slots {
             let active = self.paths[at].tuples.active.addresses;
             let keeps_ip = local.ip().is_unspecified()
                 && !active.local.ip().is_unspecified()

@@ -133,18 +133,13 @@ impl PathList {
             .filter(move |&other| self.are_beside(at, other))
     }
 
-    /// The other paths from the local port of one, which one socket may serve at several addresses; not abandoned ones.
-    pub(crate) fn sharing_port(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
-        let port = |at: Slot| self[at].tuples.active.addresses.local.port();
-        self.slots().filter(move |&other| {
-            other != at && !self[other].is_abandoned() && port(other) == port(at)
-        })
-    }
-
-    /// The paths from the address `local`, but for abandoned ones.
-    pub(crate) fn sending_from(&self, local: SocketAddr) -> impl Iterator<Item = Slot> + '_ {
+    /// The paths whose local address `is_it`, but for abandoned ones.
+    pub(crate) fn at_local(
+        &self,
+        is_it: impl Fn(SocketAddr) -> bool,
+    ) -> impl Iterator<Item = Slot> {
         self.slots().filter(move |&at| {
-            !self[at].is_abandoned() && self[at].tuples.active.addresses.local == local
+            !self[at].is_abandoned() && is_it(self[at].tuples.active.addresses.local)
         })
     }
 
