@@ -32,6 +32,7 @@ from marline.flows.classify.sample import OneClassError, TooFewFlowsError
 from marline.flows.classify.selection import select
 from marline.flows.classify.trees import Trees
 from marline.flows.features import CANDIDATES, SELECTED
+from marline.interrupts import INTERRUPTS
 from marline.trees import Settings, classify, fit
 
 
@@ -380,6 +381,23 @@ def test_a_signal_leaves_nothing_unfinished(sample: Sample, tmp_path: Path) -> N
         _, told = process.communicate(timeout=60)
         assert (told, process.returncode) == ("interrupted; nothing was written\n", 128 + number)
         assert not list(out.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    "made", [AttributeError("partially initialized"), RuntimeError("INTERRUPT"), OSError("a read")]
+)
+def test_whatever_a_library_makes_of_a_signal_it_is_told_as_one(
+    made: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(_directory: Path) -> Model:
+        monkeypatch.setattr(INTERRUPTS, "last", signal.SIGTERM)
+        raise made
+
+    monkeypatch.setattr(Model, "load", load)
+    with pytest.raises(KeyboardInterrupt):
+        main(
+            ["classify", "predict", str(tmp_path), str(tmp_path / "flows.parquet"), "-o", str(tmp_path / "out.parquet")]
+        )
 
 
 def test_a_page_says_how_to_repeat_all_of_it(labelled: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """``python -m marline``."""
 
-import signal
 import sys
 
 from marline.interrupts import INTERRUPTS
@@ -12,8 +11,11 @@ if __name__ == "__main__":
         from marline.cli import main
 
         status = main()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception):
+        # An import that a signal interrupts may end with any error.
+        if INTERRUPTS.last is None:
+            raise
         sys.stderr.write("interrupted; nothing was written\n")
         # As shells have it.
-        status = 128 + (INTERRUPTS.last or signal.SIGINT)
+        status = 128 + INTERRUPTS.last
     sys.exit(status)

@@ -16,7 +16,7 @@ from marline.interrupts import INTERRUPTS
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its status is 0, 1 for an error, or 2 for a wrong command line.
 
-    Raises :class:`KeyboardInterrupt`, of which DuckDB and Arrow make errors of their own if it comes during a query.
+    Raises :class:`KeyboardInterrupt` if a signal came, of which libraries make errors of their own.
     """
     parser = argparse.ArgumentParser(
         prog="python -m marline", description="Analysis of what marline's laboratory measures, and of flows."
@@ -30,19 +30,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed.run(parsed)
         sys.stdout.flush()
-    except MarlineError as error:
-        if INTERRUPTS.last is not None:
-            raise KeyboardInterrupt from error
+    except Exception as error:
+        # A library in whose call the signal came may have made an error of any kind of it.
+        INTERRUPTS.check()
+        return _tell(error)
+    return 0
+
+
+def _tell(error: Exception) -> int:
+    """Say what went wrong, and return the status for it; raises ``error`` if it is a defect."""
+    if isinstance(error, MarlineError):
         sys.stderr.write(f"error: {error}\n")
-        return 1
-    except (RuntimeError, ValueError) as error:
-        if INTERRUPTS.last is not None:
-            raise KeyboardInterrupt from error
-        raise
-    except OSError as error:
+    elif isinstance(error, OSError):
         # Nothing more can be written to standard output, at the end of the process neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: {error.strerror or error}\n")
-        return 1
-    return 0
+    else:
+        raise error
+    return 1
