@@ -55,7 +55,7 @@ fn a_slow_neighbor_takes_airtime_from_the_client() {
     let beside = medians(&format!("{MESH}{flow}"));
     let [alone, beside] = [&alone, &beside].map(|metrics| metrics["completion_s"]);
     assert!(
-        beside > 1.5 * alone,
+        beside > 1.4 * alone,
         "{beside} s beside the neighbor, {alone} s alone"
     );
 }

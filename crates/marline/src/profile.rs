@@ -167,6 +167,8 @@ fn baseline() -> TransportConfig {
         first_flight_copy: None,
         early_repeats: false,
         finished_copy: false,
+        request_copy: false,
+        tail_copies: false,
         remember_rtt: false,
         two_probes: false,
         late_mtu_probes: false,

@@ -46,8 +46,8 @@ pub struct TransportConfig {
     /// The round-trip time assumed before the first sample: a first probe timeout is three times that. RFC 9002,
     /// section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
-    /// Client: the first flight leaves a second time after this long without an answer, before its probe timeout;
-    /// `None` is never.
+    /// Client: the first flight leaves again after this long without an answer, and after three and seven times as long,
+    /// before its probe timeout; `None` is never.
     pub first_flight_copy: Option<Duration>,
     /// Whether a flight of the handshake is repeated before its probe timeout when what arrives shows that the peer
     /// misses some of it (RFC 9002, section 6.2.3), at most three times in a connection. Client: the first request too, once,
@@ -55,6 +55,10 @@ pub struct TransportConfig {
     pub early_repeats: bool,
     /// Client: the first datagram with application data after the handshake carries the Finished message again.
     pub finished_copy: bool,
+    /// Client: the first request leaves again a quarter of a round trip later, if it is short; with [`Self::early_repeats`].
+    pub request_copy: bool,
+    /// Whether what repeats lost data leaves twice if nothing else waits, up to four packets. With one path.
+    pub tail_copies: bool,
     /// Client: whether the round-trip time of the last connection to a server is assumed instead of
     /// [`Self::initial_rtt`], for ten minutes.
     pub remember_rtt: bool,
@@ -263,7 +267,7 @@ impl TransportConfig {
         &Field::new(
             "first_flight_copy",
             Domain::time(Duration::from_millis(1), Duration::from_secs(60)).or("never"),
-            "A client's first flight leaves a second time after this long without an answer",
+            "A client's first flight leaves again after this long without an answer, and after three and seven times as long",
             |c: &mut Self| &mut c.first_flight_copy,
         ),
         &Field::new(
@@ -277,6 +281,18 @@ impl TransportConfig {
             Domain::SWITCH,
             "Whether a client's first datagram with application data after the handshake carries the Finished message again",
             |c: &mut Self| &mut c.finished_copy,
+        ),
+        &Field::new(
+            "request_copy",
+            Domain::SWITCH,
+            "Whether a client's first request, if it is short, leaves again a quarter of a round trip later; with early_repeats",
+            |c: &mut Self| &mut c.request_copy,
+        ),
+        &Field::new(
+            "tail_copies",
+            Domain::SWITCH,
+            "Whether what repeats lost data leaves twice if nothing else waits, with one path",
+            |c: &mut Self| &mut c.tail_copies,
         ),
         &Field::new(
             "remember_rtt",
@@ -442,6 +458,8 @@ impl Default for TransportConfig {
             first_flight_copy: Some(Duration::from_millis(50)),
             early_repeats: true,
             finished_copy: true,
+            request_copy: true,
+            tail_copies: true,
             remember_rtt: true,
             two_probes: true,
             late_mtu_probes: true,

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use super::{Connection, plausible_rtt};
 use crate::level::SpaceId;
-use crate::limits::{EARLY_REPEATS, FINISHED_COPY, REQUEST_PACKETS};
+use crate::limits::{
+    EARLY_REPEATS, FINISHED_COPY, FLIGHT_COPIES, REQUEST_COPY, REQUEST_COPY_PACKETS,
+    REQUEST_PACKETS,
+};
 use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
@@ -16,13 +19,23 @@ const LATE: u32 = 4;
 /// When flights of the handshake are repeated before a probe timeout.
 #[derive(Debug, Default)]
 pub(super) struct EarlyRepeats {
-    /// Client: when the first flight leaves a second time, unless the server is heard before.
-    copy_at: Option<Instant>,
+    /// Client: when the first flight leaves again, unless the server is heard before.
+    copies: Option<FlightCopies>,
     hello: HelloRepeat,
     repeat: Option<Repeat>,
     repeats: u8,
     finished: FinishedCopy,
     request: FirstRequest,
+}
+
+/// The further copies of a client's first flight, with pauses that double as those of probe timeouts do.
+#[derive(Clone, Copy, Debug)]
+struct FlightCopies {
+    next_at: Instant,
+    /// How long before that the last one left.
+    pause: Duration,
+    /// How many are left.
+    left: u8,
 }
 
 /// A client's first flight, once more, because packets came that need the server's hello. Anyone may send such packets, so
@@ -57,9 +70,17 @@ enum Part {
 enum FirstRequest {
     #[default]
     NotSent,
-    /// It leaves again at this time, unless it is acknowledged before.
-    RepeatAt(Instant),
+    Sent(RequestTimes),
     Over,
+}
+
+/// When a first request leaves again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RequestTimes {
+    /// For certain, if it is short, in case that the first one is lost.
+    copy_at: Option<Instant>,
+    /// Unless it is acknowledged before.
+    repeat_at: Instant,
 }
 
 /// The second copy of the client's last flight, beside its first application data.
@@ -74,7 +95,7 @@ enum FinishedCopy {
 impl EarlyRepeats {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let request = match self.request {
-            FirstRequest::RepeatAt(at) => Some(at),
+            FirstRequest::Sent(times) => Some(times.copy_at.unwrap_or(times.repeat_at)),
             FirstRequest::NotSent | FirstRequest::Over => None,
         };
         let hello = match self.hello {
@@ -82,10 +103,8 @@ impl EarlyRepeats {
             HelloRepeat::NotNeeded | HelloRepeat::Done => None,
         };
         let repeat = self.repeat.map(|repeat| repeat.at);
-        [self.copy_at, hello, repeat, request]
-            .into_iter()
-            .flatten()
-            .min()
+        let copy = self.copies.map(|copies| copies.next_at);
+        [copy, hello, repeat, request].into_iter().flatten().min()
     }
 
     fn wait_until(&mut self, at: Instant, part: Part) {
@@ -101,7 +120,14 @@ impl Connection {
     pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
         let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
         let pause = self.config.first_flight_copy;
-        self.early.copy_at = pause.map(|pause| now + known.unwrap_or(pause));
+        self.early.copies = pause.map(|pause| {
+            let pause = known.unwrap_or(pause);
+            FlightCopies {
+                next_at: now + pause,
+                pause,
+                left: FLIGHT_COPIES,
+            }
+        });
     }
 
     /// A packet came whose keys are missing. For a client whose first flight is under way, the server's hello is
@@ -118,7 +144,7 @@ impl Connection {
 
     /// The peer's hello came, or it answered otherwise.
     pub(super) fn on_peer_heard(&mut self) {
-        self.early.copy_at = None;
+        self.early.copies = None;
     }
 
     /// Handshake keys are known.
@@ -191,8 +217,12 @@ impl Connection {
         }
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
         let answered = rtt.smoothed() + late(rtt.smoothed()) + self.peer.max_ack_delay;
+        let copied = now + late(rtt.smoothed());
         self.early.request = match self.config.early_repeats && rtt.has_sample() {
-            true => FirstRequest::RepeatAt(now + answered),
+            true => FirstRequest::Sent(RequestTimes {
+                copy_at: self.config.request_copy.then_some(copied),
+                repeat_at: now + answered,
+            }),
             false => FirstRequest::Over,
         };
     }
@@ -207,8 +237,16 @@ impl Connection {
     }
 
     pub(super) fn on_early_timeout(&mut self, now: Instant) {
-        if self.early.copy_at.is_some_and(|at| at <= now) {
-            self.early.copy_at = None;
+        if let Some(copies) = self.early.copies
+            && copies.next_at <= now
+        {
+            let pause = copies.pause * 2;
+            let further = FlightCopies {
+                next_at: now + pause,
+                pause,
+                left: copies.left - 1,
+            };
+            self.early.copies = (further.left > 0).then_some(further);
             self.repeat_flight();
         }
         if let HelloRepeat::At(at) = self.early.hello
@@ -233,11 +271,30 @@ impl Connection {
             };
             self.early.repeats += u8::from(repeats_any);
         }
-        if let FirstRequest::RepeatAt(at) = self.early.request
-            && at <= now
-        {
-            self.early.request = FirstRequest::Over;
-            self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
+        if let FirstRequest::Sent(times) = &mut self.early.request {
+            if times.repeat_at <= now {
+                self.early.request = FirstRequest::Over;
+                self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
+            } else if times.copy_at.take_if(|at| *at <= now).is_some() {
+                self.copy_request();
+            }
+        }
+    }
+
+    /// Queues the first request a second time, if it is short.
+    fn copy_request(&mut self) {
+        let sent = &self.paths[Slot::FIRST].space.sent;
+        if !self.paths.is_single() || sent.ack_eliciting_in_flight() > REQUEST_COPY_PACKETS as u64 {
+            return;
+        }
+        let mut request = Vec::new();
+        sent.oldest_outstanding(REQUEST_COPY_PACKETS, |token| {
+            request.extend(token.segment())
+        });
+        if request.iter().map(|part| part.len as u64).sum::<u64>() <= REQUEST_COPY {
+            for part in &request {
+                self.queue_copies(Slot::FIRST, part);
+            }
         }
     }
 

@@ -48,6 +48,7 @@ mod recover;
 mod reinject;
 mod resume;
 mod stream_planner;
+mod tail_copies;
 mod telemetry;
 mod timers;
 mod transmit;
@@ -105,6 +106,7 @@ use path_planner::PathPlanner;
 use peer::Peer;
 use receive::UndecryptablePacket;
 use stream_planner::StreamPlanner;
+use tail_copies::TailCopies;
 use telemetry::Telemetry;
 use version::Restart;
 
@@ -156,6 +158,7 @@ pub struct Connection {
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
     early: EarlyRepeats,
+    tail_copies: TailCopies,
     first_mtu_probe: FirstMtuProbe,
 }
 
@@ -476,6 +479,7 @@ impl Connection {
             own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
             early: EarlyRepeats::default(),
+            tail_copies: TailCopies::default(),
             first_mtu_probe: FirstMtuProbe::default(),
             config,
         };

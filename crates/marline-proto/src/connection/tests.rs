@@ -52,6 +52,7 @@ mod retry;
 mod statelessreset;
 mod stream_ends;
 mod support;
+mod tail_copies;
 mod transfer;
 mod transferloss;
 mod unreachable;

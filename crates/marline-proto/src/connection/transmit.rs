@@ -92,7 +92,7 @@ impl Connection {
                 return Ok(batch);
             }
         }
-        if let Some(at) = self.reinject(now) {
+        if let Some(at) = self.reinject(now).or_else(|| self.copy_repeats(now)) {
             let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
             if batch.is_some() {
                 return Ok(batch);

@@ -169,6 +169,8 @@ fn every_field_of_a_configuration_has_a_key() {
         first_flight_copy,
         early_repeats,
         finished_copy,
+        request_copy,
+        tail_copies,
         remember_rtt,
         two_probes,
         late_mtu_probes,

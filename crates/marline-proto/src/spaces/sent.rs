@@ -389,12 +389,13 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The tokens of the oldest `packets` outstanding ack-eliciting packets, for probes to carry again.
+    /// The tokens of the oldest `packets` outstanding ack-eliciting packets that have any, for probes to carry again.
     pub(crate) fn oldest_outstanding(&self, packets: usize, mut token: impl FnMut(&T)) {
         let oldest = self
             .entries
             .iter()
             .filter(|entry| entry.state == State::Outstanding && entry.packet.ack_eliciting)
+            .filter(|entry| entry.tokens > 0)
             .take(packets);
         for entry in oldest {
             let from = (entry.tokens_from - self.tokens_popped) as usize;

@@ -115,7 +115,7 @@ pub struct Bbr3Config {
     /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest,
     /// and after 30 seconds.
     pub rare_probe_rtt: bool,
-    /// Whether startup is like slow start: it paces at two windows a round trip at least, its window grows until four
+    /// Whether startup is like slow start: it paces at two windows a round trip at least, its window grows until three
     /// initial windows are acknowledged and then goes by the delays of the latest round while the bandwidth grows, and its
     /// queue is drained at 0.85 of the bandwidth.
     pub startup_by_window: bool,
@@ -160,7 +160,7 @@ impl Bbr3Config {
         &Field::new(
             "startup_by_window",
             Domain::SWITCH,
-            "Pace startup at two windows a round trip at least, as slow start; its window goes by the delays of the latest round, after four initial ones; drain at 0.85 of the bandwidth",
+            "Pace startup at two windows a round trip at least, as slow start; its window goes by the delays of the latest round, after three initial ones; drain at 0.85 of the bandwidth",
             |c: &mut Self| &mut c.startup_by_window,
         ),
         &Field::new(

@@ -14,7 +14,7 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 const SLOW_START_GAIN: f64 = 2.0;
 
 /// With `startup_by_window`: until so many initial windows are acknowledged, the window grows whatever was measured.
-const UNMEASURED_WINDOWS: u64 = 4;
+const UNMEASURED_WINDOWS: u64 = 3;
 
 const DRAIN_PACING_GAIN: f64 = 0.5;
 

@@ -14,6 +14,7 @@ fn timeouts_only() -> TransportConfig {
         first_flight_copy: None,
         early_repeats: false,
         finished_copy: false,
+        request_copy: false,
         ..TransportConfig::default()
     }
 }
@@ -49,12 +50,13 @@ fn long_flight(transport: TransportConfig) -> PairConfig {
 }
 
 #[test]
-fn a_lost_first_flight_leaves_again_after_50_ms() {
-    let mut pair = losing(PairConfig::default(), Direction::ToServer, &[1]);
-    assert_eq!(
-        keys_after(&mut pair),
-        Duration::from_millis(50) + ROUND_TRIP
-    );
+fn a_lost_first_flight_leaves_again_after_50_ms_then_after_doubling_pauses() {
+    let lost: [&[u64]; 4] = [&[1], &[1, 2], &[1, 2, 3], &[1, 2, 3, 4]];
+    for (lost, leaves_at) in lost.into_iter().zip([50, 150, 350, 650]) {
+        let mut pair = losing(PairConfig::default(), Direction::ToServer, lost);
+        let leaves_at = Duration::from_millis(leaves_at);
+        assert_eq!(keys_after(&mut pair), leaves_at + ROUND_TRIP, "{lost:?}");
+    }
 }
 
 #[test]
@@ -124,6 +126,7 @@ fn bytes_sent(transport: TransportConfig, rtt: Duration) -> u64 {
 fn nothing_is_repeated_where_round_trips_are_short_and_nothing_is_lost() {
     let copies = TransportConfig {
         finished_copy: false,
+        request_copy: false,
         ..TransportConfig::default()
     };
     for rtt in [5, 20, 49].map(Duration::from_millis) {
@@ -136,10 +139,43 @@ fn nothing_is_repeated_where_round_trips_are_short_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_long_round_trip_costs_one_repeated_flight_of_each_end() {
-    let rtt = Duration::from_millis(250);
-    let more = bytes_sent(TransportConfig::default(), rtt) - bytes_sent(timeouts_only(), rtt);
-    assert!((1200..=4 * 1200).contains(&more), "{more} bytes");
+fn a_long_round_trip_costs_repeated_flights_of_each_end() {
+    for (rtt, flights) in [(120, 1), (250, 2)] {
+        let rtt = Duration::from_millis(rtt);
+        let more = bytes_sent(TransportConfig::default(), rtt) - bytes_sent(timeouts_only(), rtt);
+        let of_both = 1200..=4 * 1200;
+        let range = of_both.start() * flights..=of_both.end() * flights;
+        assert!(range.contains(&more), "{more} bytes for {rtt:?}");
+    }
+}
+
+#[test]
+fn a_short_first_request_leaves_again_after_a_quarter_of_a_round_trip() {
+    let request = |transport: TransportConfig, bytes: usize| {
+        let mut pair = Pair::with(PairConfig {
+            client: TransportConfig {
+                finished_copy: false,
+                ..transport
+            },
+            ..PairConfig::default()
+        });
+        let handle = pair.connect();
+        let is_complete = |pair: &mut Pair| pair.client(handle).keys.one_rtt.is_some();
+        assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
+        let client = pair.client(handle);
+        let id = client.open(Dir::Bi).unwrap();
+        client.write(id, &pattern(bytes)).unwrap();
+        client.finish(id).unwrap();
+        pair.flush();
+        let before = pair.network.counts(Direction::ToServer).bytes;
+        pair.drive(ROUND_TRIP / 4);
+        pair.network.counts(Direction::ToServer).bytes - before
+    };
+    let none = request(timeouts_only(), 200);
+    let copied = request(TransportConfig::default(), 200) - none;
+    assert!((200..300).contains(&copied), "{copied} bytes");
+    let long = request(TransportConfig::default(), 2000) - request(timeouts_only(), 2000);
+    assert_eq!(long, 0);
 }
 
 #[test]
@@ -200,8 +236,13 @@ fn request_after(mut transport: TransportConfig) -> Duration {
 
 #[test]
 fn a_lost_first_request_leaves_again_before_its_probe_timeout() {
-    let repeated = request_after(TransportConfig::default());
     let late = ROUND_TRIP / 4;
+    let copied = request_after(TransportConfig::default());
+    assert_eq!(copied, late + ROUND_TRIP / 2);
+    let repeated = request_after(TransportConfig {
+        request_copy: false,
+        ..TransportConfig::default()
+    });
     let delay = crate::ack::DEFAULT_MAX_ACK_DELAY;
     assert_eq!(repeated, ROUND_TRIP + late + delay + ROUND_TRIP / 2);
     assert!(request_after(timeouts_only()) > repeated);

@@ -242,18 +242,20 @@ fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
 
 /// RFC 9002, section 6.2.4.
 #[test]
-fn probes_carry_tokens_of_the_oldest_packets_that_ask_for_an_answer() {
+fn probes_carry_tokens_of_the_oldest_packets_that_ask_for_an_answer_and_have_any() {
     let mut sent = Sent::new();
-    for number in 0..6 {
-        sent.push_token(number);
+    for number in 0..7 {
+        if number != 4 {
+            sent.push_token(number);
+        }
         sent.commit(packet(number != 2));
     }
     ack(&mut sent, 0..=0);
     sent.forget_settled(Instant::EPOCH);
     ack(&mut sent, 3..=3);
     assert_eq!(tokens(|token| sent.oldest_outstanding(1, token)), [1]);
-    assert_eq!(tokens(|token| sent.oldest_outstanding(2, token)), [1, 4]);
-    assert_eq!(tokens(|token| sent.oldest_outstanding(9, token)), [1, 4, 5]);
+    assert_eq!(tokens(|token| sent.oldest_outstanding(2, token)), [1, 5]);
+    assert_eq!(tokens(|token| sent.oldest_outstanding(9, token)), [1, 5, 6]);
 }
 
 #[test]

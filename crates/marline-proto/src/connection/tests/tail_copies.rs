@@ -1,0 +1,75 @@
+//! Repeats of lost data that leave twice where nothing else waits. Round trips take 20 ms.
+
+use super::*;
+
+/// What a transfer from the server to the client took.
+#[derive(Debug, PartialEq, Eq)]
+struct Took {
+    time: Duration,
+    /// Datagrams that the server sent.
+    datagrams: u64,
+}
+
+/// `packets` packets of data, over a connection that loses the datagrams whose numbers, from 1, are in `lost`.
+fn take(tail_copies: bool, packets: usize, lost: &'static [u64]) -> Took {
+    let mut transport = TransportConfig {
+        tail_copies,
+        ..TransportConfig::default()
+    };
+    transport.mtu.discover = false;
+    let mut pair = both(transport);
+    let ends = pair.establish();
+    pair.drive(PATIENCE / 100);
+    let before = pair.network.counts(Direction::ToClient).sent;
+    let mut number = 0;
+    pair.network.filter = Some(Box::new(move |direction, _| {
+        number += u64::from(direction == Direction::ToClient);
+        direction == Direction::ToClient && lost.contains(&number)
+    }));
+    let time = download(&mut pair, ends, &pattern(packets * 1150));
+    pair.drive(PATIENCE / 100);
+    let datagrams = pair.network.counts(Direction::ToClient).sent - before;
+    Took { time, datagrams }
+}
+
+#[test]
+fn the_loss_of_a_repeat_at_the_end_costs_no_time() {
+    let once = take(true, 8, &[2]);
+    let twice = take(true, 8, &[2, 9]);
+    assert_eq!(once.time, twice.time);
+    assert!(take(false, 8, &[2, 9]).time > twice.time);
+}
+
+#[test]
+fn a_repeat_costs_one_datagram_more_and_nothing_lost_none() {
+    let more = |lost| take(true, 8, lost).datagrams - take(false, 8, lost).datagrams;
+    assert_eq!(more(&[]), 0);
+    assert_eq!(more(&[2]), 1);
+    assert_eq!(more(&[1, 2, 3, 4]), 4);
+}
+
+#[test]
+fn no_more_than_four_repeats_leave_twice() {
+    let lost = &[1, 2, 3, 4, 5, 6];
+    let more = take(true, 12, lost).datagrams - take(false, 12, lost).datagrams;
+    assert!((1..=4).contains(&more), "{more}");
+}
+
+#[test]
+fn repeats_leave_once_while_other_data_waits() {
+    let lost = &[2];
+    assert_eq!(
+        take(true, 400, lost).datagrams,
+        take(false, 400, lost).datagrams
+    );
+}
+
+/// A probe is sent because of a suspicion, and there are two of them.
+#[test]
+fn probes_leave_no_copies() {
+    let lost = &[1];
+    assert_eq!(
+        take(true, 1, lost).datagrams,
+        take(false, 1, lost).datagrams
+    );
+}
