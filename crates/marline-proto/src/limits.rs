@@ -95,19 +95,15 @@ pub(crate) const EARLY_REPEATS: u8 = 2;
 /// leaves when the probe timeout would after the first.
 pub(crate) const FLIGHT_COPIES: u8 = 3;
 
-/// Packets of a client's first request, at most, that it repeats before a probe timeout; more are an upload, of which
-/// later packets show losses.
-pub(crate) const REQUEST_PACKETS: u8 = 2;
-
-/// Packets that a client's first request may be spread over, with what else it sends in its first round trip, to leave
-/// twice.
-pub(crate) const REQUEST_COPY_PACKETS: usize = 4;
+/// Packets that a client's first request is in, with what else it sends in that round trip, for it to be sent again
+/// before its probe timeout; more are an upload, of which later packets show losses.
+pub(crate) const REQUEST_PACKETS: u8 = 4;
 
 /// The largest first request, in bytes, that leaves twice: one with long cookies would cost a packet more.
-pub(crate) const REQUEST_COPY: u64 = 1000;
+pub(crate) const REQUEST_COPY: usize = 1000;
 
-/// Repeats of lost data, in packets, that leave twice when nothing else waits, for each time that nothing waits. More of
-/// them are the losses of a full queue, which copies would fill again.
+/// STREAM frames that were lost whose repeats leave twice when nothing else waits. More of them are the losses of a full
+/// queue, which copies would fill again.
 pub(crate) const TAIL_COPIES: usize = 4;
 
 /// The largest Handshake packet, in bytes, that a client sends a second time beside its first application data: one of

@@ -57,7 +57,7 @@ pub struct TransportConfig {
     pub finished_copy: bool,
     /// Client: the first request leaves again a quarter of a round trip later, if it is short; with [`Self::early_repeats`].
     pub request_copy: bool,
-    /// Whether what repeats lost data leaves twice if nothing else waits, up to four packets. With one path.
+    /// With one path: whether what repeats lost data leaves twice if nothing else waits, up to four frames.
     pub tail_copies: bool,
     /// Client: whether the round-trip time of the last connection to a server is assumed instead of
     /// [`Self::initial_rtt`], for ten minutes.

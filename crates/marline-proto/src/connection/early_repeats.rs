@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use super::{Connection, plausible_rtt};
 use crate::level::SpaceId;
-use crate::limits::{
-    EARLY_REPEATS, FINISHED_COPY, FLIGHT_COPIES, REQUEST_COPY, REQUEST_COPY_PACKETS,
-    REQUEST_PACKETS,
-};
+use crate::limits::{EARLY_REPEATS, FINISHED_COPY, FLIGHT_COPIES, REQUEST_COPY, REQUEST_PACKETS};
 use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
@@ -230,7 +227,8 @@ impl Connection {
     /// Packets of application data are acknowledged.
     pub(super) fn on_data_acked(&mut self) {
         let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
-        let repeats = 1..=u64::from(REQUEST_PACKETS);
+        let copy = 1;
+        let repeats = 1..=u64::from(REQUEST_PACKETS) + copy;
         if self.early.request != FirstRequest::Over && !repeats.contains(&outstanding) {
             self.early.request = FirstRequest::Over;
         }
@@ -281,20 +279,16 @@ impl Connection {
         }
     }
 
-    /// Queues the first request a second time, if it is short.
+    /// Has the first request leave a second time, if it is short.
     fn copy_request(&mut self) {
         let sent = &self.paths[Slot::FIRST].space.sent;
-        if !self.paths.is_single() || sent.ack_eliciting_in_flight() > REQUEST_COPY_PACKETS as u64 {
-            return;
-        }
-        let mut request = Vec::new();
-        sent.oldest_outstanding(REQUEST_COPY_PACKETS, |token| {
-            request.extend(token.segment())
+        let mut bytes = 0;
+        sent.oldest_outstanding(usize::MAX, |token| {
+            bytes += token.segment().map_or(0, |segment| segment.len);
         });
-        if request.iter().map(|part| part.len as u64).sum::<u64>() <= REQUEST_COPY {
-            for part in &request {
-                self.queue_copies(Slot::FIRST, part);
-            }
+        let packets = sent.ack_eliciting_in_flight();
+        if packets <= u64::from(REQUEST_PACKETS) && (1..=REQUEST_COPY).contains(&bytes) {
+            self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
         }
     }
 

@@ -5,6 +5,7 @@ use marline_wire::PathId;
 use marline_wire::frame::EcnCounts;
 
 use super::frame_owners::FrameOwners;
+use super::tail_copies::TailCopies;
 use crate::congestion::Controller;
 use crate::coordination::bundle::LocalMember;
 use crate::coordination::careful_resume::CarefulResumeDriver;
@@ -33,6 +34,8 @@ pub(super) struct Feedback<'a> {
     pub(super) member: &'a mut LocalMember,
     pub(super) careful_resume: Option<&'a mut CarefulResumeDriver>,
     pub(super) owners: FrameOwners<'a>,
+    /// With the setting of that name.
+    pub(super) tail_copies: Option<&'a mut TailCopies>,
     pub(super) observer: Option<&'a mut (dyn Observer + 'static)>,
     /// Packets that an ACK frame newly acknowledged; stays empty without an observer.
     pub(super) newly_acked: Vec<u64>,
@@ -135,6 +138,13 @@ impl recovery::Context<Token> for Feedback<'_> {
     }
 
     fn on_token_lost(&mut self, token: &Token) {
+        if let Some(tail_copies) = &mut self.tail_copies {
+            tail_copies.on_lost(token);
+        }
+        self.owners.on_lost(token);
+    }
+
+    fn on_token_due(&mut self, token: &Token) {
         self.owners.on_lost(token);
     }
 

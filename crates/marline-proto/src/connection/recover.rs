@@ -43,6 +43,7 @@ impl Connection {
                     announcements: &mut self.announcements,
                     returned,
                 },
+                tail_copies: self.config.tail_copies.then_some(&mut self.tail_copies),
                 observer: self.telemetry.observer.as_deref_mut(),
                 newly_acked: Vec::new(),
                 proven_from: None,

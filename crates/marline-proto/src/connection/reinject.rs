@@ -53,11 +53,7 @@ impl Reinjector<'_> {
             let Reinject::On(id) = self.reinjection.plan(self.now, self.views, &waiting) else {
                 continue;
             };
-            let Some(to) = self
-                .paths
-                .by_id(id)
-                .filter(|&to| self.paths[to].may_send_full(self.now))
-            else {
+            let Some(to) = self.paths.by_id(id).filter(|&to| self.may_carry(to)) else {
                 continue;
             };
             // The first of the queue is sent soon: only a path with a shorter round trip delivers it earlier.
@@ -92,7 +88,7 @@ impl Reinjector<'_> {
             }
         }
         let Copy { from, original, to } = first?;
-        if !self.paths[to].may_send_full(self.now) {
+        if !self.may_carry(to) {
             return None;
         }
         let sent = &mut self.paths[from].space.sent;
@@ -161,5 +157,13 @@ impl Reinjector<'_> {
         let tokens = self.paths[at].space.sent.tokens_of(original.number);
         let mut segments = tokens.filter_map(Token::segment);
         segments.all(|segment| self.streams.is_all_sent(segment.id))
+    }
+
+    /// Whether a path may send a packet now; if its pacer alone prevents it, its timer will fire.
+    fn may_carry(&mut self, at: Slot) -> bool {
+        let path = &mut self.paths[at];
+        let active = &path.tuples.active;
+        let bytes = active.mtu.current().into();
+        active.may_send_data() && path.recovery.may_send(self.now, bytes)
     }
 }

@@ -116,13 +116,10 @@ impl Connection {
                 true => 0,
                 false => varint::size(room as u64),
             };
-            let mut repeats = false;
-            if self.paths[at].queue.is_empty()
-                && self.paths.is_single()
-                && let Some(id) = self.stream_planner.ready()
-            {
-                repeats = self.streams.has_lost(id);
-                self.plan_segment(at, id, room - length);
+            if self.paths[at].queue.is_empty() && self.paths.is_single() {
+                self.stream_planner
+                    .ready()
+                    .and_then(|id| self.plan_segment(at, id, room - length));
             }
             let Some(Queued { segment, is_copy }) = self.paths[at].queue.pop(room - length) else {
                 return;
@@ -132,13 +129,9 @@ impl Connection {
                 let path = &mut self.paths[at];
                 path.counters.count_stream(written.len as u64, is_copy);
                 path.space.sent.push_token(Token::Segment(written));
-                // A probe may repeat what is not lost.
-                if repeats && self.config.tail_copies && path.probes() == 0 {
-                    self.tail_copies.on_repeated(written);
+                if !has_length {
+                    return;
                 }
-            }
-            if !has_length {
-                return;
             }
         }
     }

@@ -1,56 +1,47 @@
-//! Sends the repeats of lost data a second time where nothing else waits.
+//! Sends what repeats lost data a second time where nothing else waits.
 //!
-//! Losses at the end of a transfer delay it by a round trip. That of a repeat delays it by two or by a probe timeout: no
-//! packet follows that would show it. Of the designs that send data twice in advance (Flach et al., "Reducing Web Latency:
-//! the Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: only where a packet was lost, and only a few.
+//! A loss at the end of a transfer delays it by a round trip, that of the repeat by two or by a probe timeout: no packet
+//! follows that would show it. Of the designs that send data twice in advance (Flach et al., "Reducing Web Latency: the
+//! Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: only where packets were lost, and only a few.
 
 use std::collections::VecDeque;
 
 use super::Connection;
 use crate::limits::TAIL_COPIES;
-use crate::paths::Slot;
 use crate::streams::Segment;
-use crate::time::Instant;
+use crate::token::Token;
 
-/// Repeats of lost data that were sent once.
+/// What was lost lately, and not copied since.
 #[derive(Debug, Default)]
 pub(super) struct TailCopies {
-    /// The latest ones, in the order in which they left.
-    repeats: VecDeque<Segment>,
+    lost: VecDeque<Segment>,
 }
 
 impl TailCopies {
-    /// A repeat is in a packet.
-    pub(super) fn on_repeated(&mut self, repeat: Segment) {
-        if self.repeats.len() == TAIL_COPIES {
-            self.repeats.pop_front();
+    /// A frame was declared lost.
+    pub(super) fn on_lost(&mut self, token: &Token) {
+        let Some(segment) = token.segment() else {
+            return;
+        };
+        if self.lost.len() == TAIL_COPIES {
+            self.lost.pop_front();
         }
-        self.repeats.push_back(repeat);
+        self.lost.push_back(segment);
     }
 }
 
 impl Connection {
-    /// Queues copies of the latest repeats that are neither acknowledged nor copied, if nothing else waits and the path
-    /// may send now; returns that path.
-    pub(super) fn copy_repeats(&mut self, now: Instant) -> Option<Slot> {
-        let may_copy = !self.tail_copies.repeats.is_empty()
-            && self.paths.is_single()
-            && self.stream_planner.ready().is_none();
-        let at = self.paths.best();
-        if !may_copy || !self.paths[at].may_send_full(now) {
-            return None;
+    /// If all that was due is sent: makes the latest lost data, which was repeated, due once more, unless it is
+    /// acknowledged. Returns whether there is any.
+    pub(super) fn copy_repeats(&mut self) -> bool {
+        let lost = &mut self.tail_copies.lost;
+        if lost.is_empty() || !self.paths.is_single() || self.stream_planner.ready().is_some() {
+            return false;
         }
-        while let Some(repeat) = self.tail_copies.repeats.pop_front() {
-            self.queue_copies(at, &repeat);
+        for segment in lost.drain(..) {
+            self.streams.on_segment_lost(&segment);
         }
-        (!self.paths[at].queue.is_empty()).then_some(at)
-    }
-
-    /// Queues what of `segment` is in flight once.
-    pub(super) fn queue_copies(&mut self, at: Slot, segment: &Segment) {
-        // An acknowledged piece in the middle leaves two.
-        while let Some(copy) = self.streams.take_copy(segment) {
-            self.paths[at].queue.push_copy(copy);
-        }
+        self.refresh_ready();
+        self.stream_planner.ready().is_some() || self.streams.has_ends()
     }
 }

@@ -92,7 +92,8 @@ impl Connection {
                 return Ok(batch);
             }
         }
-        if let Some(at) = self.reinject(now).or_else(|| self.copy_repeats(now)) {
+        let copied = self.copy_repeats().then(|| self.paths.best());
+        if let Some(at) = copied.or_else(|| self.reinject(now)) {
             let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
             if batch.is_some() {
                 return Ok(batch);

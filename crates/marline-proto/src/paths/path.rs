@@ -232,13 +232,6 @@ impl Path {
         self.recovery.set_unvalidated_rate(rate);
     }
 
-    /// Whether a packet of full size may leave now; if the pacer alone prevents it, its timer will fire.
-    pub(crate) fn may_send_full(&mut self, now: Instant) -> bool {
-        let active = &self.tuples.active;
-        let bytes = active.mtu.current().into();
-        active.may_send_data() && self.recovery.may_send(now, bytes)
-    }
-
     /// Probe packets that are still to be sent, with application data or without.
     pub(crate) fn probes(&self) -> u8 {
         self.recovery.probes(SpaceId::Data)

@@ -46,8 +46,11 @@ pub(crate) trait Context<T> {
     /// What a frame carried has arrived.
     fn on_token_acked(&mut self, token: &T);
 
-    /// What a frame carried may not have arrived, and is due again.
+    /// A frame of a packet that was declared lost: what it carried is due again.
     fn on_token_lost(&mut self, token: &T);
+
+    /// What a frame carried is due again, though its packet is not declared lost.
+    fn on_token_due(&mut self, token: &T);
 
     /// The congestion controller was notified of an event and has reacted.
     fn on_congestion(

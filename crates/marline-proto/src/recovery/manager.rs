@@ -356,7 +356,7 @@ impl Recovery {
                 (false, true) => usize::from(PROBES),
                 (false, false) => 1,
             };
-            sent.oldest_outstanding(packets, |token| context.on_token_lost(token));
+            sent.oldest_outstanding(packets, |token| context.on_token_due(token));
             self.timers.request_probes(space);
         }
     }
@@ -384,7 +384,7 @@ impl Recovery {
             |_, _| true,
             |lost| {
                 bytes += lost.packet.bytes_in_flight();
-                lost.tokens.for_each(|token| context.on_token_lost(token));
+                lost.tokens.for_each(|token| context.on_token_due(token));
                 None
             },
         );

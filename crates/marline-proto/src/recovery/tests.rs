@@ -113,6 +113,10 @@ impl Context<u64> for Path {
         self.due_again.push(*token);
     }
 
+    fn on_token_due(&mut self, token: &u64) {
+        self.due_again.push(*token);
+    }
+
     fn on_congestion(&mut self, _now: Instant, event: &CongestionEvent, _: &mut dyn Controller) {
         self.events.push(*event);
     }

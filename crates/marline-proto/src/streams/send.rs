@@ -276,11 +276,6 @@ impl SendPart {
         (at_limit && wants_more && self.is_sending()).then_some(self.max_data)
     }
 
-    /// Whether there are lost bytes to be sent again.
-    pub(super) fn has_lost(&self) -> bool {
-        self.buffer.has_lost()
-    }
-
     /// Offset of what [`take`](Self::take) returns next.
     pub(super) fn next_offset(&self) -> u64 {
         self.buffer.next_offset()

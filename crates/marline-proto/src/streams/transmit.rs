@@ -68,12 +68,6 @@ impl Streams {
         })
     }
 
-    /// Whether a stream sends lost data next.
-    pub(crate) fn has_lost(&self, id: StreamId) -> bool {
-        let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
-        send.is_some_and(SendPart::has_lost)
-    }
-
     fn take(
         &mut self,
         id: StreamId,
