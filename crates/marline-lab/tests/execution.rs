@@ -446,7 +446,8 @@ fn the_metrics_of_several_loads_are_of_the_last_and_each_has_an_archive() {
             start: Duration::ZERO,
             windows: None,
         };
-        let mut job = job(LINK, workload);
+        // Connections that are open already fill a short buffer together.
+        let mut job = job("rate=10mbps,rtt=40ms,buffer=500kB", workload);
         let mut settings = Settings::clone(&job.settings);
         settings.http.pipes = Some("rr(pipes=2)".into());
         job.settings = Arc::new(settings);
