@@ -1,7 +1,7 @@
 //! What repairs lost datagrams of a handshake before a probe timeout does (RFC 9002, section 6.2.3). Round trips take
 //! 20 ms.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
 use crate::congestion::FixedWindow;
@@ -149,23 +149,54 @@ fn a_long_round_trip_costs_repeated_flights_of_each_end() {
     }
 }
 
-#[test]
-fn a_short_first_request_leaves_again_after_a_quarter_of_a_round_trip() {
-    let request = |transport: TransportConfig, bytes: usize| {
+/// A pair, and its client that has just completed its handshake.
+struct Connected {
+    pair: Pair,
+    client: ConnectionHandle,
+}
+
+impl Connected {
+    fn with(client: TransportConfig) -> Self {
         let mut pair = Pair::with(PairConfig {
-            client: TransportConfig {
-                finished_copy: false,
-                ..transport
-            },
+            client,
             ..PairConfig::default()
         });
-        let handle = pair.connect();
-        let is_complete = |pair: &mut Pair| pair.client(handle).keys.one_rtt.is_some();
+        let client = pair.connect();
+        let is_complete = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
         assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
-        let client = pair.client(handle);
+        Self { pair, client }
+    }
+
+    /// Writes a request of so many bytes, on a stream of its own, which leaves with what comes next.
+    fn request(&mut self, bytes: usize) {
+        let client = self.pair.client(self.client);
         let id = client.open(Dir::Bi).unwrap();
         client.write(id, &pattern(bytes)).unwrap();
         client.finish(id).unwrap();
+    }
+
+    /// The time until the server has so many requests, from `since` on.
+    fn arrived_after(mut self, requests: usize, since: Instant) -> Duration {
+        let mut arrived = 0;
+        let done = self.pair.drive_until(PATIENCE, |pair| {
+            let server = pair.server.connections.values_mut().next();
+            arrived += usize::from(server.is_some_and(|server| server.accept(Dir::Bi).is_some()));
+            arrived == requests
+        });
+        assert!(done, "no request");
+        self.pair.now - since
+    }
+}
+
+#[test]
+fn a_short_first_request_leaves_again_after_a_quarter_of_a_round_trip() {
+    let request = |transport: TransportConfig, bytes: usize| {
+        let mut connected = Connected::with(TransportConfig {
+            finished_copy: false,
+            ..transport
+        });
+        connected.request(bytes);
+        let mut pair = connected.pair;
         pair.flush();
         let before = pair.network.counts(Direction::ToServer).bytes;
         pair.drive(ROUND_TRIP / 4);
@@ -210,28 +241,14 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
 fn request_after(mut transport: TransportConfig) -> Duration {
     // The acknowledgment of a probe for larger datagrams would show the loss.
     transport.mtu.discover = false;
-    let mut pair = Pair::with(PairConfig {
-        client: transport,
-        ..PairConfig::default()
-    });
-    let handle = pair.connect();
-    let is_complete = |pair: &mut Pair| pair.client(handle).keys.one_rtt.is_some();
-    assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
-    let client = pair.client(handle);
-    let id = client.open(Dir::Bi).unwrap();
-    client.write(id, b"GET /").unwrap();
-    client.finish(id).unwrap();
+    let mut connected = Connected::with(transport);
+    connected.request(5);
     let mut is_first = true;
-    pair.network.filter = Some(Box::new(move |direction, _| {
+    connected.pair.network.filter = Some(Box::new(move |direction, _| {
         direction == Direction::ToServer && std::mem::take(&mut is_first)
     }));
-    let began = pair.now;
-    let done = pair.drive_until(PATIENCE, |pair| {
-        let server = pair.server.connections.values_mut().next();
-        server.is_some_and(|server| server.accept(Dir::Bi).is_some())
-    });
-    assert!(done, "no request");
-    pair.now - began
+    let began = connected.pair.now;
+    connected.arrived_after(1, began)
 }
 
 #[test]
@@ -446,38 +463,21 @@ fn request_after_two_losses(request_copy: bool) -> Duration {
         ..TransportConfig::default()
     };
     transport.mtu.discover = false;
-    let mut pair = Pair::with(PairConfig {
-        client: transport,
-        ..PairConfig::default()
-    });
-    let handle = pair.connect();
-    let is_complete = |pair: &mut Pair| pair.client(handle).keys.one_rtt.is_some();
-    assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
-    pair.flush();
-    let began = pair.now;
-    let blackout = began + ROUND_TRIP / 2;
-    let down = Arc::new(AtomicU64::new(1));
-    let is_down = Arc::clone(&down);
-    pair.network.filter = Some(Box::new(move |direction, _| {
-        direction == Direction::ToServer && is_down.load(Ordering::Relaxed) == 1
+    let mut connected = Connected::with(transport);
+    connected.pair.flush();
+    let began = connected.pair.now;
+    let is_down = Arc::new(AtomicBool::new(true));
+    let loses = Arc::clone(&is_down);
+    connected.pair.network.filter = Some(Box::new(move |direction, _| {
+        direction == Direction::ToServer && loses.load(Ordering::Relaxed)
     }));
     for bytes in [60, 200] {
-        let client = pair.client(handle);
-        let id = client.open(Dir::Bi).unwrap();
-        client.write(id, &pattern(bytes)).unwrap();
-        client.finish(id).unwrap();
-        pair.flush();
+        connected.request(bytes);
+        connected.pair.flush();
     }
-    pair.drive(blackout - began);
-    down.store(0, Ordering::Relaxed);
-    let mut requests = 0;
-    let done = pair.drive_until(PATIENCE, |pair| {
-        let server = pair.server.connections.values_mut().next();
-        requests += u64::from(server.is_some_and(|server| server.accept(Dir::Bi).is_some()));
-        requests == 2
-    });
-    assert!(done, "no request");
-    pair.now - began
+    connected.pair.drive(ROUND_TRIP / 2);
+    is_down.store(false, Ordering::Relaxed);
+    connected.arrived_after(2, began)
 }
 
 #[test]
