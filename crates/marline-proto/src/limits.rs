@@ -91,8 +91,8 @@ pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 /// other repeat without end. What a client repeats because packets came that need the server's hello is beside these.
 pub(crate) const EARLY_REPEATS: u8 = 2;
 
-/// Copies of a client's first flight before its probe timeout. The pauses double: with that of the default the last one
-/// leaves when the probe timeout would after the first.
+/// Copies of a client's first flight before its probe timeout. The pauses double: with that of the default they leave
+/// after 50, 150 and 350 ms; the probe timeout of the first would end at 350 ms.
 pub(crate) const FLIGHT_COPIES: u8 = 3;
 
 /// Packets that a client's first request is in, with what else it sends in that round trip, for it to be sent again
@@ -102,8 +102,8 @@ pub(crate) const REQUEST_PACKETS: u8 = 4;
 /// The largest first request, in bytes, that leaves twice: one with long cookies would cost a packet more.
 pub(crate) const REQUEST_COPY: usize = 1000;
 
-/// STREAM frames that were lost whose repeats leave twice when nothing else waits. More of them are the losses of a full
-/// queue, which copies would fill again.
+/// Lost STREAM frames, the latest ones, whose repeats leave twice when nothing else waits. More may be the losses of a
+/// full queue, which copies of all would fill again.
 pub(crate) const TAIL_COPIES: usize = 4;
 
 /// The largest Handshake packet, in bytes, that a client sends a second time beside its first application data: one of

@@ -71,7 +71,7 @@ impl Profile {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Plain => {
-                "the stack's defaults: QUIC as the RFCs define it, the controller `wireless`, adaptive loss detection, fewer acknowledgments of large windows"
+                "the stack's defaults, as without a profile: the controller `wireless`, adaptive loss detection, fewer acknowledgments of large windows"
             }
             Self::Published => {
                 "gQUIC as measured in the papers that experiments repeat: initial window 32 packets, hybrid slow start, fixed loss thresholds"

@@ -50,8 +50,9 @@ pub struct TransportConfig {
     /// before its probe timeout; `None` is never.
     pub first_flight_copy: Option<Duration>,
     /// Whether a flight of the handshake is repeated before its probe timeout when what arrives shows that the peer
-    /// misses some of it (RFC 9002, section 6.2.3), at most three times in a connection. Client: the first request too, once,
-    /// when a round trip and the peer's delay of acknowledgments pass without one.
+    /// misses some of it (RFC 9002, section 6.2.3), at most twice in a connection, and a client's first flight once
+    /// more. Client: the first request too, once, when a round trip and the peer's delay of acknowledgments pass
+    /// without one.
     pub early_repeats: bool,
     /// Client: the first datagram with application data after the handshake carries the Finished message again.
     pub finished_copy: bool,
