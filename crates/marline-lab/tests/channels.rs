@@ -50,12 +50,14 @@ fn hops_on_one_channel_take_longer_than_hops_on_two() {
 
 #[test]
 fn a_slow_neighbor_takes_airtime_from_the_client() {
-    let alone = medians(MESH);
+    // The shorter the client's own frames, the more those of the neighbor weigh.
+    let fast = MESH.replace("wifi.mcs = 3", "wifi.mcs = 7");
+    let alone = medians(&fast);
     let flow = "[[background]]\nkind = \"flows\"\nfrom = \"neighbor\"\nto = \"server\"\n";
-    let beside = medians(&format!("{MESH}{flow}"));
+    let beside = medians(&format!("{fast}{flow}"));
     let [alone, beside] = [&alone, &beside].map(|metrics| metrics["completion_s"]);
     assert!(
-        beside > 1.4 * alone,
+        beside > 1.5 * alone,
         "{beside} s beside the neighbor, {alone} s alone"
     );
 }

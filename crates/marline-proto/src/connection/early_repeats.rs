@@ -227,8 +227,7 @@ impl Connection {
     /// Packets of application data are acknowledged.
     pub(super) fn on_data_acked(&mut self) {
         let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
-        let copy = 1;
-        let repeats = 1..=u64::from(REQUEST_PACKETS) + copy;
+        let repeats = 1..=u64::from(REQUEST_PACKETS);
         if self.early.request != FirstRequest::Over && !repeats.contains(&outstanding) {
             self.early.request = FirstRequest::Over;
         }
@@ -282,12 +281,14 @@ impl Connection {
     /// Has the first request leave a second time, if it is short.
     fn copy_request(&mut self) {
         let sent = &self.paths[Slot::FIRST].space.sent;
+        if sent.ack_eliciting_in_flight() > REQUEST_PACKETS.into() {
+            return;
+        }
         let mut bytes = 0;
-        sent.oldest_outstanding(usize::MAX, |token| {
+        sent.oldest_outstanding(REQUEST_PACKETS.into(), |token| {
             bytes += token.segment().map_or(0, |segment| segment.len);
         });
-        let packets = sent.ack_eliciting_in_flight();
-        if packets <= u64::from(REQUEST_PACKETS) && (1..=REQUEST_COPY).contains(&bytes) {
+        if (1..=REQUEST_COPY).contains(&bytes) {
             self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
         }
     }
