@@ -257,6 +257,27 @@ fn quic_on_the_kernel_is_repeatable_and_close_to_the_simulator() {
     assert!((kernel / sim - 1.0).abs() < 0.25, "{kernel} and {sim} s");
 }
 
+/// Starts the scenario, waits until `count` processes of a machine are there and `more` has passed, sends the signal, and
+/// returns the status with which the laboratory ends.
+fn interrupt(here: &Path, signal: &str, count: usize, more: Duration) -> Option<i32> {
+    let mut running = lab(here, &["run", "scenario.toml", "--out", "long"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while machines(here) < count {
+        assert!(Instant::now() < deadline, "no machine has started");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(more);
+    let id = running.id().to_string();
+    let sent = Command::new("kill")
+        .args([&format!("-{signal}"), &id])
+        .status();
+    assert!(sent.unwrap().success());
+    running.wait().unwrap().code()
+}
+
 #[test]
 fn an_interrupt_ends_the_machine_and_the_run_is_done_again() {
     let Some(directory) = scenario(LONG) else {
@@ -264,24 +285,26 @@ fn an_interrupt_ends_the_machine_and_the_run_is_done_again() {
     };
     let here = directory.path();
     for (signal, status) in [("INT", Some(1)), ("KILL", None)] {
-        let mut running = lab(here, &["run", "scenario.toml", "--out", "long"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while machines(here) < 2 {
-            assert!(Instant::now() < deadline, "no machine has started");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let id = running.id().to_string();
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &id])
-            .status();
-        assert!(sent.unwrap().success());
-        assert_eq!(running.wait().unwrap().code(), status);
+        assert_eq!(interrupt(here, signal, 2, Duration::ZERO), status);
         assert!(machines_end(here), "machines are left after SIG{signal}");
         let runs = fs::read_to_string(here.join("long/runs.jsonl")).unwrap();
         assert_eq!(runs, "", "an interrupted run is no result");
+    }
+}
+
+/// While it starts, a machine has processes that are stopped.
+#[test]
+fn a_machine_that_starts_is_ended_too() {
+    let Some(directory) = scenario(LONG) else {
+        return;
+    };
+    let here = directory.path();
+    for after in 0..20 {
+        interrupt(here, "KILL", 1, Duration::from_millis(after));
+        assert!(
+            machines_end(here),
+            "one is left, {after} ms after its start"
+        );
     }
 }
 

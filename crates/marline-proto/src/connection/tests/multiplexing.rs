@@ -93,3 +93,28 @@ fn all_streams_complete_under_loss() {
         request(&mut pair, 500);
     }
 }
+
+/// Data may be planned for a packet, and its stream be reset before the packet is built.
+#[test]
+fn data_that_is_void_meanwhile_does_not_end_a_packet() {
+    let mut pair = both(TransportConfig::default());
+    let ends = pair.establish();
+    pair.drive(PATIENCE / 100);
+    let server = pair.server(ends.server);
+    let [planned, other] = [(), ()].map(|()| {
+        let id = server.open(Dir::Uni).expect("the peer allows streams");
+        server.write(id, &[1; 100]).expect("room");
+        id
+    });
+    server.refresh_ready();
+    let segment = server.plan_segment(server.paths.best(), planned, 200);
+    assert_eq!(segment.map(|segment| segment.len), Some(100));
+    server.reset(planned, 7).expect("the stream is open");
+    let before = pair.network.counts(Direction::ToClient).sent;
+    pair.flush();
+    assert_eq!(pair.network.counts(Direction::ToClient).sent, before + 1);
+    pair.drive(PATIENCE / 100);
+    let now = pair.now;
+    let read = pair.client(ends.client).read(|| now, other, usize::MAX);
+    assert_eq!(read.map(|data| data.map(|data| data.len())), Ok(Some(100)));
+}
