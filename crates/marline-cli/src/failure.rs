@@ -95,7 +95,12 @@ pub(crate) fn of_arguments(error: &clap::Error, root: &Command) -> ExitCode {
             message.push(')');
         }
     }
-    Failure::Usage(format!("{message}; see `{called} --help`")).report()
+    let see = if message.ends_with('?') {
+        " See"
+    } else {
+        "; see"
+    };
+    Failure::Usage(format!("{message}{see} `{called} --help`")).report()
 }
 
 /// The command that `arguments` name, as `marline lab run`: before its verb, it has no flag with a value.

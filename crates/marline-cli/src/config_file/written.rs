@@ -68,13 +68,15 @@ impl WrittenTable {
             let span = error.span().unwrap_or_default();
             let line = lines.line(span.start);
             let reason = error.message().replace('\n', " ");
-            // The span is that of the second one.
-            match text.get(span).filter(|_| reason.contains("duplicate key")) {
-                Some(key) => {
-                    let key = quote(key);
-                    format!("{file}:{line}: {key}: this key is there twice; keep one of them")
-                }
-                None => format!("{file}:{line}: {}", one_line(&reason)),
+            if reason.contains("duplicate key") {
+                // The span is that of the second one.
+                let key = quote(text.get(span).unwrap_or_default());
+                return format!("{file}:{line}: {key}: this key is there twice; keep one of them");
+            }
+            let reason = one_line(&reason);
+            match lines.key_before(text, span.start) {
+                Some(key) => format!("{file}:{line}: {}: {reason}", quote(key)),
+                None => format!("{file}:{line}: {reason}"),
             }
         })?;
         let mut keys = Keys::default();

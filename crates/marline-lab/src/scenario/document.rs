@@ -134,9 +134,10 @@ pub(super) fn parse(text: &str) -> Result<Table, Problem> {
         let line = lines.line(span.start);
         let reason = error.message().replace('\n', " ");
         let key = match reason.contains(DUPLICATE) {
-            true => text.get(span).unwrap_or_default().to_owned(),
-            false => String::new(),
+            true => text.get(span),
+            false => lines.key_before(text, span.start),
         };
+        let key = quote(key.unwrap_or_default()).into_owned();
         Problem::new(&Place::Line { line, key }, advice(&reason))
     })?;
     read_table(table.get_ref(), "", &lines)

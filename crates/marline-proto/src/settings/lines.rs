@@ -15,6 +15,13 @@ impl Lines {
     pub fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset)
     }
+
+    /// The key of the `key = value` of `text` in whose value the byte at `offset` is, if both are in one line.
+    pub fn key_before<'t>(&self, text: &'t str, offset: usize) -> Option<&'t str> {
+        let start = *self.0.get(self.line(offset).checked_sub(1)?)?;
+        let (key, _) = text.get(start..offset)?.split_once('=')?;
+        Some(key.trim()).filter(|key| !key.is_empty())
+    }
 }
 
 #[cfg(test)]
@@ -26,5 +33,14 @@ mod tests {
         let lines = Lines::of("a\n\nbc");
         let of = [0, 1, 2, 3, 4, 100].map(|offset| lines.line(offset));
         assert_eq!(of, [1, 1, 2, 3, 3, 3]);
+    }
+
+    #[test]
+    fn a_value_has_the_key_of_its_line() {
+        let text = "a = 1\n b.c =2\n3, = ";
+        let lines = Lines::of(text);
+        let of = [0, 3, 4, 12, 13, 14, 19, 100].map(|offset| lines.key_before(text, offset));
+        let (a, bc) = (Some("a"), Some("b.c"));
+        assert_eq!(of, [None, a, a, bc, bc, None, Some("3,"), None]);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::html::escape;
 
 /// Number of distinct styles.
-pub(super) const LOOKS: usize = 8;
+pub(super) const LOOKS: usize = 12;
 
 /// Adds the mark of a style around a point to a path.
 pub(super) fn outline(look: usize, x: f64, y: f64, html: &mut String) {
@@ -17,7 +17,11 @@ pub(super) fn outline(look: usize, x: f64, y: f64, html: &mut String) {
         4 => "m-3-3l6 6m0-6l-6 6",
         5 => "m-3.5 0h7m-3.5-3.5v7",
         6 => "m0 3.4l3.2-5.8h-6.4z",
-        _ => "m-3-3h6l-6 6h6z",
+        7 => "m-3-3h6l-6 6h6z",
+        8 => "m-3.4 0l5.8-3.2v6.4z",
+        9 => "m3.4 0l-5.8-3.2v6.4z",
+        10 => "m-2.7-2.7h5.4v5.4h-5.4zl5.4 5.4",
+        _ => "m-3-3v6l6-6v6z",
     };
     let _ = write!(html, "M{x:.1} {y:.1}{figure}");
 }

@@ -192,6 +192,14 @@ fn a_key_in_both_spellings_is_refused_with_both_lines() {
 }
 
 #[test]
+fn what_is_no_toml_is_refused_with_its_key() {
+    let error = read("grease = true\ntail_copies = maybe").unwrap_err();
+    assert!(error.contains("site.toml:2: tail_copies: "), "{error}");
+    let error = read("grease = true\ntail_copies").unwrap_err();
+    assert!(error.contains("site.toml:2: key with no value"), "{error}");
+}
+
+#[test]
 fn only_text_in_quotes_is_text() {
     for (value, words) in [
         ("1979-05-27", "not the date or time 1979-05-27"),

@@ -84,6 +84,7 @@ fn mistakes_are_explained() {
             "cc = 'bbrr'",
             "train.toml:4: cc: unknown controller \"bbrr\"; did you mean bbr? known: newreno, cubic, bbr, bbr3, wireless, olia",
         ),
+        ("cc = bbr", "train.toml:4: cc: string values must be quoted"),
         (
             "[http]\nversion = '2'\nbundle = true",
             "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
