@@ -11,6 +11,9 @@ use crate::Instant;
 pub struct RttView {
     /// The newest sample, acknowledgment delay not subtracted.
     pub latest: Duration,
+    /// The newest sample without the acknowledgment delay that the peer reports, as far as that may be subtracted (RFC 9002,
+    /// section 5.3): what the path took.
+    pub adjusted: Duration,
     /// Exponentially weighted average of adjusted samples.
     pub smoothed: Duration,
     /// Smallest sample so far.

@@ -64,6 +64,7 @@ fn time_loss(input: &Value) -> Option<Value> {
     let smoothed = millis(&input["srtt_ms"])?;
     let rtt = RttView {
         latest: millis(&input["latest_ms"])?,
+        adjusted: millis(&input["latest_ms"])?,
         smoothed,
         min: smoothed,
         variance: Duration::ZERO,

@@ -174,6 +174,7 @@ impl Path {
 fn rtt_of(rtt: Duration) -> RttView {
     RttView {
         latest: rtt,
+        adjusted: rtt,
         smoothed: rtt,
         min: rtt,
         variance: rtt / 8,

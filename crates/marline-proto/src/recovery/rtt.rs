@@ -22,6 +22,7 @@ impl RttEstimator {
     pub fn new(initial: Duration) -> Self {
         let view = RttView {
             latest: initial,
+            adjusted: initial,
             smoothed: initial,
             min: initial,
             variance: initial / 2,
@@ -58,6 +59,7 @@ impl RttEstimator {
     ) {
         let view = &mut self.view;
         view.latest = latest;
+        view.adjusted = latest;
         if !self.sampled {
             self.sampled = true;
             view.min = latest;
@@ -71,12 +73,14 @@ impl RttEstimator {
         } else {
             ack_delay
         };
-        let adjusted = match latest.checked_sub(delay) {
-            Some(adjusted) if adjusted >= view.min => adjusted,
-            _ => latest,
-        };
-        view.variance = (view.variance * 3 + view.smoothed.abs_diff(adjusted)) / 4;
-        view.smoothed = (view.smoothed * 7 + adjusted) / 8;
+        if let Some(adjusted) = latest.checked_sub(delay)
+            && adjusted >= view.min
+        {
+            view.adjusted = adjusted;
+        }
+        let deviation = view.smoothed.abs_diff(view.adjusted);
+        view.variance = (view.variance * 3 + deviation) / 4;
+        view.smoothed = (view.smoothed * 7 + view.adjusted) / 8;
     }
 
     /// Forgets the smallest sample: persistent congestion makes it doubtful (RFC 9002, section 5.2).

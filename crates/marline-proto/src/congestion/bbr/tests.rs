@@ -47,6 +47,7 @@ impl Bottleneck {
     fn rtt(&self) -> RttView {
         RttView {
             latest: RTT,
+            adjusted: RTT,
             smoothed: RTT,
             min: RTT,
             variance: Duration::ZERO,
@@ -99,6 +100,7 @@ impl Bottleneck {
             largest_acked_sent_at: packet.sent_at,
             rtt: RttView {
                 latest,
+                adjusted: latest,
                 ..self.rtt()
             },
             rtt_updated: true,
@@ -337,6 +339,7 @@ fn acked(bytes_in_flight: u64) -> AckSample {
         largest_acked_sent_at: at(0),
         rtt: RttView {
             latest: RTT,
+            adjusted: RTT,
             smoothed: RTT,
             min: RTT,
             variance: Duration::ZERO,

@@ -123,6 +123,7 @@ impl Bench {
     fn rtt_view(&self, latest: Duration) -> RttView {
         RttView {
             latest,
+            adjusted: latest,
             smoothed: self.smoothed,
             min: self.rtt,
             variance: Duration::ZERO,
@@ -288,6 +289,7 @@ fn acked(bytes_in_flight: u64) -> AckSample {
         largest_acked_sent_at: at(0),
         rtt: RttView {
             latest: RTT,
+            adjusted: RTT,
             smoothed: RTT,
             min: RTT,
             variance: Duration::ZERO,

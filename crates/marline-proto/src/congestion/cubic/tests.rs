@@ -32,6 +32,7 @@ fn ack(now: Instant, bytes: u64, app_limited: bool) -> AckSample {
         largest_acked_sent_at: now - RTT,
         rtt: RttView {
             latest: RTT,
+            adjusted: RTT,
             smoothed: RTT,
             min: RTT,
             variance: Duration::ZERO,

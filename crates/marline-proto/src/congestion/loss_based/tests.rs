@@ -54,6 +54,7 @@ impl<G: Growth> Path<G> {
             largest_acked_sent_at: sent_at,
             rtt: RttView {
                 latest: self.rtt,
+                adjusted: self.rtt,
                 smoothed: RTT,
                 min: RTT,
                 variance: Duration::ZERO,

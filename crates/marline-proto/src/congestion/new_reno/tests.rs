@@ -15,6 +15,7 @@ fn at(millis: u64) -> Instant {
 fn rtt() -> RttView {
     RttView {
         latest: RTT,
+        adjusted: RTT,
         smoothed: RTT,
         min: RTT,
         variance: Duration::ZERO,

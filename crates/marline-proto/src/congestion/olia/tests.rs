@@ -59,6 +59,7 @@ impl Path {
                 largest_acked_sent_at: sent_at,
                 rtt: RttView {
                     latest: self.rtt,
+                    adjusted: self.rtt,
                     smoothed: self.rtt,
                     min: self.rtt,
                     variance: Duration::ZERO,
@@ -303,6 +304,7 @@ fn what_is_not_growth_is_as_with_newreno() {
     olia.set_window(20 * MTU);
     let rtt = RttView {
         latest: Duration::from_millis(100),
+        adjusted: Duration::from_millis(100),
         smoothed: Duration::from_millis(100),
         min: Duration::from_millis(100),
         variance: Duration::ZERO,

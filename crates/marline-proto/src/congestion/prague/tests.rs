@@ -54,6 +54,7 @@ impl Path {
             largest_acked_sent_at: sent_at,
             rtt: RttView {
                 latest: rtt,
+                adjusted: rtt,
                 smoothed: rtt,
                 min: rtt,
                 variance: Duration::ZERO,
@@ -184,6 +185,7 @@ fn pacing_leaves_a_window_a_round_trip_after_slow_start() {
     let rtt = Duration::from_millis(40);
     let view = RttView {
         latest: rtt,
+        adjusted: rtt,
         smoothed: rtt,
         min: rtt,
         variance: Duration::ZERO,

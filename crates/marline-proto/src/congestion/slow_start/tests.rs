@@ -170,6 +170,7 @@ fn acknowledged(bytes: u64) -> AckSample {
         largest_acked_sent_at: Instant::EPOCH,
         rtt: RttView {
             latest: ms(40),
+            adjusted: ms(40),
             smoothed: ms(40),
             min: ms(40),
             variance: Duration::ZERO,

@@ -320,6 +320,7 @@ impl Owner {
         let bytes = member.controller.window();
         let rtt = RttView {
             latest: member.rtt,
+            adjusted: member.rtt,
             smoothed: member.rtt,
             min: member.rtt,
             variance: Duration::ZERO,

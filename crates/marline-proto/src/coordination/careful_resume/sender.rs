@@ -169,6 +169,7 @@ impl Sender {
             largest_acked_sent_at: self.now - self.rtt,
             rtt: RttView {
                 latest: self.rtt,
+                adjusted: self.rtt,
                 smoothed: self.rtt,
                 min: self.min_rtt,
                 variance: Duration::ZERO,

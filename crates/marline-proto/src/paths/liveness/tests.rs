@@ -14,6 +14,7 @@ const fn at(millis: u64) -> Instant {
 fn rtt(smoothed: u64, variance: u64) -> RttView {
     RttView {
         latest: millis(smoothed),
+        adjusted: millis(smoothed),
         smoothed: millis(smoothed),
         min: millis(smoothed),
         variance: millis(variance),

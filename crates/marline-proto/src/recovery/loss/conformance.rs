@@ -91,6 +91,7 @@ fn random_rtt(rng: &mut Pcg32) -> RttView {
     let mut time = || Duration::from_nanos(magnitude(rng) >> 21);
     RttView {
         latest: time(),
+        adjusted: time(),
         smoothed: time(),
         min: time(),
         variance: time(),

@@ -8,6 +8,7 @@ const fn ms(ms: u64) -> Duration {
 fn rtt(millis: u64) -> RttView {
     RttView {
         latest: ms(millis),
+        adjusted: ms(millis),
         smoothed: ms(millis),
         min: ms(millis),
         variance: Duration::ZERO,

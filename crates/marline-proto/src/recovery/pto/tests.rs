@@ -7,6 +7,7 @@ const fn ms(ms: u64) -> Duration {
 fn rtt(smoothed: Duration, variance: Duration) -> RttView {
     RttView {
         latest: smoothed,
+        adjusted: smoothed,
         smoothed,
         min: smoothed,
         variance,

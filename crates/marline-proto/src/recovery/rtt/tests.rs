@@ -22,6 +22,7 @@ fn the_first_sample_replaces_everything() {
         rtt.view(),
         RttView {
             latest: ms(40),
+            adjusted: ms(40),
             smoothed: ms(40),
             min: ms(40),
             variance: ms(20),
@@ -34,12 +35,14 @@ fn delays_are_subtracted_unless_that_would_fall_below_the_minimum() {
     let mut rtt = RttEstimator::default();
     rtt.update(ms(40), ms(0), true, ms(25));
     rtt.update(ms(64), ms(16), true, ms(25));
+    assert_eq!(rtt.view().adjusted, ms(48));
     assert_eq!(rtt.smoothed(), ms(41)); // (7 * 40 + 48) / 8
     assert_eq!(rtt.variance(), ms(17)); // (3 * 20 + 8) / 4
 
     let mut rtt = RttEstimator::default();
     rtt.update(ms(40), ms(0), true, ms(25));
     rtt.update(ms(48), ms(16), true, ms(25));
+    assert_eq!(rtt.view().adjusted, ms(48));
     assert_eq!(rtt.smoothed(), ms(41));
 }
 

@@ -49,6 +49,19 @@ fn the_share_of_chance_is_learnt_and_forgotten() {
     assert!(share < 0.002, "{share:.3}");
 }
 
+/// A receiver with one packet to acknowledge waits for another.
+#[test]
+fn an_acknowledgment_that_was_held_back_shows_no_queue() {
+    let mut bbr = modelled();
+    let mut ack = acked(MTU);
+    ack.rtt.latest += Duration::from_millis(25);
+    bbr.on_ack(at(40), &ack);
+    assert!(!bbr.meets_queue() && !bbr.has_queues());
+    ack.rtt.adjusted = ack.rtt.latest;
+    bbr.on_ack(at(41), &ack);
+    assert!(bbr.meets_queue() && bbr.has_queues());
+}
+
 #[test]
 fn losses_of_a_full_buffer_are_not_learnt_as_chance() {
     for part in [4, 2, 1] {

@@ -186,6 +186,7 @@ impl Pipe {
     fn rate(&self) -> u64 {
         let first = RttView {
             latest: Duration::from_millis(333),
+            adjusted: Duration::from_millis(333),
             smoothed: Duration::from_millis(333),
             min: Duration::from_millis(333),
             variance: Duration::ZERO,
@@ -342,6 +343,7 @@ impl Pipe {
         let min = self.rtt.map_or(latest, |rtt| rtt.min.min(latest));
         self.rtt = Some(RttView {
             latest,
+            adjusted: latest,
             smoothed,
             min,
             variance: Duration::ZERO,

@@ -23,6 +23,7 @@ fn controller(algorithm: Algorithm) -> Box<dyn Controller> {
         largest_acked_sent_at: Instant::EPOCH,
         rtt: RttView {
             latest: RTT,
+            adjusted: RTT,
             smoothed: RTT,
             min: RTT,
             variance: Duration::ZERO,
