@@ -300,7 +300,8 @@ fn a_machine_that_starts_is_ended_too() {
     };
     let here = directory.path();
     for after in 0..20 {
-        interrupt(here, "KILL", 1, Duration::from_millis(after));
+        let status = interrupt(here, "KILL", 1, Duration::from_millis(after));
+        assert_eq!(status, None, "it ended by itself");
         assert!(
             machines_end(here),
             "one is left, {after} ms after its start"

@@ -583,7 +583,7 @@ fn errors_of_serve_are_printed_in_one_line() {
         &["site.toml:3:", "`fair`", "bbr"],
     );
     for (set, words) in [
-        ("receive_windw=4MB", "did you mean receive_window?"),
+        ("receive_windw=4MB", "did you mean receive_window? See `"),
         (
             "slow_start_exit=hybrid(factor=11)",
             "a number from 0 to 10, not 11",

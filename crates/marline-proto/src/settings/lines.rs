@@ -16,11 +16,15 @@ impl Lines {
         self.0.partition_point(|start| *start <= offset)
     }
 
-    /// The key of the `key = value` of `text` in whose value the byte at `offset` is, if both are in one line.
+    /// The key of the `key = value` of `text` in whose value the byte at `offset` is, if both are in one line and the key
+    /// needs no quotes.
     pub fn key_before<'t>(&self, text: &'t str, offset: usize) -> Option<&'t str> {
         let start = *self.0.get(self.line(offset).checked_sub(1)?)?;
         let (key, _) = text.get(start..offset)?.split_once('=')?;
-        Some(key.trim()).filter(|key| !key.is_empty())
+        let is_bare =
+            |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+        let key = key.trim();
+        (!key.is_empty() && key.bytes().all(is_bare)).then_some(key)
     }
 }
 
@@ -37,10 +41,10 @@ mod tests {
 
     #[test]
     fn a_value_has_the_key_of_its_line() {
-        let text = "a = 1\n b.c =2\n3, = ";
+        let text = "a = 1\n b.c =2\n\"d=1\", = ";
         let lines = Lines::of(text);
-        let of = [0, 3, 4, 12, 13, 14, 19, 100].map(|offset| lines.key_before(text, offset));
+        let of = [0, 3, 4, 12, 13, 14, 20, 100].map(|offset| lines.key_before(text, offset));
         let (a, bc) = (Some("a"), Some("b.c"));
-        assert_eq!(of, [None, a, a, bc, bc, None, Some("3,"), None]);
+        assert_eq!(of, [None, a, a, bc, bc, None, None, None]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::html::nested::assert_sound;
+use crate::html::{PATTERNS, STYLE};
 
 fn time_chart() -> Chart {
     Chart::new(
@@ -110,5 +111,23 @@ fn logarithmic_charts_accept_values_at_or_below_zero() {
             .to_html();
         assert_sound(&html);
         assert!(html.contains(">10 k</text>"));
+    }
+}
+
+#[test]
+fn every_look_is_in_the_style_sheet() {
+    for look in 0..looks::LOOKS {
+        for class in ["s", "a", "f", "p"] {
+            let rule = format!(".{class}{look} {{");
+            assert!(STYLE.contains(&rule), "{rule}");
+        }
+        let dashes = format!(".line.s{look} {{");
+        assert!(look == 0 || STYLE.contains(&dashes), "{dashes}");
+        let fill = format!("url(#f{look})");
+        let pattern = format!("id=\"f{look}\"");
+        assert!(
+            !STYLE.contains(&fill) || PATTERNS.contains(&pattern),
+            "{fill}"
+        );
     }
 }

@@ -17,10 +17,10 @@ use std::path::Path;
 use crate::chart::Picture;
 use crate::timeline::Timeline;
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Fill patterns, which charts refer to by name.
-const PATTERNS: &str = include_str!("patterns.svg");
+pub(crate) const PATTERNS: &str = include_str!("patterns.svg");
 
 /// Pages with more sections than this begin with a table of contents.
 const UNLISTED_SECTIONS: usize = 3;

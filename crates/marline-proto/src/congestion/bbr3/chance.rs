@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::{Bbr3, ProbeBwPhase, State};
-use crate::samples::RateSample;
+use crate::samples::{RateSample, RttView};
 
 /// Round-trip times above the path's by more than this part of it show a queue.
 const QUEUE: u32 = 8;
@@ -65,7 +65,7 @@ pub(super) struct ChanceLosses {
     newest: Option<u64>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
-    /// The largest delay above that of the empty path, as far as it is remembered.
+    /// The largest delay above that of the empty path, as far as it is remembered, without what receivers hold back.
     largest_queue: Duration,
     /// Bytes lost in this round, and those of them beside packets that met a queue.
     lost: u64,
@@ -164,21 +164,23 @@ impl Bbr3 {
         !self.meets_queue() && self.is_below_model() && !self.marks.in_round()
     }
 
-    fn on_rtt(&mut self, rtt: Duration) {
-        let queue = self.min_rtt.get().map(|min| rtt.saturating_sub(min));
-        self.chance.rtt = Some(rtt);
+    /// Takes in a sample. What the peer says that it held back is no part of the largest queue; whether packets met one is not
+    /// left to the peer's word.
+    pub(super) fn note_queue(&mut self, rtt: &RttView) {
+        let queue = self
+            .min_rtt
+            .get()
+            .map(|min| rtt.adjusted.saturating_sub(min));
+        self.chance.rtt = Some(rtt.latest);
         let remembered = self.chance.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
         self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
         let meets_queue = self.meets_queue();
-        self.others.on_rtt(rtt, meets_queue);
+        self.others.on_rtt(rtt.latest, meets_queue);
         self.early.on_rtt(meets_queue);
     }
 
-    /// `bytes` were acknowledged after `rtt`.
-    pub(super) fn count_arrived(&mut self, bytes: u64, rtt: Option<Duration>) {
-        if let Some(rtt) = rtt {
-            self.on_rtt(rtt);
-        }
+    /// `bytes` were acknowledged.
+    pub(super) fn count_arrived(&mut self, bytes: u64) {
         if self.config.chance_losses && self.learns_chance() {
             let packets = self.datagrams(bytes);
             self.chance.count(packets, false);

@@ -389,9 +389,10 @@ impl Controller for Bbr3 {
         let expired = self.min_rtt.update(now, rtt);
         self.round_rtt.update(self.round_begins, rtt);
         self.update_jitter(&ack.rtt);
-        // What the peer holds back does not wait at the bottleneck.
-        let path_rtt = ack.rtt_updated.then_some(ack.rtt.adjusted);
-        self.count_arrived(ack.bytes, path_rtt);
+        if ack.rtt_updated {
+            self.note_queue(&ack.rtt);
+        }
+        self.count_arrived(ack.bytes);
         self.check_probe_rtt(now, expired);
         self.was_idle = false;
         let leaves_room = self.leaves_room();

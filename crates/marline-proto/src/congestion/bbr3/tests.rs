@@ -278,6 +278,17 @@ impl Bench {
     }
 }
 
+/// A sample of the round-trip time of a path of [`RTT`].
+fn sampled(rtt: Duration) -> RttView {
+    RttView {
+        latest: rtt,
+        adjusted: rtt,
+        smoothed: RTT,
+        min: RTT,
+        variance: Duration::ZERO,
+    }
+}
+
 /// An ACK of one packet without a delivery sample.
 fn acked(bytes_in_flight: u64) -> AckSample {
     AckSample {
@@ -287,13 +298,7 @@ fn acked(bytes_in_flight: u64) -> AckSample {
         largest_acked: 0,
         largest_sent: 0,
         largest_acked_sent_at: at(0),
-        rtt: RttView {
-            latest: RTT,
-            adjusted: RTT,
-            smoothed: RTT,
-            min: RTT,
-            variance: Duration::ZERO,
-        },
+        rtt: sampled(RTT),
         rtt_updated: true,
         rate: None,
         app_limited: false,

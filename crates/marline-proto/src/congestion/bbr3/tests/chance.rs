@@ -51,15 +51,25 @@ fn the_share_of_chance_is_learnt_and_forgotten() {
 
 /// A receiver with one packet to acknowledge waits for another.
 #[test]
-fn an_acknowledgment_that_was_held_back_shows_no_queue() {
+fn what_a_receiver_holds_back_is_no_part_of_the_largest_queue() {
     let mut bbr = modelled();
     let mut ack = acked(MTU);
     ack.rtt.latest += Duration::from_millis(25);
     bbr.on_ack(at(40), &ack);
-    assert!(!bbr.meets_queue() && !bbr.has_queues());
+    assert!(!bbr.has_queues());
     ack.rtt.adjusted = ack.rtt.latest;
     bbr.on_ack(at(41), &ack);
-    assert!(bbr.meets_queue() && bbr.has_queues());
+    assert!(bbr.has_queues());
+}
+
+/// It could tell a flow that no others are there.
+#[test]
+fn a_receiver_cannot_hide_a_queue() {
+    let mut bbr = modelled();
+    let mut ack = acked(MTU);
+    ack.rtt.latest += Duration::from_millis(25);
+    bbr.on_ack(at(40), &ack);
+    assert!(bbr.meets_queue());
 }
 
 #[test]
@@ -128,10 +138,10 @@ fn losses_beside_a_queue_end_startup_before_the_round_ends() {
 fn without_losses_by_chance_two_of_a_hundred_beside_a_queue_are_congestion() {
     let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), CHANCE);
     bbr.min_rtt.update(at(0), Some(RTT));
-    bbr.count_arrived(0, Some(RTT * 2));
+    bbr.note_queue(&sampled(RTT * 2));
     assert!(bbr.is_loss_too_high(3 * MTU, 100 * MTU));
     assert!(!bbr.is_loss_too_high(2 * MTU, 100 * MTU));
-    bbr.count_arrived(0, Some(RTT));
+    bbr.note_queue(&sampled(RTT));
     assert!(!bbr.is_loss_too_high(2 * MTU, 30 * MTU), "no queue");
     assert!(bbr.is_loss_too_high(3 * MTU, 30 * MTU));
 }

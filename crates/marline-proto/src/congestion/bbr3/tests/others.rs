@@ -59,7 +59,7 @@ fn beside_a_queue(yields: bool) -> Bbr3 {
     bbr.cycle = Cycle::default();
     bbr.state = CRUISE;
     bbr.put(PRODUCT);
-    bbr.count_arrived(0, Some(RTT * 2));
+    bbr.note_queue(&sampled(RTT * 2));
     bbr
 }
 
@@ -260,7 +260,7 @@ fn the_short_queue_of_a_managed_bottleneck_is_one_whatever_the_round_trip_time()
         let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
         bbr.min_rtt.update(at(0), Some(RTT * 5));
         bbr.bandwidth.update(rate);
-        bbr.count_arrived(0, Some(RTT * 5 + delay));
+        bbr.note_queue(&sampled(RTT * 5 + delay));
         bbr.meets_queue()
     };
     assert!(meets(true, RATE, MS * 5));
