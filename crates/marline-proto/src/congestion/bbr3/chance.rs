@@ -29,6 +29,10 @@ const QUEUE_OF_LARGEST: f64 = 0.3;
 /// What remains of the largest delay with each sample: half of it after 1400.
 const LARGEST_QUEUE_KEPT: f64 = 0.9995;
 
+/// Beside other flows, so many samples in a row met no queue before losses are taken for chance: a short buffer is full for a
+/// moment, and a packet that was dropped then comes between others that waited for nothing.
+const CLEAR_BESIDE_OTHERS: u32 = 2;
+
 /// Packets over which the part that is lost is averaged.
 const PACKETS: f64 = 400.0;
 
@@ -65,6 +69,8 @@ pub(super) struct ChanceLosses {
     newest: Option<u64>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
+    /// Samples in a row that met no queue.
+    clear: u32,
     /// The largest delay above that of the empty path, as far as it is remembered, without what receivers hold back.
     largest_queue: Duration,
     /// Bytes lost in this round, and those of them beside packets that met a queue.
@@ -80,6 +86,7 @@ impl Default for ChanceLosses {
             in_rows: 0.0,
             newest: None,
             rtt: None,
+            clear: 0,
             largest_queue: Duration::ZERO,
             lost: 0,
             queued: 0,
@@ -161,7 +168,14 @@ impl Bbr3 {
     }
 
     fn learns_chance(&self) -> bool {
-        !self.meets_queue() && self.is_below_model() && !self.marks.in_round()
+        let least = match self.others.are_there() {
+            true => CLEAR_BESIDE_OTHERS,
+            false => 0,
+        };
+        !self.meets_queue()
+            && self.chance.clear >= least
+            && self.is_below_model()
+            && !self.marks.in_round()
     }
 
     /// Takes in a sample. What the peer says that it held back is no part of the largest queue; whether packets met one is not
@@ -175,6 +189,10 @@ impl Bbr3 {
         let remembered = self.chance.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
         self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
         let meets_queue = self.meets_queue();
+        self.chance.clear = match meets_queue {
+            true => 0,
+            false => self.chance.clear.saturating_add(1),
+        };
         self.others.on_rtt(rtt.latest, meets_queue);
         self.early.on_rtt(meets_queue);
     }

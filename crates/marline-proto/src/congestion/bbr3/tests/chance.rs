@@ -134,6 +134,32 @@ fn losses_beside_a_queue_end_startup_before_the_round_ends() {
     assert!(chance < draft, "{chance} bytes, the draft {draft}");
 }
 
+/// What the path is taken to lose by chance, after one loss whose packets came just after one that met a queue, and after
+/// another a little later.
+fn learnt(beside_others: bool) -> [f64; 2] {
+    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config::WIRELESS);
+    bbr.min_rtt.update(at(0), Some(RTT));
+    bbr.full_pipe.set_reached(true);
+    bbr.state = State::ProbeBw(ProbeBwPhase::Cruise);
+    if beside_others {
+        bbr.others.on_seen(at(0));
+    }
+    bbr.note_queue(&sampled(RTT * 2));
+    [10, 20].map(|packet_number| {
+        bbr.note_queue(&sampled(RTT));
+        bbr.count_lost(packet_number, MTU);
+        bbr.chance.share()
+    })
+}
+
+#[test]
+fn beside_others_a_loss_just_after_a_queue_is_not_by_chance() {
+    let [first, second] = learnt(false);
+    assert!(0.0 < first && first < second, "{first} {second}");
+    let [first, second] = learnt(true);
+    assert!(first == 0.0 && second > 0.0, "{first} {second}");
+}
+
 #[test]
 fn without_losses_by_chance_two_of_a_hundred_beside_a_queue_are_congestion() {
     let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), CHANCE);
