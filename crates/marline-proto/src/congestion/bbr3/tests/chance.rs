@@ -49,27 +49,27 @@ fn the_share_of_chance_is_learnt_and_forgotten() {
     assert!(share < 0.002, "{share:.3}");
 }
 
-/// A receiver with one packet to acknowledge waits for another.
-#[test]
-fn what_a_receiver_holds_back_is_no_part_of_the_largest_queue() {
+/// After an acknowledgment that the receiver says it held back: with one packet to acknowledge it waits for another.
+fn held_back() -> Bbr3 {
     let mut bbr = modelled();
     let mut ack = acked(MTU);
-    ack.rtt.latest += Duration::from_millis(25);
+    ack.rtt.latest += MS * 25;
     bbr.on_ack(at(40), &ack);
+    bbr
+}
+
+#[test]
+fn what_a_receiver_holds_back_is_no_part_of_the_largest_queue() {
+    let mut bbr = held_back();
     assert!(!bbr.has_queues());
-    ack.rtt.adjusted = ack.rtt.latest;
-    bbr.on_ack(at(41), &ack);
+    bbr.note_queue(&sampled(RTT + MS * 25));
     assert!(bbr.has_queues());
 }
 
 /// It could tell a flow that no others are there.
 #[test]
 fn a_receiver_cannot_hide_a_queue() {
-    let mut bbr = modelled();
-    let mut ack = acked(MTU);
-    ack.rtt.latest += Duration::from_millis(25);
-    bbr.on_ack(at(40), &ack);
-    assert!(bbr.meets_queue());
+    assert!(held_back().meets_queue());
 }
 
 #[test]
