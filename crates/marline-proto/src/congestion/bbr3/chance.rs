@@ -29,8 +29,8 @@ const QUEUE_OF_LARGEST: f64 = 0.3;
 /// What remains of the largest delay with each sample: half of it after 1400.
 const LARGEST_QUEUE_KEPT: f64 = 0.9995;
 
-/// Beside other flows, so many samples in a row met no queue before losses are taken for chance: a short buffer is full for a
-/// moment, and a packet that was dropped then comes between others that waited for nothing.
+/// Beside other flows, so many samples in a row met no queue before packets count: a short buffer is full for a moment, and
+/// the loss of a packet that was dropped then may be noticed when the latest one waited for nothing.
 const CLEAR_BESIDE_OTHERS: u32 = 2;
 
 /// Packets over which the part that is lost is averaged.
