@@ -47,6 +47,10 @@ impl CarefulResumeDriver {
         controller: &dyn Controller,
     ) -> Self {
         let engine = CarefulResume::new(saved, config, initial_window);
+        let engine = match controller.is_rate_based() {
+            true => engine.judging_losses(),
+            false => engine,
+        };
         let transition = ResumeTransition {
             old: engine.phase(),
             new: engine.phase(),

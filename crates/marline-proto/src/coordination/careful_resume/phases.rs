@@ -13,6 +13,14 @@ use crate::samples::{AckSample, LossSample, RttView, SentSample};
 /// one (section 4.2.1).
 const SLOWEST: u32 = 10;
 
+/// The part of what was sent, one in so many bytes, that may be lost without a queue before a rate-based controller takes it for
+/// congestion, and the packets that may be lost in any case.
+const TOLERATED_LOSS: u64 = 8;
+const TOLERATED_PACKETS: u64 = 2;
+
+/// The least rise of the round-trip time that is a queue; otherwise a quarter of the smallest one.
+const QUEUE: Duration = Duration::from_millis(4);
+
 /// The state of a path on which data waits because its window is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowLimited {
@@ -39,6 +47,16 @@ pub struct CarefulResume {
     largest_sent: Option<u64>,
     rtt: Option<RttView>,
     jump: Jump,
+    judges_losses: bool,
+    exposed: Exposed,
+}
+
+/// The packets whose losses are judged together: those of the initial window, or those since the jump.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exposed {
+    sent: u64,
+    lost: u64,
+    lost_packets: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +103,19 @@ impl CarefulResume {
             largest_sent: None,
             rtt: None,
             jump: Jump::default(),
+            judges_losses: false,
+            exposed: Exposed::default(),
+        }
+    }
+
+    /// The same for a rate-based controller: losses are congestion only beside a queue, or if they are more than chance
+    /// explains. Section 3 leaves to the controller which signals are congestion (section 2.1); one that is not slowed down
+    /// by random loss would otherwise lose its capacity to it here.
+    #[must_use]
+    pub fn judging_losses(self) -> Self {
+        Self {
+            judges_losses: true,
+            ..self
         }
     }
 
@@ -135,6 +166,7 @@ impl CarefulResume {
     pub fn on_sent(&mut self, now: Instant, sent: &SentSample) -> ResumeStep {
         self.datagram = self.datagram.max(sent.bytes);
         self.largest_sent = self.largest_sent.max(Some(sent.packet_number));
+        self.exposed.sent = self.exposed.sent.saturating_add(sent.bytes);
         let State::Unvalidated { window, .. } = self.state else {
             return ResumeStep::default();
         };
@@ -195,6 +227,9 @@ impl CarefulResume {
 
     /// Packets were lost.
     pub fn on_loss(&mut self, loss: &LossSample) -> ResumeStep {
+        let exposed = &mut self.exposed;
+        exposed.lost = exposed.lost.saturating_add(loss.bytes);
+        exposed.lost_packets = exposed.lost_packets.saturating_add(loss.packets);
         match self.state {
             State::Normal => ResumeStep::default(),
             // Section 3.6: persistent congestion, after which the controller starts over.
@@ -207,8 +242,23 @@ impl CarefulResume {
                     ..self.enter_normal(Some(ResumeTrigger::PacketLoss))
                 }
             }
+            _ if self.is_random_loss() => ResumeStep::default(),
             _ => self.on_congestion(ResumeTrigger::PacketLoss),
         }
+    }
+
+    /// Whether a rate-based controller takes the losses so far for random ones.
+    fn is_random_loss(&self) -> bool {
+        let Exposed {
+            sent,
+            lost,
+            lost_packets,
+        } = self.exposed;
+        let is_rare = lost_packets <= TOLERATED_PACKETS || lost <= sent / TOLERATED_LOSS;
+        let has_queue = self
+            .rtt
+            .is_some_and(|rtt| rtt.adjusted > rtt.min + QUEUE.max(rtt.min / 4));
+        self.judges_losses && is_rare && !has_queue
     }
 
     /// The network marked packets.
@@ -242,6 +292,7 @@ impl CarefulResume {
             return self.enter_normal(None);
         }
         let last = self.largest_sent.unwrap_or(0);
+        self.exposed = Exposed::default();
         self.jump = Jump {
             in_flight: limited.bytes_in_flight,
             first: last.saturating_add(1),

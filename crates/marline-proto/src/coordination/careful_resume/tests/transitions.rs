@@ -422,3 +422,65 @@ fn the_range_of_unvalidated_packets_begins_after_the_jump() {
     assert_eq!(sender.resume.first_unvalidated_packet(), 48);
     assert_eq!(sender.resume.last_unvalidated_packet(), 168);
 }
+
+/// A sender with a rate-based controller, which has jumped and sent 121 packets.
+fn judging() -> Sender {
+    let mut sender = confirmed();
+    sender.resume = sender.resume.judging_losses();
+    sender.limit();
+    sender.send(121);
+    assert_eq!(sender.resume.phase(), Validating);
+    sender
+}
+
+#[test]
+fn a_rate_based_controller_does_not_retreat_for_random_losses() {
+    let mut sender = judging();
+    // 15 of 121.
+    for _ in 0..15 {
+        sender.lose(false);
+    }
+    assert_eq!(sender.resume.phase(), Validating);
+    assert!(!sender.forgotten);
+    sender.ack(usize::MAX);
+    assert_eq!(sender.resume.phase(), Normal);
+
+    let mut sender = confirmed();
+    sender.resume = sender.resume.judging_losses();
+    sender.lose(false);
+    sender.lose(false);
+    assert_eq!(sender.transitions, [], "two of the first flight");
+}
+
+#[test]
+fn a_rate_based_controller_retreats_for_more_losses_than_chance_explains() {
+    let mut sender = judging();
+    for _ in 0..16 {
+        sender.lose(false);
+    }
+    let loss = Some(ResumeTrigger::PacketLoss);
+    assert_eq!(sender.latest(), transition(Validating, SafeRetreat, loss));
+    assert!(sender.forgotten);
+}
+
+#[test]
+fn a_rate_based_controller_retreats_for_one_loss_beside_a_queue() {
+    for (rtt, phase) in [(124, Validating), (126, SafeRetreat)] {
+        let mut sender = judging();
+        sender.rtt = Duration::from_millis(rtt);
+        sender.ack(1);
+        sender.lose(false);
+        assert_eq!(sender.resume.phase(), phase, "{rtt} ms");
+    }
+}
+
+#[test]
+fn a_rate_based_controller_retreats_for_marks_and_persistent_congestion() {
+    let mut sender = judging();
+    sender.mark();
+    assert_eq!(sender.resume.phase(), SafeRetreat);
+    let mut sender = judging();
+    sender.lose(true);
+    assert_eq!(sender.resume.phase(), Normal);
+    assert!(sender.forgotten);
+}
