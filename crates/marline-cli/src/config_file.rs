@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn paths_start_at_the_file() {
         let file = read(
-            "dir = 'www'\nlisten = '[::1]:443'\naccess-log = '-'\ncc = 'bbr'\nprofile = 'today'",
+            "dir = 'www'\nlisten = '[::1]:443'\naccess-log = '-'\ncc = 'bbr'\nprofile = 'rfc'",
         )
         .unwrap();
         assert!(file.dir.unwrap().is_absolute());
@@ -338,7 +338,7 @@ mod tests {
         let settings = TransportConfig::SETTINGS;
         file.transport.apply(settings, &mut transport).unwrap();
         assert_eq!(transport.controller.spec().name(), "bbr");
-        assert_eq!(file.profile, Some(Profile::Today));
+        assert_eq!(file.profile, Some(Profile::Rfc));
     }
 
     #[test]

@@ -37,7 +37,7 @@ const BUNDLE: u16 = 3;
     group(ArgGroup::new("what").required(true).args(["to", "proxy"])),
     after_help = "Examples:\n  \
     marline gateway --to https://example.org\n  \
-    marline gateway --to https://example.org --listen 127.0.0.1:8080 --profile wifi --access-log -\n  \
+    marline gateway --to https://example.org --listen 127.0.0.1:8080 --profile multipath --access-log -\n  \
     marline gateway --to https://example.org --bundle\n  \
     marline gateway --to https://example.org --pipes cba --metrics 127.0.0.1:9090\n  \
     marline gateway --to https://example.org --pipes rr --max-pipes 3\n  \

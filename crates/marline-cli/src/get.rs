@@ -603,7 +603,7 @@ mod tests {
         for flags in [
             ["--http", "3"],
             ["--quic-version", "v2"],
-            ["--profile", "today"],
+            ["--profile", "rfc"],
             ["--cc", "cubic"],
             ["--scheduler", "rr"],
             ["--set", "ecn=false"],

@@ -1,16 +1,17 @@
 //! Flags of QUIC, shared by server and client.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, ValueEnum};
 use marline::congestion::{CONTROLLERS, ControllerFactory};
 use marline::scheduling::path::{PathScheduler, SCHEDULERS};
 use marline::settings::{Make, Refused, Registry, Written, apply, is_key};
-use marline::{Profile, TransportConfig};
+use marline::{Profile, TransportConfig, UnknownProfile};
 
 use crate::failure::Failure;
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
@@ -37,7 +38,7 @@ impl From<QuicVersion> for marline::Version {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TransportFlags {
     /// The set of policies to use
-    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    #[arg(long, value_name = "NAME", value_parser = ProfileParser)]
     pub(crate) profile: Option<Profile>,
 
     /// The congestion controller to use instead of the profile's
@@ -174,9 +175,35 @@ impl std::str::FromStr for Set {
 }
 
 /// Parses the name of a profile; the help lists them.
-fn profiles() -> impl TypedValueParser<Value = Profile> {
-    let name = |profile: Profile| PossibleValue::new(profile.name()).help(profile.about());
-    PossibleValuesParser::new(Profile::ALL.map(name)).try_map(|name| name.parse::<Profile>())
+#[derive(Clone)]
+struct ProfileParser;
+
+impl TypedValueParser for ProfileParser {
+    type Value = Profile;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Profile, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, arg, value)?;
+        text.parse()
+            .map_err(|why: UnknownProfile| invalid_value(&text, arg, &why))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Profile::ALL.into_iter().map(|profile| {
+            PossibleValue::new(profile.name()).help(profile.about())
+        })))
+    }
+}
+
+/// The error for `text`, which `arg` does not take.
+fn invalid_value(text: &str, arg: Option<&Arg>, why: &dyn Display) -> clap::Error {
+    let arg = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
+    let message = format!("invalid value '{text}'{arg}: {why}\n");
+    clap::Error::raw(ErrorKind::ValueValidation, message)
 }
 
 /// Parses a policy, with or without parameters; the help lists all of them.
@@ -200,11 +227,7 @@ impl<F: 'static> TypedValueParser for PolicyParser<F> {
         let text = StringValueParser::new().parse_ref(command, arg, value)?;
         match self.0.make(&text) {
             Ok(_) => Ok(text),
-            Err(why) => {
-                let arg = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
-                let message = format!("invalid value '{text}'{arg}: {why}\n");
-                Err(clap::Error::raw(ErrorKind::ValueValidation, message))
-            }
+            Err(why) => Err(invalid_value(&text, arg, &why)),
         }
     }
 

@@ -11,7 +11,7 @@ use self::medians::medians;
 /// The metrics of a transfer over `link` with hybrid slow start; both ends have `more`.
 fn metrics(link: &str, more: &str) -> BTreeMap<String, f64> {
     let text = format!(
-        "title = 'x'\nrepeats = 1\nlink = '{link}'\nprofile = 'published'\n{more}\n\
+        "title = 'x'\nrepeats = 1\nlink = '{link}'\nprofile = 'gquic'\n{more}\n\
          [workload]\ntransfer = '3MB'\nfeatures = true\n"
     );
     medians(&text)

@@ -12,7 +12,7 @@ use self::job::job;
 
 fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
     let text = format!(
-        "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
+        "title = 'x'\nprofile = 'gquic'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
          workload.visits = [{{ size = '300kB', times = 4 }}, {{ size = '300kB', pause = '3s' }}]\n\
          workload.afterwards = '4s'\n{more}"
     );
@@ -81,7 +81,7 @@ fn history_of_earlier_visits_reduces_latency() {
 /// The last of `visits`.
 fn last_of(visits: &str, more: &str) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let text = format!(
-        "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
+        "title = 'x'\nprofile = 'gquic'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
          workload.visits = [{visits}]\n{more}"
     );
     let experiment = Experiment::parse(&text, "visits.toml", &[])?;
@@ -145,7 +145,7 @@ fn links_change_between_visits() {
 
 #[test]
 fn background_flows_are_measured_around_visits() {
-    let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
+    let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'rfc'\ncc = 'cubic'";
     let outcome = visit(beside).unwrap();
     let tcp = "[[background]]\nkind = 'tcp'\ncount = 2\ncc = 'cubic'";
     assert_eq!(visit(tcp).unwrap(), outcome, "QUIC flows stand in for TCP");

@@ -4,94 +4,120 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use marline_proto::ack::{AsAsked, DEFAULT_MAX_ACK_DELAY, Decimation, EveryN, UntilAsked};
-use marline_proto::congestion::slow_start::{ConfirmedExit, HyStartPp, HybridSlowStart};
+use marline_proto::ack::{AsAsked, Decimation, EveryN};
+use marline_proto::congestion::slow_start::{HyStartPp, HybridConfig, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::INITIAL_RTT;
-use marline_proto::recovery::loss::{Adaptive, AdaptiveLimits, Fixed};
-use marline_proto::settings::{Named, Word, unknown};
-use marline_proto::{AckFrequencyConfig, MultipathConfig, TransportConfig};
+use marline_proto::recovery::loss::{Adaptive, Fixed, Thresholds};
+use marline_proto::scheduling::path::Hbes;
+use marline_proto::scheduling::stream::Wrr;
+use marline_proto::settings::{FormerName, Named, Word};
+use marline_proto::{MtuConfig, MultipathConfig, TransportConfig};
 
-/// A named set of policies.
+/// A named set of policies: a *product* for those who use the stack, which is the default and one system on top of it, or a
+/// *baseline* for experiments, which keeps what others have, or what a paper measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// The stack's defaults.
     #[default]
-    Plain,
-    /// The baseline of published measurements, which gQUIC set: an initial window of 32 packets,
-    /// hybrid slow start with a delay factor of 1/8, fixed thresholds of loss.
-    Published,
-    /// The baseline of today's RFCs: an initial window of 10 packets (RFC 9002, section 7.2),
-    /// HyStart++ (RFC 9406), CUBIC (RFC 9438), fixed thresholds of loss.
-    Today,
-    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and connections of one bundle are coordinated
-    /// ([`marline_proto::coordination::bundle`]).
+    Default,
+    /// [`Default`](Self::Default), and connections of one client are coordinated ([`marline_proto::coordination::bundle`]).
     Bundle,
-    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and connections begin with the capacity that earlier ones found
+    /// [`Default`](Self::Default), and connections begin with the capacity that earlier ones found
     /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
     History,
-    /// [`Plain`](Self::Plain) with CUBIC and usual acknowledgments, and a connection may have several paths, if both ends want it
-    /// ([`MultipathConfig`]). Each path has a controller of its own.
+    /// [`Default`](Self::Default), and a connection may have several paths, if both ends want it ([`MultipathConfig`]).
+    /// Each path has a controller of its own.
     Multipath,
-    /// [`Plain`](Self::Plain) with CUBIC for Wi-Fi, where acknowledgments compete with data, delays vary by milliseconds and packets
-    /// may arrive out of order. It follows BQUIC (J. Manzoor, 2019, section 6.3): an acknowledgment for ten packets or 25 ms, asked of
-    /// the peer as well; a slow start that does not take jitter for a queue; a time threshold of loss without a
-    /// packet threshold. Either end may have it alone.
-    Wifi,
+    /// The baseline of the RFCs: an initial window of 10 packets (RFC 9002, section 7.2), HyStart++ (RFC 9406), CUBIC
+    /// (RFC 9438), fixed thresholds of loss.
+    Rfc,
+    /// The baseline of published measurements, which gQUIC set: an initial window of 32 packets, hybrid slow start with a
+    /// delay factor of 1/8, fixed thresholds of loss.
+    Gquic,
+    /// mQUIC as published (Qian et al., IEEE Access 2018): gQUIC with the paper's beta of 0.7, controllers that back off and
+    /// grow like two connections, and [`BundleConfig::published`].
+    BundlePublished,
+    /// The initial window of Electronics 2019, 8(10), 1204, algorithm 1, on gQUIC: the mean of the final windows of earlier
+    /// connections, without a limit.
+    HistoryPublished,
+    /// BQUIC as published (J. Manzoor, 2019, section 6.3), on gQUIC: an acknowledgment for ten packets or 25 ms, a slow start
+    /// and a time threshold of loss that tolerate half a round trip more.
+    BquicPublished,
+    /// HBES as published (Xing et al., 2022), on mp-quic: OLIA, the scheduler of arrival times, scattered weighted round
+    /// robin, windows of 32 packets, packets of 1,350 bytes, small windows of credit that are widened.
+    HbesPublished,
 }
 
 impl Profile {
-    /// Every profile.
-    pub const ALL: [Self; 7] = [
-        Self::Plain,
-        Self::Published,
-        Self::Today,
+    /// Every profile, the products first.
+    pub const ALL: [Self; 10] = [
+        Self::Default,
         Self::Bundle,
         Self::History,
         Self::Multipath,
-        Self::Wifi,
+        Self::Rfc,
+        Self::Gquic,
+        Self::BundlePublished,
+        Self::HistoryPublished,
+        Self::BquicPublished,
+        Self::HbesPublished,
     ];
 
     /// The name that [`FromStr`] reads.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Plain => "plain",
-            Self::Published => "published",
-            Self::Today => "today",
+            Self::Default => "default",
             Self::Bundle => "bundle",
             Self::History => "history",
             Self::Multipath => "multipath",
-            Self::Wifi => "wifi",
+            Self::Rfc => "rfc",
+            Self::Gquic => "gquic",
+            Self::BundlePublished => "bundle-published",
+            Self::HistoryPublished => "history-published",
+            Self::BquicPublished => "bquic-published",
+            Self::HbesPublished => "hbes-published",
         }
     }
 
     /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Plain => {
-                "the stack's defaults, as without a profile: the controller `wireless`, adaptive loss detection, fewer acknowledgments of large windows"
-            }
-            Self::Published => {
-                "gQUIC as measured in the papers that experiments repeat: initial window 32 packets, hybrid slow start, fixed loss thresholds"
-            }
-            Self::Today => {
-                "QUIC as in its RFCs, as a baseline: initial window 10 packets, HyStart++, CUBIC"
+            Self::Default => {
+                "as without a profile: the controller `wireless`, adaptive loss detection, fewer acknowledgments of large windows"
             }
             Self::Bundle => {
-                "plain with CUBIC and usual acknowledgments, and the congestion control of a client's connections is coordinated (a bundle)"
+                "the default, and the connections of a client are coordinated; pays where each connection is limited by itself"
             }
             Self::History => {
-                "plain with CUBIC and usual acknowledgments, and a server's connections begin with what earlier ones from the client's network learned"
+                "the default, and a server's connections begin with what earlier ones from the client's network learned; pays from the second visit on"
             }
             Self::Multipath => {
-                "plain with CUBIC and usual acknowledgments, and a connection may use several paths, Wi-Fi and mobile at once"
+                "the default, and a connection may use several paths, Wi-Fi and mobile at once; pays from some hundred kilobytes on, and when a network fails"
             }
-            Self::Wifi => {
-                "plain with CUBIC, for Wi-Fi: rare acknowledgments, patience with varying delays and late packets"
+            Self::Rfc => {
+                "baseline: QUIC as in its RFCs, initial window 10 packets, HyStart++, CUBIC"
             }
+            Self::Gquic => {
+                "baseline: gQUIC as measured in the papers that experiments repeat, initial window 32 packets, hybrid slow start, fixed loss thresholds"
+            }
+            Self::BundlePublished => "baseline: mQUIC as published (Qian et al., 2018), on gQUIC",
+            Self::HistoryPublished => {
+                "baseline: the average window of earlier connections as published (Electronics 2019, 1204), on gQUIC"
+            }
+            Self::BquicPublished => "baseline: BQUIC as published (Manzoor, 2019), on gQUIC",
+            Self::HbesPublished => "baseline: HBES as published (Xing et al., 2022), on mp-quic",
         }
+    }
+
+    /// Whether it is for experiments alone.
+    pub const fn is_baseline(self) -> bool {
+        !matches!(
+            self,
+            Self::Default | Self::Bundle | Self::History | Self::Multipath
+        )
     }
 
     const fn word(self) -> Word<Self> {
@@ -102,24 +128,14 @@ impl Profile {
         }
     }
 
-    /// The profile's settings. Each call for [`History`](Self::History) makes a [`MemoryStore`] of its own,
-    /// which is dropped with the settings.
+    /// The profile's settings. Each call for [`History`](Self::History) and [`HistoryPublished`](Self::HistoryPublished)
+    /// makes a [`MemoryStore`] of its own, which is dropped with the settings.
     pub fn config(self) -> TransportConfig {
         match self {
-            Self::Plain => TransportConfig::default(),
-            Self::Published => TransportConfig {
-                initial_window: Arc::new(FixedWindow { packets: 32 }),
-                slow_start_exit: Arc::new(|| Box::new(HybridSlowStart::default())),
-                ..baseline()
-            },
-            Self::Today => TransportConfig {
-                initial_window: Arc::new(FixedWindow { packets: 10 }),
-                slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
-                ..baseline()
-            },
+            Self::Default => TransportConfig::default(),
             Self::Bundle => TransportConfig {
                 bundle: Some(Arc::new(BundleConfig::default())),
-                ..plain_with_cubic()
+                ..TransportConfig::default()
             },
             Self::History => self.with_history(
                 HistoryPolicy::default(),
@@ -128,9 +144,27 @@ impl Profile {
             ),
             Self::Multipath => TransportConfig {
                 multipath: Some(MultipathConfig::default()),
-                ..plain_with_cubic()
+                ..TransportConfig::default()
             },
-            Self::Wifi => wifi(),
+            Self::Rfc => TransportConfig {
+                initial_window: Arc::new(FixedWindow { packets: 10 }),
+                slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
+                ..baseline()
+            },
+            Self::Gquic => gquic(),
+            Self::BundlePublished => TransportConfig {
+                backoff: Some(0.7),
+                emulated_flows: 2,
+                bundle: Some(Arc::new(BundleConfig::published())),
+                ..gquic()
+            },
+            Self::HistoryPublished => self.with_history(
+                HistoryPolicy::Average,
+                HistoryConfig::published(),
+                Arc::new(MemoryStore::default()),
+            ),
+            Self::BquicPublished => bquic_published(),
+            Self::HbesPublished => hbes_published(),
         }
     }
 
@@ -144,7 +178,8 @@ impl Profile {
         store: Arc<dyn PathStore>,
     ) -> TransportConfig {
         let mut transport = match self {
-            Self::History => plain_with_cubic(),
+            Self::History => TransportConfig::default(),
+            Self::HistoryPublished => gquic(),
             other => other.config(),
         };
         transport.set_history(policy, history, store);
@@ -152,7 +187,7 @@ impl Profile {
     }
 }
 
-/// What both baselines share: CUBIC, pacing, packet threshold 3 and time threshold 9/8, an ACK for
+/// The settings that the baselines share: CUBIC, pacing, packet threshold 3 and time threshold 9/8, an ACK for
 /// every second packet or after 25 ms, lost handshakes repaired by probe timeouts alone.
 fn baseline() -> TransportConfig {
     TransportConfig {
@@ -176,51 +211,100 @@ fn baseline() -> TransportConfig {
     }
 }
 
-/// [`Profile::Plain`] with CUBIC and usual acknowledgments: the profiles that add to it were measured so, and the engine of a
-/// bundle sets windows.
-fn plain_with_cubic() -> TransportConfig {
+/// gQUIC as the papers measured it.
+fn gquic() -> TransportConfig {
     TransportConfig {
-        controller: Arc::new(Algorithm::Cubic),
-        ack_frequency: None,
-        ..TransportConfig::default()
+        initial_window: Arc::new(FixedWindow { packets: 32 }),
+        slow_start_exit: Arc::new(|| Box::new(HybridSlowStart::default())),
+        ..baseline()
     }
 }
 
-/// What [`Profile::Wifi`] changes. The values were swept in the experiments `wifi/factors` and `wifi/slow-start`; bursts
-/// for aggregates gain nothing in `wifi/quantum`.
-fn wifi() -> TransportConfig {
+/// Section 6.3 of the thesis gives no values for the later exit of slow start and the patience of loss detection: half a
+/// round trip each, which `wifi/sensitivity` varies. Chromium's controllers back off and grow like two connections.
+fn bquic_published() -> TransportConfig {
     TransportConfig {
-        ack_policy: Arc::new(|| Box::new(UntilAsked::new(Decimation::default()))),
-        // Eight ACKs are what a round of slow start is judged by. Time alone decides about losses, so that no gap
-        // needs to be reported at once.
-        ack_frequency: Some(AckFrequencyConfig {
-            threshold: 9,
-            max_delay: DEFAULT_MAX_ACK_DELAY,
-            reordering_threshold: 0,
-            acks_per_window: 8,
-            rtt_fraction: 0.25,
-            start_after: 0,
-        }),
-        slow_start_exit: Arc::new(|| Box::new(ConfirmedExit::default())),
-        loss_detector: Arc::new(|| {
-            Box::new(Adaptive::new(AdaptiveLimits {
-                from_packets: None,
-                ..AdaptiveLimits::default()
+        emulated_flows: 2,
+        ack_policy: Arc::new(|| Box::new(Decimation::default())),
+        slow_start_exit: Arc::new(|| {
+            Box::new(HybridSlowStart::new(HybridConfig {
+                factor: 0.5,
+                max_rise: None,
+                ..HybridConfig::default()
             }))
         }),
-        ..plain_with_cubic()
+        loss_detector: Arc::new(|| {
+            Box::new(Fixed::new(
+                "gquic",
+                Thresholds {
+                    packets: None,
+                    patience: 0.5,
+                    ..Thresholds::RFC9002
+                },
+            ))
+        }),
+        ..gquic()
+    }
+}
+
+/// The windows and packets of mp-quic, on which the paper builds; its loss detection and acknowledgments are the stack's.
+fn hbes_published() -> TransportConfig {
+    TransportConfig {
+        controller: Arc::new(Algorithm::Olia),
+        slow_start_exit: Arc::new(|| Box::new(HybridSlowStart::default())),
+        initial_window: Arc::new(FixedWindow { packets: 32 }),
+        mtu: MtuConfig {
+            ceiling: 1350,
+            discover: true,
+        },
+        stream_receive_window: Some(32 << 10),
+        receive_window: Some(48 << 10),
+        max_stream_receive_window: 6 << 20,
+        max_receive_window: 15 << 20,
+        stream_scheduler: Arc::new(|| Box::new(Wrr::scattered())),
+        multipath: Some(MultipathConfig {
+            max_paths: MultipathConfig::MAX_PATHS,
+            scheduler: Arc::new(|| Box::new(Hbes::default())),
+            reinjection: None,
+            ..MultipathConfig::default()
+        }),
+        loss_detector: Arc::new(|| Box::new(Adaptive::default())),
+        ack_policy: Arc::new(|| Box::new(AsAsked::default())),
+        ..baseline()
     }
 }
 
 impl Named for Profile {
     const WORDS: &'static [Word<Self>] = &[
-        Self::Plain.word(),
-        Self::Published.word(),
-        Self::Today.word(),
+        Self::Default.word(),
         Self::Bundle.word(),
         Self::History.word(),
         Self::Multipath.word(),
-        Self::Wifi.word(),
+        Self::Rfc.word(),
+        Self::Gquic.word(),
+        Self::BundlePublished.word(),
+        Self::HistoryPublished.word(),
+        Self::BquicPublished.word(),
+        Self::HbesPublished.word(),
+    ];
+
+    const FORMER: &'static [FormerName] = &[
+        FormerName {
+            name: "plain",
+            now: "default",
+        },
+        FormerName {
+            name: "today",
+            now: "rfc",
+        },
+        FormerName {
+            name: "published",
+            now: "gquic",
+        },
+        FormerName {
+            name: "wifi",
+            now: "default",
+        },
     ];
 }
 
@@ -247,8 +331,7 @@ pub struct UnknownProfile(pub String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Profile::ALL.map(Profile::name);
-        f.write_str(&unknown("profile", &self.0, known))
+        f.write_str(&Profile::refusal("profile", &self.0))
     }
 }
 
@@ -276,61 +359,81 @@ mod tests {
         for profile in Profile::ALL {
             assert_eq!(profile.to_string().parse(), Ok(profile));
         }
-        let error = "plan".parse::<Profile>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "unknown profile \"plan\"; did you mean plain? known: plain, published, today, bundle, history, multipath, wifi"
+        let error = "multpath".parse::<Profile>().unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("unknown profile \"multpath\"; did you mean multipath?"),
+            "{error}"
         );
     }
 
     #[test]
-    fn only_the_plain_profile_has_the_default_controller_and_the_others_cubic() {
-        for profile in Profile::ALL {
-            let controller = profile.config().controller.spec().to_string();
-            let expected = match profile {
-                Profile::Plain => TransportConfig::default().controller.spec().to_string(),
-                _ => Algorithm::Cubic.to_string(),
-            };
-            assert_eq!(controller, expected, "{profile}");
+    fn former_names_are_refused_with_the_present_ones() {
+        for former in Profile::FORMER {
+            let error = former.name.parse::<Profile>().unwrap_err().to_string();
+            assert!(error.ends_with(former.now), "{error}");
+            let now = former.now;
+            assert!(now.parse::<Profile>().is_ok(), "{now}");
+        }
+    }
+
+    /// Settings as results show them, less those of which a system is made.
+    fn shown_without(config: &TransportConfig, system: &[&str]) -> Vec<String> {
+        TransportConfig::SETTINGS
+            .iter()
+            .filter(|setting| !system.contains(&setting.key()))
+            .map(|setting| format!("{}: {:?}", setting.key(), setting.show(config)))
+            .collect()
+    }
+
+    #[test]
+    fn a_product_is_the_default_and_one_system() {
+        let default = TransportConfig::default();
+        for (product, system) in [
+            (Profile::Default, &[][..]),
+            (Profile::Bundle, &["bundle"]),
+            (Profile::History, &["initial_window"]),
+            (Profile::Multipath, &["multipath"]),
+        ] {
+            assert!(!product.is_baseline());
+            assert_eq!(
+                shown_without(&product.config(), system),
+                shown_without(&default, system),
+                "{product}"
+            );
         }
     }
 
     #[test]
-    fn only_the_multipath_profile_enables_multipath() {
+    fn only_products_have_the_default_controller() {
+        let default = TransportConfig::default().controller.spec();
+        for profile in Profile::ALL {
+            let is_default = profile.config().controller.spec() == default;
+            assert_eq!(is_default, !profile.is_baseline(), "{profile}");
+        }
+    }
+
+    #[test]
+    fn only_profiles_of_several_paths_enable_multipath() {
         for profile in Profile::ALL {
             let several = profile.config().multipath.is_some();
-            assert_eq!(several, profile == Profile::Multipath, "{profile}");
+            let expected = matches!(profile, Profile::Multipath | Profile::HbesPublished);
+            assert_eq!(several, expected, "{profile}");
         }
     }
 
     #[test]
-    fn profiles_that_were_measured_with_usual_acknowledgments_keep_them() {
-        for profile in Profile::ALL {
-            let asks = matches!(profile, Profile::Plain | Profile::Wifi);
-            assert_eq!(profile.config().ack_frequency.is_some(), asks, "{profile}");
-        }
-    }
-
-    #[test]
-    fn only_the_wifi_profile_counts_no_packets_to_find_losses() {
-        for profile in Profile::ALL {
-            let config = profile.config();
-            let is_wifi = profile == Profile::Wifi;
-            let packets = (config.loss_detector)().packet_threshold();
-            assert_eq!(packets.is_none(), is_wifi, "{profile}");
-        }
-    }
-
-    #[test]
-    fn only_the_history_profile_has_history_and_only_the_average_reads_the_store() {
+    fn only_profiles_of_history_have_it_and_only_the_average_reads_the_store() {
         for profile in Profile::ALL {
             let learns = profile.config().history.is_some();
-            assert_eq!(learns, profile == Profile::History, "{profile}");
+            let expected = matches!(profile, Profile::History | Profile::HistoryPublished);
+            assert_eq!(learns, expected, "{profile}");
         }
         let store = Arc::new(MemoryStore::default());
         for policy in HistoryPolicy::ALL {
             let config =
-                Profile::Published.with_history(policy, HistoryConfig::default(), store.clone());
+                Profile::Gquic.with_history(policy, HistoryConfig::default(), store.clone());
             assert_eq!(config.initial_window.window(&UNKNOWN_PEER), 32 * 1200);
         }
         assert_eq!(
@@ -343,8 +446,8 @@ mod tests {
     #[test]
     fn baselines_have_their_published_settings() {
         for (profile, packets, exit) in [
-            (Profile::Published, 32, HybridSlowStart::default().name()),
-            (Profile::Today, 10, HyStartPp::default().name()),
+            (Profile::Gquic, 32, HybridSlowStart::default().name()),
+            (Profile::Rfc, 10, HyStartPp::default().name()),
         ] {
             let config = profile.config();
             assert_eq!(config.initial_window.window(&UNKNOWN_PEER), packets * 1200);

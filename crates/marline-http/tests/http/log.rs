@@ -277,6 +277,6 @@ async fn the_log_names_the_bundle_of_a_connection() {
 
 #[tokio::test]
 async fn the_log_of_a_server_without_bundles_names_none() {
-    let log = bundles(Profile::Plain, &[true]).await;
+    let log = bundles(Profile::Default, &[true]).await;
     assert!(log[0].iter().all(Value::is_null), "{log:?}");
 }

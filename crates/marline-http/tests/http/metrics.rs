@@ -65,7 +65,8 @@ async fn samples_of_paths_are_counted_and_logged() {
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         config.access_log = Some(AccessLog::new(log.clone()));
         let history = HistoryConfig::default();
-        let transport = Profile::Plain.with_history(HistoryPolicy::Average, history, store.clone());
+        let transport =
+            Profile::Default.with_history(HistoryPolicy::Average, history, store.clone());
         config.quic.transport = Arc::new(transport);
     })
     .await;
@@ -98,7 +99,8 @@ async fn connections_open_at_the_end_leave_samples() {
     let store = Arc::new(MemoryStore::default());
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         let history = HistoryConfig::default();
-        let transport = Profile::Plain.with_history(HistoryPolicy::Careful, history, store.clone());
+        let transport =
+            Profile::Default.with_history(HistoryPolicy::Careful, history, store.clone());
         config.quic.transport = Arc::new(transport);
     })
     .await;

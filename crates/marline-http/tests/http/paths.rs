@@ -98,7 +98,7 @@ async fn paths_are_counted_logged_and_reported() {
 #[tokio::test]
 async fn a_server_without_multipath_reports_no_paths() {
     let log = Lines::default();
-    let (server, _root) = server(Profile::Plain, &log).await;
+    let (server, _root) = server(Profile::Default, &log).await;
     let url = server.url(HttpVersion::Http3, "/file");
     let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     let client = client(&["127.0.0.2", "127.0.0.3"]);

@@ -15,7 +15,7 @@ use crate::setup::{client, object, quic_of, run, serve_with};
 #[test]
 fn connections_open_after_the_grace_period_are_closed_and_reach_the_history() {
     let store = Arc::new(MemoryStore::default());
-    let transport = Profile::Plain.with_history(
+    let transport = Profile::Default.with_history(
         HistoryPolicy::Careful,
         HistoryConfig::default(),
         store.clone(),

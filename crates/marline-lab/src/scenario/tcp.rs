@@ -30,7 +30,7 @@ pub struct TcpFlows {
 impl TcpFlows {
     /// The settings of a QUIC flow that stands in for one of these.
     pub fn stand_in(&self) -> EndpointSettings {
-        EndpointSettings::new(Profile::Today)
+        EndpointSettings::new(Profile::Rfc)
             .with("cc", self.cc.stand_in())
             .expect("every controller has one of its kind")
     }

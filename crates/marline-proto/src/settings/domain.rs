@@ -101,10 +101,32 @@ pub struct Word<T> {
     pub value: T,
 }
 
+/// A name that is refused, with the name to write instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormerName {
+    /// As it was written.
+    pub name: &'static str,
+    /// The name that has its meaning now.
+    pub now: &'static str,
+}
+
 /// An enum whose values have names in settings.
 pub trait Named: Copy + PartialEq + 'static {
     /// Every value.
     const WORDS: &'static [Word<Self>];
+
+    /// Names that values had before.
+    const FORMER: &'static [FormerName] = &[];
+
+    /// The message for `word`, which names no value of `what`.
+    fn refusal(what: &str, word: &str) -> String {
+        refusal(
+            what,
+            word,
+            Self::WORDS.iter().map(|word| word.name),
+            Self::FORMER,
+        )
+    }
 
     /// The name of this value.
     fn name(self) -> &'static str {
@@ -126,11 +148,26 @@ pub struct Domain {
 enum Kind {
     Switch,
     SwitchOr(&'static str),
-    Integer { least: u64, most: u64 },
-    Bytes { least: u64, most: u64 },
-    Number { least: Bound<f64>, most: Bound<f64> },
-    Time { least: Duration, most: Duration },
-    Words(fn() -> Vec<Word<()>>),
+    Integer {
+        least: u64,
+        most: u64,
+    },
+    Bytes {
+        least: u64,
+        most: u64,
+    },
+    Number {
+        least: Bound<f64>,
+        most: Bound<f64>,
+    },
+    Time {
+        least: Duration,
+        most: Duration,
+    },
+    Words {
+        words: fn() -> Vec<Word<()>>,
+        former: &'static [FormerName],
+    },
     Text(&'static str),
 }
 
@@ -195,7 +232,10 @@ impl Domain {
 
     /// The names of `T`'s values.
     pub const fn words<T: Named>() -> Self {
-        Self::of(Kind::Words(names::<T>))
+        Self::of(Kind::Words {
+            words: names::<T>,
+            former: T::FORMER,
+        })
     }
 
     /// Text that is `what`, as "a path"; the type of the field says which text that is.
@@ -265,12 +305,12 @@ impl Domain {
                 is_within.then_some(Value::Time(time)).ok_or_else(wrong)
             }
             (Kind::Text(_), Written::Text(text)) => Ok(Value::Word(text.clone())),
-            (Kind::Words(words), Written::Text(text)) => {
+            (Kind::Words { words, former }, Written::Text(text)) => {
                 let words = words();
-                let mut names = words.iter().map(|word| word.name).chain(self.without);
+                let names = words.iter().map(|word| word.name).chain(self.without);
                 match names.clone().find(|name| name == text) {
                     Some(name) => Ok(Value::Word(name.to_owned())),
-                    None => Err(unknown(what, text, &mut names)),
+                    None => Err(refusal(what, text, names, former)),
                 }
             }
             _ => Err(wrong()),
@@ -330,7 +370,7 @@ impl Domain {
                 ]
             }
             Kind::Time { least, most } => vec![text(write_time(least)), text(write_time(most))],
-            Kind::Words(words) => {
+            Kind::Words { words, .. } => {
                 let words = words().into_iter();
                 words.map(|word| text(word.name.to_owned())).collect()
             }
@@ -343,7 +383,7 @@ impl Domain {
     /// The words that it has, with what they mean; none where it is no choice.
     pub fn choices(&self) -> Vec<Word<()>> {
         match self.kind {
-            Kind::Words(words) => words(),
+            Kind::Words { words, .. } => words(),
             _ => Vec::new(),
         }
     }
@@ -375,7 +415,7 @@ impl fmt::Display for Domain {
                 let (least, most) = (write_time(least), write_time(most));
                 write!(f, "a time from {least} to {most}")?;
             }
-            Kind::Words(words) => {
+            Kind::Words { words, .. } => {
                 let words = words();
                 let names: Vec<_> = words.iter().map(|word| word.name).collect();
                 write!(f, "one of {}", names.join(", "))?;
@@ -411,6 +451,18 @@ fn real(number: f64, least: Bound<f64>, most: Bound<f64>) -> Option<Value> {
     (least, most)
         .contains(&number)
         .then_some(Value::Number(number))
+}
+
+fn refusal<'a>(
+    what: &str,
+    word: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    former: &[FormerName],
+) -> String {
+    match former.iter().find(|former| former.name == word) {
+        Some(former) => format!("the {what} {word} has a new name: {}", former.now),
+        None => unknown(what, word, names),
+    }
 }
 
 fn names<T: Named>() -> Vec<Word<()>> {

@@ -32,7 +32,7 @@ mod units;
 mod words;
 
 pub use choice::Choice;
-pub use domain::{Domain, Named, Shown, Value, Word, Written};
+pub use domain::{Domain, FormerName, Named, Shown, Value, Word, Written};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
 pub use policy::{Entry, Policy, Registry, Spec};

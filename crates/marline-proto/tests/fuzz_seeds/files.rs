@@ -40,7 +40,7 @@ pub(super) fn server_configs(seeds: &mut Seeds) {
     for (name, text) in [
         (
             "site",
-            "dir = 'www'\nlisten = '[::1]:443'\ncert = 'a.pem'\nkey = 'b.pem'\naccess-log = '-'\nfollow_links = true\nprofile = 'today'\n",
+            "dir = 'www'\nlisten = '[::1]:443'\ncert = 'a.pem'\nkey = 'b.pem'\naccess-log = '-'\nfollow_links = true\nprofile = 'rfc'\n",
         ),
         (
             "transport",

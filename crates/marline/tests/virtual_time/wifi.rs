@@ -1,4 +1,4 @@
-//! The profile for Wi-Fi at either end, or at both.
+//! Acknowledgments of BQUIC at either end, or at both, and of the default.
 
 use marline::Profile;
 use marline_sim::identity::Identity;
@@ -35,12 +35,12 @@ fn acknowledgments(server: Profile, client: Profile) -> u64 {
 }
 
 #[test]
-fn either_end_with_the_wifi_profile_has_its_downloads_acknowledged_rarely() {
-    let usual = acknowledgments(Profile::Today, Profile::Today);
+fn either_end_with_bquic_has_its_downloads_acknowledged_rarely() {
+    let usual = acknowledgments(Profile::Rfc, Profile::Rfc);
     for (server, client) in [
-        (Profile::Wifi, Profile::Today),
-        (Profile::Today, Profile::Wifi),
-        (Profile::Wifi, Profile::Wifi),
+        (Profile::BquicPublished, Profile::Rfc),
+        (Profile::Rfc, Profile::BquicPublished),
+        (Profile::BquicPublished, Profile::BquicPublished),
     ] {
         let rare = acknowledgments(server, client);
         assert!(
@@ -52,7 +52,7 @@ fn either_end_with_the_wifi_profile_has_its_downloads_acknowledged_rarely() {
 
 #[test]
 fn by_default_a_large_window_is_acknowledged_half_as_often_as_with_usual_acknowledgments() {
-    let usual = acknowledgments(Profile::Today, Profile::Today);
-    let asked = acknowledgments(Profile::Plain, Profile::Plain);
+    let usual = acknowledgments(Profile::Rfc, Profile::Rfc);
+    let asked = acknowledgments(Profile::Default, Profile::Default);
     assert!(asked * 2 < usual, "{asked} instead of {usual}");
 }

@@ -35,7 +35,7 @@ fn every_key<C: Clone>(
             setting.set(&mut expected, &sample).unwrap();
             for key in [setting.key().to_owned(), setting.key().replace('_', "-")] {
                 let text = format!("{head}{key} = {}\n", toml(&sample));
-                let read = of(applied(&text, Profile::Plain));
+                let read = of(applied(&text, Profile::Default));
                 assert_eq!(setting.show(&read), setting.show(&expected), "{text}");
             }
         }

@@ -2,7 +2,7 @@
 //! `[server]` for one.
 
 use marline::congestion::INITIAL_WINDOWS;
-use marline::{Profile, TransportConfig};
+use marline::{TransportConfig, UnknownProfile};
 
 use super::initial_window::read_initial_window;
 use super::written::placed;
@@ -43,10 +43,10 @@ pub(super) fn read_endpoint(
     into: &mut EndpointSettings,
 ) -> Result<(), Problem> {
     if let Some(node) = reader.get("profile") {
-        into.profile = node.named(
-            "profile",
-            &Profile::ALL.map(|profile| (profile.name(), profile)),
-        )?;
+        let name = node.words()?;
+        into.profile = name
+            .parse()
+            .map_err(|error: UnknownProfile| node.problem(error.to_string()))?;
     }
     let mut written = Vec::new();
     for setting in TransportConfig::SETTINGS {

@@ -61,7 +61,7 @@ hosts = ["other"]
 routers = ["r"]
 ecmp = "xor"
 time_limit = "1min"
-profile = "published"
+profile = "gquic"
 cc = "newreno"
 ack = "every 10"
 [links.access]
@@ -107,7 +107,7 @@ count = 4
 start = "1s"
 spread = "500ms"
 direction = "up"
-profile = "published"
+profile = "gquic"
 cc = "newreno"
 backoff = 0.7
 [[background]]

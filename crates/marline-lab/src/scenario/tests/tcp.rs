@@ -53,7 +53,7 @@ fn one_flow_of_cubic_is_the_default() {
     assert_eq!((flows.count, flows.cc), (1, TcpController::Cubic));
     assert_eq!(flows.direction, Direction::Down);
     assert_eq!(cc(&flows.stand_in()), "cubic");
-    assert_eq!(flows.stand_in().profile.name(), "today");
+    assert_eq!(flows.stand_in().profile.name(), "rfc");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn errors_in_tcp_flows_name_line_and_key() {
             "train.toml:6: [background] cc: unknown controller of TCP \"newreno\"; known: cubic, reno, bbr",
         ),
         (
-            "profile = 'today'",
+            "profile = 'rfc'",
             "train.toml:6: [background] profile: unknown key \"profile\"",
         ),
         (
