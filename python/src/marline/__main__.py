@@ -1,21 +1,31 @@
 """``python -m marline``."""
 
+import os
 import sys
+from pathlib import Path
 
 from marline.interrupts import INTERRUPTS
 
 if __name__ == "__main__":
+    if sys.stdout is None:
+        # Before a file that is opened takes its place.
+        sys.exit("error: standard output is closed, and the result is printed there")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     INTERRUPTS.listen()
     try:
         # Here, because to read all libraries takes a second or two, in which one may want to stop it, too.
         from marline.cli import main
 
         status = main()
-    except (KeyboardInterrupt, Exception):
+    except (KeyboardInterrupt, Exception) as error:
         # An import that a signal interrupts may end with any error.
-        if INTERRUPTS.last is None:
+        if INTERRUPTS.last is not None:
+            sys.stderr.write("interrupted; nothing was written\n")
+            # As shells have it.
+            status = 128 + INTERRUPTS.last
+        elif isinstance(error, ImportError):
+            sys.exit(f"error: {error}: marline is not installed whole; install it again")
+        else:
             raise
-        sys.stderr.write("interrupted; nothing was written\n")
-        # As shells have it.
-        status = 128 + INTERRUPTS.last
     sys.exit(status)

@@ -45,7 +45,8 @@ def _tell(error: Exception) -> int:
         # Nothing more can be written to standard output, at the end of the process neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"error: {error.strerror or error}\n")
+            where = f"{error.filename}: " if error.filename else ""
+            sys.stderr.write(f"error: {where}{error.strerror or error}\n")
     else:
         raise error
     return 1

@@ -2,17 +2,24 @@
 
 import argparse
 import json
+import os
+import stat
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from marline.errors import OutputError
+from marline.errors import OptionError, OutputError
 from marline.json import Json
+from marline.pages import style_sheet
 
 Result = TypeVar("Result")
+
+_SUFFIXES: Final = {".html", ".json", ".png", ".svg", ".txt"}
+"""Of the files of a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +37,17 @@ class Forms(Generic[Result]):
         parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
-    def put_out(self, result: Result, arguments: argparse.Namespace) -> None:
-        """Write and print a result as the options say. Raises :class:`OutputError`."""
+    def put_out(self, analyse: Callable[[], Result], arguments: argparse.Namespace) -> None:
+        """Analyse, then write and print the result as the options say.
+
+        Whether it can be written, and what its pages need, is found out before the analysis begins.
+
+        Raises :class:`OutputError`, :class:`IncompleteInstallationError` and what the analysis does.
+        """
+        if arguments.out is not None:
+            require_directory(arguments.out)
+            style_sheet()
+        result = analyse()
         if arguments.out is not None:
             write_all(arguments.out, self.files(result))
         if arguments.json:
@@ -43,6 +59,55 @@ class Forms(Generic[Result]):
             sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
 
 
+class OutputFile:
+    """A file that is written beside its place, and takes it when it is whole.
+
+    A link is followed, and a file that is replaced keeps its mode.
+    """
+
+    def __init__(self, path: Path, *sources: Path) -> None:
+        """Find out whether it can be written, and is none of the ``sources``, which are read.
+
+        Raises :class:`OutputError` and :class:`OptionError`.
+        """
+        if any(path.resolve() == source.resolve() for source in sources):
+            raise OptionError(
+                f"{path}: is the file that is read, and would be overwritten: choose another name with -o"
+            )
+        self._path = path
+        self._place = Path(os.path.realpath(path))
+        with _reported(path):
+            mode = _mode(self._place)
+            _require_replaceable(self._place, mode)
+            _require_writable(self._place.parent)
+        self._mode = mode
+
+    @contextmanager
+    def written(self) -> Iterator[Path]:
+        """The path to write to, which becomes the file if the block ends without an error.
+
+        Raises :class:`OutputError`, also for an :class:`OSError` of the block.
+        """
+        with _reported(self._path):
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._place.parent, prefix=".unfinished-") as directory:
+                unfinished = Path(directory) / f"output{self._place.suffix}"
+                yield unfinished
+                if self._mode is not None:
+                    unfinished.chmod(stat.S_IMODE(self._mode))
+                unfinished.replace(self._place)
+
+
+def require_directory(directory: Path) -> None:
+    """Raise :class:`OutputError` unless the files of a report can be written into a directory, or it can be made."""
+    with _reported(directory):
+        if _mode(directory) is not None:
+            for one in directory.iterdir():
+                if one.suffix in _SUFFIXES:
+                    _require_replaceable(one, _mode(one))
+        _require_writable(directory)
+
+
 def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write ``files``, by name, into ``directory``, which is made if it is missing.
 
@@ -50,12 +115,46 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
 
     Raises :class:`OutputError`.
     """
-    try:
+    with _reported(directory):
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".unfinished-") as unfinished:
             for name, content in files.items():
                 (Path(unfinished) / name).write_bytes(content)
             for name in files:
                 (Path(unfinished) / name).replace(directory / name)
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """Errors of the system as those of an output, with the path that the user gave."""
+    try:
+        yield
     except OSError as error:
-        raise OutputError(directory, error.strerror or str(error)) from error
+        raise OutputError(path, error.strerror or str(error)) from error
+
+
+def _mode(path: Path) -> int | None:
+    """The mode of what is there, links followed; nothing if there is nothing. Raises :class:`OSError`."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _require_replaceable(path: Path, mode: int | None) -> None:
+    """Raise :class:`OutputError` for what a file cannot take the place of."""
+    if mode is None:
+        return
+    if not stat.S_ISREG(mode):
+        raise OutputError(path, "there is a directory" if stat.S_ISDIR(mode) else "there is something that is no file")
+    if not os.access(path, os.W_OK):
+        raise OutputError(path, "the file that is there may not be written")
+
+
+def _require_writable(directory: Path) -> None:
+    """Make a file without a name in a directory, or in the nearest one above it that is there."""
+    there = directory
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    with tempfile.TemporaryFile(dir=there):
+        pass

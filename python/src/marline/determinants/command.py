@@ -67,8 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         without=tuple(arguments.without),
         settings=Settings(criterion=Criterion(arguments.criterion), confidence=confidence),
     )
-    report = analyse(arguments.runs, options, progress=True)
-    Forms(table, to_json, render).put_out(report, arguments)
+    Forms(table, to_json, render).put_out(lambda: analyse(arguments.runs, options, progress=True), arguments)
 
 
 def table(report: Report) -> str:

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,8 +129,10 @@ class FlowFile:
 def connect(*, keep_order: bool = False) -> duckdb.DuckDBPyConnection:
     """An engine that writes to disk what is more than its share of the memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    # The engine's own choice is the working directory, where one may not be allowed to write.
+    beside = {} if os.access(".", os.W_OK) else {"temp_directory": f"{tempfile.gettempdir()}/marline-{os.getpid()}"}
     return duckdb.connect(
-        config={"preserve_insertion_order": keep_order, "memory_limit": f"{int(memory * MEMORY_SHARE)} MiB"}
+        config={"preserve_insertion_order": keep_order, "memory_limit": f"{int(memory * MEMORY_SHARE)} MiB", **beside}
     )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from typing import Self
+
+from marline.pages.sheet import style_sheet
 
 UNLISTED_SECTIONS = 3
 """Pages with more sections than this begin with a table of contents."""
@@ -93,13 +94,12 @@ class Page:
 
     def render(self) -> str:
         """The complete page."""
-        style = files("marline.pages").joinpath("style.css").read_text(encoding="utf-8")
         title, before, body = escape(self._title), "".join(self._before), "".join(self._body)
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
-            f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
+            f"<title>{title}</title>\n<style>\n{style_sheet()}</style>\n</head>\n"
             f"<body>\n<main>\n{before}{self._contents()}{body}</main>\n</body>\n</html>\n"
         )
 

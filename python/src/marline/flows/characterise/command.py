@@ -39,7 +39,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Analyse, write, print. Raises :class:`marline.MarlineError`."""
     options = Options(arguments.sample, arguments.services)
-    Forms(table, to_json, render).put_out(analyse(arguments.flows, options), arguments)
+    Forms(table, to_json, render).put_out(lambda: analyse(arguments.flows, options), arguments)
 
 
 def table(report: Report) -> str:

@@ -9,13 +9,13 @@ from marline.arguments import folds, seed
 from marline.flows.classify.document import prediction_to_json, to_json
 from marline.flows.classify.evaluation import Evaluation, evaluate
 from marline.flows.classify.files import render
-from marline.flows.classify.learners import ALGORITHMS
+from marline.flows.classify.learners import ALGORITHMS, prepare
 from marline.flows.classify.model import Model
 from marline.flows.classify.options import Options
 from marline.flows.classify.page import TITLES
 from marline.flows.classify.predict import Prediction, predict
 from marline.flows.classify.sample import Sample
-from marline.output import Forms
+from marline.output import Forms, OutputFile
 
 _RECORDS = "a table of flows (Parquet, CSV), or records of Tstat or Zeek"
 
@@ -66,12 +66,16 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
+    out = OutputFile(arguments.out, arguments.flows)
+    prepare([arguments.algorithm])
     model = Model.train(Sample.load(arguments.flows), arguments.algorithm, arguments.seed)
-    model.save(arguments.out)
+    model.save(out)
     sys.stdout.write(f"{model.flows:,} flows of {', '.join(model.names)}: {arguments.out}\n")
 
 
 def _predict(arguments: argparse.Namespace) -> None:
+    # A forest takes seconds to read.
+    OutputFile(arguments.out, arguments.flows, arguments.model)
     prediction = predict(Model.load(arguments.model), arguments.flows, arguments.out)
     if arguments.json:
         json.dump(prediction_to_json(prediction), sys.stdout, indent=1)
@@ -92,8 +96,8 @@ def prediction_table(prediction: Prediction) -> str:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     algorithms = tuple(arguments.algorithm or ALGORITHMS)
-    evaluation = evaluate(arguments.flows, Options(algorithms, arguments.folds, arguments.seed, tuple(arguments.test)))
-    Forms(table, to_json, render).put_out(evaluation, arguments)
+    options = Options(algorithms, arguments.folds, arguments.seed, tuple(arguments.test))
+    Forms(table, to_json, render).put_out(lambda: evaluate(arguments.flows, options), arguments)
 
 
 def table(evaluation: Evaluation) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError
 from marline.evaluation import Confusion, held_out, stratified
-from marline.flows.classify.learners import ALGORITHMS
+from marline.flows.classify.learners import ALGORITHMS, prepare
 from marline.flows.classify.options import Options
 from marline.flows.classify.sample import Sample
 from marline.flows.classify.selection import select
@@ -82,6 +82,7 @@ class Evaluation:
 
 def evaluate(path: Path, options: Options) -> Evaluation:
     """Cross-validate each algorithm on a file. Raises :class:`marline.MarlineError`."""
+    prepare(options.algorithms)
     sample = Sample.load(path)
     elsewhere = tuple(_elsewhere(test, sample) for test in options.tests)
     progress = Progress(len(options.algorithms) * (options.folds + len(CURVE)) + 1)

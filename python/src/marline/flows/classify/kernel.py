@@ -7,9 +7,10 @@ once.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import prange
 
 from marline.arrays import Classes, Numbers
+from marline.compiled import compiled
 
 Places = npt.NDArray[np.int32]
 
@@ -18,7 +19,7 @@ _BLOCK = 4096
 """Rows that one thread takes."""
 
 
-@njit(cache=True, nogil=True, parallel=True, boundscheck=False)  # type: ignore[untyped-decorator]
+@compiled(parallel=True)
 def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, depth: int) -> Places:
     """The answer of the leaf that each row comes to, by one tree; a node is its feature and its first child."""
     count = len(rows)
@@ -38,8 +39,8 @@ def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, de
     return found
 
 
-@njit(cache=True, nogil=True, parallel=True, boundscheck=False)  # type: ignore[untyped-decorator]
-def by_forest(rows: Numbers, nodes: Places, threshold: Numbers, roots: Places, shares: Numbers) -> Classes:
+@compiled(parallel=True)
+def by_forest(rows: npt.NDArray[np.float32], nodes: Places, threshold: Numbers, roots: Places, shares: Numbers) -> Classes:
     """The class that most of the leaves of all trees speak for, by the shares of the classes in them."""
     count, number = len(rows), shares.shape[1]
     found = np.empty(count, dtype=np.int64)

@@ -1,6 +1,6 @@
 """The algorithms of the study, by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
 import numpy as np
@@ -22,8 +22,14 @@ class Learnt(Protocol):
         ...
 
 
+def prepare(algorithms: Collection[str]) -> None:
+    """Load what some algorithms need beyond what is loaded: before the work, not in its midst."""
+    if "random_forest" in algorithms:
+        import sklearn.ensemble  # noqa: F401, PLC0415 - takes a second that the others need not wait
+
+
 def _random_forest(rows: Numbers, classes: Classes, number: int, seed: int) -> Trees:
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - takes a second that the others need not wait
+    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - see above
 
     # One more than the logarithm of the features, as Weka has it.
     tried = int(np.log2(rows.shape[1])) + 1

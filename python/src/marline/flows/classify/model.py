@@ -18,7 +18,7 @@ from marline.flows.classify.sample import Sample
 from marline.flows.classify.trees import Trees
 from marline.flows.columns import VERSIONS
 from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
-from marline.output import write_all
+from marline.output import OutputFile
 from marline.tables import require_file
 
 FORMAT: Final = 1
@@ -55,8 +55,9 @@ class Model:
         """The class of each row, a place among the names."""
         return self.learnt.classify(rows)
 
-    def save(self, path: Path) -> None:
-        """Write a file; whole or not at all."""
+    def save(self, out: Path | OutputFile) -> None:
+        """Write a file; whole or not at all. Raises :class:`OutputError`."""
+        file = out if isinstance(out, OutputFile) else OutputFile(out)
         description = {
             "format": FORMAT,
             "algorithm": self.algorithm,
@@ -66,9 +67,10 @@ class Model:
         }
         arrays = _pack(self.learnt)
         arrays["description"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-        out = io.BytesIO()
-        np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
-        write_all(path.parent, {path.name: out.getvalue()})
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+        with file.written() as path:
+            path.write_bytes(content.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marline.errors import MarlineError, OptionError, OutputError, UnreadableFileError
+from marline.errors import MarlineError, UnreadableFileError
 from marline.flows.classify.model import Model
 from marline.flows.classify.sample import value
 from marline.flows.columns import COLUMNS, possible
 from marline.flows.source import FlowFile, connect
 from marline.interrupts import INTERRUPTS
+from marline.output import OutputFile
 from marline.tables import quoted, reason
 
 PREDICTED = "predicted"
@@ -48,12 +49,10 @@ def predict(model: Model, source: Path, out: Path) -> Prediction:
     """
     if out.suffix != ".parquet":
         raise NotParquetError(f"{out}: the suffix must be .parquet")
-    if out.resolve() == source.resolve():
-        raise OptionError(f"{out}: is the file that is read, and would be overwritten: choose another name with -o")
+    file = OutputFile(out, source)
     records, columns = FlowFile.open(source, connect(keep_order=True)).copied()
     kept = [name for name in columns if name.lower() != PREDICTED]
     values = [f"CASE WHEN {possible(COLUMNS)} THEN {value(feature)} END" for feature in model.features]
-    unfinished = out.with_name(f".unfinished-{out.name}")
     counts = np.zeros(len(model.names), dtype=np.int64)
     flows = 0
     try:
@@ -61,26 +60,21 @@ def predict(model: Model, source: Path, out: Path) -> Prediction:
         reader = records.project(", ".join([*map(quoted, kept), *values])).to_arrow_reader(_BATCH)
         schema = pa.schema([pa.field(name, reader.schema.field(at).type) for at, name in enumerate(kept)])
         schema = schema.append(pa.field(PREDICTED, pa.string()))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-            for batch in reader:
-                INTERRUPTS.check()
-                numbers = [column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :]]
-                rows = np.column_stack(numbers).astype(np.float64)
-                known = np.isfinite(rows).all(axis=1)
-                found = model.classify(np.ascontiguousarray(rows[known]))
-                counts += np.bincount(found, minlength=len(model.names))
-                flows += len(rows)
-                names = np.full(len(rows), None, dtype=object)
-                names[known] = np.array(model.names, dtype=object)[found]
-                copied = batch.columns[: len(kept)]
-                writer.write_batch(pa.record_batch([*copied, pa.array(names, pa.string())], schema=schema))
-        INTERRUPTS.check()
-        unfinished.replace(out)
+        with file.written() as path:
+            with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+                for batch in reader:
+                    INTERRUPTS.check()
+                    numbers = [column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :]]
+                    rows = np.column_stack(numbers).astype(np.float64)
+                    known = np.isfinite(rows).all(axis=1)
+                    found = model.classify(np.ascontiguousarray(rows[known]))
+                    counts += np.bincount(found, minlength=len(model.names))
+                    flows += len(rows)
+                    names = np.full(len(rows), None, dtype=object)
+                    names[known] = np.array(model.names, dtype=object)[found]
+                    copied = batch.columns[: len(kept)]
+                    writer.write_batch(pa.record_batch([*copied, pa.array(names, pa.string())], schema=schema))
+            INTERRUPTS.check()
     except duckdb.Error as error:
         raise UnreadableFileError(source, reason(error)) from error
-    except OSError as error:
-        raise OutputError(out, error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return Prediction(dict(zip(model.names, counts.tolist(), strict=True)), flows - int(counts.sum()))

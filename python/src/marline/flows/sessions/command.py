@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Analyse, write, print. Raises :class:`marline.MarlineError`."""
     options = Options(arguments.gap, arguments.http, tuple(arguments.without), arguments.engine, arguments.spark_master)
     forms = Forms(table, lambda report: to_json(report.summary), render)
-    forms.put_out(analyse(arguments.flows, options), arguments)
+    forms.put_out(lambda: analyse(arguments.flows, options), arguments)
 
 
 def table(report: Report) -> str:

@@ -1,6 +1,7 @@
 """Engines that read and sort flows: both run the same scan over what they sorted."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
@@ -31,10 +32,15 @@ class EngineError(MarlineError):
 def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     """The sessions of a file, in an order of the engine's own; equal ones by each engine.
 
+    Whether the engine is there, and can read the file, is found out at once.
+
     Raises :class:`EngineError`, :class:`UnreadableFileError` and
     :class:`marline.flows.sessions.scan.UnsortedFlowsError`.
     """
-    return _spark(flows, options) if options.engine == "spark" else _duckdb(flows, options)
+    if options.engine != "spark":
+        return _duckdb(flows, options)
+    _require_spark(flows)
+    return _spark(flows, options)
 
 
 def chosen(options: Options, columns: Collection[str]) -> str:
@@ -74,8 +80,7 @@ def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
         raise UnreadableFileError(flows.path, reason(error)) from error
 
 
-def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
-    """Spark reads Parquet with our columns itself, partitions by key, and scans each partition where it is."""
+def _require_spark(flows: FlowFile) -> None:
     if flows.format != MARLINE.name or flows.path.suffix != ".parquet":
         raise EngineError(
             f"{flows.path}: Spark reads Parquet with the columns of flows; for other records use --engine duckdb"
@@ -86,9 +91,17 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
             "--active-timeout"
         )
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - an engine that is not there must not stop the other
+        import pyspark.sql  # noqa: F401, PLC0415 - an engine that is not there must not stop the other
     except ImportError as error:
         raise EngineError("Spark is not installed: pip install './python[spark]', and a Java runtime") from error
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        raise EngineError("Spark needs a Java runtime: there is no `java` on the path, and JAVA_HOME is not set")
+
+
+def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
+    """Spark reads Parquet with our columns itself, partitions by key, and scans each partition where it is."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - see above
+
     # The workers run what this process runs, unless a cluster says otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("marline sessions").master(options.spark_master)

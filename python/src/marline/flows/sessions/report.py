@@ -35,8 +35,9 @@ class Report:
 def analyse(path: Path, options: Options) -> Report:
     """Find the sessions of a file. Raises :class:`marline.MarlineError`."""
     flows = FlowFile.open(path)
+    found = sessions(flows, options)
     versions = flows.versions()
-    summary = summarise(sessions(flows, options))
+    summary = summarise(found)
     if not summary.flows:
         raise NoFlowsError(_nothing(path, versions, options))
     return Report(path, flows.format, options, sum(versions.values()), summary)

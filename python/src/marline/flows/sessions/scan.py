@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from marline.compiled import compiled
 from marline.errors import MarlineError
 
 Whole = npt.NDArray[np.int64]
@@ -151,7 +151,7 @@ def _measured(flows: Flows, bounds: Whole) -> Sessions:
     return Sessions(*_measure(bounds, flows.start_us, flows.end_us, flows.client_port, flows.size))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _starts(keys: Whole, second_keys: Whole, starts: Whole, gap: int, held: Whole) -> tuple[Whole, int]:
     """The rows at which sessions begin, and the first row that is not in order."""
     is_open, key, second_key, anchor, before = held[0] == 1, held[1], held[2], held[3], held[4]
@@ -174,7 +174,7 @@ def _starts(keys: Whole, second_keys: Whole, starts: Whole, gap: int, held: Whol
     return rows[:found], NONE
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _measure(bounds: Whole, starts: Whole, ends: Whole, ports: Whole, sizes: Whole) -> tuple[npt.NDArray[Any], ...]:
     """What :class:`Sessions` has, for the rows between each two bounds."""
     count = len(bounds) - 1
