@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -18,14 +17,13 @@ from sklearn.ensemble import RandomForestClassifier
 from flows import write_flows, write_labelled
 from marline.arrays import Classes, Numbers
 from marline.cli import main
-from marline.errors import MissingColumnsError, MissingFileError, OptionError, UnreadableFileError
+from marline.errors import MissingColumnsError, OptionError, UnreadableFileError
 from marline.evaluation import Confusion
 from marline.flows.classify import Model, Options, Sample, evaluate, predict
 from marline.flows.classify.bayes import Bayes
 from marline.flows.classify.discrete import cuts
 from marline.flows.classify.evaluation import NoSuchClassError
 from marline.flows.classify.learners import ALGORITHMS
-from marline.flows.classify.model import ModelError
 from marline.flows.classify.nbtree import NaiveBayesTree
 from marline.flows.classify.predict import NotParquetError
 from marline.flows.classify.sample import OneClassError, TooFewFlowsError
@@ -138,68 +136,6 @@ def test_a_model_that_was_saved_says_the_same(algorithm: str, sample: Sample, tm
     assert (found == model.classify(sample.of())).all()
     assert (found == sample.classes).mean() > 0.85
     assert (read.algorithm, read.names, read.flows) == (algorithm, ("h1", "h2", "h3"), 2000)
-
-
-def changed(path: Path, change: Callable[[dict[str, np.ndarray]], None]) -> Path:
-    with np.load(path) as file:
-        arrays = dict(file)
-    change(arrays)
-    out = path.with_name("changed")
-    with out.open("wb") as file:
-        np.savez(file, **arrays)
-    return out
-
-
-def test_a_model_that_is_none_is_refused(sample: Sample, tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    Model.train(sample, "c45", 1).save(path)
-
-    def describe(**new: object) -> Callable[[dict[str, np.ndarray]], None]:
-        def change(arrays: dict[str, np.ndarray]) -> None:
-            description = json.loads(bytes(arrays["description"])) | new
-            arrays["description"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-
-        return change
-
-    def put(name: str, at: int, value: float) -> Callable[[dict[str, np.ndarray]], None]:
-        def change(arrays: dict[str, np.ndarray]) -> None:
-            arrays[name][at] = value
-
-        return change
-
-    def drop(name: str) -> Callable[[dict[str, np.ndarray]], None]:
-        def change(arrays: dict[str, np.ndarray]) -> None:
-            del arrays[name]
-
-        return change
-
-    with pytest.raises(ModelError, match="is of format 2, and this program reads 1: train it again"):
-        Model.load(changed(path, describe(format=2)))
-    damages = [
-        describe(algorithm="pickle"),
-        describe(features=["secret"]),
-        describe(names=["h1"]),
-        # A walk that does not end, and ones that leave the arrays.
-        put("child", 1, 0),
-        put("child", 0, 10**6),
-        put("feature", 0, 99),
-        put("roots", 0, -1),
-        put("shares", 0, np.nan),
-        drop("threshold"),
-    ]
-    for change in damages:
-        with pytest.raises(ModelError, match="is not a model"):
-            Model.load(changed(path, change))
-    whole = path.read_bytes()
-    for content in (b"", b"\x80\x04K\x01.", whole[: len(whole) // 2]):
-        (tmp_path / "damaged").write_bytes(content)
-        with pytest.raises(ModelError, match="is not a model"):
-            Model.load(tmp_path / "damaged")
-    with pytest.raises(MissingFileError):
-        Model.load(tmp_path / "absent")
-    np.savez(tmp_path / "objects.npz", description=np.array([{"format": 1}], dtype=object))
-    with pytest.raises(ModelError, match="is not a model"):
-        Model.load(tmp_path / "objects.npz")
 
 
 def test_flows_are_classified_in_batches_and_kept(labelled: Path, sample: Sample, tmp_path: Path) -> None:

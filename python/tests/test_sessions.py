@@ -332,3 +332,12 @@ def test_without_a_parallel_session_nothing_empty_is_drawn(tmp_path: Path) -> No
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "sessions.json", "flows-per-session.svg", "flows-per-session.png"}
     assert "There is nothing to show: no session is parallel." in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_is_guarded_against_spreadsheets_is_read_as_it_was(tmp_path: Path) -> None:
+    cells = ["'=1+2", "'+1", "'-1.5", "'@SUM(A1)", "'\t=1", '"\'\r=1"', "'quoted'", "''=1", "-1.5", "plain"]
+    lines = [f"{at},{at + 1},10.0.0.1,5000,192.0.2.1,443,{cell},'-1.5" for at, cell in enumerate(cells)]
+    opened = FlowFile.open(text(tmp_path / "flows.csv", lines, ",sni,of_others"))
+    expected = ["=1+2", "+1", "-1.5", "@SUM(A1)", "\t=1", "\r=1", "'quoted'", "''=1", "-1.5", "plain"]
+    assert opened.flows.order("start_s").project("sni").fetchall() == [(name,) for name in expected]
+    assert set(opened.copied()[0].project("of_others").fetchall()) == {("-1.5",)}

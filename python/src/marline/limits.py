@@ -8,3 +8,27 @@ MAX_DEPTH = 200
 
 MAX_GROUPS = 32
 """Values of the column by which rows are split into trees of their own, each of which has its section in the report."""
+
+MAX_MODEL_FILE_BYTES = 1 << 30
+"""A file of a model. A forest of a million flows has some 10 million nodes, which are 70 MB in a file."""
+
+MAX_MODEL_BYTES = 4 << 30
+"""What the arrays of a model take in memory: ten times a forest of a million flows."""
+
+MAX_MODEL_RATIO = 100
+"""Bytes in memory for each in the file: models have up to 12, and what is made to fill the memory up to 1032."""
+
+MIN_MODEL_BYTES = 1 << 20
+"""What a model may take in memory however small its file is."""
+
+MAX_MODEL_ARRAYS = 1 << 16
+"""Arrays of a model. A tree of counts has 15 for each leaf, and at most a leaf for 30 flows."""
+
+MAX_DESCRIPTION_BYTES = 1 << 16
+"""The description of a model: it names 18 features and 4 classes at most."""
+
+MAX_MODEL_TREES = 1000
+"""Trees of a forest, each of which every flow goes through. Ours have 100."""
+
+MAX_MODEL_DEPTH = 1000
+"""Questions that a flow is asked by one tree. Trees of forests of a million flows have less than 100."""

@@ -169,6 +169,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def text_literal(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def reason(error: duckdb.Error) -> str:
     """A report in one line, without what it says of the library's options, and without the content of the file."""
     report = str(error).partition("Possible fixes")[0]

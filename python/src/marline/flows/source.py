@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import duckdb
 
 from marline.errors import EmptyTableError, MissingColumnsError, UnreadableFileError
 from marline.flows.columns import COLUMNS, NEEDED, possible
-from marline.tables import literal, quoted, reason, require_file
+from marline.tables import literal, quoted, reason, require_file, text_literal
 
 MEMORY_SHARE = 0.1
 """How much of the machine's memory the engine uses before it writes to disk."""
@@ -154,7 +154,7 @@ def _read(connection: duckdb.DuckDBPyConnection, path: Path, beginning: bytes) -
         # The list ends with a summary, whose lines are no records.
         return _theirs(path, raw.filter("TRY_CAST(ts AS TIMESTAMP) IS NOT NULL"), NFDUMP, _bidirectional)
     _refuse_separator(path, first)
-    return _ours(path, _text(connection, path, names, _CSV))
+    return _ours(path, _unguarded(_text(connection, path, names, _CSV)))
 
 
 def _ours(path: Path, raw: duckdb.DuckDBPyRelation) -> _Read:
@@ -259,6 +259,22 @@ def _text(
         null_padding=layout.padded,
         hive_partitioning=False,
     )
+
+
+_GUARDED: Final = r"^'([-=+@\t\r])"
+"""A quote before what a cell begins with that programs for spreadsheets take for a formula."""
+
+
+def _unguarded(raw: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Texts without the quote that `marline flow` writes before what a spreadsheet would run, as names of servers."""
+    pattern, quote = text_literal(_GUARDED), text_literal("'")
+
+    def column(name: str) -> str:
+        cell = quoted(name)
+        stripped = rf"regexp_replace({cell}, {pattern}, '\1')"
+        return f"CASE WHEN starts_with({cell}, {quote}) THEN {stripped} ELSE {cell} END AS {cell}"
+
+    return raw.project(", ".join(map(column, raw.columns)))
 
 
 def _flows(path: Path, raw: duckdb.DuckDBPyRelation, of: Format) -> duckdb.DuckDBPyRelation:

@@ -6,6 +6,7 @@ from typing import Final
 import duckdb
 
 from marline.flows.columns import VERSIONS
+from marline.tables import text_literal
 
 KINDS: Final = (*VERSIONS, "unknown")
 """Columns of the shares; unknown are flows without a label."""
@@ -55,7 +56,7 @@ def adoption(https: duckdb.DuckDBPyRelation, most: int) -> tuple[Service, ...]:
     )
     counts = [f"count(*) FILTER (http_version = '{name}')" for name in VERSIONS]
     rows = (
-        named.filter(f"service IN ({', '.join(map(_text, (name for name, _ in largest))) or 'NULL'})")
+        named.filter(f"service IN ({', '.join(map(text_literal, (name for name, _ in largest))) or 'NULL'})")
         .aggregate(f"service, time, {', '.join(counts)}, count(*) FILTER (http_version IS NULL)", "service, time")
         .fetchall()
     )
@@ -66,11 +67,6 @@ def adoption(https: duckdb.DuckDBPyRelation, most: int) -> tuple[Service, ...]:
         Service(name, flows, tuple(Period(format(time, form), found.get((name, time), nothing)) for time in times))
         for name, flows in largest
     )
-
-
-def _text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _unit(span_s: float) -> tuple[str, str]:

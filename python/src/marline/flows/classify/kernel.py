@@ -40,7 +40,9 @@ def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, de
 
 
 @compiled(parallel=True)
-def by_forest(rows: npt.NDArray[np.float32], nodes: Places, threshold: Numbers, roots: Places, shares: Numbers) -> Classes:
+def by_forest(
+    rows: npt.NDArray[np.float32], nodes: Places, threshold: Numbers, roots: Places, shares: Numbers
+) -> Classes:
     """The class that most of the leaves of all trees speak for, by the shares of the classes in them."""
     count, number = len(rows), shares.shape[1]
     found = np.empty(count, dtype=np.int64)

@@ -1,8 +1,6 @@
 """Models in files that run nothing when they are read: arrays and a description, checked before use."""
 
-import io
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -11,27 +9,27 @@ import numpy as np
 
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError, UnreadableFileError
-from marline.flows.classify.bayes import Bayes
+from marline.flows.classify import archive
 from marline.flows.classify.learners import ALGORITHMS, Learnt
-from marline.flows.classify.nbtree import NaiveBayesTree
+from marline.flows.classify.packing import pack, unpack
 from marline.flows.classify.sample import Sample
-from marline.flows.classify.trees import Trees
 from marline.flows.columns import VERSIONS
 from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
+from marline.interrupts import INTERRUPTS
+from marline.limits import MAX_DESCRIPTION_BYTES
 from marline.output import OutputFile
 from marline.tables import require_file
 
 FORMAT: Final = 1
 """Of the files; a change that older programs would misread adds one."""
 
-LARGEST: Final = 4 << 30
-"""Bytes of a model in memory."""
-
-_Arrays = dict[str, np.ndarray]
-
 
 class ModelError(MarlineError):
     """A file is no model that can be used."""
+
+
+class _OtherFormatError(ValueError):
+    """A model is of another format than this program reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,116 +63,62 @@ class Model:
             "names": list(self.names),
             "flows": self.flows,
         }
-        arrays = _pack(self.learnt)
+        arrays = pack(self.learnt)
         arrays["description"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-        content = io.BytesIO()
-        np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+        content = archive.write(arrays)
         with file.written() as path:
-            path.write_bytes(content.getvalue())
+            path.write_bytes(content)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a file. Raises :class:`ModelError`, :class:`MissingFileError` and :class:`UnreadableFileError`."""
+        """Read a file.
+
+        Raises :class:`ModelError` for whatever is no model, and :class:`MissingFileError` and
+        :class:`UnreadableFileError` for what cannot be read at all.
+        """
         require_file(path)
         try:
-            with zipfile.ZipFile(path) as archive:
-                if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
-                    raise ModelError(f"{path}: is larger than {LARGEST >> 30} GiB, which no model is")
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
-            description = json.loads(bytes(arrays.pop("description")))
-            if description["format"] != FORMAT:
-                raise ModelError(
-                    f"{path}: is of format {description['format']}, and this program reads {FORMAT}: train it again"
-                )
-            known = {feature.column: feature for feature in CANDIDATES}
-            features = tuple(known[name] for name in description["features"])
-            names = tuple(str(name) for name in description["names"])
-            if not set(names) <= set(VERSIONS) or len(names) < 2:
-                raise ValueError("classes")
-            learnt = _unpack(str(description["algorithm"]), arrays, len(features), len(names))
-            return cls(description["algorithm"], features, names, learnt, int(description["flows"]))
+            path.open("rb").close()
         except OSError as error:
             raise UnreadableFileError(path, error.strerror or str(error)) from error
-        except (ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile, EOFError) as error:
+        try:
+            return cls._of(archive.read(path))
+        except archive.TooLargeError as error:
+            raise ModelError(f"{path}: {error}: it is not a model that `classify train` wrote") from error
+        except _OtherFormatError as error:
+            raise ModelError(f"{path}: {error}: train it again") from error
+        except MemoryError as error:
+            raise ModelError(f"{path}: needs more memory than there is") from error
+        # The libraries that read archives, headers and JSON have errors of many kinds for damaged ones.
+        except Exception as error:
+            INTERRUPTS.check()
             raise ModelError(f"{path}: is not a model that `classify train` wrote, or is damaged") from error
 
-
-def _pack(learnt: Learnt) -> _Arrays:
-    if isinstance(learnt, Trees):
-        return _pack_trees(learnt)
-    if isinstance(learnt, Bayes):
-        return _pack_bayes(learnt, "")
-    assert isinstance(learnt, NaiveBayesTree)
-    arrays = {**_pack_trees(learnt.tree), "leaf": learnt.leaf}
-    for place, counts in enumerate(learnt.counts):
-        arrays |= _pack_bayes(counts, f"{place}.")
-    return arrays
-
-
-def _pack_trees(trees: Trees) -> _Arrays:
-    return {name: getattr(trees, name) for name in ("roots", "feature", "threshold", "child", "shares")}
-
-
-def _pack_bayes(counts: Bayes, prefix: str) -> _Arrays:
-    arrays: _Arrays = {f"{prefix}prior": counts.prior}
-    for at, (thresholds, evidence) in enumerate(zip(counts.thresholds, counts.evidence, strict=True)):
-        arrays[f"{prefix}thresholds.{at}"] = thresholds
-        arrays[f"{prefix}evidence.{at}"] = evidence
-    return arrays
+    @classmethod
+    def _of(cls, arrays: archive.Arrays) -> Self:
+        described = arrays.pop("description")
+        if described.dtype != np.uint8 or described.size > MAX_DESCRIPTION_BYTES:
+            raise ValueError("description")
+        description = json.loads(described.tobytes())
+        if type(description["format"]) is not int:
+            raise TypeError("format")
+        if description["format"] != FORMAT:
+            raise _OtherFormatError(f"is of format {description['format']}, and this program reads {FORMAT}")
+        known = {feature.column: feature for feature in CANDIDATES}
+        features = tuple(known[name] for name in _texts(description["features"]))
+        names = _texts(description["names"])
+        algorithm, flows = description["algorithm"], description["flows"]
+        if not set(names) <= set(VERSIONS) or len(names) < 2:
+            raise ValueError("classes")
+        if type(flows) is not int or flows < 0:
+            raise TypeError("flows")
+        return cls(algorithm, features, names, unpack(algorithm, arrays, len(features), len(names)), flows)
 
 
-def _unpack(algorithm: str, arrays: _Arrays, features: int, number: int) -> Learnt:
-    """What was packed. The compiled loops check nothing, so that all is checked here."""
-    if algorithm == "bayesnet":
-        return _unpack_bayes(arrays, "", features, number)
-    if algorithm not in ALGORITHMS:
-        raise ValueError(algorithm)
-    trees = _unpack_trees(arrays, features, number)
-    if algorithm != "nbtree":
-        return trees
-    leaf = np.ascontiguousarray(arrays["leaf"], dtype=np.int32)
-    counts = tuple(_unpack_bayes(arrays, f"{at}.", features, number) for at in range(int(leaf.max()) + 1))
-    if leaf.shape != trees.child.shape or leaf.min() < 0 or len(trees.roots) != 1:
-        raise ValueError("leaves")
-    return NaiveBayesTree(trees, leaf, counts)
-
-
-def _unpack_trees(arrays: _Arrays, features: int, number: int) -> Trees:
-    roots, feature, child = (np.ascontiguousarray(arrays[name], np.int32) for name in ("roots", "feature", "child"))
-    threshold, shares = (np.ascontiguousarray(arrays[name], np.float64) for name in ("threshold", "shares"))
-    nodes = len(child)
-    own = np.arange(nodes)
-    inner = child != own
-    sound = (
-        nodes > 0
-        and feature.shape == child.shape == threshold.shape == (nodes,)
-        and shares.shape == (nodes, number)
-        and roots.ndim == 1
-        and len(roots) > 0
-        and bool(((roots >= 0) & (roots < nodes)).all())
-        and bool(((feature >= 0) & (feature < features)).all())
-        # Below its parent, so that a walk ends, and with its neighbour within the arrays.
-        and bool((child[inner] > own[inner]).all())
-        and bool((child[inner] < nodes - 1).all())
-        and bool(np.isposinf(threshold[~inner]).all())
-        and bool(np.isfinite(shares).all())
-    )
-    if not sound:
-        raise ValueError("trees")
-    return Trees(roots, feature, threshold, child, shares)
-
-
-def _unpack_bayes(arrays: _Arrays, prefix: str, features: int, number: int) -> Bayes:
-    thresholds, evidence = [], []
-    for at in range(features):
-        ends = np.asarray(arrays[f"{prefix}thresholds.{at}"], np.float64)
-        table = np.asarray(arrays[f"{prefix}evidence.{at}"], np.float64)
-        if ends.ndim != 1 or table.shape != (len(ends) + 1, number) or not bool((np.diff(ends) > 0).all()):
-            raise ValueError("intervals")
-        thresholds.append(ends)
-        evidence.append(table)
-    prior = np.asarray(arrays[f"{prefix}prior"], np.float64)
-    if prior.shape != (number,):
-        raise ValueError("classes")
-    return Bayes(tuple(thresholds), tuple(evidence), prior)
+def _texts(value: object) -> tuple[str, ...]:
+    """A list of texts, none of them twice."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError("texts")
+    if not value or len(set(value)) < len(value):
+        raise ValueError("texts")
+    return tuple(value)
