@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 from marline.interrupts import INTERRUPTS
@@ -12,6 +13,9 @@ if __name__ == "__main__":
         sys.exit("error: standard output is closed, and the result is printed there")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    # Names of files and servers may have characters that the terminal's encoding lacks.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     INTERRUPTS.listen()
     try:
         # Here, because to read all libraries takes a second or two, in which one may want to stop it, too.

@@ -11,6 +11,7 @@ from marline.flows.characterise import command as characterise
 from marline.flows.classify import command as classify
 from marline.flows.sessions import command as sessions
 from marline.interrupts import INTERRUPTS
+from marline.text import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _tell(error: Exception) -> int:
     """Say what went wrong, and return the status for it; raises ``error`` if it is a defect."""
     if isinstance(error, MarlineError):
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {printable(str(error))}\n")
     elif isinstance(error, OSError):
         # Nothing more can be written to standard output, at the end of the process neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,6 +15,7 @@ from typing import Final, Generic, TypeVar
 from marline.errors import OptionError, OutputError
 from marline.json import Json
 from marline.pages import style_sheet
+from marline.text import printable
 
 Result = TypeVar("Result")
 
@@ -54,7 +55,7 @@ class Forms(Generic[Result]):
             json.dump(self.document(result), sys.stdout, indent=1)
             sys.stdout.write("\n")
         else:
-            sys.stdout.write(self.table(result))
+            sys.stdout.write(printable(self.table(result)))
         if arguments.out is not None:
             sys.stderr.write(f"the report: {arguments.out / 'report.html'}\n")
 

@@ -160,8 +160,14 @@ def require_file(path: Path) -> None:
 
 
 def literal(path: Path) -> str:
-    """The path as a pattern that matches only itself; absolute, so that nothing in it is taken for an address."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+    """The path as a pattern that matches only itself; absolute, so that nothing in it is taken for an address.
+
+    Raises :class:`UnreadableFileError`.
+    """
+    name = str(path.absolute())
+    if not name.isascii() and name.encode(errors="ignore").decode() != name:
+        raise UnreadableFileError(path, "its name is not in UTF-8, and must be: give it another")
+    return re.sub(r"([*?\[])", r"[\1]", name)
 
 
 def quoted(name: str) -> str:

@@ -13,7 +13,7 @@ from marline.trees import to_text
 def render(report: Report) -> dict[str, bytes]:
     """The files by name: ``determinants.json``, ``report.html``, ``tree-*.txt``, and each figure as SVG and PNG."""
     names = _file_names(report)
-    files = {"determinants.json": (json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n").encode()}
+    files = {"determinants.json": (json.dumps(to_json(report), indent=1) + "\n").encode()}
     figures: dict[str | None, Figures] = {}
     for subject in report.subjects:
         name = names[subject.name]

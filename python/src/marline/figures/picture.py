@@ -2,7 +2,9 @@
 
 import io
 import re
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, Literal
 
 import matplotlib as mpl
@@ -35,10 +37,16 @@ _VARIABLES = {
 
 _PNG_DPI = 144
 
+_SETTINGS = {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}
 
-def style() -> AbstractContextManager[None]:
+
+@contextmanager
+def style() -> Iterator[None]:
     """What pictures are drawn under, whatever the user has set for others."""
-    return context(["default", {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}])
+    with warnings.catch_warnings(), context(["default", {**_SETTINGS}]):
+        # Names can be of any script; where the font has none of it, boxes are shown in pixels only.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+        yield
 
 
 def dress(axes: Axes) -> None:

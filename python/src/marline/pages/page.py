@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as escape_html
 from typing import Self
 
 from marline.pages.sheet import style_sheet
+from marline.text import printable
 
 UNLISTED_SECTIONS = 3
 """Pages with more sections than this begin with a table of contents."""
@@ -114,3 +115,8 @@ class Page:
             f'<li><a href="#section-{at}">{escape(title)}</a></li>' for at, title in enumerate(self._sections, start=1)
         )
         return f'<nav aria-label="Contents"><ol>{items}</ol></nav>\n'
+
+
+def escape(text: str) -> str:
+    """A text as HTML shows it."""
+    return escape_html(printable(text))

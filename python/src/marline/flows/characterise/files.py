@@ -18,6 +18,7 @@ from marline.flows.characterise.adoption import KINDS, Service
 from marline.flows.characterise.analysis import Report
 from marline.flows.characterise.document import to_json
 from marline.flows.characterise.page import page
+from marline.text import short
 
 _ENDS = ("client", "server")
 
@@ -72,7 +73,7 @@ def _adoption(services: tuple[Service, ...]) -> StackChart:
         Panel(spans[at].begin if len(spans) > 1 else "", [_shares(service.periods[at].flows) for service in services])
         for at in sorted({0, len(spans) - 1})
     ]
-    return StackChart([service.name for service in services], KINDS, panels, "flows, %")
+    return StackChart([short(service.name) for service in services], KINDS, panels, "flows, %")
 
 
 def _shares(flows: tuple[int, ...]) -> list[float]:

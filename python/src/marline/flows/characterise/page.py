@@ -7,6 +7,7 @@ from marline.figures import Picture
 from marline.flows.characterise.adoption import KINDS
 from marline.flows.characterise.analysis import QUANTITIES, Distribution, Report
 from marline.pages import Page, Table
+from marline.text import short
 
 Measure = Callable[[dict[str, Distribution]], float | None]
 
@@ -134,7 +135,7 @@ def _services(report: Report) -> Table:
         for period in service.periods:
             whole = sum(period.flows)
             shares = [f"{100 * count / whole:.1f} %" if whole else "-" for count in period.flows]
-            rows.append([service.name, period.begin, f"{whole:,}", *shares])
+            rows.append([short(service.name), period.begin, f"{whole:,}", *shares])
     header = ["service", "from", "flows", *KINDS]
     return Table(header, rows, frozenset(range(2, len(header))))
 

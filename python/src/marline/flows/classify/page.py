@@ -8,6 +8,7 @@ from marline.evaluation import Confusion
 from marline.figures import Picture
 from marline.flows.classify.evaluation import Evaluation, Result
 from marline.pages import Page, Table
+from marline.text import short
 
 TITLES = {"random_forest": "Random Forest", "c45": "C4.5", "nbtree": "NBTree", "bayesnet": "BayesNet"}
 
@@ -130,7 +131,7 @@ def _services(evaluation: Evaluation) -> Table:
         result.algorithm: {one.name: one.accuracy for one in result.services} for result in evaluation.results
     }
     rows = [
-        [one.name, f"{one.flows:,}", *(f"{_percent(of[one.name])} %" for of in accuracies.values())]
+        [short(one.name), f"{one.flows:,}", *(f"{_percent(of[one.name])} %" for of in accuracies.values())]
         for one in first.services
     ]
     header = ["name", "flows", *(TITLES[name] for name in accuracies)]
