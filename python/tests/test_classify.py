@@ -122,7 +122,9 @@ def test_there_are_17_candidates_and_7_of_them_are_used(sample: Sample) -> None:
     assert len(CANDIDATES) == 17
     assert len(SELECTED) == 7
     assert sample.rows.shape == (2000, 17)
-    assert sample.of().shape == (2000, 7)
+    assert sample.of(SELECTED).shape == (2000, 7)
+    assert [feature.column for feature in sample.used] == [*(one.column for one in SELECTED), "transport"]
+    assert sample.of().shape == (2000, 8)
     assert sample.names == ("h1", "h2", "h3")
 
 
@@ -152,9 +154,9 @@ def test_flows_are_classified_in_batches_and_kept(labelled: Path, sample: Sample
 def test_a_flow_without_a_value_is_taken_for_nothing(sample: Sample, tmp_path: Path) -> None:
     path = tmp_path / "few.csv"
     path.write_text(
-        "start_s,end_s,client_ip,client_port,server_ip,server_port,client_packets,server_packets,client_bytes,server_bytes\n"
-        "1,2,10.0.0.1,5000,192.0.2.1,443,10,20,3000,6000\n"
-        "1,2,10.0.0.1,5001,192.0.2.1,443,,20,3000,6000\n"
+        "start_s,end_s,client_ip,client_port,server_ip,server_port,transport,client_packets,server_packets,client_bytes,"
+        "server_bytes\n1,2,10.0.0.1,5000,192.0.2.1,443,tcp,10,20,3000,6000\n"
+        "1,2,10.0.0.1,5001,192.0.2.1,443,tcp,,20,3000,6000\n"
     )
     out = tmp_path / "predicted.parquet"
     prediction = predict(Model.train(sample, "bayesnet", 1), path, out)
@@ -190,7 +192,8 @@ def test_too_little_to_learn_from_is_an_error(tmp_path: Path) -> None:
 
 def test_a_test_of_other_classes_is_an_error(labelled: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
-    duckdb.execute(f"COPY (SELECT * REPLACE ('other' AS http_version) FROM '{labelled}') TO '{other}'")
+    new = "'other' AS http_version, start_s + 1e6 AS start_s, end_s + 1e6 AS end_s"
+    duckdb.execute(f"COPY (SELECT * REPLACE ({new}) FROM '{labelled}') TO '{other}'")
     with pytest.raises(NoSuchClassError, match="are of other, and none of h1, h2, h3"):
         evaluate(labelled, Options(("bayesnet",), folds=2, tests=(other,)))
 
@@ -240,7 +243,8 @@ def test_a_prediction_keeps_all_columns_and_the_order_of_flows(sample: Sample, t
         out = tmp_path / "predicted.parquet"
         counts = predict(model, source, out)
         before, after = (rows_of(path) for path in (source, out))
-        assert after.columns == before.columns
+        added = ["predicted", "predicted_probability", "predicted_reason"]
+        assert after.columns == [*(name for name in before.columns if name != "predicted"), *added]
         assert counts.without == 0
         numbers = after.project("CAST(number AS BIGINT) AS number").fetchnumpy()["number"]
         assert (np.diff(numbers) == 1).all()
@@ -269,10 +273,13 @@ def test_flows_without_a_prediction_are_counted_in_what_is_printed(
     path.write_text("start_s,end_s,client_ip,client_port,server_ip,server_port\n1,2,10.0.0.1,5000,192.0.2.1,443\n")
     command = ["classify", "predict", str(tmp_path / "model"), str(path), "-o", str(tmp_path / "out.parquet")]
     assert main(command) == 0
-    assert "1 of 1 flows lack a number, and have no prediction" in capsys.readouterr().out
+    assert "1 of 1 flows have no prediction: 1 lack a number" in capsys.readouterr().out
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document == {"flows": 1, "predicted": {"h1": 0, "h2": 0, "h3": 0}, "without_prediction": 1}
+    assert document["without_prediction_by_reason"].pop("lacks a number") == 1
+    assert set(document.pop("without_prediction_by_reason").values()) == {0}
+    expected = {"flows": 1, "predicted": {"h1": 0, "h2": 0, "h3": 0}, "without_prediction": 1}
+    assert document == {**expected, "unknown": 0, "threshold": 0.6}
 
 
 def test_values_that_cannot_be_give_no_prediction(sample: Sample, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def run(out: Path, published: Path, folds: int) -> None:
     }
     _marline(["classify", "train", str(train), "-o", str(model)])
     predicted = out / "predicted.parquet"
-    _marline(["classify", "predict", str(model), str(test), "-o", str(predicted)])
+    _marline(["classify", "predict", str(model), str(test), "-o", str(predicted), "--threshold", "0"])
     results["found_by_packets"] = found_by_packets(predicted)
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     (out / "report.html").write_text(page(results, out, published), encoding="utf-8")

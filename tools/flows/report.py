@@ -70,6 +70,10 @@ def page(results: dict[str, Any], out: Path, published: Path) -> str:
     _figure(result, "Accuracy by the flows learnt from", out / "classify" / "learning-curve.svg")
     _figure(result, "Time of training (figure 3.7a)", out / "classify" / "training-time.svg")
     _figure(result, "Rate of classification (figure 3.7b)", out / "classify" / "classification-rate.svg")
+    result.text(
+        "What needs no learning: the accuracy of always one version, and of the transport alone, here and elsewhere."
+    )
+    result.table(baselines(results["classify"]))
     result.text("Elsewhere: learnt from the set train, tested with the set test, whose pages and links are others.")
     result.table(elsewhere(results["classify"]))
     result.text(
@@ -166,6 +170,15 @@ def elsewhere(classify: dict[str, Any]) -> Table:
     return Table(header, rows, frozenset(range(1, len(header))))
 
 
+def baselines(classify: dict[str, Any]) -> Table:
+    """What answers find that need no learning."""
+    rows = []
+    for one in classify["baselines"]:
+        (test,) = one["tests"]
+        rows.append([one["rule"], f"{one['accuracy_percent']:.1f}", f"{test['accuracy_percent']:.1f}"])
+    return Table(["", "accuracy here, %", "accuracy there, %"], rows, frozenset({1, 2}))
+
+
 def sessions(by_version: dict[str, Any], published: Path) -> Table:
     """Table 4.2, and the medians of overlaps."""
     rows = []
@@ -195,7 +208,7 @@ def _answer(classify: dict[str, Any]) -> str:
     (test,) = best["tests"]
     return (
         f"{TITLES[best['algorithm']]} tells the version of {best['accuracy_percent']:.1f} % of "
-        f"{sum(classify['flows'].values()):,} flows by seven numbers of their records, and of "
+        f"{sum(classify['flows'].values()):,} flows by {len(classify['features'])} numbers of their records, and of "
         f"{test['accuracy_percent']:.1f} % over other links and pages."
     )
 

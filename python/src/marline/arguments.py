@@ -18,6 +18,14 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def share(text: str) -> float:
+    """A share or a probability."""
+    value = number(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1, and is {text}")
+    return value
+
+
 def number(text: str) -> float:
     """Any number."""
     try:

@@ -4,13 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from marline.arrays import Classes, Folds, Numbers
 from marline.trees import Node, classify
+
+Said = TypeVar("Said", Classes, Numbers)
+"""Classes, or their probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +99,18 @@ def held_out(
     rows: Numbers,
     classes: Classes,
     folds: Folds,
-    learn: Callable[[Numbers, Classes], Callable[[Numbers], Classes]],
+    learn: Callable[[Numbers, Classes], Callable[[Numbers], Said]],
     step: Callable[[int], None] = lambda _: None,
-) -> Classes:
-    """What the rows of each fold are taken for by what was learnt from all others; ``step`` is told of each fold."""
-    taken = np.empty(len(rows), dtype=np.int64)
+) -> Said:
+    """What is said of the rows of each fold by what was learnt from all others; ``step`` is told of each fold."""
+    parts, places = [], []
     for fold in np.unique(folds):
         held = folds == fold
-        taken[held] = learn(rows[~held], classes[~held])(rows[held])
+        parts.append(learn(rows[~held], classes[~held])(rows[held]))
+        places.append(np.flatnonzero(held))
         step(int(fold))
-    return taken
+    said: Said = np.concatenate(parts)[np.argsort(np.concatenate(places))]
+    return said
 
 
 def cross_validate(

@@ -3,6 +3,8 @@
 import argparse
 import json
 import os
+import secrets
+import shutil
 import stat
 import sys
 import tempfile
@@ -89,14 +91,12 @@ class OutputFile:
 
         Raises :class:`OutputError`, also for an :class:`OSError` of the block.
         """
-        with _reported(self._path):
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._place.parent, prefix=".unfinished-") as directory:
-                unfinished = Path(directory) / f"output{self._place.suffix}"
-                yield unfinished
-                if self._mode is not None:
-                    unfinished.chmod(stat.S_IMODE(self._mode))
-                unfinished.replace(self._place)
+        with _reported(self._path), _unfinished(self._place.parent) as directory:
+            unfinished = directory / f"output{self._place.suffix}"
+            yield unfinished
+            if self._mode is not None:
+                unfinished.chmod(stat.S_IMODE(self._mode))
+            unfinished.replace(self._place)
 
 
 def require_directory(directory: Path) -> None:
@@ -116,13 +116,24 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
 
     Raises :class:`OutputError`.
     """
-    with _reported(directory):
+    with _reported(directory), _unfinished(directory) as unfinished:
+        for name, content in files.items():
+            (unfinished / name).write_bytes(content)
+        for name in files:
+            (unfinished / name).replace(directory / name)
+
+
+@contextmanager
+def _unfinished(directory: Path) -> Iterator[Path]:
+    """A new directory in one that is made if it is missing; removed at the end with what is left in it."""
+    # Its name is known before it is there, so that a signal at any time leaves nothing.
+    unfinished = directory / f".unfinished-{secrets.token_hex(4)}"
+    try:
         directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".unfinished-") as unfinished:
-            for name, content in files.items():
-                (Path(unfinished) / name).write_bytes(content)
-            for name in files:
-                (Path(unfinished) / name).replace(directory / name)
+        unfinished.mkdir(mode=0o700)
+        yield unfinished
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 @contextmanager

@@ -36,6 +36,13 @@ VERSIONS: Final = ("h1", "h2", "h3", "other")
 HTTPS_PORT: Final = 443
 """Of the servers whose flows are characterised and classified (thesis, section 3.1)."""
 
+TCP: Final = 0.0
+UDP: Final = 1.0
+"""Values of the transport as a feature; NaN where a record does not say."""
+
+OVER: Final = {"h1": (TCP,), "h2": (TCP,), "h3": (UDP,), "other": (TCP, UDP)}
+"""The transports that a version can go over."""
+
 _END_OF_TIME_S: Final = 253_402_300_800
 """The first second of the year 10000, which no engine writes as a date."""
 

@@ -56,4 +56,12 @@ _SELECTED = {
 }
 
 SELECTED: Final = tuple(feature for feature in CANDIDATES if feature.column in _SELECTED)
-"""The seven that the study selects, and that models use."""
+"""The seven that the study selects."""
+
+TRANSPORT: Final = FlowFeature(
+    "transport", "transport", "CASE lower(transport) WHEN 'tcp' THEN 0 WHEN 'udp' THEN 1 END"
+)
+"""0 for TCP, 1 for UDP: the study, which knew no HTTP over UDP, does not have it."""
+
+FEATURE_SETS: Final = {"transport": (*SELECTED, TRANSPORT), "published": SELECTED}
+"""What models can use, by name."""

@@ -46,11 +46,22 @@ class Bayes:
 
     def classify(self, rows: Numbers) -> Classes:
         """The class of each row."""
+        best: Classes = self._scores(rows).argmax(axis=1)
+        return best
+
+    def probabilities(self, rows: Numbers) -> Numbers:
+        """The probability of each class (column) for each row."""
+        scores = self._scores(rows)
+        likely = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares: Numbers = likely / likely.sum(axis=1, keepdims=True)
+        return shares
+
+    def _scores(self, rows: Numbers) -> Numbers:
+        """The logarithms of the probabilities, but for what all classes of a row have in common."""
         scores = np.tile(self.prior, (len(rows), 1))
         for column, ends, evidence in zip(rows.T, self.thresholds, self.evidence, strict=True):
             scores += evidence[intervals(column, ends)]
-        best: Classes = scores.argmax(axis=1)
-        return best
+        return scores
 
 
 def right(rows: Numbers, classes: Classes, number: int, folds: Folds) -> int:

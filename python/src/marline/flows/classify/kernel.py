@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import prange
 
-from marline.arrays import Classes, Numbers
+from marline.arrays import Numbers
 from marline.compiled import compiled
 
 Places = npt.NDArray[np.int32]
@@ -42,20 +42,18 @@ def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, de
 @compiled(parallel=True)
 def by_forest(
     rows: npt.NDArray[np.float32], nodes: Places, threshold: Numbers, roots: Places, shares: Numbers
-) -> Classes:
-    """The class that most of the leaves of all trees speak for, by the shares of the classes in them."""
+) -> Numbers:
+    """The shares of the classes in the leaves that each row comes to, in the mean of all trees."""
     count, number = len(rows), shares.shape[1]
-    found = np.empty(count, dtype=np.int64)
+    found = np.zeros((count, number))
     for block in prange((count + _BLOCK - 1) // _BLOCK):
         first, end = block * _BLOCK, min((block + 1) * _BLOCK, count)
-        votes = np.zeros((end - first, number))
         # A tree of a forest fits into a processor's cache; all of them do not.
         for root in roots:
             for row in range(first, end):
                 node = root
                 while nodes[node, 1] != node:
                     node = nodes[node, 1] + (rows[row, nodes[node, 0]] > threshold[node])
-                votes[row - first] += shares[node]
-        for row in range(first, end):
-            found[row] = np.argmax(votes[row - first])
+                found[row] += shares[node]
+        found[first:end] /= len(roots)
     return found

@@ -21,6 +21,10 @@ class Learnt(Protocol):
         """The class of each row."""
         ...
 
+    def probabilities(self, rows: Numbers) -> Numbers:
+        """The probability of each class (column) for each row."""
+        ...
+
 
 def prepare(algorithms: Collection[str]) -> None:
     """Load what some algorithms need beyond what is loaded: before the work, not in its midst."""

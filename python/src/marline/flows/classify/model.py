@@ -14,7 +14,7 @@ from marline.flows.classify.learners import ALGORITHMS, Learnt
 from marline.flows.classify.packing import pack, unpack
 from marline.flows.classify.sample import Sample
 from marline.flows.columns import VERSIONS
-from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
+from marline.flows.features import CANDIDATES, TRANSPORT, FlowFeature
 from marline.interrupts import INTERRUPTS
 from marline.limits import MAX_DESCRIPTION_BYTES
 from marline.output import OutputFile
@@ -45,13 +45,17 @@ class Model:
 
     @classmethod
     def train(cls, sample: Sample, algorithm: str, seed: int) -> Self:
-        """Learn from all of a sample, by the selected features."""
-        learnt = ALGORITHMS[algorithm](sample.of(SELECTED), sample.classes, len(sample.names), seed)
-        return cls(algorithm, SELECTED, sample.names, learnt, len(sample.rows))
+        """Learn from all of a sample, by the features that it names."""
+        learnt = ALGORITHMS[algorithm](sample.of(), sample.classes, len(sample.names), seed)
+        return cls(algorithm, sample.used, sample.names, learnt, len(sample.rows))
 
     def classify(self, rows: Numbers) -> Classes:
         """The class of each row, a place among the names."""
         return self.learnt.classify(rows)
+
+    def probabilities(self, rows: Numbers) -> Numbers:
+        """The probability of each name (column) for each row."""
+        return self.learnt.probabilities(rows)
 
     def save(self, out: Path | OutputFile) -> None:
         """Write a file; whole or not at all. Raises :class:`OutputError`."""
@@ -104,7 +108,7 @@ class Model:
             raise TypeError("format")
         if description["format"] != FORMAT:
             raise _OtherFormatError(f"is of format {description['format']}, and this program reads {FORMAT}")
-        known = {feature.column: feature for feature in CANDIDATES}
+        known = {feature.column: feature for feature in (*CANDIDATES, TRANSPORT)}
         features = tuple(known[name] for name in _texts(description["features"]))
         names = _texts(description["names"])
         algorithm, flows = description["algorithm"], description["flows"]

@@ -45,11 +45,16 @@ class NaiveBayesTree:
 
     def classify(self, rows: Numbers) -> Classes:
         """The class of each row."""
-        found = np.empty(len(rows), dtype=np.int64)
+        best: Classes = self.probabilities(rows).argmax(axis=1)
+        return best
+
+    def probabilities(self, rows: Numbers) -> Numbers:
+        """The probability of each class (column) for each row."""
+        found = np.empty((len(rows), self.tree.shares.shape[1]))
         at = self.tree.leaves(rows, self.leaf)
         for place in np.unique(at):
             of = at == place
-            found[of] = self.counts[place].classify(rows[of])
+            found[of] = self.counts[place].probabilities(rows[of])
         return found
 
 

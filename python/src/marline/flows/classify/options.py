@@ -15,3 +15,5 @@ class Options:
     seed: int = 1
     tests: tuple[Path, ...] = ()
     """Flows of other times or places, by which what was learnt from all of the file is tested."""
+    features: str | None = None
+    """One of :data:`marline.flows.features.FEATURE_SETS`; by default with the transport, if the records have it."""

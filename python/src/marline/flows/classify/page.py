@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from functools import partial
+from math import isnan
 from typing import Final
 
 from marline.evaluation import Confusion
 from marline.figures import Picture
+from marline.flows.classify.calibration import Calibration
+from marline.flows.classify.decision import DEFAULT_THRESHOLD
 from marline.flows.classify.evaluation import Evaluation, Result
+from marline.flows.features import TRANSPORT
 from marline.pages import Page, Table
 from marline.text import short
 
@@ -28,15 +32,17 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
     result.answer(_answer(evaluation))
     kinds = ", ".join(f"{int((sample.classes == at).sum()):,} of {name}" for at, name in enumerate(sample.names))
     result.lead(
-        f"{len(sample.rows):,} flows to port 443 with a label ({kinds}), told apart by seven numbers of their records, "
+        f"{len(sample.rows):,} flows to port 443 with a label ({kinds}), told apart by {_features(evaluation)}, "
         "without looking into packets. Thesis of J. Manzoor (2019), section 3.2."
     )
     result.section("Algorithms")
     result.text(
-        f"Stratified cross-validation with {options.folds} parts. F is the mean over the classes, kappa Cohen's. In "
+        f"Stratified cross-validation with {options.folds} parts; what the transport of a flow cannot carry is no "
+        "answer. F is the mean over the classes, kappa Cohen's. In "
         "brackets: the study's (table 3.1), campus and residential; its flows are others, and of three classes."
     )
     result.table(_algorithms(evaluation))
+    _worth(result, evaluation)
     result.figure("Accuracy and its 95 % interval (figure 3.4)", figures["accuracy"].to_inline_svg())
     result.section("What is taken for what")
     result.text("Percent of the flows of each class; each row is of one class.")
@@ -68,16 +74,24 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
             "92 % (section 3.2.7)."
         )
         result.table(_tests(evaluation))
+    _calibration(result, evaluation)
     result.section("Features")
     result.text(
-        "The models use the seven of the study. Correlation-based selection with best-first search chooses here, of "
-        f"its 17 candidates: {', '.join(feature.label for feature in evaluation.selected)}."
+        f"The models use {_features(evaluation)}. Correlation-based selection with best-first search chooses here, of "
+        f"the study's 17 candidates: {', '.join(feature.label for feature in evaluation.selected)}."
     )
+    result.text(
+        "What a feature is worth: the points of accuracy that are lost where it has the values of other flows, of the "
+        "tenth that is held back. Features that say the same are each worth little."
+    )
+    result.table(_importances(evaluation))
     test = "".join(f" --test {test.name}" for test in options.tests)
+    test += f" --features {options.features}" if options.features else ""
     algorithms = "".join(f" --algorithm {name}" for name in options.algorithms)
-    command = f"python -m marline classify evaluate {evaluation.source.name} -o DIR --folds {options.folds}"
+    files = " ".join(source.name for source in evaluation.sources)
+    command = f"python -m marline classify evaluate {files} -o DIR --folds {options.folds}"
     command += f" --seed {options.seed}{algorithms}{test}"
-    result.footer([("flows", evaluation.source.name), ("seed", str(options.seed)), ("repeat this", command)])
+    result.footer([("flows", files), ("seed", str(options.seed)), ("repeat this", command)])
     return result.render()
 
 
@@ -87,7 +101,99 @@ def _answer(evaluation: Evaluation) -> str:
     if best.tests:
         there = [_percent(test.confusion.accuracy) for test in best.tests]
         answer += f", and of {', '.join(there)} % where it has not learnt"
-    return f"{answer}."
+    return f"{answer}. {better_rule(evaluation)}".strip()
+
+
+def better_rule(evaluation: Evaluation) -> str:
+    """Says where an answer that needs no learning is at least as good as the best algorithm; nothing if nowhere."""
+    best = max(result.confusion.accuracy for result in evaluation.results)
+    found = [f"{one.text}, here" for one in evaluation.baselines if one.confusion.accuracy >= best]
+    for name in evaluation.results[0].by_group:
+        held = [of.accuracy for result in evaluation.results if (of := result.by_group[name])]
+        found += [
+            f"{one.text}, by {name}" for one in evaluation.baselines if held and one.confusion.accuracy >= max(held)
+        ]
+    for at, source in enumerate(evaluation.options.tests):
+        there = max(result.tests[at].confusion.accuracy for result in evaluation.results)
+        found += [f"{one.text}, in {source.name}" for one in evaluation.baselines if one.tests[at].accuracy >= there]
+    return f"As good or better without learning: {'; '.join(found)}." if found else ""
+
+
+def _features(evaluation: Evaluation) -> str:
+    """The numbers of a record that models use."""
+    return "seven numbers of their records" + (" and the transport" if TRANSPORT in evaluation.sample.used else "")
+
+
+def _worth(result: Page, evaluation: Evaluation) -> None:
+    """What an accuracy is to be compared with."""
+    result.subsection("What that is worth")
+    result.text(
+        "Beside the algorithms: answers that need no learning. By client and by file, all flows of a client or of a "
+        "file are held back together, because they resemble each other."
+    )
+    result.table(_beside(evaluation))
+
+
+def _beside(evaluation: Evaluation) -> Table:
+    groups = list(evaluation.results[0].by_group)
+    rows = []
+    for one in evaluation.results:
+        held = ["-" if of is None else f"{_percent(of.accuracy)} %" for of in one.by_group.values()]
+        tests = [f"{_percent(test.confusion.accuracy)} %" for test in one.tests]
+        rows.append([TITLES[one.algorithm], f"{_percent(one.confusion.accuracy)} %", *held, *tests])
+    for base in evaluation.baselines:
+        tests = [f"{_percent(test.accuracy)} %" for test in base.tests]
+        rows.append([base.text, f"{_percent(base.confusion.accuracy)} %", *["" for _ in groups], *tests])
+    header = ["accuracy", "held back at random", *(f"by {name}" for name in groups)]
+    header += [test.name for test in evaluation.options.tests]
+    return Table(header, rows, frozenset(range(1, len(header))))
+
+
+def _calibration(result: Page, evaluation: Evaluation) -> None:
+    result.section("How probable an answer is")
+    result.text(
+        "Of the cross-validation. Answers that are said to be probable to 80 % should be right in 80 of 100. The Brier "
+        "score is the mean squared difference of the probabilities from what is, 0 at best. Below a threshold, a flow "
+        f"is unknown: `classify predict` has {DEFAULT_THRESHOLD:g}, unless --threshold says otherwise."
+    )
+    rows = [
+        [TITLES[one.algorithm], f"{one.calibration.brier:.3f}", f"{one.calibration.brier_of_shares:.3f}"]
+        for one in evaluation.results
+    ]
+    result.table(Table(["", "Brier score", "of the shares of the classes alone"], rows, frozenset({1, 2})))
+    for one in evaluation.results:
+        result.details(
+            TITLES[one.algorithm],
+            lambda inside, of=one.calibration: inside.table(_bins(of)).table(_thresholds(of)),  # type: ignore[misc]
+        )
+
+
+def _bins(calibration: Calibration) -> Table:
+    rows = [
+        [f"{100 * one.low:.0f} to {100 * one.high:.0f} %", f"{one.flows:,}"]
+        + [f"{_percent(share)} %" for share in (one.probability, one.right)]
+        for one in calibration.bins
+        if one.flows
+    ]
+    return Table(["said to be probable to", "flows", "mean", "right"], rows, frozenset({1, 2, 3}))
+
+
+def _thresholds(calibration: Calibration) -> Table:
+    rows = [
+        [f"{one.threshold:g}", f"{_percent(one.answered)} %", "-" if isnan(one.right) else f"{_percent(one.right)} %"]
+        for one in calibration.answers
+    ]
+    return Table(["threshold", "flows with an answer", "right of these"], rows, frozenset({0, 1, 2}))
+
+
+def _importances(evaluation: Evaluation) -> Table:
+    of = {result.algorithm: {one.feature: one.loss for one in result.importances} for result in evaluation.results}
+    rows = [
+        [one.feature.label, *(f"{100 * losses[one.feature]:.1f}" for losses in of.values())]
+        for one in evaluation.results[0].importances
+    ]
+    header = ["feature", *(TITLES[name] for name in of)]
+    return Table(header, rows, frozenset(range(1, len(header))))
 
 
 def _algorithms(evaluation: Evaluation) -> Table:

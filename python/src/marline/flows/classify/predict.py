@@ -1,26 +1,41 @@
 """Classification of files that do not fit into memory."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypeAlias
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marline.errors import MarlineError, UnreadableFileError
+from marline.flows.classify.decision import DEFAULT_THRESHOLD, Decision
 from marline.flows.classify.model import Model
-from marline.flows.classify.sample import value
-from marline.flows.columns import COLUMNS, possible
+from marline.flows.classify.taken import conditions, value
+from marline.flows.classify.taken import reason as reason_why
+from marline.flows.features import TRANSPORT
 from marline.flows.source import FlowFile, connect
 from marline.interrupts import INTERRUPTS
 from marline.output import OutputFile
 from marline.tables import quoted, reason
 
-PREDICTED = "predicted"
-"""The column that is added; nothing where a flow lacks a feature."""
+PREDICTED: Final = "predicted"
+PROBABILITY: Final = "predicted_probability"
+WHY_NOT: Final = "predicted_reason"
+ADDED: Final = (PREDICTED, PROBABILITY, WHY_NOT)
+"""The columns that are added: a version, :data:`UNKNOWN` or nothing; how probable it is; why there is none."""
+
+UNKNOWN: Final = "unknown"
+"""What a flow is taken for whose most probable version is not probable enough."""
+
+NOTHING_POSSIBLE: Final = "is of a transport that no version of the model goes over"
 
 _BATCH = 1 << 18
+
+Texts: TypeAlias = npt.NDArray[np.object_]
 
 
 class NotParquetError(MarlineError):
@@ -33,17 +48,28 @@ class Prediction:
 
     counts: dict[str, int]
     """How many are of each class of the model."""
-    without: int
-    """Flows that are taken for nothing: they lack a number that the model needs, or have one that cannot be."""
+    unknown: int
+    """Of no class with the probability that is asked for."""
+    left_out: dict[str, int]
+    """Records that training would not take, by the reason."""
+    threshold: float
+
+    @property
+    def without(self) -> int:
+        """Records that are not classified."""
+        return sum(self.left_out.values())
 
     @property
     def flows(self) -> int:
         """All flows of the file."""
-        return sum(self.counts.values()) + self.without
+        return sum(self.counts.values()) + self.unknown + self.without
 
 
-def predict(model: Model, source: Path, out: Path) -> Prediction:
+def predict(model: Model, source: Path, out: Path, threshold: float = DEFAULT_THRESHOLD) -> Prediction:
     """Write the flows of ``source``, with what they are taken for, to a Parquet file, in their order.
+
+    Only flows that training would take are classified, and only answers of at least the probability ``threshold``
+    are given.
 
     Raises :class:`MarlineError`; nothing is left of a file that could not be finished.
     """
@@ -51,30 +77,49 @@ def predict(model: Model, source: Path, out: Path) -> Prediction:
         raise NotParquetError(f"{out}: the suffix must be .parquet")
     file = OutputFile(out, source)
     records, columns = FlowFile.open(source, connect(keep_order=True)).copied()
-    kept = [name for name in columns if name.lower() != PREDICTED]
-    values = [f"CASE WHEN {possible(COLUMNS)} THEN {value(feature)} END" for feature in model.features]
-    counts = np.zeros(len(model.names), dtype=np.int64)
-    flows = 0
+    kept = [name for name in columns if name.lower() not in ADDED]
+    asked = conditions(model.features)
+    values = [reason_why(asked), value(TRANSPORT), *(value(feature) for feature in model.features)]
+    counts, left_out = np.zeros(len(model.names) + 1, dtype=np.int64), Counter[str]()
     try:
         # Columns by their places: a file can have any names.
         reader = records.project(", ".join([*map(quoted, kept), *values])).to_arrow_reader(_BATCH)
         schema = pa.schema([pa.field(name, reader.schema.field(at).type) for at, name in enumerate(kept)])
-        schema = schema.append(pa.field(PREDICTED, pa.string()))
+        for name, kind in zip(ADDED, (pa.string(), pa.float64(), pa.string()), strict=True):
+            schema = schema.append(pa.field(name, kind))
         with file.written() as path:
             with pq.ParquetWriter(path, schema, compression="zstd") as writer:
                 for batch in reader:
                     INTERRUPTS.check()
-                    numbers = [column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :]]
-                    rows = np.column_stack(numbers).astype(np.float64)
-                    known = np.isfinite(rows).all(axis=1)
-                    found = model.classify(np.ascontiguousarray(rows[known]))
-                    counts += np.bincount(found, minlength=len(model.names))
-                    flows += len(rows)
-                    names = np.full(len(rows), None, dtype=object)
-                    names[known] = np.array(model.names, dtype=object)[found]
+                    why, *numbers = (column.to_numpy(zero_copy_only=False) for column in batch.columns[len(kept) :])
+                    taken = np.array([one is None for one in why], dtype=np.bool_)
+                    transport, *rows = (np.asarray(column, dtype=np.float64)[taken] for column in numbers)
+                    decision = Decision.of(model.probabilities(np.column_stack(rows)), transport, model.names)
+                    answered = decision.answered(threshold)
+                    found = np.where(answered, decision.classes, len(model.names))
+                    counts += np.bincount(found, minlength=len(counts))
+                    left_out.update(why[~taken])
+                    added = _added(why, taken, np.array([*model.names, UNKNOWN], dtype=object)[found], decision)
                     copied = batch.columns[: len(kept)]
-                    writer.write_batch(pa.record_batch([*copied, pa.array(names, pa.string())], schema=schema))
+                    writer.write_batch(pa.record_batch([*copied, *added], schema=schema))
             INTERRUPTS.check()
     except duckdb.Error as error:
         raise UnreadableFileError(source, reason(error)) from error
-    return Prediction(dict(zip(model.names, counts.tolist(), strict=True)), flows - int(counts.sum()))
+    *known, unknown = counts.tolist()
+    by_reason = {name: left_out[name] for name in asked}
+    return Prediction(dict(zip(model.names, known, strict=True)), unknown, by_reason, threshold)
+
+
+def _added(why: Texts, taken: npt.NDArray[np.bool_], names: Texts, decision: Decision) -> list[pa.Array]:
+    """The columns that are added to a batch."""
+    predicted = np.full(len(why), None, dtype=object)
+    predicted[taken] = names
+    probability = np.full(len(why), np.nan)
+    probability[taken] = decision.certainty
+    reasons = why.copy()
+    reasons[np.flatnonzero(taken)[decision.certainty == 0]] = NOTHING_POSSIBLE
+    return [
+        pa.array(predicted, pa.string()),
+        pa.array(probability, pa.float64(), mask=~taken),
+        pa.array(reasons, pa.string()),
+    ]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import duckdb
 import numpy as np
@@ -11,13 +11,27 @@ import numpy.typing as npt
 
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError, MissingColumnsError, UnreadableFileError
-from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS, possible
-from marline.flows.features import CANDIDATES, SELECTED, FlowFeature
+from marline.flows.classify.taken import ELSEWHERE, INCOMPLETE, NO_FLOW, OTHER_TRANSPORT, conditions, reason, value
+from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS
+from marline.flows.features import CANDIDATES, FEATURE_SETS, TRANSPORT, FlowFeature
 from marline.flows.source import FlowFile
-from marline.tables import reason
+from marline.tables import reason as reason_of
 
 FEWEST = 100
 """Rows that a sample has at least."""
+
+UNLABELLED: Final = "has no label"
+
+_LABELLED: Final = f"http_version IN {VERSIONS}"
+
+_PLURALS: Final = {
+    NO_FLOW: "are no flows",
+    ELSEWHERE: f"are not to port {HTTPS_PORT}",
+    OTHER_TRANSPORT: "are neither of TCP nor of UDP",
+    UNLABELLED: "have no label",
+    INCOMPLETE: "lack a number",
+}
+"""What is said of records that are not learnt from, in the order in which it is asked."""
 
 
 class OneClassError(MarlineError):
@@ -26,29 +40,17 @@ class OneClassError(MarlineError):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that nothing can be learnt from; each is counted once, by what is first."""
+    """Records that nothing can be learnt from, by the first of the reasons that each has."""
 
-    impossible: int
-    """With values that cannot be, or without a time or an address."""
-    elsewhere: int
-    """Of another port."""
-    unlabelled: int
-    incomplete: int
-    """Without a value of a feature."""
+    counts: dict[str, int]
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.impossible + self.elsewhere + self.unlabelled + self.incomplete
+        return sum(self.counts.values())
 
     def __str__(self) -> str:
-        reasons = {
-            "are no flows": self.impossible,
-            f"are not to port {HTTPS_PORT}": self.elsewhere,
-            "have no label": self.unlabelled,
-            "lack a number": self.incomplete,
-        }
-        return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+        return ", ".join(f"{count:,} {_PLURALS[name]}" for name, count in self.counts.items() if count)
 
 
 class TooFewFlowsError(MarlineError):
@@ -61,60 +63,145 @@ class TooFewFlowsError(MarlineError):
         )
 
 
+class SameFlowsError(MarlineError):
+    """Flows would be learnt from and tested with, or counted twice."""
+
+    def __init__(self, path: Path, same: int, flows: int, other: Path) -> None:
+        super().__init__(
+            f"{path}: {same:,} of its {flows:,} flows are in {other}, too: a test with what was learnt from says "
+            "nothing; leave them out of one of the files"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Labelled flows of one file."""
+    """Labelled flows of one file, or of several."""
 
-    features: tuple[FlowFeature, ...]
+    used: tuple[FlowFeature, ...]
+    """The features of models."""
     names: tuple[str, ...]
     """Of the classes that occur, in the order of :data:`VERSIONS`."""
     rows: Numbers
-    """A row for each flow, a column for each feature."""
+    """A row for each flow, a column for each of :data:`CANDIDATES`."""
+    transport: Numbers
+    """Of each flow, as a feature; NaN where a record does not say."""
     classes: Classes
     """Of each row, a place among the names."""
     services: npt.NDArray[np.object_]
     """The name that the client asked for, or nothing."""
+    clients: npt.NDArray[np.object_]
+    """The address of each client."""
+    identities: npt.NDArray[np.uint64]
+    """What tells each flow from all others: its ends and its start."""
+    sources: Classes
+    """Of each row, the place of its file among those that were read."""
     left_out: LeftOut
 
     @classmethod
-    def load(cls, path: Path, features: tuple[FlowFeature, ...] = CANDIDATES, fewest: int = FEWEST) -> Self:
-        """Read the labelled flows of a file; if ``fewest`` is 1, to test with: they may be of one class.
+    def load(cls, *paths: Path, features: str | None = None, fewest: int = FEWEST) -> Self:
+        """Read the labelled flows of files, which must be others in each.
 
-        Raises :class:`TooFewFlowsError`, :class:`OneClassError` and what :meth:`FlowFile.open` does.
+        ``features`` names one of :data:`FEATURE_SETS`; without, models use the transport if all files have it. If
+        ``fewest`` is 1, the flows are to test with: they may be of one class.
+
+        Raises :class:`TooFewFlowsError`, :class:`OneClassError`, :class:`SameFlowsError` and what
+        :meth:`FlowFile.open` does.
         """
-        flows = FlowFile.open(path)
-        _require_columns(flows, features)
-        labelled = f"http_version IN {VERSIONS} AND server_port = {HTTPS_PORT}"
-        values = ", ".join(f"{value(feature)} AS {feature.column}" for feature in features)
-        present = " AND ".join(f"isfinite({feature.column})" for feature in features)
-        try:
-            columns = (
-                flows.flows.filter(labelled)
-                # An order of their own, so that folds and results do not depend on the engine.
-                .order("start_s, client_ip, client_port, server_ip, end_s")
-                .project(f"{values}, http_version, sni")
-                .filter(present)
-                .fetchnumpy()
-            )
-            left_out = _left_out(flows, len(columns["sni"]))
-        except duckdb.Error as error:
-            raise UnreadableFileError(path, reason(error)) from error
-        rows = np.column_stack([np.asarray(columns[feature.column], dtype=np.float64) for feature in features])
-        versions = np.asarray(columns["http_version"]).astype(str)
-        if len(rows) < fewest:
-            raise TooFewFlowsError(path, len(rows), fewest, left_out)
+        files = [FlowFile.open(path) for path in paths]
+        if features is None:
+            features = "transport" if all("transport" in file.has for file in files) else "published"
+        used = FEATURE_SETS[features]
+        parts = [_Part.read(file, used) for file in files]
+        for at, part in enumerate(parts):
+            for other in parts[:at]:
+                require_others(part.path, part.identities, other.path, other.identities)
+        left_out = LeftOut(
+            {name: sum(part.left_out.counts[name] for part in parts) for name in parts[0].left_out.counts}
+        )
+        versions = np.concatenate([part.versions for part in parts])
+        if len(versions) < fewest:
+            raise TooFewFlowsError(paths[0], len(versions), fewest, left_out)
         names = tuple(name for name in VERSIONS if (versions == name).any())
         if len(names) < 2 and fewest > 1:
-            raise OneClassError(f"{path}: all {len(rows):,} labelled flows are of {names[0]}; two are needed")
-        classes = np.searchsorted(np.array(sorted(names)), versions)
-        order = [sorted(names).index(name) for name in names]
-        asked: npt.NDArray[np.object_] = np.ma.filled(np.ma.asarray(columns["sni"], dtype=object), "")
-        return cls(features, names, rows, np.argsort(order)[classes], asked, left_out)
+            raise OneClassError(f"{paths[0]}: all {len(versions):,} labelled flows are of {names[0]}; two are needed")
+        places = {name: at for at, name in enumerate(names)}
+        return cls(
+            used,
+            names,
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.transport for part in parts]),
+            np.array([places[version] for version in versions], dtype=np.int64),
+            np.concatenate([part.services for part in parts]),
+            np.concatenate([part.clients for part in parts]),
+            np.concatenate([part.identities for part in parts]),
+            np.repeat(np.arange(len(parts)), [len(part.versions) for part in parts]),
+            left_out,
+        )
 
-    def of(self, features: tuple[FlowFeature, ...] = SELECTED) -> Numbers:
-        """The columns of some of the features."""
-        places = {feature.column: at for at, feature in enumerate(self.features)}
-        return np.ascontiguousarray(self.rows[:, [places[feature.column] for feature in features]])
+    def of(self, features: tuple[FlowFeature, ...] | None = None) -> Numbers:
+        """The columns of some features; of those that models use, if none are named."""
+        columns = {feature.column: self.rows[:, at] for at, feature in enumerate(CANDIDATES)}
+        columns[TRANSPORT.column] = self.transport
+        return np.column_stack([columns[feature.column] for feature in features or self.used])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The labelled flows of one file."""
+
+    path: Path
+    rows: Numbers
+    transport: Numbers
+    versions: npt.NDArray[np.str_]
+    services: npt.NDArray[np.object_]
+    clients: npt.NDArray[np.object_]
+    identities: npt.NDArray[np.uint64]
+    left_out: LeftOut
+
+    @classmethod
+    def read(cls, flows: FlowFile, used: tuple[FlowFeature, ...]) -> Self:
+        needed = tuple(dict.fromkeys((*CANDIDATES, *used)))
+        _require_columns(flows, needed)
+        read = (*CANDIDATES, TRANSPORT)
+        values = ", ".join(f"{value(feature)} AS {feature.column}_value" for feature in read)
+        # Programs write the same start with more digits or fewer.
+        identity = "hash(round(start_s * 1e3), client_ip, client_port, server_ip, server_port)"
+        asked = conditions(needed)
+        asked = {**asked, UNLABELLED: _LABELLED, INCOMPLETE: asked[INCOMPLETE]}
+        asked = {name: asked[name] for name in _PLURALS}
+        try:
+            records = flows.relation.project(f"*, {reason(asked)} AS why")
+            columns = (
+                records.filter("why IS NULL")
+                # An order of their own, so that folds and results do not depend on the engine.
+                .order("start_s, client_ip, client_port, server_ip, end_s")
+                .project(f"{values}, http_version, sni, client_ip, {identity} AS identity")
+                .fetchnumpy()
+            )
+            counts = dict(records.filter("why IS NOT NULL").aggregate("why, count(*)", "why").fetchall())
+        except duckdb.Error as error:
+            raise UnreadableFileError(flows.path, reason_of(error)) from error
+        numbers = [
+            np.ma.filled(np.ma.asarray(columns[f"{feature.column}_value"], dtype=np.float64), np.nan)
+            for feature in read
+        ]
+        return cls(
+            flows.path,
+            np.column_stack(numbers[:-1]),
+            numbers[-1],
+            np.asarray(columns["http_version"]).astype(str),
+            np.ma.filled(np.ma.asarray(columns["sni"], dtype=object), ""),
+            np.asarray(columns["client_ip"], dtype=object),
+            np.asarray(columns["identity"], dtype=np.uint64),
+            LeftOut({name: counts.get(name, 0) for name in _PLURALS}),
+        )
+
+
+def require_others(path: Path, flows: npt.NDArray[np.uint64], other: Path, learnt: npt.NDArray[np.uint64]) -> None:
+    """Raise :class:`SameFlowsError` if any of the ``flows`` of a file is among those ``learnt`` from."""
+    same = int(np.isin(flows, learnt).sum())
+    if same:
+        raise SameFlowsError(path, same, len(flows), other)
 
 
 def _require_columns(flows: FlowFile, features: tuple[FlowFeature, ...]) -> None:
@@ -126,15 +213,3 @@ def _require_columns(flows: FlowFile, features: tuple[FlowFeature, ...]) -> None
             missing,
             "classify learns from what `marline flow` writes, Tstat's log_tcp_complete and Zeek's logs",
         )
-
-
-def _left_out(flows: FlowFile, used: int) -> LeftOut:
-    conditions = [possible(COLUMNS), f"server_port = {HTTPS_PORT}", f"http_version IN {VERSIONS}"]
-    passed = [f"count(*) FILTER ({' AND '.join(conditions[:at])})" for at in range(1, len(conditions) + 1)]
-    records, real, https, labelled = flows.relation.aggregate(f"count(*), {', '.join(passed)}").fetchall()[0]
-    return LeftOut(records - real, real - https, https - labelled, labelled - used)
-
-
-def value(feature: FlowFeature) -> str:
-    """A feature as a number in SQL."""
-    return f"CAST({feature.sql} AS DOUBLE)"

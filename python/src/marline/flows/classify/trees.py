@@ -76,16 +76,21 @@ class Trees:
     def classify(self, rows: Numbers) -> Classes:
         """The class of each row."""
         if len(self.roots) > 1:
+            best: Classes = self.probabilities(rows).argmax(axis=1)
+            return best
+        return self.leaves(rows, np.argmax(self.shares, axis=1).astype(np.int32)).astype(np.int64)
+
+    def probabilities(self, rows: Numbers) -> Numbers:
+        """The probability of each class (column) for each row."""
+        if len(self.roots) > 1:
             # In single precision, as the trees of a forest have seen them.
             single = np.ascontiguousarray(rows, dtype=np.float32)
-            found: Classes = by_forest(single, self._nodes, self.threshold, self.roots, self.shares)
-            return found
-        return self.leaves(rows, np.argmax(self.shares, axis=1).astype(np.int32)).astype(np.int64)
+            return by_forest(single, self._nodes, self.threshold, self.roots, self.shares)
+        return self.shares[self.leaves(rows, np.arange(len(self.child), dtype=np.int32))]
 
     def leaves(self, rows: Numbers, answer: Places) -> Places:
         """The answer of the leaf that each row comes to, by the only tree."""
-        found: Places = by_tree(rows, self._nodes, self.threshold, answer, self.depth)
-        return found
+        return by_tree(rows, self._nodes, self.threshold, answer, self.depth)
 
 
 class _Grown(Protocol):

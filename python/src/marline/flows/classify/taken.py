@@ -1,0 +1,33 @@
+"""Which flows are learnt from and classified: the same ones."""
+
+from collections.abc import Iterable, Mapping
+
+from marline.flows.columns import COLUMNS, HTTPS_PORT, possible
+from marline.flows.features import FlowFeature
+
+NO_FLOW = "is no flow"
+ELSEWHERE = f"is not to port {HTTPS_PORT}"
+OTHER_TRANSPORT = "is neither of TCP nor of UDP"
+INCOMPLETE = "lacks a number"
+
+
+def value(feature: FlowFeature) -> str:
+    """A feature as a number in SQL."""
+    return f"CAST({feature.sql} AS DOUBLE)"
+
+
+def conditions(features: Iterable[FlowFeature]) -> Mapping[str, str]:
+    """What a record must meet, in SQL, by what is said of one that does not, in this order."""
+    return {
+        NO_FLOW: possible(COLUMNS),
+        ELSEWHERE: f"server_port = {HTTPS_PORT}",
+        # A record that does not say may be of either.
+        OTHER_TRANSPORT: "coalesce(lower(transport) IN ('tcp', 'udp'), true)",
+        INCOMPLETE: " AND ".join(f"isfinite({value(feature)})" for feature in features),
+    }
+
+
+def reason(conditions: Mapping[str, str]) -> str:
+    """The first of the conditions that a record does not meet, in SQL, by its name; NULL if it meets all."""
+    cases = (f"WHEN NOT coalesce({condition}, false) THEN '{name}'" for name, condition in conditions.items())
+    return f"CASE {' '.join(cases)} END"
