@@ -164,9 +164,10 @@ pub(crate) const TREE_DEPTH: u8 = 32;
 /// acknowledgment is linear in it.
 pub(crate) const COUPLED_PATHS: usize = 16;
 
-/// Bytes of the amplification limit that are kept for PATH_CHALLENGE frames in packets of their own: six of them reach
-/// over an outage of some seconds.
-pub(crate) const CHALLENGE_CREDIT: u64 = 256;
+/// Datagrams with a PATH_CHALLENGE for which the amplification limit is kept before data: six reach over an outage of
+/// some seconds.
+pub(crate) const RESERVED_CHALLENGES: u64 = 6;
 
-/// The least space in a datagram, in bytes, in which a packet is begun: header, tag and a few frames.
+/// The least space in a datagram, in bytes, in which a packet of frames is begun whose sizes are not known before they
+/// are written: header, tag and a few frames.
 pub(crate) const MIN_PACKET_SPACE: usize = 112;

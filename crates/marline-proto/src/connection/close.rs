@@ -9,7 +9,7 @@ use super::events::{ConnectionError, EndpointEvent, Event};
 use super::lifecycle::{Close, Closing};
 use super::packet::DatagramContext;
 use crate::level::{EncryptionLevel, SpaceId};
-use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
+use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE};
 use crate::paths::Slot;
 use crate::paths::Stage;
 use crate::time::Instant;
@@ -169,14 +169,14 @@ impl Connection {
             let Some(level) = self.sealing_level(space) else {
                 continue;
             };
-            if datagram.end - buf.len() < MIN_PACKET_SPACE {
-                break;
-            }
             let Ok(mut packet) = self.begin_packet(now, level, &datagram, buf) else {
                 break;
             };
             let room = packet.limit.saturating_sub(buf.len());
-            write_close(close, level, room, buf);
+            if !write_close(close, level, room, buf) {
+                Self::abandon_packet(&packet, buf);
+                break;
+            }
             let last = space == SpaceId::Data || self.sealing_level(SpaceId::Data).is_none();
             if last && self.side.is_client() && self.keys.initial.is_some() {
                 Self::pad_packet(&mut packet, datagram.end, buf);
@@ -195,36 +195,44 @@ impl Connection {
     }
 }
 
-/// Appends CONNECTION_CLOSE; an application's code and reason only in packets of application data (RFC 9000,
-/// section 10.2.3).
-fn write_close(close: &Close, level: EncryptionLevel, room: usize, buf: &mut Vec<u8>) {
-    const OVERHEAD: usize = 1 + 8 + 8 + 2;
+/// Appends CONNECTION_CLOSE with as much of the reason as fits into `room` bytes; an application's code and reason only
+/// in packets of application data (RFC 9000, section 10.2.3). Returns whether there is room for the frame.
+fn write_close(close: &Close, level: EncryptionLevel, room: usize, buf: &mut Vec<u8>) -> bool {
     let is_handshake = level.space() != SpaceId::Data;
-    let fit = |reason: &[u8]| {
-        reason
-            .len()
-            .min(MAX_CLOSE_REASON)
-            .min(room.saturating_sub(OVERHEAD))
-    };
     match close {
-        Close::Application { .. } if is_handshake => ConnectionClose {
-            error_code: ErrorCode::APPLICATION_ERROR,
-            frame_type: 0,
-            reason: &[],
-        }
-        .encode(buf),
-        Close::Application { code, reason } => {
-            ApplicationClose {
+        Close::Application { code, reason } if !is_handshake => {
+            let frame = ApplicationClose {
                 error_code: *code,
-                reason: &reason[..fit(reason)],
-            }
-            .encode(buf);
+                reason: &[],
+            };
+            let Some(reason) = fitting(reason, frame.size(), room) else {
+                return false;
+            };
+            ApplicationClose { reason, ..frame }.encode(buf);
         }
-        Close::Transport(error) => ConnectionClose {
-            error_code: error.code,
-            frame_type: error.frame_type,
-            reason: &error.reason.as_bytes()[..fit(error.reason.as_bytes())],
+        Close::Application { .. } | Close::Transport(_) => {
+            let (error_code, frame_type, reason) = match close {
+                Close::Transport(error) => (error.code, error.frame_type, &*error.reason),
+                Close::Application { .. } => (ErrorCode::APPLICATION_ERROR, 0, ""),
+            };
+            let frame = ConnectionClose {
+                error_code,
+                frame_type,
+                reason: &[],
+            };
+            let Some(reason) = fitting(reason.as_bytes(), frame.size(), room) else {
+                return false;
+            };
+            ConnectionClose { reason, ..frame }.encode(buf);
         }
-        .encode(buf),
     }
+    true
+}
+
+/// As much of a `reason` as fits into `room` bytes beside a frame that has `bare` bytes without one; `None` if that does
+/// not fit itself.
+fn fitting(reason: &[u8], bare: usize, room: usize) -> Option<&[u8]> {
+    // The length of a long reason takes a second byte.
+    let left = room.checked_sub(bare)?.saturating_sub(1);
+    Some(&reason[..reason.len().min(MAX_CLOSE_REASON).min(left)])
 }

@@ -35,12 +35,6 @@ impl Connection {
             .new_validation(now, at, max_ack_delay, &self.config)
     }
 
-    fn validation_after_rebinding(&self, now: Instant, at: Slot) -> Validation {
-        let max_ack_delay = self.peer.max_ack_delay;
-        self.paths
-            .new_validation_after_rebinding(now, at, max_ack_delay, &self.config)
-    }
-
     pub(super) fn on_path_challenge(
         &mut self,
         frame: &PathChallenge,
@@ -112,10 +106,7 @@ impl Connection {
             }
         };
         if !tuple.amplification.is_validated() {
-            tuple.validation = Some(match peer_move.is_rebinding {
-                true => self.validation_after_rebinding(now, at),
-                false => self.validation(now, at),
-            });
+            tuple.validation = Some(self.validation(now, at));
         }
         // After a NAT rebinding the peer uses the same connection ID and expects ours not to change either.
         if tuple.cid.is_none() && packet.dcid != self.paths[at].active_local_cid {
@@ -417,10 +408,12 @@ impl Connection {
                 let Some(tuple) = tuple else {
                     return false;
                 };
-                let mut written = tuple.responses.write_frames(buf, packet.limit);
-                if let Some(validation) = &mut tuple.validation {
-                    written |= validation.write_frames(now, rng, probe.credit, buf, packet.limit);
-                }
+                // What ends the amplification limit comes first: there may be no room for more.
+                let validation = tuple.validation.as_mut();
+                let challenges = validation.is_some_and(|validation| {
+                    validation.write_frames(now, rng, &probe.pace, buf, packet.limit)
+                });
+                let written = tuple.responses.write_frames(buf, packet.limit) || challenges;
                 packet.ack_eliciting = written;
                 written
             },

@@ -140,7 +140,7 @@ impl Connection {
     /// What the probe timeout of a path depends on; `None` if the path may not send.
     fn probe_conditions(&self, at: Slot) -> Option<ProbeConditions> {
         let path = &self.paths[at];
-        if !path.is_open() || !path.tuples.active.may_send_data() {
+        if !path.is_open() || !path.may_send_data() {
             return None;
         }
         let is_handshake_over = self.is_confirmed() && self.handshake_spaces.is_empty();

@@ -162,8 +162,7 @@ impl Reinjector<'_> {
     /// Whether a path may send a packet now; if its pacer alone prevents it, its timer will fire.
     fn may_carry(&mut self, at: Slot) -> bool {
         let path = &mut self.paths[at];
-        let active = &path.tuples.active;
-        let bytes = active.mtu.current().into();
-        active.may_send_data() && path.recovery.may_send(self.now, bytes)
+        let bytes = path.tuples.active.mtu.current().into();
+        path.may_send_data() && path.recovery.may_send(self.now, bytes)
     }
 }

@@ -13,6 +13,7 @@ use crate::streams::{ReadError, WriteError};
 use crate::testing::{Conditions, Datagram, Direction, Ends, Node, Pair, PairConfig};
 use marline_wire::{Dir, ErrorCode, StreamId};
 
+mod ack_only_peer;
 mod ackfrequency;
 mod amplificationlimit;
 mod blackhole;

@@ -31,10 +31,10 @@ impl Connection {
     fn next_timeout_of(&self, at: Slot) -> Option<Instant> {
         let path = &self.paths[at];
         // What the amplification limit blocks waits for the peer, not for a timer.
-        let may_send = path.tuples.active.may_send_data();
+        let may_send = path.may_send_data();
         let may_acknowledge = |_: &Instant| {
             let carrier = &self.paths[self.paths.ack_carrier(at)];
-            carrier.tuples.active.may_send_data()
+            carrier.may_send_data()
         };
         let handshake = self.handshake_spaces_of(at);
         let acks = handshake
@@ -46,7 +46,7 @@ impl Connection {
             .into_iter()
             .chain(sends)
             .chain(path.recovery.next_timeout())
-            .chain(path.tuples.next_validation_timeout())
+            .chain(path.next_validation_timeout())
             .chain(self.paths.next_finding(at, self.peer.max_ack_delay))
             .min()
     }

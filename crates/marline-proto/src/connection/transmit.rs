@@ -121,12 +121,12 @@ impl Connection {
         let ecn = self.paths[at].tuples.active.ecn.mark(now);
         let mut segment_size = None;
         for _ in 0..max_datagrams {
-            let credit = self.paths[at].tuples.active.credit_for_data();
+            let credit = self.paths[at].credit_for_data();
             let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
             if size < MIN_PACKET_SPACE {
                 break;
             }
-            let permit = self.permit(now, at, mtu as u64);
+            let permit = self.permit(now, at, size as u64);
             if permit == Permit::All && !self.paths.is_single() {
                 self.plan_ahead(at);
             }

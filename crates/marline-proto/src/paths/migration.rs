@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 
 use marline_wire::ConnectionId;
-use marline_wire::frame::PathResponse;
+use marline_wire::frame::{PathChallenge, PathResponse};
+use marline_wire::packet::truncate_for_reordering;
 
 use super::path::{Path, Stage};
-use super::{Proof, RemoteCid, Tuple, Tuples};
+use super::{ChallengePace, Proof, RemoteCid, Tuple, Validation};
+use crate::crypto::TAG_LEN;
+use crate::limits::MIN_PACKET_SPACE;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -62,6 +65,7 @@ pub(crate) struct DueProbe {
     pub(crate) destination: ConnectionId,
     /// What the amplification limit permits, in bytes.
     pub(crate) credit: u64,
+    pub(crate) pace: ChallengePace,
 }
 
 impl Path {
@@ -149,7 +153,7 @@ impl Path {
     fn stop_persisting(&mut self) {
         let is_persistent = |tuple: &Tuple| {
             let validation = tuple.validation.as_ref();
-            validation.is_some_and(|validation| validation.deadline().is_none())
+            validation.is_some_and(Validation::is_persistent)
         };
         let stopped = self.tuples.probed.take_if(|tuple| is_persistent(tuple));
         if let Some(RemoteCid { sequence, .. }) = stopped.and_then(|tuple| tuple.cid) {
@@ -250,16 +254,86 @@ impl Path {
         if self.is_abandoned() {
             return None;
         }
-        let is_opening = self.stage == Stage::Opening;
-        let generation = self.tuples.due_probe(now, is_opening)?;
+        let due = self
+            .tuples
+            .iter()
+            .find(|tuple| self.is_probe_due(now, tuple));
+        let generation = due?.generation;
         let destination = self.probe_destination(generation);
-        let tuple = self.tuples.by_generation(generation)?;
-        Some(DueProbe {
+        let mut tuples = self.tuples.iter();
+        let tuple = tuples.find(|tuple| tuple.generation == generation)?;
+        let pace = self.challenge_pace(tuple);
+        // The peer may have had a shorter ID retired.
+        (pace.affordable > 0).then(|| DueProbe {
             generation,
             addresses: tuple.addresses,
             destination,
             credit: tuple.amplification.credit(),
+            pace,
         })
+    }
+
+    /// Whether a challenge or a response is due on a 4-tuple. Responses on the one in use leave with other frames, unless
+    /// nothing else may be sent there.
+    fn is_probe_due(&self, now: Instant, tuple: &Tuple) -> bool {
+        let pace = self.challenge_pace(tuple);
+        let is_alone = !self.is_active(tuple) || self.stage == Stage::Opening || tuple.is_limited();
+        let answers = is_alone && tuple.responses.is_due() && pace.affordable > 0;
+        let validation = tuple.validation.as_ref();
+        answers || validation.is_some_and(|validation| validation.is_due(now, &pace))
+    }
+
+    /// When a validation of a 4-tuple has something to do.
+    pub(crate) fn next_validation_timeout(&self) -> Option<Instant> {
+        let timeout = |tuple: &Tuple| {
+            let validation = tuple.validation.as_ref()?;
+            validation.next_timeout(&self.challenge_pace(tuple))
+        };
+        self.tuples.iter().filter_map(timeout).min()
+    }
+
+    fn is_active(&self, tuple: &Tuple) -> bool {
+        tuple.generation == self.tuples.active.generation
+    }
+
+    /// How fast challenges leave on a 4-tuple: as Initial packets would (RFC 9000, section 8.2.1). The round-trip times of
+    /// the one in use are known, or assumed after a change of the port alone; others may differ.
+    fn challenge_pace(&self, tuple: &Tuple) -> ChallengePace {
+        let known = self.recovery.rtt().pto();
+        let validation = tuple.validation.as_ref();
+        let unknown = validation.map_or(known, Validation::unknown_pto);
+        let interval = match self.is_active(tuple) {
+            true => known,
+            false => known.max(unknown),
+        };
+        let id = match tuple.cid.filter(|_| !self.is_active(tuple)) {
+            Some(RemoteCid { id, .. }) => id,
+            None => *self.remote_cids.active(),
+        };
+        ChallengePace {
+            interval,
+            affordable: tuple.amplification.credit() / self.challenge_size(&id),
+        }
+    }
+
+    /// The size of the smallest datagram with a PATH_CHALLENGE, or with a PATH_RESPONSE, to the peer's `id`, in bytes.
+    fn challenge_size(&self, id: &ConnectionId) -> u64 {
+        let sent = &self.space.sent;
+        // The next packet number may be left out.
+        let number = truncate_for_reordering(sent.next_number() + 1, sent.largest_acked());
+        let header = 1 + id.len() + number.len();
+        (header + PathChallenge { data: [0; 8] }.size() + TAG_LEN) as u64
+    }
+
+    /// What data may take of the amplification limit of the 4-tuple in use, in bytes.
+    pub(crate) fn credit_for_data(&self) -> u64 {
+        let challenge = self.challenge_size(self.remote_cids.active());
+        self.tuples.active.credit_for_data(challenge)
+    }
+
+    /// Whether that leaves room for a packet.
+    pub(crate) fn may_send_data(&self) -> bool {
+        self.credit_for_data() >= MIN_PACKET_SPACE as u64
     }
 
     /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
@@ -277,22 +351,5 @@ impl Path {
             }
         }
         *ids.active()
-    }
-}
-
-impl Tuples {
-    /// The generation of a 4-tuple for which a challenge or a response is due. Of a path that `is_opening`
-    /// nothing else is sent.
-    fn due_probe(&mut self, now: Instant, is_opening: bool) -> Option<u32> {
-        let active = &self.active;
-        let answers = is_opening && active.responses.is_due();
-        let is_due = active.may_send() && (answers || active.is_challenge_due(now));
-        if is_due {
-            return Some(active.generation);
-        }
-        self.inactive()
-            .filter(|tuple| tuple.may_send())
-            .find(|tuple| tuple.responses.is_due() || tuple.is_challenge_due(now))
-            .map(|tuple| tuple.generation)
     }
 }

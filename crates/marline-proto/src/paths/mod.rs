@@ -54,4 +54,4 @@ pub(crate) use remote_cids::{RemoteCid, RemoteCids, TokenChange};
 pub(crate) use reserve::{Reserve, Reserved};
 pub(crate) use set::{FirstPath, NewPath, Openable, PacketPath, PathAccess, PathSet, StatusFrame};
 pub(crate) use tuple::{Tuple, Tuples};
-pub(crate) use validation::{Proof, Responses, Validation, ValidationTimes};
+pub(crate) use validation::{ChallengePace, Proof, Responses, Validation, ValidationTimes};

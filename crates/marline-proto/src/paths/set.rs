@@ -26,7 +26,7 @@ use crate::paths::{
     AmplificationLimit, LocalCids, Path, PathList, RemoteCids, Reserved, Slot, Tuple,
     ValidationTimes,
 };
-use crate::recovery::{INITIAL_RTT, InitialWindowChoice, Recovery, RecoveryConfig};
+use crate::recovery::{INITIAL_RTT, InitialWindowChoice, Recovery, RecoveryConfig, RttEstimator};
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
 use crate::token::ReturnedToken;
@@ -331,6 +331,8 @@ fn pacer(config: &TransportConfig, datagram_size: u16) -> Pacer {
 /// The times of a validation of a path with the probe timeout `pto`: it waits for the larger of that and the one of a
 /// path without a sample (RFC 9000, section 8.2.4).
 fn validation_times(pto: Duration, config: &TransportConfig) -> ValidationTimes {
-    let pto = pto.max(config.initial_rtt.max(INITIAL_RTT) * 3);
-    ValidationTimes { interval: pto, pto }
+    ValidationTimes {
+        unknown: RttEstimator::new(config.initial_rtt).pto(),
+        pto: pto.max(RttEstimator::new(config.initial_rtt.max(INITIAL_RTT)).pto()),
+    }
 }

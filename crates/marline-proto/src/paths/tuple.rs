@@ -2,8 +2,7 @@
 
 use super::{AmplificationLimit, EcnValidation, MtuDiscovery, RemoteCid, Responses, Validation};
 use crate::config::TransportConfig;
-use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
-use crate::time::Instant;
+use crate::limits::{MIN_DATAGRAM_SIZE, RESERVED_CHALLENGES};
 use crate::tuple::FourTuple;
 
 /// A 4-tuple, and what is known about the path between its ends.
@@ -43,37 +42,19 @@ impl Tuple {
         }
     }
 
-    /// What data may take of the amplification limit, in bytes. Some is kept for challenges: only an answer
-    /// ends the limit.
-    pub(crate) fn credit_for_data(&self) -> u64 {
-        let credit = self.amplification.credit();
-        let is_limited = self.validation.is_some() && !self.amplification.is_validated();
-        credit.saturating_sub(if is_limited { CHALLENGE_CREDIT } else { 0 })
+    /// Whether the amplification limit holds until an answer to a challenge comes.
+    pub(super) fn is_limited(&self) -> bool {
+        self.validation.is_some() && !self.amplification.is_validated()
     }
 
-    /// Whether that leaves room for a packet.
-    pub(crate) fn may_send_data(&self) -> bool {
-        self.credit_for_data() >= MIN_PACKET_SPACE as u64
-    }
-
-    /// Whether the amplification limit leaves room for a packet.
-    pub(super) fn may_send(&self) -> bool {
-        self.amplification.credit() >= MIN_PACKET_SPACE as u64
-    }
-
-    pub(super) fn is_challenge_due(&self, now: Instant) -> bool {
-        self.validation
-            .as_ref()
-            .is_some_and(|validation| validation.is_due(now))
-    }
-
-    /// When its validation has something to do that the amplification limit permits.
-    fn next_validation_timeout(&self) -> Option<Instant> {
-        let validation = self.validation.as_ref()?;
-        match self.may_send() {
-            true => Some(validation.next_timeout()),
-            false => validation.deadline(),
-        }
+    /// What data may take of the amplification limit, in bytes, where a datagram with a challenge has
+    /// `challenge`. Some is kept for challenges: only an answer ends the limit.
+    pub(super) fn credit_for_data(&self, challenge: u64) -> u64 {
+        let reserved = match self.is_limited() {
+            true => RESERVED_CHALLENGES * challenge,
+            false => 0,
+        };
+        self.amplification.credit().saturating_sub(reserved)
     }
 }
 
@@ -128,12 +109,9 @@ impl Tuples {
             .chain(self.probed.as_deref_mut())
     }
 
-    /// When a validation of any of them has something to do.
-    pub(crate) fn next_validation_timeout(&self) -> Option<Instant> {
+    /// Those of [`Self::all`], to read.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Tuple> {
         let inactive = self.previous.iter().chain(&self.probed);
-        std::iter::once(&self.active)
-            .chain(inactive.map(|tuple| &**tuple))
-            .filter_map(Tuple::next_validation_timeout)
-            .min()
+        std::iter::once(&self.active).chain(inactive.map(|tuple| &**tuple))
     }
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 use marline_wire::frame::{PathChallenge, PathResponse};
 
 use crate::limits::{MIN_DATAGRAM_SIZE, PATH_CHALLENGES, PATH_RESPONSES};
+use crate::recovery::pto;
 use crate::rng::SecureRng;
 use crate::time::Instant;
 
 /// Probe timeouts before a validation fails (RFC 9000, section 8.2.4).
 const FAILS_AFTER: u32 = 3;
 
-/// The size of a packet with a PATH_CHALLENGE, in bytes, about.
-const CHALLENGE_PACKET: u64 = 44;
+/// The least time from one challenge to the next: a host may answer as late as that.
+const MIN_INTERVAL: Duration = Duration::from_millis(25);
 
-/// With fewer challenges left than this, the time between them grows.
-const SCARCE: u64 = 4;
+/// Intervals before the last challenge that the amplification limit allows.
+const INTERVALS_BEFORE_LAST: u32 = 2;
 
 /// The longest time between two challenges of a validation without a deadline.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
@@ -47,9 +48,12 @@ pub(crate) struct Validation {
     challenges: [Option<Challenge>; PATH_CHALLENGES],
     /// How many were ever written.
     written: usize,
-    next: Instant,
-    /// The time from the next challenge to the one after it.
-    interval: Duration,
+    /// When the first challenge is due.
+    began: Instant,
+    /// When the last one since then left.
+    sent_at: Option<Instant>,
+    /// How many left since then.
+    sent: u32,
     /// When the validation fails; `None` if it lasts as long as the connection.
     deadline: Option<Instant>,
     times: ValidationTimes,
@@ -58,11 +62,20 @@ pub(crate) struct Validation {
 /// How long a validation waits for answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValidationTimes {
-    /// From the first challenge to the second: the probe timeout of the path to be validated.
-    pub(crate) interval: Duration,
-    /// The larger of the current probe timeout and that of a path with the initial RTT; the validation fails after
+    /// The probe timeout of a path without a sample.
+    pub(crate) unknown: Duration,
+    /// The larger of the current probe timeout and that of a path with the RTT of RFC 9002; the validation fails after
     /// three of it.
     pub(crate) pto: Duration,
+}
+
+/// What decides when the next challenge leaves. It changes with each datagram that comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChallengePace {
+    /// From the first challenge to the second: the probe timeout of the 4-tuple, or one that is assumed.
+    pub(crate) interval: Duration,
+    /// How many datagrams with a challenge the amplification limit allows.
+    pub(crate) affordable: u64,
 }
 
 impl Validation {
@@ -71,8 +84,9 @@ impl Validation {
         Self {
             challenges: [None; PATH_CHALLENGES],
             written: 0,
-            next: now,
-            interval: times.interval,
+            began: now,
+            sent_at: None,
+            sent: 0,
             deadline: Some(now + times.pto.saturating_mul(FAILS_AFTER)),
             times,
         }
@@ -83,9 +97,33 @@ impl Validation {
         self.deadline = None;
     }
 
+    /// The probe timeout of a path without a sample.
+    pub(crate) fn unknown_pto(&self) -> Duration {
+        self.times.unknown
+    }
+
     /// Whether a challenge is due.
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
-        now >= self.next && !self.is_expired(now)
+    pub(crate) fn is_due(&self, now: Instant, pace: &ChallengePace) -> bool {
+        !self.is_expired(now) && self.next(pace).is_some_and(|next| next <= now)
+    }
+
+    /// When the next challenge is due; `None` if the amplification limit allows none.
+    ///
+    /// The last one that it allows waits longer, so that it is not spent on the beginning of an outage.
+    fn next(&self, pace: &ChallengePace) -> Option<Instant> {
+        let Some(sent_at) = self.sent_at else {
+            return (pace.affordable > 0).then_some(self.began);
+        };
+        let longest = match self.deadline {
+            Some(_) => self.times.pto,
+            None => MAX_INTERVAL,
+        };
+        let interval = pto::backoff(pace.interval.max(MIN_INTERVAL), self.sent - 1).min(longest);
+        match pace.affordable {
+            0 => None,
+            1 => Some(sent_at + interval * INTERVALS_BEFORE_LAST),
+            _ => Some(sent_at + interval),
+        }
     }
 
     /// Whether it has failed: the path is unusable.
@@ -93,32 +131,29 @@ impl Validation {
         self.deadline.is_some_and(|deadline| now >= deadline)
     }
 
-    /// When it fails.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+    /// Whether it lasts as long as the connection.
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.deadline.is_none()
     }
 
     /// When to look at [`Self::is_due`] or [`Self::is_expired`] again.
-    pub(crate) fn next_timeout(&self) -> Instant {
-        self.deadline.into_iter().fold(self.next, Instant::min)
+    pub(crate) fn next_timeout(&self, pace: &ChallengePace) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.next(pace)).min()
     }
 
     /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether it did: the
     /// datagram is then to be expanded to 1200 bytes if the amplification limit permits, and its final size passed to
     /// [`Self::on_sent`].
-    ///
-    /// The fewer challenges the `credit` of the amplification limit allows after this one, the longer each waits, so
-    /// that the last ones are not spent on the beginning of an outage.
     pub(crate) fn write_frames(
         &mut self,
         now: Instant,
         rng: &mut SecureRng,
-        credit: u64,
+        pace: &ChallengePace,
         buf: &mut Vec<u8>,
         limit: usize,
     ) -> bool {
         let mut frame = PathChallenge { data: [0; 8] };
-        if !self.is_due(now) || buf.len() + frame.size() > limit {
+        if !self.is_due(now, pace) || buf.len() + frame.size() > limit {
             return false;
         }
         rng.fill(&mut frame.data);
@@ -128,13 +163,8 @@ impl Validation {
             full: false,
         });
         self.written += 1;
-        let left = (credit.saturating_sub(1) / CHALLENGE_PACKET).min(SCARCE);
-        self.next = now + self.interval * (1 << (SCARCE - left));
-        let longest = match self.deadline {
-            Some(_) => self.times.pto,
-            None => MAX_INTERVAL,
-        };
-        self.interval = (self.interval * 2).min(longest);
+        self.sent_at = Some(now);
+        self.sent += 1;
         true
     }
 
@@ -156,8 +186,9 @@ impl Validation {
         if slot.take()?.full {
             return Some(Proof::Path);
         }
-        self.next = now;
-        self.interval = self.times.interval;
+        self.began = now;
+        self.sent_at = None;
+        self.sent = 0;
         self.deadline = Some(now + self.times.pto.saturating_mul(FAILS_AFTER));
         Some(Proof::Address)
     }

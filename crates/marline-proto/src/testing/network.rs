@@ -230,6 +230,11 @@ impl Network {
         self.enqueue(now, direction, datagram);
     }
 
+    /// Loses what is under way in one direction.
+    pub fn lose_in_flight(&mut self, direction: Direction) {
+        self.in_flight.retain(|_, (other, _)| *other != direction);
+    }
+
     /// Changes the client's own address and removes the NAT.
     pub(super) fn move_inside(&mut self, inside: SocketAddr) {
         self.inside = inside;

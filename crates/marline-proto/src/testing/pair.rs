@@ -206,6 +206,10 @@ pub struct PairConfig {
     pub cipher: Option<Cipher>,
     /// Number of names in the certificate beside [`SERVER_NAME`]: they make it long.
     pub further_names: usize,
+    /// Length of the connection IDs that the client chooses, in bytes.
+    pub client_id_len: usize,
+    /// Length of those that the server chooses.
+    pub server_id_len: usize,
     /// The seed of all randomness but that of TLS.
     pub seed: u64,
 }
@@ -229,6 +233,8 @@ impl Default for PairConfig {
             clients: ClientLimits::default(),
             cipher: None,
             further_names: 0,
+            client_id_len: 8,
+            server_id_len: 8,
             seed: 1,
         }
     }
@@ -250,7 +256,7 @@ pub struct Pair {
     server_config: ServerConfig,
     server_tls: rustls::ServerConfig,
     seed: u64,
-    clients: ClientLimits,
+    server_endpoint: Arc<EndpointConfig>,
 }
 
 impl Pair {
@@ -282,7 +288,17 @@ impl Pair {
         let tls = TlsClientConfig::new(Arc::new(client_tls)).expect("the test settings fit QUIC");
         let mut client_config = ClientConfig::new(tls);
         client_config.transport = Arc::new(config.client);
-        let client = Endpoint::new(endpoint_config(1, config.seed, config.clients), None);
+        let client_endpoint = EndpointConfig {
+            connection_id_len: config.client_id_len,
+            clients: config.clients,
+            ..endpoint_config(1, config.seed)
+        };
+        let server_endpoint = Arc::new(EndpointConfig {
+            connection_id_len: config.server_id_len,
+            clients: config.clients,
+            ..endpoint_config(2, config.seed)
+        });
+        let client = Endpoint::new(Arc::new(client_endpoint), None);
         let client = Node::new(client, "192.0.2.1:50000");
         let accepting = Some(Arc::new(server.clone()));
         Self {
@@ -290,14 +306,14 @@ impl Pair {
             network: Network::new(config.seed, client.address),
             client,
             server: Node::new(
-                Endpoint::new(endpoint_config(2, config.seed, config.clients), accepting),
+                Endpoint::new(Arc::clone(&server_endpoint), accepting),
                 "192.0.2.2:443",
             ),
             client_config,
             server_config: server,
             server_tls,
             seed: config.seed,
-            clients: config.clients,
+            server_endpoint,
         }
     }
 
@@ -319,7 +335,7 @@ impl Pair {
 
     /// The server drops all connections without a CONNECTION_CLOSE and starts again with the same keys.
     pub fn restart_server(&mut self) {
-        let config = endpoint_config(2, self.seed, self.clients);
+        let config = Arc::clone(&self.server_endpoint);
         let accepting = Some(Arc::new(self.server_config.clone()));
         self.server = Node {
             address: self.server.address,
@@ -510,12 +526,10 @@ fn quic_tls(tls: &rustls::ServerConfig) -> TlsServerConfig {
     TlsServerConfig::new(Arc::new(tls.clone())).expect("the test settings fit QUIC")
 }
 
-fn endpoint_config(side: u8, seed: u64, clients: ClientLimits) -> Arc<EndpointConfig> {
+fn endpoint_config(side: u8, seed: u64) -> EndpointConfig {
     let mut bytes = [side; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut config = EndpointConfig::from_seed(bytes);
-    config.clients = clients;
-    Arc::new(config)
+    EndpointConfig::from_seed(bytes)
 }
 
 impl Drop for Pair {

@@ -30,14 +30,11 @@ fn a_challenge_after_a_change_of_port_is_repeated_after_the_probe_timeout_of_the
     pair.client(ends.client).ping();
     pair.drive(Duration::from_millis(30));
     let now = pair.now;
-    let active = &pair.server(ends.server).paths[Slot::FIRST].tuples.active;
-    let validation = active.validation.as_ref().expect("the port is new");
-    let next = validation.next_timeout() - now;
+    let path = &pair.server(ends.server).paths[Slot::FIRST];
+    assert!(path.tuples.active.validation.is_some(), "the port is new");
+    let next = path.next_validation_timeout().expect("a challenge left") - now;
     assert!(next < Duration::from_millis(150), "{next:?}");
-    assert!(
-        active.credit_for_data() == 0,
-        "the credit is for challenges"
-    );
+    assert_eq!(path.credit_for_data(), 0, "the credit is for challenges");
 }
 
 #[test]

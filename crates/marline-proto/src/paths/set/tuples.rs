@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{PathSet, PathStart, recovery_config, validation_times};
 use crate::config::TransportConfig;
-use crate::paths::{Slot, Tuple, Validation, ValidationTimes};
+use crate::paths::{Slot, Tuple, Validation};
 use crate::recovery::{InitialWindowChoice, RecoveryConfig};
 use crate::rng::ConnectionRng;
 use crate::time::Instant;
@@ -27,22 +27,6 @@ impl PathSet {
     ) -> Validation {
         let pto = self.list[at].recovery.pto(max_ack_delay);
         Validation::new(now, validation_times(pto, config))
-    }
-
-    /// A validation of a 4-tuple to which a NAT has moved a path: its round-trip times are those of the path.
-    pub(crate) fn new_validation_after_rebinding(
-        &self,
-        now: Instant,
-        at: Slot,
-        max_ack_delay: Duration,
-        config: &TransportConfig,
-    ) -> Validation {
-        let interval = self.list[at].recovery.pto(max_ack_delay);
-        let times = ValidationTimes {
-            interval,
-            ..validation_times(interval, config)
-        };
-        Validation::new(now, times)
     }
 
     /// The main path leads to another host than that of the handshake.

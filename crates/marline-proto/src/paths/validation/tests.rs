@@ -5,8 +5,14 @@ use proptest::prelude::*;
 const PTO: Duration = Duration::from_millis(100);
 const START: Instant = Instant::EPOCH;
 const TIMES: ValidationTimes = ValidationTimes {
-    interval: PTO,
+    unknown: PTO,
     pto: PTO,
+};
+
+/// Without a limit.
+const PACE: ChallengePace = ChallengePace {
+    interval: PTO,
+    affordable: u64::MAX,
 };
 
 fn rng() -> SecureRng {
@@ -16,23 +22,22 @@ fn rng() -> SecureRng {
 /// Writes one challenge and returns the answer to it.
 fn challenge(path: &mut Validation, now: Instant, rng: &mut SecureRng) -> Option<PathResponse> {
     let mut buf = Vec::new();
-    path.write_frames(now, rng, u64::MAX, &mut buf, 1200)
-        .then(|| {
-            let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
-            else {
-                panic!("not a PATH_CHALLENGE: {buf:?}");
-            };
-            PathResponse { data }
-        })
+    path.write_frames(now, rng, &PACE, &mut buf, 1200).then(|| {
+        let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
+        else {
+            panic!("not a PATH_CHALLENGE: {buf:?}");
+        };
+        PathResponse { data }
+    })
 }
 
 #[test]
 fn a_response_to_a_full_size_challenge_validates_the_path() {
     let mut path = Validation::new(START, TIMES);
-    assert!(path.is_due(START));
+    assert!(path.is_due(START, &PACE));
     let answer = challenge(&mut path, START, &mut rng()).unwrap();
     path.on_sent(1200);
-    assert!(!path.is_due(START));
+    assert!(!path.is_due(START, &PACE));
     assert_eq!(
         path.on_response(START, &PathResponse { data: [9; 8] }),
         None
@@ -67,8 +72,9 @@ fn challenges_are_repeated_with_other_data_until_validation_expires() {
     while !path.is_expired(now) {
         answers.extend(challenge(&mut path, now, &mut rng));
         path.on_sent(1200);
-        assert!(path.next_timeout() > now);
-        now = path.next_timeout();
+        let next = path.next_timeout(&PACE).unwrap();
+        assert!(next > now);
+        now = next;
     }
     assert_eq!(now, START + PTO * FAILS_AFTER);
     assert_eq!(answers.len(), FAILS_AFTER as usize);
@@ -86,43 +92,69 @@ fn challenges_are_repeated_with_other_data_until_validation_expires() {
 #[test]
 fn intervals_double_from_the_probe_timeout_of_the_path_up_to_the_larger_one() {
     let pto = PTO * 10;
-    let times = ValidationTimes { interval: PTO, pto };
+    let times = ValidationTimes { unknown: pto, pto };
     let mut path = Validation::new(START, times);
     let mut rng = rng();
     let mut sent = Vec::new();
     let mut now = START;
     while challenge(&mut path, now, &mut rng).is_some() {
         sent.push((now - START).as_millis() / PTO.as_millis());
-        now = path.next_timeout();
+        now = path.next_timeout(&PACE).unwrap();
     }
     assert_eq!(sent, [0, 1, 3, 7, 15, 25]);
     assert_eq!(now, START + pto * FAILS_AFTER);
 }
 
-#[test]
-fn few_challenges_that_the_amplification_limit_allows_are_spread_over_seconds() {
+/// Writes the challenges that a limit of `affordable` allows; returns when they left, in probe timeouts.
+fn times_of(affordable: u64) -> Vec<u128> {
     let times = ValidationTimes {
-        interval: PTO,
+        unknown: PTO,
         pto: PTO * 10,
     };
-    for (challenges, at_least) in [(2, 500), (3, 1000), (5, 4000)] {
-        let mut path = Validation::new(START, times);
-        path.persist();
-        let mut rng = rng();
-        let mut credit = challenges * CHALLENGE_PACKET;
-        let mut last = START;
-        while credit >= CHALLENGE_PACKET {
-            last = path.next_timeout();
-            let mut buf = Vec::new();
-            assert!(path.write_frames(last, &mut rng, credit, &mut buf, 1200));
-            credit -= CHALLENGE_PACKET;
-        }
-        let span = (last - START).as_millis();
-        assert!(
-            (at_least..10_000).contains(&span),
-            "{challenges}: {span} ms"
-        );
+    let mut path = Validation::new(START, times);
+    let mut rng = rng();
+    let mut pace = ChallengePace { affordable, ..PACE };
+    let mut left = Vec::new();
+    while let Some(next) = path.next(&pace) {
+        let mut buf = Vec::new();
+        assert!(path.write_frames(next, &mut rng, &pace, &mut buf, 1200));
+        left.push((next - START).as_millis() / PTO.as_millis());
+        pace.affordable -= 1;
     }
+    left
+}
+
+#[test]
+fn the_last_challenge_that_the_amplification_limit_allows_waits_longer_than_those_before() {
+    assert_eq!(times_of(1), [0]);
+    assert_eq!(times_of(2), [0, 2]);
+    assert_eq!(times_of(3), [0, 1, 5]);
+    assert_eq!(times_of(4), [0, 1, 3, 11]);
+}
+
+#[test]
+fn credit_and_round_trip_times_that_come_later_advance_the_next_challenge() {
+    let pto = PTO * 10;
+    let mut path = Validation::new(START, ValidationTimes { unknown: pto, pto });
+    let scarce = ChallengePace {
+        interval: pto,
+        affordable: 2,
+    };
+    let mut buf = Vec::new();
+    assert!(path.write_frames(START, &mut rng(), &scarce, &mut buf, 1200));
+    let next = |interval, affordable| {
+        let pace = ChallengePace {
+            interval,
+            affordable,
+        };
+        path.next(&pace).map(|next| next - START)
+    };
+    assert_eq!(next(pto, 0), None, "no timer for what may not leave");
+    assert_eq!(next(pto, 1), Some(pto * 2));
+    assert_eq!(next(pto, 2), Some(pto));
+    assert_eq!(next(PTO, 1), Some(PTO * 2));
+    assert_eq!(next(PTO, 2), Some(PTO));
+    assert_eq!(next(Duration::ZERO, 2), Some(MIN_INTERVAL));
 }
 
 #[test]
@@ -135,7 +167,7 @@ fn a_persistent_validation_does_not_fail_and_challenges_ever_less_often() {
     while now - START < Duration::from_secs(60) {
         assert!(!path.is_expired(now));
         count += usize::from(challenge(&mut path, now, &mut rng).is_some());
-        now = path.next_timeout();
+        now = path.next_timeout(&PACE).unwrap();
     }
     assert!((12..20).contains(&count), "{count} challenges in a minute");
 }
@@ -144,10 +176,10 @@ fn a_persistent_validation_does_not_fail_and_challenges_ever_less_often() {
 fn a_challenge_that_does_not_fit_stays_due() {
     let mut path = Validation::new(START, TIMES);
     let mut buf = vec![0; 100];
-    assert!(!path.write_frames(START, &mut rng(), u64::MAX, &mut buf, 108));
+    assert!(!path.write_frames(START, &mut rng(), &PACE, &mut buf, 108));
     path.on_sent(1200);
-    assert!(path.is_due(START));
-    assert!(path.write_frames(START, &mut rng(), u64::MAX, &mut buf, 109));
+    assert!(path.is_due(START, &PACE));
+    assert!(path.write_frames(START, &mut rng(), &PACE, &mut buf, 109));
     assert_eq!(buf.len(), 109);
 }
 
