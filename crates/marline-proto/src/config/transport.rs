@@ -16,6 +16,7 @@ use crate::coordination::history::{
     HistoryConfig, HistoryParts, HistoryPolicy, PathHistory, PathStore,
 };
 use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::paths::MAX_CEILING;
 use crate::recovery::loss::{Adaptive, DETECTORS, LossDetector};
 use crate::scheduling::stream::{self, Rfc9218, StreamScheduler};
 use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
@@ -136,6 +137,10 @@ pub struct TransportConfig {
 
     /// How large datagrams may become.
     pub mtu: MtuConfig,
+    /// The largest UDP payload that the peer is told to send, in bytes: 1200 to 65527, which is no limit (RFC 9000, section
+    /// 18.2). It keeps a peer that does not notice when a path stops carrying its datagrams from making them larger; datagrams
+    /// that are larger all the same are taken.
+    pub max_udp_payload_size: u16,
     /// What packets are marked with, and how marks count.
     pub ecn: EcnMode,
     /// Whether to send reserved transport parameters and clear the fixed bit where the peer allows
@@ -259,6 +264,12 @@ impl TransportConfig {
                 Ok(())
             },
         },
+        &Field::new(
+            "max_udp_payload_size",
+            Domain::bytes(MIN_DATAGRAM_SIZE as u64, MAX_CEILING as u64),
+            "The largest UDP payload that the peer is told to send (RFC 9000, section 18.2)",
+            |c: &mut Self| &mut c.max_udp_payload_size,
+        ),
         &Field::new(
             "initial_rtt",
             Domain::time(Duration::from_millis(1), Duration::from_secs(60)),
@@ -490,6 +501,7 @@ impl Default for TransportConfig {
             bundle: None,
             multipath: None,
             mtu: MtuConfig::default(),
+            max_udp_payload_size: MAX_CEILING,
             ecn: EcnMode::Classic,
             grease: true,
             skip_packet_numbers: true,
@@ -535,6 +547,7 @@ impl fmt::Debug for TransportConfig {
             .field("initial_window", &self.initial_window)
             .field("history", &self.history)
             .field("mtu", &self.mtu)
+            .field("max_udp_payload_size", &self.max_udp_payload_size)
             .finish_non_exhaustive()
     }
 }

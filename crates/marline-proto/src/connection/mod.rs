@@ -608,6 +608,7 @@ fn local_parameters(
         max_idle_timeout: config
             .max_idle_timeout
             .map_or(0, |timeout| timeout.as_millis() as u64),
+        max_udp_payload_size: config.max_udp_payload_size.into(),
         initial_max_data: windows.all,
         initial_max_stream_data_bidi_local: windows.stream,
         initial_max_stream_data_bidi_remote: windows.stream,

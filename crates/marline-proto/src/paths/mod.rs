@@ -45,7 +45,7 @@ pub(crate) use list::{PathList, Slot};
 pub(crate) use liveness::Liveness;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use migration::{MigrationRules, Proven, ValidationFailure};
-pub(crate) use mtu::MtuDiscovery;
+pub(crate) use mtu::{MAX_CEILING, MtuDiscovery};
 pub(crate) use notices::{Notice, Notices};
 pub(crate) use path::{Path, Stage};
 pub(crate) use preference::Preference;

@@ -200,6 +200,7 @@ fn every_field_of_a_configuration_has_a_key() {
         bundle,
         multipath,
         mtu,
+        max_udp_payload_size,
         ecn,
         grease,
         skip_packet_numbers,

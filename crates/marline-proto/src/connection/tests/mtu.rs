@@ -67,6 +67,27 @@ fn datagrams_stay_at_1200_bytes_without_mtu_discovery() {
     download(&mut pair, ends, &pattern(100_000));
 }
 
+#[test]
+fn a_peer_makes_datagrams_no_larger_than_it_is_told() {
+    for (limit, largest) in [(1200, 1200), (1350, 1350), (65527, 9000)] {
+        let mut server = TransportConfig::default();
+        server.mtu.ceiling = 9000;
+        let mut pair = Pair::with(PairConfig {
+            client: TransportConfig {
+                max_udp_payload_size: limit,
+                ..TransportConfig::default()
+            },
+            server,
+            ..PairConfig::default()
+        });
+        pair.network.conditions(Direction::ToClient).mtu = 9000;
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(1_000_000));
+        pair.drive(Duration::from_secs(2));
+        assert_eq!(mtu(&mut pair, ends.server), largest, "{limit}");
+    }
+}
+
 /// A connection, and how many probes for larger datagrams its server has sent.
 fn counted(late_mtu_probes: bool) -> (Pair, Ends, Arc<AtomicU64>) {
     let mut pair = Pair::with(PairConfig {
