@@ -12,8 +12,8 @@ use marline::settings::{Derived, FieldValue, Value};
 use marline::settings::{Domain, Field, Row, Settings, Table, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_http::proxy::ProxyConfig;
-use marline_http::read_regular_file;
 use marline_http::server::ServerLimits;
+use marline_http::{TlsVersion, read_regular_file};
 
 pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
@@ -34,6 +34,7 @@ pub(crate) struct ConfigFile {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
+    pub(crate) tls_min: Option<TlsVersion>,
     pub(crate) state: Option<PathBuf>,
     pub(crate) profile: Option<Profile>,
     pub(crate) qlog: Option<PathBuf>,
@@ -94,6 +95,12 @@ impl ConfigFile {
             FILE,
             "The certificate's private key in PEM",
             |c: &mut Self| &mut c.key,
+        ),
+        &Field::new(
+            "tls_min",
+            Domain::words::<TlsVersion>(),
+            "The least version of TLS over TCP; QUIC has TLS 1.3 in any case",
+            |c: &mut Self| &mut c.tls_min,
         ),
         &Field::new(
             "state",
@@ -204,6 +211,7 @@ impl ConfigFile {
             profile: Some(Profile::default()),
             proxy: Some(ProxyConfig::default()),
             mptcp: Some(true),
+            tls_min: Some(TlsVersion::default()),
             ..Self::default()
         };
         let mut all = rows(Self::OF_SERVE, "", &without);

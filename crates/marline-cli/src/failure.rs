@@ -161,6 +161,9 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
         ClientError::Connect { .. } | ClientError::ConnectTimeout { .. } => {
             "check host and port, or try another version with --http"
         }
+        ClientError::Tls { .. } => {
+            "update the server; if --tls-max or --tlsv1.3 is given, leave it out"
+        }
         ClientError::NoMultipathTcp { .. } => "leave --mptcp out",
         ClientError::NoPath { .. } => {
             "give --path an interface or address that `ip address` shows, of the host's address family"

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{ArgGroup, Args};
 use marline::{PathPolicy, PathRule};
-use marline_http::client::{Client, ClientConfig, Trust};
+use marline_http::client::{Client, ClientConfig, HttpVersion, Trust};
 use marline_http::limits;
 use marline_http::proxy::{
     AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, PipeMetrics, forward_proxy, gateway,
@@ -16,6 +16,7 @@ use marline_http::server::{MetricsSource, Server, ServerConfig, Site, raise_open
 use crate::failure::{Failure, print_message};
 use crate::pipes::PipeFlags;
 use crate::server::{Signals, address, open_log};
+use crate::tls::TlsFlags;
 use crate::transport::TransportFlags;
 
 /// Where it listens by default.
@@ -79,6 +80,9 @@ pub(crate) struct Arguments {
     /// Trust every certificate, for tests
     #[arg(long, conflicts_with = "proxy")]
     insecure: bool,
+
+    #[command(flatten)]
+    tls: TlsFlags,
 
     /// Open up to N connections to the origin, which take turns [default: 1, or 3 with --bundle]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), conflicts_with = "proxy")]
@@ -176,6 +180,11 @@ fn served(arguments: &Arguments) -> Result<Served, Failure> {
                 "a forward proxy uses TCP, to which --profile and other flags of QUIC do not apply";
             return Err(Failure::Usage(message.to_owned()));
         }
+        if arguments.tls.are_given() {
+            let message =
+                "a forward proxy passes TLS on as it is; leave --tls-max and --tlsv1.3 out";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         let config = ForwardConfig {
             allowed: arguments.allow.clone(),
             ..ForwardConfig::default()
@@ -205,12 +214,26 @@ fn served(arguments: &Arguments) -> Result<Served, Failure> {
 }
 
 fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
+    let needs_quic = arguments.bundle
+        || arguments.own_sockets
+        || arguments.pipes.are_given()
+        || !arguments.path.is_empty()
+        || arguments.transport.any_is_given();
+    if needs_quic && !arguments.tls.allow_quic() {
+        let message = "--tls-max 1.2 excludes HTTP/3, whose QUIC has TLS 1.3; leave it out";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let mut config = ClientConfig {
+        version: match arguments.tls.allow_quic() {
+            true => HttpVersion::Http3,
+            false => HttpVersion::Http2,
+        },
         trust: match (&arguments.cacert, arguments.insecure) {
             (Some(file), _) => Trust::File(file.clone()),
             (None, true) => Trust::Insecure,
             (None, false) => Trust::System,
         },
+        tls: arguments.tls.versions()?,
         fallback: !arguments.transport.any_is_given(),
         bundle: arguments.bundle,
         own_sockets: arguments.own_sockets,

@@ -24,6 +24,7 @@ use crate::key_log::KeyLogFlags;
 use crate::pipes::PipeFlags;
 use crate::progress;
 use crate::server::interrupted;
+use crate::tls::TlsFlags;
 use crate::transport::{QuicVersion, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
@@ -76,6 +77,9 @@ pub(crate) struct Arguments {
     /// Trust every certificate, for tests
     #[arg(long)]
     insecure: bool,
+
+    #[command(flatten)]
+    tls: TlsFlags,
 
     /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption, 2-parallel is HTTP/2 over several connections
     /// that get the requests in turn [default: 3, or 2 where 3 does not
@@ -223,6 +227,7 @@ impl Arguments {
     fn may_fall_back(&self) -> bool {
         self.version.is_none()
             && !self.mptcp
+            && self.tls.allow_quic()
             && self.quic_version.is_none()
             && !self.pipes.are_given()
             && !self.transport.any_is_given()
@@ -239,11 +244,21 @@ impl Arguments {
 
     /// The version of HTTP that is tried first.
     fn version(&self) -> HttpVersion {
-        let default = match self.mptcp {
+        let default = match self.mptcp || !self.tls.allow_quic() {
             true => HttpVersion::Http2,
             false => HttpVersion::Http3,
         };
         self.version.map_or(default, HttpVersion::from)
+    }
+
+    /// Whether something is asked of QUIC that TCP does not have.
+    fn needs_quic(&self) -> bool {
+        matches!(self.version, Some(Version::Http3))
+            || self.bundle
+            || self.own_sockets
+            || self.quic_version.is_some()
+            || self.pipes.are_given()
+            || !self.path.is_empty()
     }
 
     /// The file or directory to write to, unless that is standard output.
@@ -354,6 +369,10 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
             "--mptcp is about TCP, and HTTP/3 is over QUIC; leave --http out, or use --path";
         return Err(Failure::Usage(message.to_owned()));
     }
+    if !arguments.tls.allow_quic() && arguments.needs_quic() {
+        let message = "--tls-max 1.2 excludes HTTP/3, whose QUIC has TLS 1.3; leave it out";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if arguments.resume && arguments.output().is_none() {
         let message = "--resume continues a file; name it with -o FILE";
         return Err(Failure::Usage(message.to_owned()));
@@ -429,6 +448,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         version: arguments.version(),
         fallback: arguments.may_fall_back(),
         trust,
+        tls: arguments.tls.versions()?,
         tcp_protocol: match arguments.mptcp {
             true => TcpProtocol::Multipath,
             false => TcpProtocol::Tcp,

@@ -37,7 +37,9 @@ mod server;
 mod signal;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod tls;
 mod transport;
+mod values;
 
 use std::process::ExitCode;
 use std::time::Duration;

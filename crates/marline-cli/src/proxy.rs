@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use marline::settings::Named;
 use marline_http::proxy::{
     ForwardedFields, ProxyConfig, UpstreamMetrics, UpstreamUrl, reverse_proxy,
 };
@@ -13,6 +11,7 @@ use marline_http::server::{MetricsSource, ServerConfig, Site};
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
 use crate::server::{ServerFlags, Serving};
+use crate::values::named;
 
 /// Pass requests on to an application, over HTTP/3, 2 and 1.1 from clients
 ///
@@ -51,7 +50,7 @@ pub(crate) struct Arguments {
     health: Option<String>,
 
     /// The fields that tell the application about the client [default: x_forwarded]
-    #[arg(long, value_name = "FIELDS", value_parser = forwarded())]
+    #[arg(long, value_name = "FIELDS", value_parser = named::<ForwardedFields>())]
     forwarded: Option<ForwardedFields>,
 
     #[command(flatten)]
@@ -111,15 +110,4 @@ fn path(text: &str) -> Result<String, String> {
         true => Ok(text.to_owned()),
         false => Err("must be a path that begins with /".to_owned()),
     }
-}
-
-/// Parses the name of a kind of fields; the help lists them.
-fn forwarded() -> impl TypedValueParser<Value = ForwardedFields> {
-    let words = ForwardedFields::WORDS.iter();
-    let shown = words.map(|word| PossibleValue::new(word.name).help(word.about));
-    PossibleValuesParser::new(shown.collect::<Vec<_>>()).map(|name| {
-        let mut words = ForwardedFields::WORDS.iter();
-        let word = words.find(|word| word.name == name);
-        word.map_or_else(ForwardedFields::default, |word| word.value)
-    })
 }

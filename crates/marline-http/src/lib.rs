@@ -28,8 +28,10 @@ mod runtime;
 pub mod server;
 mod tasks;
 pub mod tcp;
+mod tls;
 pub mod transport;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;
 pub use crate::interim::Interim;
+pub use crate::tls::{NoTlsVersion, TlsVersion, TlsVersions};

@@ -61,6 +61,10 @@ pub const OPENING_FILES: usize = 32;
 /// in the time that tasks take to end.
 pub const CLOSING_FILES: usize = 32;
 
+/// Sessions of TLS over TCP that are remembered so that clients can resume them, where they are not in tickets: some hundred bytes
+/// each.
+pub const TLS_SESSIONS: usize = 4096;
+
 /// When a client that was refused for lack of resources is asked to come back.
 pub const RETRY_AFTER: Duration = Duration::from_secs(2);
 

@@ -15,11 +15,11 @@ use clap::Args;
 use marline::congestion::ControllerConfig;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
-use marline_http::limits;
 use marline_http::server::{
     AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
     raise_open_file_limit,
 };
+use marline_http::{TlsVersion, limits};
 
 pub(crate) use self::signals::Signals;
 use crate::config_file::{ADDRESS, ConfigFile, FileKeys, LISTEN, WrittenTable};
@@ -27,6 +27,7 @@ use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
 use crate::key_log::KeyLogFlags;
 use crate::transport::{QuicVersion, TransportFlags};
+use crate::values::named;
 
 /// The flags of a server.
 #[derive(Clone, Debug, Args)]
@@ -44,6 +45,10 @@ pub(crate) struct ServerFlags {
     /// The certificate's private key in PEM
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+
+    /// The least version of TLS over TCP; QUIC has TLS 1.3 in any case [default: 1.2]
+    #[arg(long, value_name = "VERSION", value_parser = named::<TlsVersion>())]
+    tls_min: Option<TlsVersion>,
 
     /// Change connections to this version of QUIC if the client offers it; v1 and v2 are served in any case
     /// [default: the client's version]
@@ -235,6 +240,7 @@ impl ServerFlags {
         self.listen = self.listen.or(file.listen);
         self.cert = self.cert.take().or(file.cert);
         self.key = self.key.take().or(file.key);
+        self.tls_min = self.tls_min.or(file.tls_min);
         self.state = self.state.take().or(file.state);
         self.transport.profile = self.transport.profile.or(file.profile);
         self.transport.qlog = self.transport.qlog.take().or(file.qlog);
@@ -294,6 +300,7 @@ impl<S: Serving> Wanted<S> {
         config.metrics = flags.metrics;
         config.more_metrics = serving.more_metrics();
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
+        config.tls_min = flags.tls_min.unwrap_or_default();
         config.limits = tables.limits.clone();
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
         config.quic.transport = transport.into();

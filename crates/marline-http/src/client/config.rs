@@ -23,6 +23,7 @@ use crate::limits;
 use crate::pipes::PipesConfig;
 use crate::server::crypto_provider;
 use crate::tcp::{TcpProtocol, TcpSockets};
+use crate::tls::TlsVersions;
 use crate::transport::QuicOptions;
 
 /// The version of HTTP, and its transport.
@@ -111,6 +112,8 @@ pub struct ClientConfig {
     pub fallback: bool,
     /// Which certificates to trust.
     pub trust: Trust,
+    /// The versions of TLS over TCP. QUIC has TLS 1.3 in any case.
+    pub tls: TlsVersions,
     /// Header fields of every request.
     pub headers: HeaderMap,
     /// How long to wait for a connection, handshake included.
@@ -157,6 +160,7 @@ impl Default for ClientConfig {
             version: HttpVersion::default(),
             fallback: false,
             trust: Trust::default(),
+            tls: TlsVersions::default(),
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             stall_timeout: Some(limits::STALL_TIMEOUT),
@@ -222,6 +226,7 @@ impl ClientConfig {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
+        tls.require_ems = true;
         if let Some(log) = &self.quic.key_log {
             tls.key_log = log.log();
         }

@@ -48,6 +48,18 @@ pub enum ClientError {
         /// The error of the system or the peer.
         cause: BoxError,
     },
+    /// The server's TLS is too old, or [the configuration](super::ClientConfig::tls) excludes its version.
+    #[error("no TLS with {host} at {address}: {reason} ({cause})")]
+    Tls {
+        /// The host as the URL has it.
+        host: String,
+        /// Its last address that was tried.
+        address: SocketAddr,
+        /// What the server lacks.
+        reason: &'static str,
+        /// The error of TLS.
+        cause: BoxError,
+    },
     /// The connection is not one of Multipath TCP, which [the configuration](super::ClientConfig::tcp_protocol) asks for.
     #[error("no Multipath TCP with {host} at {address}: {reason}")]
     NoMultipathTcp {

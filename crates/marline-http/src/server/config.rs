@@ -10,7 +10,7 @@ use marline::{EndpointConfig, Runtime};
 
 use super::{AccessLog, Identity, MetricsSource, Site, StateDirectory};
 use crate::tcp::TcpSockets;
-use crate::{limits, transport};
+use crate::{TlsVersion, limits, transport};
 
 /// A server's settings. Start from [`ServerConfig::new`].
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct ServerConfig {
     pub site: Site,
     /// The enabled versions of HTTP.
     pub protocols: Protocols,
+    /// The least version of TLS over TCP. QUIC has TLS 1.3 in any case.
+    pub tls_min: TlsVersion,
     /// Limits of what clients can make it spend.
     pub limits: ServerLimits,
     /// Whether connections over TCP may use Multipath TCP (RFC 8684), where the kernel has it.
@@ -244,6 +246,7 @@ impl ServerConfig {
             identity: Some(identity),
             site,
             protocols: Protocols::default(),
+            tls_min: TlsVersion::default(),
             limits: ServerLimits::default(),
             multipath_tcp: true,
             tcp_sockets: None,
@@ -272,6 +275,7 @@ impl ServerConfig {
                 cleartext: true,
                 tunnels: true,
             },
+            tls_min: TlsVersion::default(),
             limits: ServerLimits::default(),
             multipath_tcp: false,
             tcp_sockets: None,

@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use marline::TransportConfig;
-use tokio_rustls::TlsAcceptor;
 
+use super::tcp::Tls;
 use super::{AccessLog, ServerLimits, Site};
 
 /// The part of a configuration that [`Handle::reload`](super::Handle::reload) replaces.
@@ -14,7 +14,7 @@ pub(super) struct Current {
     pub(super) limits: ServerLimits,
     pub(super) transport: Arc<TransportConfig>,
     /// TLS over TCP.
-    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) tls: Option<Tls>,
 }
 
 /// A value that is replaced as a whole.

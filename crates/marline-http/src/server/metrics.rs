@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use http::{StatusCode, Version};
 use marline::coordination::history::PathHistory;
+use marline::settings::Named;
 use marline::{MakeObserver, TransportConfig};
+use rustls::ProtocolVersion;
 
 use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
@@ -23,6 +25,7 @@ use self::transport::{TransportMetrics, Watched};
 use super::access_log::AccessLog;
 use super::exposition::head;
 use super::resources::Resources;
+use crate::TlsVersion;
 use crate::transport::both;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
@@ -46,6 +49,10 @@ pub trait MetricsSource: fmt::Debug + Send + Sync {
 #[derive(Debug, Default)]
 pub struct Metrics {
     versions: [PerVersion; 3],
+    /// Handshakes over TCP with TLS 1.2.
+    tls12: AtomicU64,
+    /// Handshakes over TCP with TLS 1.3.
+    tls13: AtomicU64,
     handshake_failures: AtomicU64,
     refused_connections: AtomicU64,
     rotation_failures: AtomicU64,
@@ -154,6 +161,15 @@ impl Metrics {
             metrics: Arc::clone(self),
             version,
         }
+    }
+
+    /// A handshake over TCP is complete.
+    pub(super) fn tls_opened(&self, version: Option<ProtocolVersion>) {
+        let counter = match version {
+            Some(ProtocolVersion::TLSv1_2) => &self.tls12,
+            _ => &self.tls13,
+        };
+        counter.fetch_add(1, Relaxed);
     }
 
     pub(super) fn handshake_failed(&self) {
@@ -272,6 +288,16 @@ impl Metrics {
             let closed = counters.closed.load(Relaxed);
             let open = counters.connections.load(Relaxed).saturating_sub(closed);
             writeln!(out, "{name}{{version=\"{version}\"}} {open}")?;
+        }
+        let name = "marline_tls_handshakes_total";
+        let help = "TLS handshakes over TCP that were completed, by version of TLS.";
+        head(out, name, "counter", help)?;
+        for (version, count) in [
+            (TlsVersion::Tls12, &self.tls12),
+            (TlsVersion::Tls13, &self.tls13),
+        ] {
+            let (version, count) = (version.name(), count.load(Relaxed));
+            writeln!(out, "{name}{{version=\"{version}\"}} {count}")?;
         }
         let name = "marline_handshake_failures_total";
         head(out, name, "counter", "TLS and QUIC handshakes that failed.")?;

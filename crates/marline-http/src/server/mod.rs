@@ -195,7 +195,7 @@ impl Server {
         let has_tls = config.protocols.http1 || config.protocols.http2;
         let tls = match tcp.is_empty() || !has_tls {
             true => None,
-            false => Some(tcp::acceptor(
+            false => Some(tcp::Tls::new(
                 &config,
                 config.protocols,
                 config.state.as_deref(),

@@ -49,7 +49,7 @@ impl Handle {
             return Ok(());
         };
         let tls = match context.current.get().tls {
-            Some(_) => Some(tcp::acceptor(
+            Some(_) => Some(tcp::Tls::new(
                 &config,
                 context.protocols,
                 context.state.as_deref(),

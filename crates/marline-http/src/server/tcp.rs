@@ -1,6 +1,7 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 mod calm;
+mod handshake;
 mod socket;
 mod tunnels;
 mod unread;
@@ -26,9 +27,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 
 use self::calm::Calm;
+use self::handshake::Protocol;
+pub(super) use self::handshake::Tls;
 pub(super) use self::socket::Reset;
 use self::socket::Socket;
 pub(super) use self::tunnels::Tunnels;
@@ -37,16 +39,11 @@ use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::idle::IdleTimeout;
 use super::progress::Progress;
-use super::record::{Record, Recorder};
+use super::record::Recorder;
 use super::resources::{Chunk, Origin};
-use super::{
-    Context, IdentityError, Protocols, ServerConfig, ServerLimits, StateDirectory, crypto_provider,
-};
+use super::{Context, ServerLimits};
 use crate::body::Body;
 use crate::limits;
-
-/// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
-const TLS_HANDSHAKE: u8 = 22;
 
 /// The response to cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
@@ -58,46 +55,21 @@ const NOT_TLS_CONTENT: u64 = 42;
 /// What a connection of HTTP/2 begins with (RFC 9113, section 3.4).
 const PREFACE: &[u8; limits::HTTP2_PREFACE_BYTES] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How much of such a request is read, in bytes.
-const NOT_TLS_REQUEST: u64 = 64 * 1024;
+/// How much is read of a request that is refused unread, in bytes.
+const REFUSED_REQUEST: u64 = 64 * 1024;
 
-/// Sends [`NOT_TLS`], records that, and reads until the client has closed: closing before would reset the connection, and
-/// the response might be lost (RFC 9112, section 9.6).
-async fn explain_not_tls<S>(mut stream: S, record: Record) -> io::Result<()>
+/// Sends `refusal`, calls `sent`, and reads until the client has closed: closing before would reset the connection, and the
+/// refusal might be lost (RFC 9112, section 9.6).
+async fn refuse_unread<S>(mut stream: S, refusal: &[u8], sent: impl FnOnce()) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    stream.write_all(NOT_TLS).await?;
+    stream.write_all(refusal).await?;
     stream.shutdown().await?;
-    record.answered(StatusCode::BAD_REQUEST, NOT_TLS_CONTENT);
-    let mut request = stream.take(NOT_TLS_REQUEST);
+    sent();
+    let mut request = stream.take(REFUSED_REQUEST);
     tokio::io::copy(&mut request, &mut tokio::io::sink()).await?;
     Ok(())
-}
-
-/// The TLS of a server with these protocols.
-pub(super) fn acceptor(
-    config: &ServerConfig,
-    protocols: Protocols,
-    state: Option<&StateDirectory>,
-) -> Result<TlsAcceptor, IdentityError> {
-    let mut alpn: Vec<&[u8]> = Vec::new();
-    if protocols.http2 {
-        alpn.push(b"h2");
-    }
-    if protocols.http1 {
-        alpn.push(b"http/1.1");
-    }
-    let provider = crypto_provider(false);
-    let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
-    let mut tls = identity.config(provider, &alpn, rustls::DEFAULT_VERSIONS)?;
-    if let Some(log) = &config.quic.key_log {
-        tls.key_log = log.log();
-    }
-    if let Some(state) = state {
-        tls.ticketer = state.tickets();
-    }
-    Ok(TlsAcceptor::from(Arc::new(tls)))
 }
 
 /// A TCP listener.
@@ -185,24 +157,30 @@ pub(super) struct ClientConnection {
 }
 
 impl ClientConnection {
-    async fn serve(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
+    async fn serve(self, stream: TcpStream, tls: Option<Tls>) {
         // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
         let wait = self.context.current.get().limits.handshake_timeout;
-        let Ok(Ok(first)) = timeout(wait, first_byte(&stream)).await else {
+        let Ok(Ok(protocol)) = timeout(wait, Protocol::of(&stream)).await else {
             return;
         };
         let Some(tls) = tls else {
             return self.serve_cleartext(stream).await;
         };
         let stream = Socket::new(stream, Bytes::new(), self.reset.clone());
-        if first == TLS_HANDSHAKE {
+        if let Protocol::OldTls(alert) = protocol {
+            self.context.metrics.handshake_failed();
+            // Best effort: an error is ignored.
+            let _ = timeout(wait, refuse_unread(stream, &alert, || {})).await;
+        } else if matches!(protocol, Protocol::Tls) {
             let handshake = timeout(wait, tls.accept(stream)).await;
             let Ok(Ok(stream)) = handshake else {
                 self.context.metrics.handshake_failed();
                 return;
             };
-            let version = match stream.get_ref().1.alpn_protocol() {
+            let session = stream.get_ref().1;
+            self.context.metrics.tls_opened(session.protocol_version());
+            let version = match session.alpn_protocol() {
                 Some(b"h2") => Version::HTTP_2,
                 _ => Version::HTTP_11,
             };
@@ -212,8 +190,9 @@ impl ClientConnection {
         } else {
             let recorder = self.recorder();
             let record = unreadable(&self.context, &recorder, Version::HTTP_11);
+            let sent = || record.answered(StatusCode::BAD_REQUEST, NOT_TLS_CONTENT);
             // Best effort: an error is ignored.
-            let _ = timeout(wait, explain_not_tls(stream, record)).await;
+            let _ = timeout(wait, refuse_unread(stream, NOT_TLS, sent)).await;
         }
     }
 
@@ -402,13 +381,5 @@ fn has_valid_host<B>(request: &Request<B>) -> bool {
         }
         (None, _) => request.version() != Version::HTTP_11,
         _ => false,
-    }
-}
-
-async fn first_byte(stream: &TcpStream) -> io::Result<u8> {
-    let mut byte = [0];
-    match stream.peek(&mut byte).await? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(byte[0]),
     }
 }

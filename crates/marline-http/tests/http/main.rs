@@ -24,5 +24,6 @@ mod quic;
 mod resuming;
 #[cfg(feature = "testing")]
 mod stalls;
+mod tls;
 mod transfers;
 mod uploads;

@@ -305,6 +305,12 @@ impl Domain {
                 is_within.then_some(Value::Time(time)).ok_or_else(wrong)
             }
             (Kind::Text(_), Written::Text(text)) => Ok(Value::Word(text.clone())),
+            // A version, as 1.3, may stand without quotes.
+            (Kind::Words { words, .. }, Written::Number(_) | Written::Integer(_)) => {
+                let text = written.to_string();
+                let is_word = words().iter().any(|word| word.name == text);
+                is_word.then_some(Value::Word(text)).ok_or_else(wrong)
+            }
             (Kind::Words { words, former }, Written::Text(text)) => {
                 let words = words();
                 let names = words.iter().map(|word| word.name).chain(self.without);

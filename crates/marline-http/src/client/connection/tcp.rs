@@ -49,7 +49,7 @@ impl TcpClient {
         let tls = match config.version {
             HttpVersion::Http11Cleartext => None,
             _ => Some(TlsConnector::from(Arc::new(
-                config.tls(rustls::DEFAULT_VERSIONS, config.verifier()?)?,
+                config.tls(&config.tls.supported(), config.verifier()?)?,
             ))),
         };
         Ok(Self {
@@ -206,10 +206,18 @@ impl TcpClient {
                 Error::AlertReceived(AlertDescription::NoApplicationProtocol)
                 | Error::InvalidMessage(_),
             ) => self.wrong_protocol(origin, error.into()),
-            _ => ClientError::Connect {
-                host,
-                address,
-                cause: error.into(),
+            _ => match inner.and_then(old_tls) {
+                Some(reason) => ClientError::Tls {
+                    host,
+                    address,
+                    reason,
+                    cause: error.into(),
+                },
+                None => ClientError::Connect {
+                    host,
+                    address,
+                    cause: error.into(),
+                },
             },
         }
     }
@@ -220,5 +228,25 @@ impl TcpClient {
             wanted: self.version.name(),
             cause,
         }
+    }
+}
+
+/// What the TLS of a server lacks, if that caused `error`.
+fn old_tls(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::{AlertDescription, Error, PeerIncompatible};
+
+    match error {
+        Error::AlertReceived(AlertDescription::ProtocolVersion)
+        | Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => Some("it offers no version of TLS that may be used"),
+        Error::AlertReceived(AlertDescription::HandshakeFailure) => Some(
+            "it accepts no cipher suite or group that is offered; those of TLS 1.2 have ECDHE and AEAD",
+        ),
+        Error::PeerIncompatible(PeerIncompatible::ExtendedMasterSecretExtensionRequired) => {
+            Some("its TLS 1.2 has no extended master secret (RFC 7627)")
+        }
+        _ => None,
     }
 }

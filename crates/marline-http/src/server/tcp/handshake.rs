@@ -1,0 +1,134 @@
+//! Handshakes of TLS over TCP.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::AlertDescription;
+use rustls::server::{Acceptor, ClientHello, ServerSessionMemoryCache};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::limits::TLS_SESSIONS;
+use crate::server::{IdentityError, Protocols, ServerConfig, StateDirectory, crypto_provider};
+use crate::tls::TlsVersions;
+
+/// The first byte of the suites of TLS 1.3, which no other version has (RFC 8446, appendix B.4).
+const TLS13_SUITES: u16 = 0x13;
+
+/// Types of records (RFC 8446, section 5.1).
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+
+/// The type of a message (RFC 8446, section 4).
+const CLIENT_HELLO: u8 = 1;
+
+/// The level of an alert that ends a connection (RFC 8446, section 6).
+const FATAL: u8 = 2;
+
+/// The protocol version of TLS 1.2.
+const TLS12: [u8; 2] = [3, 3];
+
+/// The bytes of a record with a ClientHello up to the client's version: a header of 5 bytes, one of 4, and the version.
+const UP_TO_VERSION: usize = 11;
+
+/// The protocol of a connection, as its first bytes show.
+pub(super) enum Protocol {
+    /// TLS.
+    Tls,
+    /// TLS, of a client that has no version from 1.2 on, with the alert for it. rustls would send another one: it looks first for
+    /// extensions that such clients do not have.
+    OldTls([u8; 7]),
+    /// Another one.
+    Other,
+}
+
+impl Protocol {
+    /// Waits for the first bytes of `stream`, which stay there.
+    pub(super) async fn of(stream: &TcpStream) -> io::Result<Self> {
+        let mut begin = [0; UP_TO_VERSION];
+        match stream.peek(&mut begin).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => Ok(Self::of_bytes(&begin[..read])),
+        }
+    }
+
+    fn of_bytes(begin: &[u8]) -> Self {
+        match *begin {
+            // A client with TLS 1.3 has the version of TLS 1.2 here (RFC 8446, section 4.1.2).
+            [HANDSHAKE, _, _, _, _, CLIENT_HELLO, _, _, _, major, minor]
+                if [major, minor] < TLS12 =>
+            {
+                let alert = AlertDescription::ProtocolVersion.into();
+                Self::OldTls([ALERT, major, minor, 0, 2, FATAL, alert])
+            }
+            [HANDSHAKE, ..] => Self::Tls,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// TLS over TCP, of a server.
+#[derive(Clone)]
+pub(in crate::server) struct Tls {
+    /// For clients that offer TLS 1.3: with a state directory, sessions are in tickets.
+    modern: Arc<rustls::ServerConfig>,
+    /// For other clients. Sessions are in memory, and clients have their IDs: a ticket of TLS 1.2 passes in the clear with
+    /// the secret of its connection inside, so that whoever learns the key of tickets, which is in a file, could decrypt what
+    /// was recorded.
+    sessions_in_memory: Arc<rustls::ServerConfig>,
+}
+
+impl Tls {
+    /// The TLS of a server with these protocols.
+    pub(in crate::server) fn new(
+        config: &ServerConfig,
+        protocols: Protocols,
+        state: Option<&StateDirectory>,
+    ) -> Result<Self, IdentityError> {
+        let mut alpn: Vec<&[u8]> = Vec::new();
+        if protocols.http2 {
+            alpn.push(b"h2");
+        }
+        if protocols.http1 {
+            alpn.push(b"http/1.1");
+        }
+        let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
+        let versions = TlsVersions::from_least(config.tls_min).supported();
+        let mut tls = identity.config(crypto_provider(false), &alpn, &versions)?;
+        tls.require_ems = true;
+        tls.session_storage = ServerSessionMemoryCache::new(TLS_SESSIONS);
+        if let Some(log) = &config.quic.key_log {
+            tls.key_log = log.log();
+        }
+        let mut modern = tls.clone();
+        if let Some(state) = state {
+            modern.ticketer = state.tickets();
+        }
+        Ok(Self {
+            modern: Arc::new(modern),
+            sessions_in_memory: Arc::new(tls),
+        })
+    }
+
+    /// Completes the handshake of a client.
+    pub(super) async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let config = match offers_tls13(&start.client_hello()) {
+            true => &self.modern,
+            false => &self.sessions_in_memory,
+        };
+        let config = Arc::clone(config);
+        start.into_stream(config).await
+    }
+}
+
+/// Whether a client offers TLS 1.3, as its suites show.
+fn offers_tls13(hello: &ClientHello<'_>) -> bool {
+    let mut suites = hello.cipher_suites().iter();
+    suites.any(|suite| u16::from(*suite) >> 8 == TLS13_SUITES)
+}
