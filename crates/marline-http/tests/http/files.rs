@@ -48,27 +48,44 @@ async fn files_have_types_and_lengths() {
 }
 
 #[tokio::test]
-async fn text_is_declared_as_utf_8_and_nothing_else_is() {
-    let root = directory_of(&[
-        ("a.txt", b"a"),
-        ("a.js", b"a"),
-        ("a.json", b"{}"),
-        ("a.svg", b"<svg/>"),
-        ("a.png", b"a"),
-        ("a", b"a"),
-    ]);
+async fn types_are_those_that_are_registered_and_text_is_utf_8() {
+    let types = [
+        ("a.txt", "text/plain; charset=utf-8"),
+        ("a.html", "text/html; charset=utf-8"),
+        ("a.css", "text/css; charset=utf-8"),
+        ("a.js", "text/javascript; charset=utf-8"),
+        ("a.mjs", "text/javascript; charset=utf-8"),
+        ("A.MJS", "text/javascript; charset=utf-8"),
+        ("a.csv", "text/csv; charset=utf-8"),
+        ("a.md", "text/markdown; charset=utf-8"),
+        ("a.vtt", "text/vtt; charset=utf-8"),
+        ("a.ics", "text/calendar; charset=utf-8"),
+        ("a.vcf", "text/vcard; charset=utf-8"),
+        ("a.json", "application/json"),
+        ("a.jsonld", "application/ld+json"),
+        ("a.webmanifest", "application/manifest+json"),
+        ("a.yaml", "application/yaml"),
+        ("a.toml", "application/toml"),
+        ("a.wasm", "application/wasm"),
+        ("a.svg", "image/svg+xml"),
+        ("a.png", "image/png"),
+        ("a.webp", "image/webp"),
+        ("a.avif", "image/avif"),
+        ("a.woff", "font/woff"),
+        ("a.woff2", "font/woff2"),
+        ("a.ttf", "font/ttf"),
+        ("a.otf", "font/otf"),
+        ("a.ttc", "font/collection"),
+        ("a.m3u8", "application/vnd.apple.mpegurl"),
+        ("a.ts", "video/mp2t"),
+        ("a", "application/octet-stream"),
+    ];
+    let root = directory_of(&types.map(|(name, _)| (name, &b"content"[..])));
     let server = TestServer::files(root.path()).await;
     let visitor = server.connect(HttpVersion::Http3).await;
-    for (path, expected) in [
-        ("/a.txt", "text/plain; charset=utf-8"),
-        ("/a.js", "text/javascript; charset=utf-8"),
-        ("/a.json", "application/json"),
-        ("/a.svg", "image/svg+xml"),
-        ("/a.png", "image/png"),
-        ("/a", "application/octet-stream"),
-    ] {
-        let (head, _) = visitor.get(path, &[]).await;
-        assert_eq!(head.headers()["content-type"], expected, "{path}");
+    for (name, expected) in types {
+        let (head, _) = visitor.get(&format!("/{name}"), &[]).await;
+        assert_eq!(head.headers()["content-type"], expected, "{name}");
     }
 }
 

@@ -81,7 +81,7 @@ impl Service<Request<Body>> for Files {
                 let vary = HeaderValue::from_static("accept-encoding");
                 response.headers_mut().entry(VARY).or_insert(vary);
             }
-            declare_utf_8(response.headers_mut());
+            declare_type(response.headers_mut());
             let has_content = matches!(
                 response.status(),
                 StatusCode::OK | StatusCode::PARTIAL_CONTENT
@@ -102,16 +102,39 @@ impl Service<Request<Body>> for Files {
     }
 }
 
-/// Adds the encoding to types of text. Without it, browsers guess, and take English for windows-1252.
-fn declare_utf_8(headers: &mut HeaderMap) {
-    let Some(Ok(kind)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
+/// Types of the database of `ServeDir`, and those that were registered for the same files since.
+const REGISTERED: [(&str, &str); 9] = [
+    // Modules: RFC 9239.
+    ("application/javascript", "text/javascript"),
+    // WOFF, and with the extension otf OpenType: RFC 8081.
+    ("application/font-woff", "font/woff"),
+    ("application/font-sfnt", "font/otf"),
+    // RFC 7763.
+    ("text/x-markdown", "text/markdown"),
+    // RFC 9512.
+    ("text/x-yaml", "application/yaml"),
+    ("text/x-toml", "application/toml"),
+    // RFC 6350.
+    ("text/x-vcard", "text/vcard"),
+    // Playlists and segments: RFC 8216.
+    ("audio/x-mpegurl", "application/vnd.apple.mpegurl"),
+    ("video/vnd.dlna.mpeg-tts", "video/mp2t"),
+];
+
+/// Replaces a type by the one that is registered, and adds the encoding to types of text. Without it, browsers guess, and take
+/// English for windows-1252. Other types have none: that of JSON is UTF-8 (RFC 8259, section 11), XML and SVG state theirs.
+fn declare_type(headers: &mut HeaderMap) {
+    let Some(Ok(guessed)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
         return;
     };
-    if kind.starts_with("text/")
-        && !kind.contains(';')
-        && let Ok(kind) = HeaderValue::try_from(format!("{kind}; charset=utf-8"))
-    {
-        headers.insert(CONTENT_TYPE, kind);
+    let registered = REGISTERED.iter().find(|(old, _)| *old == guessed);
+    let kind = registered.map_or(guessed, |(_, kind)| *kind);
+    let declared = match kind.starts_with("text/") && !kind.contains(';') {
+        true => HeaderValue::try_from(format!("{kind}; charset=utf-8")),
+        false => HeaderValue::try_from(kind),
+    };
+    if let Ok(declared) = declared {
+        headers.insert(CONTENT_TYPE, declared);
     }
 }
 
