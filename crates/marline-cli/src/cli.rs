@@ -16,10 +16,9 @@ use crate::{demo, lab};
     name = "marline",
     version,
     subcommand_required = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Exit status: 0 success, 1 failure, 2 wrong usage.\n\
-                  `marline VERB --help` describes a verb, with examples."
+                  `marline VERB --help`, or `marline help VERB`, describes a verb, with examples; `-h` has its daily flags alone."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

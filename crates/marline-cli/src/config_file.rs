@@ -4,7 +4,6 @@ mod history;
 mod written;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
@@ -19,9 +18,10 @@ pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
+use crate::listen::{ADDRESS, Listen};
 
 /// The default address.
-pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
+pub(crate) const LISTEN: Listen = Listen::localhost(4433);
 
 /// More than any configuration has, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -31,7 +31,7 @@ const MAX_SIZE: u64 = 16 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFile {
     pub(crate) dir: Option<PathBuf>,
-    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) listen: Option<Listen>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) tls_min: Option<TlsVersion>,
@@ -40,7 +40,7 @@ pub(crate) struct ConfigFile {
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
     pub(crate) log: Option<crate::log::LogFilter>,
-    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) metrics: Option<Listen>,
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
@@ -72,16 +72,13 @@ const ENDPOINT: &str = "endpoint";
 const FILE: Domain = Domain::text("the path of a file");
 const DIRECTORY: Domain = Domain::text("the path of a directory");
 
-/// What an address must be.
-pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\"";
-
 impl ConfigFile {
     /// The keys that are not settings of the transport; most are flags as well.
     const SETTINGS: Settings<Self> = &[
         &Field::new(
             "listen",
             Domain::text(ADDRESS),
-            "Where to listen, TCP and UDP alike; port 0 finds a free one. By default also [::1]:4433",
+            "Where to listen, TCP and UDP alike; port 0 finds a free one; localhost is 127.0.0.1 and ::1",
             |c: &mut Self| &mut c.listen,
         ),
         &Field::new(

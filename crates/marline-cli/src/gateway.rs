@@ -14,16 +14,23 @@ use marline_http::proxy::{
 use marline_http::server::{MetricsSource, Server, ServerConfig, Site, raise_open_file_limit};
 
 use crate::failure::{Failure, print_message};
+use crate::listen::Listen;
 use crate::pipes::PipeFlags;
-use crate::server::{Signals, address, open_log};
+use crate::server::{Signals, open_log};
 use crate::tls::TlsFlags;
-use crate::transport::TransportFlags;
+use crate::transport::{RESEARCH, TransportFlags};
 
 /// Where it listens by default.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// Connections of a bundle.
 const BUNDLE: u16 = 3;
+
+/// The end of the short help.
+const SHORT: &str = "Examples:\n  \
+    marline gateway --to https://example.org\n  \
+    marline gateway --proxy --allow example.org --allow 192.0.2.1:8443\n\n\
+    `marline gateway --help` has more: the flags for transport research.";
 
 /// Let programs of this machine reach an origin through marline
 ///
@@ -36,7 +43,8 @@ const BUNDLE: u16 = 3;
 #[derive(Clone, Debug, Args)]
 #[command(
     group(ArgGroup::new("what").required(true).args(["to", "proxy"])),
-    after_help = "Examples:\n  \
+    after_help = SHORT,
+    after_long_help = "Examples:\n  \
     marline gateway --to https://example.org\n  \
     marline gateway --to https://example.org --listen 127.0.0.1:8080 --profile multipath --access-log -\n  \
     marline gateway --to https://example.org --bundle\n  \
@@ -55,21 +63,30 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "pipes")]
     proxy: bool,
 
-    /// Let clients of the forward proxy reach HOST, at PORT or at 80 and 443, whatever its address; repeatable [default: all
-    /// hosts with addresses of the public Internet, at 80 and 443]
+    /// Let clients of the forward proxy reach HOST
+    ///
+    /// At PORT, or at 80 and 443, whatever its address; repeatable. Without this flag, they reach all hosts with addresses of
+    /// the public Internet, at 80 and 443.
     #[arg(long, value_name = "HOST[:PORT]", requires = "proxy")]
     allow: Vec<AllowedHost>,
 
-    /// The address to listen on; port 0 selects a free one [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    listen: Option<SocketAddr>,
+    /// The address to listen on [default: 127.0.0.1:8080]
+    ///
+    /// localhost:PORT is 127.0.0.1 and ::1; :PORT, *:PORT and PORT alone are all addresses, of IPv4 and IPv6, and need
+    /// --allow-remote. Port 0 selects a free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<Listen>,
 
-    /// Listen on an address that other machines reach: everybody there can use the gateway, and reads along
+    /// Listen on an address that other machines reach
+    ///
+    /// Everybody there can use the gateway, without encryption.
     #[arg(long)]
     allow_remote: bool,
 
-    /// Answer requests for this NAME of the gateway too, besides localhost, addresses and the name of the origin; repeatable
-    /// [default with --allow-remote: every name]
+    /// Answer requests for this NAME of the gateway too
+    ///
+    /// Besides localhost, addresses and the name of the origin; repeatable. With --allow-remote and without this flag, every
+    /// name is answered.
     #[arg(long, value_name = "NAME", conflicts_with = "proxy")]
     host: Vec<HostName>,
 
@@ -85,23 +102,22 @@ pub(crate) struct Arguments {
     tls: TlsFlags,
 
     /// Open up to N connections to the origin, which take turns [default: 1, or 3 with --bundle]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), conflicts_with = "proxy")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), conflicts_with = "proxy", help_heading = RESEARCH, hide_short_help = true)]
     connections: Option<u16>,
 
     /// Ask the origin to coordinate the connections
-    #[arg(long, conflicts_with = "proxy")]
+    #[arg(long, conflicts_with = "proxy", help_heading = RESEARCH, hide_short_help = true)]
     bundle: bool,
 
     /// Open a socket for each connection: networks that spread flows by their ports may send each another way
-    #[arg(long, conflicts_with_all = ["proxy", "bundle"])]
+    #[arg(long, conflicts_with_all = ["proxy", "bundle"], help_heading = RESEARCH, hide_short_help = true)]
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
     #[arg(
         long,
         value_name = "IFACE|ADDR[,backup][,cap=SIZE]",
-        conflicts_with = "proxy"
-    )]
+        conflicts_with = "proxy", help_heading = RESEARCH, hide_short_help = true)]
     path: Vec<PathRule>,
 
     #[command(flatten)]
@@ -111,8 +127,10 @@ pub(crate) struct Arguments {
     transport: TransportFlags,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    metrics: Option<SocketAddr>,
+    ///
+    /// The address is written as that of --listen.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<Listen>,
 
     /// Append a JSON object for each request to FILE, or print it with `-`
     #[arg(long, value_name = "FILE|-")]
@@ -121,19 +139,23 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     raise_open_file_limit();
-    let listen = arguments.listen.unwrap_or(LISTEN);
+    let listen = arguments.listen.unwrap_or(LISTEN.into());
     check_address(&arguments, listen)?;
     let signals = Signals::listen()?;
     let Served { site, more_metrics } = served(&arguments)?;
-    let mut config = ServerConfig::cleartext(listen, site);
+    let mut config = ServerConfig::cleartext(listen.first, site);
+    config.also_listen.extend(listen.also);
     config.more_metrics = more_metrics;
-    config.metrics = arguments.metrics;
+    config.metrics = arguments.metrics.map(|listen| listen.first);
+    config
+        .also_metrics
+        .extend(arguments.metrics.and_then(|listen| listen.also));
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
     let access_log = config.access_log.clone();
     let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
-    if let Some(address) = server.metrics_addr() {
+    for address in server.metrics_addrs() {
         errln!("metrics on http://{address}/metrics");
     }
     for address in server.local_addrs() {
@@ -151,8 +173,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Refuses addresses that other machines reach, unless they are wanted.
-fn check_address(arguments: &Arguments, listen: SocketAddr) -> Result<(), Failure> {
-    if listen.ip().is_loopback() {
+fn check_address(arguments: &Arguments, listen: Listen) -> Result<(), Failure> {
+    if listen.is_loopback() {
         return Ok(());
     }
     if !arguments.allow_remote {

@@ -25,7 +25,7 @@ use crate::pipes::PipeFlags;
 use crate::progress;
 use crate::server::interrupted;
 use crate::tls::TlsFlags;
-use crate::transport::{QuicVersion, TransportFlags, make_directory};
+use crate::transport::{QuicVersion, RESEARCH, TransportFlags, make_directory};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
@@ -40,13 +40,20 @@ const BUNDLE: usize = 3;
 /// trips of slow start, where a second request costs as much time as it saves.
 const BUNDLE_SPLIT: u64 = 256 << 10;
 
+/// The end of the short help.
+const SHORT: &str = "Examples:\n  \
+    marline get https://example.org/file -o file\n  \
+    marline get https://example.org/a.css https://example.org/b.js -o page/\n  \
+    marline get https://example.org/image.iso -o image.iso --resume\n\n\
+    `marline get --help` has more: several connections, bundles, pools, paths, and other flags for transport research.";
+
 /// Fetch objects over HTTP/3, 2 or 1.1
 ///
 /// A file appears under its name only when it is complete; until then it is `.NAME.part` beside it. What a `get` that was
 /// killed left there is taken over by the next. The exit status is 0 only if every object arrived completely with a 2xx
 /// status. Redirects are reported, not followed.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --http 2-parallel\n  \
@@ -81,19 +88,20 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     tls: TlsFlags,
 
-    /// Use only this version of HTTP; 1.1c is HTTP/1.1 without encryption, 2-parallel is HTTP/2 over several connections
-    /// that get the requests in turn [default: 3, or 2 where 3 does not
-    /// connect; only 3 with --bundle, --path, --quic-version or a flag about the transport]
+    /// Use only this version of HTTP [default: 3, or 2 where 3 does not connect]
+    ///
+    /// 1.1c is HTTP/1.1 without encryption, 2-parallel is HTTP/2 over several connections that get the requests in turn. With
+    /// --bundle, --path, --quic-version or a flag about the transport, it is 3 only.
     #[arg(long = "http", value_name = "VERSION", value_enum)]
     version: Option<Version>,
 
     /// Use Multipath TCP (RFC 8684), and fail where the server or this machine does not have it; over HTTP/2 unless --http
     /// names a version over TCP. The system decides about paths (`ip mptcp`)
-    #[arg(long)]
+    #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     mptcp: bool,
 
     /// The version of QUIC to begin with [default: v1]; the server may change to the other one, or ask for it
-    #[arg(long, value_name = "VERSION", value_enum)]
+    #[arg(long, value_name = "VERSION", value_enum, help_heading = RESEARCH, hide_short_help = true)]
     quic_version: Option<QuicVersion>,
 
     /// Open up to N connections to a server [default: 1, or 6 with HTTP/1.1, 2 with 2-parallel, 3 with --bundle]
@@ -106,8 +114,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "BYTES",
         requires = "output",
-        conflicts_with = "pipes"
-    )]
+        conflicts_with = "pipes", help_heading = RESEARCH, hide_short_help = true)]
     split: Option<NonZeroU64>,
 
     /// How a file is split into ranges
@@ -116,16 +123,15 @@ pub(crate) struct Arguments {
         value_name = "HOW",
         value_enum,
         default_value_t,
-        conflicts_with = "pipes"
-    )]
+        conflicts_with = "pipes", help_heading = RESEARCH, hide_short_help = true)]
     ranges: RangesArgument,
 
     /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
-    #[arg(long)]
+    #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     bundle: bool,
 
     /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
-    #[arg(long, conflicts_with = "bundle")]
+    #[arg(long, conflicts_with = "bundle", help_heading = RESEARCH, hide_short_help = true)]
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
@@ -133,7 +139,7 @@ pub(crate) struct Arguments {
     /// this many bytes in both directions together, exceeded by at most the data of one round trip; then the path is
     /// abandoned, or the transfer ends if there is no other. HTTP/3 only. An interface needs a route of its own, an address needs a routing
     /// rule
-    #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
+    #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]", help_heading = RESEARCH, hide_short_help = true)]
     path: Vec<PathRule>,
 
     #[command(flatten)]

@@ -6,13 +6,14 @@ use clap::Args;
 use marline_http::transport::KeyLogFile;
 
 use crate::failure::{Failure, print_message};
+use crate::transport::RESEARCH;
 
 /// The flag, shared by server and client.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KeyLogFlags {
     /// Append the secrets of connections to FILE, with which `marline flow` and Wireshark decrypt captures: for debugging
     /// only, because whoever reads FILE can do so, too [default: $SSLKEYLOGFILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = RESEARCH, hide_short_help = true)]
     keylog: Option<PathBuf>,
 }
 

@@ -24,6 +24,7 @@ mod history;
 mod key_log;
 #[cfg(target_os = "linux")]
 mod lab;
+mod listen;
 #[cfg(feature = "tracing")]
 mod log;
 mod man;

@@ -12,12 +12,14 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::transport::RESEARCH;
+
 /// Flags of the log, shared by server and client.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LogFlags {
     /// Log events of QUIC connections to standard error: info, debug or trace, or other levels by target
     /// (info,marline::recovery=debug)
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) log: Option<LogFilter>,
 }
 

@@ -6,7 +6,7 @@ use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig};
 
 use crate::failure::Failure;
 use crate::signal::SignalFlag;
-use crate::transport::PolicyParser;
+use crate::transport::{PolicyParser, RESEARCH};
 
 /// The pools of a client. They conflict with the verb's flags `bundle` and `connections`.
 #[derive(Clone, Debug, Default, Args)]
@@ -15,22 +15,22 @@ pub(crate) struct PipeFlags {
     /// HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With parameters
     /// as in 'cba(creation=od)'; `marline reference policies` lists them
     #[arg(long, value_name = "NAME", value_parser = PolicyParser::<PipePolicy>(&POLICIES),
-          conflicts_with_all = ["bundle", "connections"])]
+          conflicts_with_all = ["bundle", "connections"], help_heading = RESEARCH, hide_short_help = true)]
     pipes: Option<String>,
 
     /// Open at most N connections to a server with --pipes [default: 5]
-    #[arg(long, value_name = "N", requires = "pipes", value_parser = clap::value_parser!(u16).range(1..=MAX_PIPES as i64))]
+    #[arg(long, value_name = "N", requires = "pipes", value_parser = clap::value_parser!(u16).range(1..=MAX_PIPES as i64), help_heading = RESEARCH, hide_short_help = true)]
     max_pipes: Option<u16>,
 
     /// The quality of the radio for --pipes cba: a file with a line for each sample, its time in seconds from now and its SINR in
     /// dB; a named pipe, or - for standard input, of which a line counts from when it is read; or a radio of this machine: modem or
     /// modem:NUMBER, of ModemManager, and wifi or wifi:INTERFACE
-    #[arg(long, value_name = "SOURCE", requires = "pipes")]
+    #[arg(long, value_name = "SOURCE", requires = "pipes", help_heading = RESEARCH, hide_short_help = true)]
     signal: Option<SignalFlag>,
 
     /// For --pipes cba, a kind for an extension, as php=document, or a priority from 1 to 4 for a kind, as document=4;
     /// repeatable. Kinds are video, audio, script, document, image and other
-    #[arg(long, value_name = "EXTENSION=KIND", requires = "pipes")]
+    #[arg(long, value_name = "EXTENSION=KIND", requires = "pipes", help_heading = RESEARCH, hide_short_help = true)]
     kind: Vec<String>,
 }
 

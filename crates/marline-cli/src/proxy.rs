@@ -13,6 +13,13 @@ use crate::failure::Failure;
 use crate::server::{ServerFlags, Serving};
 use crate::values::named;
 
+/// The end of the short help.
+const SHORT: &str = "Examples:\n  \
+    marline proxy --to http://127.0.0.1:8000\n  \
+    marline proxy --to http://127.0.0.1:8000 --listen :443 --cert chain.pem --key key.pem --access-log -\n  \
+    marline proxy --config site.toml\n\n\
+    `marline proxy --help` has more: the flags for transport research, and the keys of a configuration file.";
+
 /// Pass requests on to an application, over HTTP/3, 2 and 1.1 from clients
 ///
 /// The application is a server of HTTP/1.1, or of HTTP/2 without TLS. Certificates, log, metrics, limits, reload and end are those
@@ -23,7 +30,7 @@ use crate::values::named;
 /// finish, unless there is a second signal. SIGHUP reads configuration and certificate again, and opens the access log anew,
 /// while connections stay open.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline proxy --to http://127.0.0.1:8000\n  \
     marline proxy --to http://127.0.0.1:8000 --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
     marline proxy --to http://10.0.0.1:8000 --to http://10.0.0.2:8000 --health /health\n  \
@@ -40,12 +47,15 @@ use crate::values::named;
     client_fields = 'replace'  # of these fields; 'append' if all clients are proxies of yours\n  \
     response_timeout = '20s'")]
 pub(crate) struct Arguments {
-    /// The application: http://HOST:PORT, or h2c://HOST:PORT for HTTP/2 without TLS; repeatable: several take turns
+    /// The application: http://HOST:PORT, or h2c://HOST:PORT for HTTP/2 without TLS
+    ///
+    /// Repeatable: several applications take turns.
     #[arg(long, value_name = "URL", required_unless_present = "config")]
     to: Vec<UpstreamUrl>,
 
-    /// Request PATH of each application all the time, and pass requests only to those that answer [default: applications
-    /// get requests until they cannot be reached]
+    /// Request PATH of each application all the time, and pass requests only to those that answer
+    ///
+    /// Without this flag, applications get requests until they cannot be reached.
     #[arg(long, value_name = "PATH", value_parser = path)]
     health: Option<String>,
 

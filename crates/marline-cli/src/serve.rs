@@ -8,6 +8,14 @@ use marline_http::server::{ServerConfig, Site, directory};
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
 use crate::server::{ServerFlags, Serving};
+use crate::transport::RESEARCH;
+
+/// The end of the short help.
+const SHORT: &str = "Examples:\n  \
+    marline serve public\n  \
+    marline serve public --listen :443 --cert chain.pem --key key.pem --access-log -\n  \
+    marline serve --config site.toml\n\n\
+    `marline serve --help` has more: the flags for transport research, and the keys of a configuration file.";
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///
@@ -20,7 +28,7 @@ use crate::server::{ServerFlags, Serving};
 /// directory again, and opens the access log anew, while connections stay open; if one of them is wrong,
 /// the error is printed and nothing changes.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline serve public\n  \
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
     marline serve public --profile bundle\n  \
@@ -66,11 +74,11 @@ pub(crate) struct Arguments {
     follow_links: bool,
 
     /// Also serve HTTP/1.1 without encryption on the same TCP port, for measurements
-    #[arg(long)]
+    #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     cleartext: bool,
 
     /// Do not accept Multipath TCP, which is otherwise on where the kernel has it
-    #[arg(long)]
+    #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     no_mptcp: bool,
 }
 
@@ -118,13 +126,12 @@ impl Serving for Arguments {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv6Addr};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use clap::Parser;
     use marline_http::server::ServerConfig;
 
     use crate::cli::{Cli, Verb};
-    use crate::config_file::LISTEN;
     use crate::server::Wanted;
 
     fn config(flags: &[&str]) -> ServerConfig {
@@ -140,7 +147,8 @@ mod tests {
     #[test]
     fn without_an_address_it_listens_on_both_loopbacks() {
         let default = config(&[]);
-        assert_eq!(default.listen, LISTEN);
+        let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, 4433));
+        assert_eq!(default.listen, expected);
         assert_eq!(default.also_listen, [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
         let named = config(&["--listen", "127.0.0.1:4433"]);
         assert!(named.also_listen.is_empty());

@@ -19,7 +19,9 @@ pub(crate) struct TlsFlags {
     #[arg(long = "tlsv1.3", overrides_with = "tlsv1_2")]
     tlsv1_3: bool,
 
-    /// Use this version of TLS or an earlier one: with 1.2 there is no HTTP/3, whose QUIC has TLS 1.3 [default: 1.3]
+    /// Use this version of TLS or an earlier one [default: 1.3]
+    ///
+    /// With 1.2 there is no HTTP/3, whose QUIC has TLS 1.3.
     #[arg(long, value_name = "VERSION", value_parser = most())]
     tls_max: Option<TlsVersion>,
 }

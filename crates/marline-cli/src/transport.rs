@@ -16,6 +16,9 @@ use marline::{Profile, TransportConfig, UnknownProfile};
 use crate::failure::Failure;
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
 
+/// The heading of flags for research on the transport, which the short help leaves out.
+pub(crate) const RESEARCH: &str = "Transport research";
+
 /// A version of QUIC.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum QuicVersion {
@@ -42,20 +45,19 @@ pub(crate) struct TransportFlags {
     pub(crate) profile: Option<Profile>,
 
     /// The congestion controller to use instead of the profile's
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Arc<dyn ControllerFactory>>(&CONTROLLERS))]
+    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Arc<dyn ControllerFactory>>(&CONTROLLERS), help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) cc: Option<String>,
 
-    /// The path scheduler, which selects the path of each packet that this end sends; switches multipath
-    /// on. With parameters as in 'ecf(beta=0.5)'
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Make<dyn PathScheduler>>(&SCHEDULERS))]
+    /// The path scheduler, which selects the path of each packet that this end sends; switches multipath on. With parameters as in 'ecf(beta=0.5)'
+    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Make<dyn PathScheduler>>(&SCHEDULERS), help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) scheduler: Option<String>,
 
     /// Change one setting; repeatable. `marline reference settings` lists the keys and their values
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) set: Vec<Set>,
 
     /// Write a qlog file for each QUIC connection into DIR, which is created if it does not exist
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) qlog: Option<PathBuf>,
 }
 

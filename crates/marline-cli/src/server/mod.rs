@@ -7,7 +7,6 @@ mod state;
 #[cfg(unix)]
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,23 +21,27 @@ use marline_http::server::{
 use marline_http::{TlsVersion, limits};
 
 pub(crate) use self::signals::Signals;
-use crate::config_file::{ADDRESS, ConfigFile, FileKeys, LISTEN, WrittenTable};
+use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
 use crate::key_log::KeyLogFlags;
-use crate::transport::{QuicVersion, TransportFlags};
+use crate::listen::Listen;
+use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 use crate::values::named;
 
 /// The flags of a server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: port 4433 of localhost,
-    /// 127.0.0.1 and ::1]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    listen: Option<SocketAddr>,
+    /// The address to listen on, TCP and UDP [default: localhost:4433]
+    ///
+    /// localhost:PORT is 127.0.0.1 and ::1; :PORT, *:PORT and PORT alone are all addresses, of IPv4 and IPv6. Port 0 selects a
+    /// free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<Listen>,
 
-    /// The certificate chain in PEM; without it, a self-signed certificate is made and kept, and how to trust it
-    /// printed
+    /// The certificate chain in PEM [default: a self-signed certificate]
+    ///
+    /// The self-signed certificate is kept in the state directory, and how to trust it is printed.
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
 
@@ -46,17 +49,21 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// The least version of TLS over TCP; QUIC has TLS 1.3 in any case [default: 1.2]
+    /// The least version of TLS over TCP [default: 1.2]
+    ///
+    /// QUIC has TLS 1.3 in any case.
     #[arg(long, value_name = "VERSION", value_parser = named::<TlsVersion>())]
     tls_min: Option<TlsVersion>,
 
     /// Change connections to this version of QUIC if the client offers it; v1 and v2 are served in any case
     /// [default: the client's version]
-    #[arg(long, value_name = "VERSION", value_enum)]
+    #[arg(long, value_name = "VERSION", value_enum, help_heading = RESEARCH, hide_short_help = true)]
     quic_version: Option<QuicVersion>,
-    /// Keep keys, sessions and the self-signed certificate in DIR, which is created if it does not exist, so that
-    /// clients of a restarted server are reset at once and resume their sessions [default: $STATE_DIRECTORY,
-    /// $XDG_STATE_HOME/marline or ~/.local/state/marline]
+
+    /// Keep keys, sessions and the self-signed certificate in DIR
+    ///
+    /// It is created if it does not exist. With it, clients of a restarted server are reset at once and resume their sessions.
+    /// Without this flag it is $STATE_DIRECTORY, $XDG_STATE_HOME/marline or ~/.local/state/marline.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 
@@ -76,12 +83,14 @@ pub(crate) struct ServerFlags {
 
     /// Keep the history of clients' networks in FILE, which is created if it does not exist; replaces
     /// `file` and `server` of [history]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = RESEARCH, hide_short_help = true)]
     history: Option<PathBuf>,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    metrics: Option<SocketAddr>,
+    ///
+    /// The address is written as that of --listen.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<Listen>,
 
     /// Append a JSON object for each request to FILE, or print it with `-`
     #[arg(long, value_name = "FILE|-")]
@@ -148,7 +157,7 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
-    if let Some(address) = server.metrics_addr() {
+    for address in server.metrics_addrs() {
         errln!("metrics on http://{address}/metrics");
     }
     if let Some(identity) = identity {
@@ -290,14 +299,15 @@ impl<S: Serving> Wanted<S> {
         let site = serving.site()?;
         let transport = transport(flags, tables, kept.history.as_ref())?;
         let listen = flags.listen.unwrap_or(LISTEN);
-        let identity = identity::identity(flags, listen.ip(), kept.state.as_deref())?;
-        let mut config = ServerConfig::new(listen, identity, site);
-        if flags.listen.is_none() {
-            config.also_listen = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        }
+        let identity = identity::identity(flags, listen.first.ip(), kept.state.as_deref())?;
+        let mut config = ServerConfig::new(listen.first, identity, site);
+        config.also_listen.extend(listen.also);
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
-        config.metrics = flags.metrics;
+        config.metrics = flags.metrics.map(|listen| listen.first);
+        config
+            .also_metrics
+            .extend(flags.metrics.and_then(|listen| listen.also));
         config.more_metrics = serving.more_metrics();
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
@@ -407,11 +417,6 @@ pub(crate) fn open_log(path: &Path) -> Result<AccessLog, Failure> {
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Parses an address with a port.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("must be {ADDRESS}"))
 }
 
 /// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody

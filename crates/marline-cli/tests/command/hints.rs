@@ -102,17 +102,107 @@ fn flags_of_pools_that_contradict_others_are_refused() {
 }
 
 #[test]
-fn an_address_without_a_host_is_refused_with_an_example() {
+fn servers_listen_where_other_servers_would() {
+    let root = site();
+    let certificate = certificate(&["localhost", "127.0.0.1", "::1"], true);
+    let cert = certificate.path().join("cert.pem");
+    for (address, listening) in [
+        ("localhost:0", 2),
+        (":0", 1),
+        ("*:0", 1),
+        ("0", 1),
+        ("[::]:0", 1),
+    ] {
+        let server = serve_at(address, &root, &certificate);
+        let mut printed = server.printed.iter();
+        let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+        assert!(printed.all(|line| !line.contains("listening")), "{address}");
+        for host in ["127.0.0.1", "[::1]"] {
+            for version in ["3", "2"] {
+                let url = format!("https://{host}:{port}/a.txt");
+                let get = ["get", &url, "--cacert", text(&cert), "--http", version];
+                let output = run(&get);
+                assert_eq!(
+                    output.stdout, b"first",
+                    "{address} {host} {version}: {output:?}"
+                );
+            }
+        }
+        let (_, rest) = server.terminate();
+        let others = rest
+            .lines()
+            .filter(|line| line.contains("listening on"))
+            .count();
+        assert_eq!(others + 1, listening, "{address}: {rest}");
+    }
+}
+
+#[test]
+fn what_is_no_address_is_refused_wherever_one_is_taken() {
     let expected = "must be an address with a port, as \"127.0.0.1:4433\"";
-    fails(
-        &["serve", ".", "--listen", "4433"],
-        2,
-        &["--listen", expected],
+    for (arguments, flag) in [
+        (&["serve", "."][..], "--listen"),
+        (&["serve", "."], "--metrics"),
+        (&["proxy", "--to", "http://a"], "--listen"),
+        (&["gateway", "--to", "https://a"], "--listen"),
+        (&["gateway", "--to", "https://a"], "--metrics"),
+    ] {
+        fails(
+            &[arguments, &[flag, "example.org"]].concat(),
+            2,
+            &[flag, expected],
+        );
+    }
+    for address in ["9090", ":9090", "*:9090", "[::]:9090"] {
+        let gateway = ["gateway", "--to", "https://a", "--listen", address];
+        fails(&gateway, 2, &["--allow-remote"]);
+    }
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_short_help_has_daily_flags_and_the_long_one_all_in_two_groups() {
+    for verb in ["serve", "proxy", "gateway", "get"] {
+        let short = printed(&[verb, "-h"]);
+        assert!(short.lines().count() < 50, "{short}");
+        let long = printed(&[verb, "--help"]);
+        let (daily, research) = long.split_once("Transport research:").unwrap();
+        for flag in ["--cc", "--scheduler", "--set", "--qlog"] {
+            let flag = format!("{flag} <");
+            assert!(
+                !short.contains(&flag) && !daily.contains(&flag),
+                "{verb} {flag}"
+            );
+            assert!(research.contains(&flag), "{verb} {flag}");
+        }
+        assert!(
+            daily.contains("Options:") && short.contains("Examples:"),
+            "{verb}"
+        );
+    }
+}
+
+#[test]
+fn help_is_a_verb() {
+    for verbs in [&["get"][..], &["serve"], &["qlog", "summary"]] {
+        let asked = printed(&[&["help"], verbs].concat());
+        assert_eq!(asked, printed(&[verbs, &["--help"]].concat()));
+    }
+    #[cfg(target_os = "linux")]
+    assert_eq!(
+        printed(&["help", "lab", "run"]),
+        printed(&["lab", "run", "--help"])
     );
+    assert_eq!(printed(&["help"]), printed(&["--help"]));
     fails(
-        &["serve", ".", "--metrics", "9090"],
+        &["help", "frobnicate"],
         2,
-        &["--metrics", expected],
+        &["frobnicate", "marline --help"],
     );
 }
 
@@ -168,14 +258,13 @@ fn certificate(names: &[&str], authority: bool) -> TempDir {
 }
 
 fn serve(root: &TempDir, files: &TempDir) -> Server {
+    serve_at("127.0.0.1:0", root, files)
+}
+
+fn serve_at(address: &str, root: &TempDir, files: &TempDir) -> Server {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| files.path().join(name));
-    Server::start(&[
-        text(root.path()),
-        "--cert",
-        text(&cert),
-        "--key",
-        text(&key),
-    ])
+    let root = text(root.path());
+    Server::start_at(address, &[root, "--cert", text(&cert), "--key", text(&key)])
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub struct ServerConfig {
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
     pub metrics: Option<SocketAddr>,
+    /// Further addresses for metrics, with the same port. One that this host does not have is left out.
+    pub also_metrics: Vec<IpAddr>,
     /// What the metrics have besides those of the server.
     pub more_metrics: Option<Arc<dyn MetricsSource>>,
     /// A directory for qlog files, one per QUIC connection.
@@ -255,6 +257,7 @@ impl ServerConfig {
             state: None,
             access_log: None,
             metrics: None,
+            also_metrics: Vec::new(),
             more_metrics: None,
             qlog: None,
             runtime: None,
@@ -284,6 +287,7 @@ impl ServerConfig {
             state: None,
             access_log: None,
             metrics: None,
+            also_metrics: Vec::new(),
             more_metrics: None,
             qlog: None,
             runtime: None,

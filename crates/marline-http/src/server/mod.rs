@@ -114,7 +114,7 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     tcp: Vec<tcp::Listener>,
     quic: Vec<h3::Listener>,
-    metrics_page: Option<(SocketAddr, TcpListener)>,
+    metrics_pages: Vec<TcpListener>,
     context: Arc<Context>,
 }
 
@@ -180,13 +180,7 @@ impl Server {
                 sockets => break sockets?,
             }
         };
-        let metrics_page = match config.metrics {
-            None => None,
-            Some(address) => {
-                let socket = listen_tcp(address, &runtime, &SystemSockets, TcpProtocol::Tcp)?;
-                Some((socket.local_addr().unwrap_or(address), socket))
-            }
-        };
+        let metrics_pages = open_metrics(&config, &runtime)?;
         let port = addresses.first().map_or(0, SocketAddr::port);
         let alt_svc = match quic.is_empty() {
             true => None,
@@ -242,7 +236,7 @@ impl Server {
             addresses,
             tcp,
             quic,
-            metrics_page,
+            metrics_pages,
             context: Arc::new(context),
         })
     }
@@ -257,9 +251,17 @@ impl Server {
         &self.addresses
     }
 
-    /// The address of the metrics, if they are served.
+    /// The first address of the metrics, if they are served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
-        self.metrics_page.as_ref().map(|(address, _)| *address)
+        self.metrics_addrs().first().copied()
+    }
+
+    /// All addresses of the metrics.
+    pub fn metrics_addrs(&self) -> Vec<SocketAddr> {
+        let pages = self.metrics_pages.iter();
+        pages
+            .filter_map(|socket| socket.local_addr().ok())
+            .collect()
     }
 
     /// The counters of the server.
@@ -299,7 +301,7 @@ impl Server {
         if let Some(state) = &context.state {
             on_any.spawn(rotate_keys(Arc::clone(state), Arc::clone(&context)));
         }
-        if let Some((_, socket)) = self.metrics_page {
+        for socket in self.metrics_pages {
             let metrics = Arc::clone(&context.metrics);
             on_tokio.spawn(metrics_page::serve(socket, metrics, context.stop.stopped()));
         }
@@ -430,6 +432,27 @@ async fn open_sockets(
             sockets
                 .open(address, config, runtime, metrics, logs)
                 .await?;
+        }
+    }
+    Ok(sockets)
+}
+
+/// The sockets of the page of metrics.
+fn open_metrics(
+    config: &ServerConfig,
+    runtime: &RuntimeHandle,
+) -> Result<Vec<TcpListener>, ServeError> {
+    let Some(first) = config.metrics else {
+        return Ok(Vec::new());
+    };
+    let listen = |address| listen_tcp(address, runtime, &SystemSockets, TcpProtocol::Tcp);
+    let mut sockets = vec![listen(first)?];
+    let port = sockets[0]
+        .local_addr()
+        .map_or(first.port(), |address| address.port());
+    for &ip in &config.also_metrics {
+        if is_local(ip, runtime) {
+            sockets.push(listen(SocketAddr::new(ip, port))?);
         }
     }
     Ok(sockets)

@@ -216,7 +216,8 @@ impl Drop for Record {
         let request = self.request.as_ref();
         let line = Line {
             time: self.time,
-            client: recorder.client,
+            // One socket may take both families.
+            client: SocketAddr::new(recorder.client.ip().to_canonical(), recorder.client.port()),
             method: request.map(|request| request.method.as_str()),
             path: request.map(|request| &*request.path),
             status: status.map(|status| status.as_u16()),

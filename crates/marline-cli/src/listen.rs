@@ -1,0 +1,157 @@
+//! Addresses to listen on, as flags and configuration files have them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::str::FromStr;
+
+use marline::settings::{FieldValue, Value};
+use marline_http::tcp::socket2::SockRef;
+
+/// What such an address must be.
+pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\" or \"[::1]:4433\", localhost:PORT, or \":PORT\" for all addresses";
+
+/// Where to listen: at an address, and at one of the other family with the same port if the host has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    pub(crate) first: SocketAddr,
+    pub(crate) also: Option<IpAddr>,
+}
+
+impl Listen {
+    /// Both addresses of localhost.
+    pub(crate) const fn localhost(port: u16) -> Self {
+        Self {
+            first: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            also: Some(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+        }
+    }
+
+    /// All addresses of this host, of both families.
+    fn everywhere(port: u16) -> Self {
+        let (v4, v6) = (Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into());
+        let only_v6 = UdpSocket::bind(SocketAddr::new(v6, 0))
+            .and_then(|socket| SockRef::from(&socket).only_v6());
+        let (first, also) = match only_v6 {
+            // One socket takes both.
+            Ok(false) => (v6, None),
+            Ok(true) => (v4, Some(v6)),
+            // The host has no IPv6.
+            Err(_) => (v4, None),
+        };
+        Self {
+            first: SocketAddr::new(first, port),
+            also,
+        }
+    }
+
+    /// Whether only programs of this host reach it.
+    pub(crate) fn is_loopback(self) -> bool {
+        let mut addresses = self.also.into_iter().chain([self.first.ip()]);
+        addresses.all(|address| address.is_loopback())
+    }
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(first: SocketAddr) -> Self {
+        Self { first, also: None }
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(address.into());
+        }
+        let is_port = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (host, port) = match text.rsplit_once(':') {
+            _ if is_port => ("", text),
+            Some(pieces) => pieces,
+            None => return Err(format!("must be {ADDRESS}; it has no port")),
+        };
+        let port = port.parse::<u16>();
+        let port =
+            port.map_err(|_| format!("must be {ADDRESS}; a port is a number up to 65535"))?;
+        match host {
+            "" | "*" => Ok(Self::everywhere(port)),
+            host if host.eq_ignore_ascii_case("localhost") => Ok(Self::localhost(port)),
+            host if host.parse::<Ipv6Addr>().is_ok() => Err(format!(
+                "must be {ADDRESS}; write IPv6 in brackets, as \"[{host}]:{port}\""
+            )),
+            _ => Err(format!("must be {ADDRESS}; no other name is one")),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = self.first.port();
+        match *self == Self::localhost(port) {
+            true => write!(f, "localhost:{port}"),
+            false => self.first.fmt(f),
+        }
+    }
+}
+
+impl FieldValue for Listen {
+    fn to_value(&self) -> Value {
+        Value::Word(self.to_string())
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Word(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_other_servers_take_them() {
+        let one = |text: &str| Listen::from(text.parse::<SocketAddr>().unwrap());
+        for (text, expected) in [
+            ("127.0.0.1:4433", one("127.0.0.1:4433")),
+            ("0.0.0.0:443", one("0.0.0.0:443")),
+            ("[::1]:443", one("[::1]:443")),
+            ("[::]:443", one("[::]:443")),
+            ("[fe80::1%2]:443", one("[fe80::1%2]:443")),
+            ("localhost:443", Listen::localhost(443)),
+            ("LocalHost:0", Listen::localhost(0)),
+            (":443", Listen::everywhere(443)),
+            ("*:443", Listen::everywhere(443)),
+            ("443", Listen::everywhere(443)),
+            ("0", Listen::everywhere(0)),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        assert!(Listen::everywhere(1).first.ip().is_unspecified());
+        assert!(Listen::localhost(1).is_loopback() && !Listen::everywhere(1).is_loopback());
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "it has no port"),
+            ("localhost", "it has no port"),
+            ("127.0.0.1", "it has no port"),
+            ("localhost:", "a port is a number"),
+            ("localhost:http", "a port is a number"),
+            (":65536", "a port is a number"),
+            ("70000", "a port is a number"),
+            ("::1:443", "write IPv6 in brackets"),
+            ("example.org:443", "no other name"),
+            ("https://localhost:443", "no other name"),
+            ("[::1:443", "no other name"),
+            ("1.2.3:443", "no other name"),
+        ] {
+            let refused = text.parse::<Listen>().unwrap_err();
+            assert!(refused.contains(reason), "{text}: {refused}");
+            assert!(refused.contains(ADDRESS), "{text}: {refused}");
+        }
+    }
+}
