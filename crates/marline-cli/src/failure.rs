@@ -182,7 +182,7 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
             std::io::ErrorKind::NotFound => "create the directory first",
             _ => "choose another file or directory with -o",
         },
-        ClientError::Trust { .. } => "give a PEM file with --cacert FILE",
+        ClientError::Trust { .. } => "name a PEM file with --cacert FILE",
         _ => "see `marline get --help`",
     };
     text.into()

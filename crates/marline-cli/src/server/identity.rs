@@ -1,7 +1,9 @@
 //! The certificate of a server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
+use marline::{Runtime, TokioRuntime};
 use marline_http::server::{Identity, StateDirectory};
 
 use super::ServerFlags;
@@ -16,7 +18,10 @@ pub(super) fn identity(
     let failed = |error: String| Failure::Failed(error);
     match (&arguments.cert, &arguments.key) {
         (Some(cert), Some(key)) => {
-            Identity::from_pem_files(cert, key).map_err(|error| failed(error.to_string()))
+            let identity = Identity::from_pem_files(cert, key);
+            let identity = identity.map_err(|error| failed(error.to_string()))?;
+            warn_of_dates(cert, &identity);
+            Ok(identity)
         }
         (None, None) => {
             let mut names = vec![
@@ -42,6 +47,15 @@ pub(super) fn identity(
             let message = "--key needs its certificate; give it with --cert FILE";
             Err(Failure::Usage(message.to_owned()))
         }
+    }
+}
+
+/// Prints if the certificates of `path` are not valid now. The server starts nevertheless: the clock may be wrong, and some clients
+/// are better than none.
+fn warn_of_dates(path: &Path, identity: &Identity) {
+    let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
+    if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
+        print_message(&format!("{}: {validity}", path.display()));
     }
 }
 

@@ -12,19 +12,18 @@ use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use super::ClientError;
 use super::trusted::Trusted;
 use crate::file::read_regular_file;
-use crate::limits;
 use crate::pipes::PipesConfig;
 use crate::server::crypto_provider;
 use crate::tcp::{TcpProtocol, TcpSockets};
 use crate::tls::TlsVersions;
 use crate::transport::QuicOptions;
+use crate::{limits, pem};
 
 /// The version of HTTP, and its transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -253,19 +252,15 @@ fn file_trust(path: &Path, provider: Arc<CryptoProvider>) -> Result<Trusted, Cli
         path: Some(path.to_owned()),
         reason,
     };
-    let pem = read_regular_file(path, limits::MAX_TRUST_BYTES)
+    let content = read_regular_file(path, limits::MAX_TRUST_BYTES)
         .map_err(|error| failed(error.to_string()))?;
-    let certificates = CertificateDer::pem_slice_iter(&pem)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| failed(error.to_string()))?;
+    let certificates =
+        pem::certificates(&content).map_err(|problem| failed(problem.to_string()))?;
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
         roots
             .add(certificate.clone())
             .map_err(|error| failed(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(failed("it holds no certificate in PEM form".to_owned()));
     }
     Trusted::new(certificates, roots, provider).map_err(|error| failed(error.to_string()))
 }

@@ -3,16 +3,19 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use marline::{Cipher, Sha256};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, PublicKeyData, SerialNumber};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use time::OffsetDateTime;
+
 use crate::file::read_regular_file;
+use crate::pem::{self, PemProblem, Validity};
 
 /// The largest file of a certificate chain or a key.
 const MAX_PEM_BYTES: u64 = 1 << 20;
@@ -47,14 +50,14 @@ impl Clone for Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file of the certificate or the key cannot be used.
-    #[error("cannot read {what} from {}: {reason}; give a PEM file", path.display())]
+    #[error("cannot use {} as {what}: {problem}", path.display())]
     File {
         /// "a certificate" or "a private key".
         what: &'static str,
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
+        problem: PemProblem,
     },
     /// The key does not match the certificate, or TLS does not support it.
     #[error(
@@ -73,28 +76,33 @@ impl Identity {
     /// Reads a certificate chain, leaf first, and its key from PEM files.
     ///
     /// # Errors
-    /// [`IdentityError::File`] names the file that is missing or not PEM.
+    /// [`IdentityError::File`] names the file that cannot be used.
     pub fn from_pem_files(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
-        let failed = |what, path: &Path, reason: String| IdentityError::File {
+        let failed = |what, path: &Path, problem| IdentityError::File {
             what,
             path: path.to_owned(),
-            reason,
+            problem,
         };
-        let read = |what, path: &Path| {
+        let of_chain = |problem| failed("a certificate", chain, problem);
+        let of_key = |problem| failed("a private key", key, problem);
+        let read = |path: &Path| {
             read_regular_file(path, MAX_PEM_BYTES)
-                .map_err(|error| failed(what, path, error.to_string()))
+                .map_err(|error| PemProblem::Unreadable(error.to_string()))
         };
-        let certificates = CertificateDer::pem_slice_iter(&read("a certificate", chain)?)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| failed("a certificate", chain, error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(failed("a certificate", chain, "it holds none".to_owned()));
-        }
-        let key = PrivateKeyDer::from_pem_slice(&read("a private key", key)?)
-            .map_err(|error| failed("a private key", key, error.to_string()))?;
+        let provider = crypto_provider(false);
+        let certificates = read(chain)
+            .and_then(|content| pem::certificates(&content))
+            .map_err(of_chain)?;
+        let found = read(key)
+            .and_then(|content| pem::private_key(&content, &provider))
+            .map_err(of_key)?;
+        pem::check_pair(&certificates, &found, &provider).map_err(|problem| match problem {
+            PemProblem::OtherKey | PemProblem::SeveralKeys { .. } => of_key(problem),
+            _ => of_chain(problem),
+        })?;
         Ok(Self {
             chain: certificates,
-            key,
+            key: found.key,
             pin: None,
         })
     }
@@ -128,12 +136,11 @@ impl Identity {
     /// Reads what [`self_signed_pem`](Self::self_signed_pem) has made from a file.
     pub(super) fn from_self_signed_pem(path: &Path) -> Result<Self, IdentityError> {
         let identity = Self::from_pem_files(path, path)?;
-        let wrong = |reason: String| IdentityError::File {
+        let key = KeyPair::try_from(&identity.key).map_err(|_| IdentityError::File {
             what: "a private key",
             path: path.to_owned(),
-            reason,
-        };
-        let key = KeyPair::try_from(&identity.key).map_err(|error| wrong(error.to_string()))?;
+            problem: PemProblem::DamagedKey,
+        })?;
         let hash = Sha256::of(&key.subject_public_key_info());
         Ok(Self {
             pin: Some(STANDARD.encode(hash)),
@@ -143,7 +150,7 @@ impl Identity {
 
     /// The certificates in PEM, leaf first.
     pub fn certificate_pem(&self) -> String {
-        let blocks = self.chain.iter().map(|one| pem("CERTIFICATE", one));
+        let blocks = self.chain.iter().map(|one| block("CERTIFICATE", one));
         blocks.collect()
     }
 
@@ -154,7 +161,7 @@ impl Identity {
             PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
             _ => "PRIVATE KEY",
         };
-        pem(label, self.key.secret_der())
+        block(label, self.key.secret_der())
     }
 
     fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
@@ -171,6 +178,15 @@ impl Identity {
     /// `--ignore-certificate-errors-spki-list`.
     pub fn pin(&self) -> Option<&str> {
         self.pin.as_deref()
+    }
+
+    /// The first certificate that is not valid at `unix_time`, if there is one.
+    pub fn validity(&self, unix_time: Duration) -> Option<Validity> {
+        let seconds = i64::try_from(unix_time.as_secs()).ok()?;
+        pem::validity(
+            &self.chain,
+            OffsetDateTime::from_unix_timestamp(seconds).ok()?,
+        )
     }
 
     /// The certificates, leaf first.
@@ -197,7 +213,7 @@ impl Identity {
 }
 
 /// A block of PEM (RFC 7468).
-fn pem(label: &str, content: &[u8]) -> String {
+fn block(label: &str, content: &[u8]) -> String {
     let mut text = format!("-----BEGIN {label}-----\n");
     for line in STANDARD.encode(content).as_bytes().chunks(64) {
         text += &String::from_utf8_lossy(line);

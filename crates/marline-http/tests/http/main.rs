@@ -17,6 +17,7 @@ mod metrics;
 mod multipath_tcp;
 mod pages;
 mod paths;
+mod pem;
 mod pipes;
 mod priorities;
 mod proxy;
