@@ -97,12 +97,15 @@ impl Labels {
     }
 }
 
-/// Text of a peer: ASCII where it is printable, percent-encoded where it is not, or where it would end a value of a list.
+/// Text of a peer: ASCII where it is printable, percent-encoded where it is not, or where it would end a value of a list. A
+/// semicolon ends a cell for spreadsheets in some languages.
 pub(super) fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
-            b'!'..=b'~' if !matches!(byte, b',' | b'%' | b'"') => text.push(char::from(*byte)),
+            b'!'..=b'~' if !matches!(byte, b',' | b';' | b'%' | b'"') => {
+                text.push(char::from(*byte))
+            }
             _ => {
                 // A `String` takes everything.
                 let _ = write!(text, "%{byte:02X}");

@@ -1,6 +1,9 @@
 //! Records as CSV (RFC 4180): a line each, missing values empty.
+//!
+//! Texts come from peers, and spreadsheets take a cell that begins with certain characters for a formula. Such a text gets a
+//! single quote before it, which spreadsheets take for the mark of a text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use super::columns::{COLUMNS, TABLE, Value};
@@ -32,7 +35,8 @@ impl<W: Write> CsvWriter<W> {
                 Value::Small(value) => write!(self.cell, "{value}"),
                 Value::Seconds(value) => write!(self.cell, "{value:.9}"),
                 Value::Flag(value) => write!(self.cell, "{value}"),
-                Value::Text(value) | Value::Name(value) => self.cell.write_str(value),
+                Value::Text(value) => write_text(&mut self.cell, value),
+                Value::Name(value) => self.cell.write_str(value),
                 Value::Address(value) => write!(self.cell, "{value}"),
                 Value::Nothing => Ok(()),
             };
@@ -47,4 +51,15 @@ impl<W: Write> CsvWriter<W> {
             .into_inner()
             .map_err(|error| io::Error::new(error.error().kind(), error.to_string()))
     }
+}
+
+/// Characters with which a formula begins in a spreadsheet, or that are skipped before one.
+const BEFORE_FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// Writes a text of a peer, which no spreadsheet takes for a formula.
+fn write_text(cell: &mut String, text: &str) -> fmt::Result {
+    if text.starts_with(BEFORE_FORMULAS) {
+        cell.write_char('\'')?;
+    }
+    cell.write_str(text)
 }

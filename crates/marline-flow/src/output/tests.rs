@@ -58,6 +58,80 @@ fn csv_has_a_line_for_each_record_and_nothing_for_what_is_missing() {
     assert_eq!(lines.len(), 3);
 }
 
+#[test]
+fn texts_of_peers_are_no_formulas_in_csv() {
+    let mut record = records().remove(0);
+    for (text, cell) in [
+        (
+            "=HYPERLINK(\"http://a.example\")",
+            "'=HYPERLINK(\"http://a.example\")",
+        ),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("a=1", "a=1"),
+        ("'a", "'a"),
+    ] {
+        record.sni = Some(text.into());
+        record.alpn_offered = Some(text.into());
+        record.alpn_chosen = Some(text.into());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flows.csv");
+        let mut file = OutputFile::create(&path).unwrap();
+        file.write(&record).unwrap();
+        file.finish().unwrap();
+        let mut lines = ::csv::Reader::from_path(path).unwrap();
+        let names = lines.headers().unwrap().clone();
+        let row = lines.records().next().unwrap().unwrap();
+        let cells = names.iter().zip(&row);
+        let texts = cells.filter(|(name, _)| name.starts_with("alpn_") || *name == "sni");
+        assert_eq!(texts.map(|(_, cell)| cell).collect::<Vec<_>>(), [cell; 3]);
+    }
+}
+
+#[test]
+fn a_client_hello_writes_no_formula() {
+    for name in [
+        "=1+2",
+        "+1",
+        "-1",
+        "@sum(a1)",
+        "=cmd|'/c calc'!a0",
+        "\t=1",
+        "a;=1;b",
+    ] {
+        let mut run = Run::new();
+        let mut connection = Connection::new("10.0.0.1:40000", "10.0.0.2:443");
+        connection.open(&mut run);
+        let hello = tls_record(&client_hello(name, &["=1+1", "h2"]));
+        connection.send(&mut run, true, &hello, 1000);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flows.csv");
+        let mut file = OutputFile::create(&path).unwrap();
+        for record in run.records() {
+            assert!(record.sni.is_some(), "{name:?} is recorded");
+            file.write(&record).unwrap();
+        }
+        file.finish().unwrap();
+        let mut lines = ::csv::Reader::from_path(path).unwrap();
+        let numeric = |cell: &str| cell.parse::<f64>().is_ok();
+        // Some spreadsheets end cells at semicolons.
+        for cell in lines
+            .records()
+            .next()
+            .unwrap()
+            .unwrap()
+            .iter()
+            .flat_map(|cell| cell.split(';'))
+        {
+            let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+            assert!(!is_formula || numeric(cell), "{name:?}: {cell:?}");
+        }
+    }
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_the_same_values_as_csv() {
