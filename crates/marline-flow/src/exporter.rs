@@ -6,6 +6,7 @@ use crate::fragments::Fragments;
 use crate::inspect::{End, Labels, Progress, Quic, QuicContext, Tcp};
 use crate::keylog::KeyLog;
 use crate::limits::{MAX_BEFORE_QUIC, MAX_INSPECTED};
+use crate::measures::Sample;
 use crate::output::{OutputError, Sink};
 use crate::record::Record;
 use crate::server_log::ServerLog;
@@ -125,12 +126,13 @@ impl<S: Sink> Exporter<S> {
                 let of = self.fragments.find(&fragment.key, now_ns);
                 let found = of.and_then(|of| Some((of.sender, self.table.find(&of.key)?)));
                 match found {
-                    Some((sender, slot)) => self.table.get_mut(slot).count(
+                    Some((sender, slot)) => self.table.get_mut(slot).count(&Sample {
                         sender,
-                        fragment.ip_bytes,
-                        fragment.payload_bytes,
-                        now_ns,
-                    ),
+                        time_ns: now_ns,
+                        ip_bytes: fragment.ip_bytes,
+                        payload_bytes: fragment.payload_bytes,
+                        tcp: None,
+                    }),
                     None => self.statistics.skipped.count(Skipped::LoneFragment),
                 }
                 Ok(())
@@ -199,7 +201,7 @@ impl<S: Sink> Exporter<S> {
         now_ns: u64,
     ) -> Result<Slot, OutputError> {
         if reason == EndReason::Active {
-            let next = self.table.get_mut(slot).continued(now_ns);
+            let next = self.table.get_mut(slot).continued(directed.sender, now_ns);
             let ended = self.table.remove(slot);
             self.write(&ended, reason)?;
             return Ok(self.table.insert(next));

@@ -6,6 +6,7 @@
 //! decode/     Ethernet and other links, IPv4, IPv6 -> segments of TCP and UDP
 //! table/      segments -> flows, and when they end
 //! inspect/    the beginnings of flows -> names and versions: TLS, QUIC, cleartext HTTP
+//! measures    the packets of a flow -> sizes, intervals, retransmissions, the first round trip
 //! record      a flow -> a record
 //! output/     records -> CSV, Parquet
 //! ```
@@ -24,6 +25,7 @@ mod fragments;
 mod inspect;
 mod keylog;
 mod limits;
+mod measures;
 pub mod output;
 mod record;
 mod server_log;
@@ -37,6 +39,7 @@ pub use decode::Transport;
 pub use exporter::{Exporter, Finished, Sources};
 pub use keylog::{KeyLog, KeyLogError};
 pub use limits::DEFAULT_MAX_FLOWS;
+pub use measures::{Measured, Spread};
 pub use record::{Record, Side};
 pub use server_log::{ServerLog, ServerLogError};
 pub use statistics::Statistics;

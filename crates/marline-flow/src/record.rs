@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::decode::{Transport, flags};
 use crate::inspect::{Label, LabelSource, Labels, other};
+use crate::measures::Measured;
 use crate::server_log::ServerLog;
 use crate::table::{ClientSource, EndReason, Flow};
 
@@ -34,6 +35,11 @@ pub struct Record {
     pub http_version: Option<&'static str>,
     /// How it is known: `handshake`, `keylog` or `server_log`.
     pub label_source: Option<&'static str>,
+    /// From the place of the capture to the server and back: from the client's SYN to its answer, or from the client's first
+    /// datagram to the server's, in nanoseconds. Of a SYN that was repeated, nothing.
+    pub server_rtt_ns: Option<u64>,
+    /// From the place of the capture to the client and back: from the answer to the SYN to the client's ACK, in nanoseconds.
+    pub client_rtt_ns: Option<u64>,
     /// How it is known which end is the client.
     pub client_source: ClientSource,
     /// Why it ended.
@@ -59,6 +65,10 @@ pub struct Side {
     pub ack: bool,
     /// Whether a FIN was seen.
     pub fin: bool,
+    /// All flags of TCP that were seen, as in a header; 0 of UDP.
+    pub flags: u8,
+    /// What was measured of its packets.
+    pub measured: Measured,
 }
 
 impl Record {
@@ -76,9 +86,12 @@ impl Record {
                 syn: sent.flags & flags::SYN != 0,
                 ack: sent.flags & flags::ACK != 0,
                 fin: sent.flags & flags::FIN != 0,
+                flags: sent.flags,
+                measured: flow.measured(end),
             }
         };
         let [client, server] = [flow.client(), other(flow.client())].map(side);
+        let round_trip = flow.round_trip();
         let labels = flow.labels.as_deref().cloned().unwrap_or_default();
         let mut record = Self {
             flow_id: flow.id,
@@ -93,6 +106,8 @@ impl Record {
             alpn_chosen: None,
             http_version: None,
             label_source: None,
+            server_rtt_ns: round_trip.answer_ns,
+            client_rtt_ns: round_trip.confirmation_ns,
             client_source: flow.client_source(),
             end_reason,
         };
@@ -123,6 +138,15 @@ impl Record {
     /// Its last packet, in seconds since 1970.
     pub fn end_s(&self) -> f64 {
         seconds(self.end_ns)
+    }
+
+    /// The first round trip between client and server, in nanoseconds: over TCP, from the SYN to the ACK of its answer; over UDP,
+    /// from the first datagram to the first answer.
+    pub fn first_rtt_ns(&self) -> Option<u64> {
+        match self.transport {
+            Transport::Tcp => Some(self.server_rtt_ns? + self.client_rtt_ns?),
+            Transport::Udp => self.server_rtt_ns,
+        }
     }
 
     /// From its first to its last packet, in seconds.

@@ -65,6 +65,7 @@ pub(crate) mod flags {
     pub(crate) const FIN: u8 = 0x01;
     pub(crate) const SYN: u8 = 0x02;
     pub(crate) const RST: u8 = 0x04;
+    pub(crate) const PSH: u8 = 0x08;
     pub(crate) const ACK: u8 = 0x10;
 }
 

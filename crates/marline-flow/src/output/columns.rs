@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
-use crate::record::Record;
+use crate::decode::Transport;
+use crate::measures::Spread;
+use crate::record::{Record, Side};
 
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     Integer(u64),
     Small(u32),
-    Seconds(f64),
+    Float(f64),
     Flag(bool),
     Text(&'a str),
     /// One of few.
@@ -25,8 +27,8 @@ pub(super) enum Kind {
     Integer,
     /// A number of 32 bits.
     Small,
-    /// Seconds, as a floating-point number.
-    Seconds,
+    /// A floating-point number.
+    Float,
     /// True or false.
     Flag,
     /// A text, which may be missing.
@@ -40,6 +42,8 @@ pub(super) struct Column {
     pub(super) value: fn(&Record) -> Value<'_>,
     /// Whether most rows have a value of their own.
     pub(super) is_distinct: bool,
+    /// Whether the value may be missing.
+    pub(super) is_optional: bool,
 }
 
 const fn column(name: &'static str, kind: Kind, value: fn(&Record) -> Value<'_>) -> Column {
@@ -48,10 +52,18 @@ const fn column(name: &'static str, kind: Kind, value: fn(&Record) -> Value<'_>)
         kind,
         value,
         is_distinct: false,
+        is_optional: matches!(kind, Kind::Text),
     }
 }
 
 impl Column {
+    const fn optional(self) -> Self {
+        Self {
+            is_optional: true,
+            ..self
+        }
+    }
+
     const fn distinct(self) -> Self {
         Self {
             is_distinct: true,
@@ -68,14 +80,36 @@ fn name(text: Option<&'static str>) -> Value<'static> {
     text.map_or(Value::Nothing, Value::Name)
 }
 
+fn seconds(ns: Option<u64>) -> Value<'static> {
+    ns.map_or(Value::Nothing, |ns| Value::Float(ns as f64 / 1e9))
+}
+
+/// A value of a spread, if there is one.
+fn of_spread(spread: Option<Spread>, value: fn(&Spread) -> f64) -> Value<'static> {
+    spread.map_or(Value::Nothing, |spread| Value::Float(value(&spread)))
+}
+
+/// The same, of a length in bytes.
+fn length(spread: Option<Spread>, value: fn(&Spread) -> f64) -> Value<'static> {
+    // Lengths have 32 bits.
+    spread.map_or(Value::Nothing, |spread| Value::Small(value(&spread) as u32))
+}
+
+fn retransmissions(record: &Record, side: &Side) -> Value<'static> {
+    match record.transport {
+        Transport::Tcp => Value::Integer(side.measured.retransmissions),
+        Transport::Udp => Value::Nothing,
+    }
+}
+
 /// The columns.
-pub(super) const TABLE: [Column; 31] = {
-    use Kind::{Flag, Integer, Seconds, Small, Text};
+pub(super) const TABLE: [Column; 56] = {
+    use Kind::{Flag, Float, Integer, Small, Text};
     [
         column("flow_id", Integer, |r| Value::Integer(r.flow_id)).distinct(),
-        column("start_s", Seconds, |r| Value::Seconds(r.start_s())).distinct(),
-        column("end_s", Seconds, |r| Value::Seconds(r.end_s())).distinct(),
-        column("duration_s", Seconds, |r| Value::Seconds(r.duration_s())).distinct(),
+        column("start_s", Float, |r| Value::Float(r.start_s())).distinct(),
+        column("end_s", Float, |r| Value::Float(r.end_s())).distinct(),
+        column("duration_s", Float, |r| Value::Float(r.duration_s())).distinct(),
         column("client_ip", Text, |r| Value::Address(r.client.ip)),
         column("client_port", Small, |r| Value::Small(r.client.port.into())),
         column("server_ip", Text, |r| Value::Address(r.server.ip)),
@@ -115,6 +149,111 @@ pub(super) const TABLE: [Column; 31] = {
         column("part", Small, |r| Value::Small(r.part)),
         column("start_ns", Integer, |r| Value::Integer(r.start_ns)).distinct(),
         column("end_ns", Integer, |r| Value::Integer(r.end_ns)).distinct(),
+        column("client_min_packet_bytes", Small, |r| {
+            length(r.client.measured.sizes, |sizes| sizes.min)
+        })
+        .optional(),
+        column("client_max_packet_bytes", Small, |r| {
+            length(r.client.measured.sizes, |sizes| sizes.max)
+        })
+        .optional(),
+        column("client_mean_packet_bytes", Float, |r| {
+            of_spread(r.client.measured.sizes, |sizes| sizes.mean)
+        })
+        .optional(),
+        column("client_std_packet_bytes", Float, |r| {
+            of_spread(r.client.measured.sizes, |sizes| sizes.deviation)
+        })
+        .optional(),
+        column("client_min_interarrival_s", Float, |r| {
+            of_spread(r.client.measured.intervals_s, |intervals| intervals.min)
+        })
+        .optional()
+        .distinct(),
+        column("client_max_interarrival_s", Float, |r| {
+            of_spread(r.client.measured.intervals_s, |intervals| intervals.max)
+        })
+        .optional()
+        .distinct(),
+        column("client_mean_interarrival_s", Float, |r| {
+            of_spread(r.client.measured.intervals_s, |intervals| intervals.mean)
+        })
+        .optional()
+        .distinct(),
+        column("client_std_interarrival_s", Float, |r| {
+            of_spread(r.client.measured.intervals_s, |intervals| {
+                intervals.deviation
+            })
+        })
+        .optional()
+        .distinct(),
+        column("client_psh_packets", Integer, |r| {
+            Value::Integer(r.client.measured.psh)
+        }),
+        column("client_rst_packets", Integer, |r| {
+            Value::Integer(r.client.measured.rst)
+        }),
+        column("client_retransmissions", Integer, |r| {
+            retransmissions(r, &r.client)
+        })
+        .optional(),
+        column("server_min_packet_bytes", Small, |r| {
+            length(r.server.measured.sizes, |sizes| sizes.min)
+        })
+        .optional(),
+        column("server_max_packet_bytes", Small, |r| {
+            length(r.server.measured.sizes, |sizes| sizes.max)
+        })
+        .optional(),
+        column("server_mean_packet_bytes", Float, |r| {
+            of_spread(r.server.measured.sizes, |sizes| sizes.mean)
+        })
+        .optional(),
+        column("server_std_packet_bytes", Float, |r| {
+            of_spread(r.server.measured.sizes, |sizes| sizes.deviation)
+        })
+        .optional(),
+        column("server_min_interarrival_s", Float, |r| {
+            of_spread(r.server.measured.intervals_s, |intervals| intervals.min)
+        })
+        .optional()
+        .distinct(),
+        column("server_max_interarrival_s", Float, |r| {
+            of_spread(r.server.measured.intervals_s, |intervals| intervals.max)
+        })
+        .optional()
+        .distinct(),
+        column("server_mean_interarrival_s", Float, |r| {
+            of_spread(r.server.measured.intervals_s, |intervals| intervals.mean)
+        })
+        .optional()
+        .distinct(),
+        column("server_std_interarrival_s", Float, |r| {
+            of_spread(r.server.measured.intervals_s, |intervals| {
+                intervals.deviation
+            })
+        })
+        .optional()
+        .distinct(),
+        column("server_psh_packets", Integer, |r| {
+            Value::Integer(r.server.measured.psh)
+        }),
+        column("server_rst_packets", Integer, |r| {
+            Value::Integer(r.server.measured.rst)
+        }),
+        column("server_retransmissions", Integer, |r| {
+            retransmissions(r, &r.server)
+        })
+        .optional(),
+        column("first_rtt_s", Float, |r| seconds(r.first_rtt_ns()))
+            .optional()
+            .distinct(),
+        column("client_rtt_s", Float, |r| seconds(r.client_rtt_ns))
+            .optional()
+            .distinct(),
+        column("server_rtt_s", Float, |r| seconds(r.server_rtt_ns))
+            .optional()
+            .distinct(),
     ]
 };
 

@@ -33,7 +33,7 @@ impl<W: Write> CsvWriter<W> {
             let _ = match (column.value)(record) {
                 Value::Integer(value) => write!(self.cell, "{value}"),
                 Value::Small(value) => write!(self.cell, "{value}"),
-                Value::Seconds(value) => write!(self.cell, "{value:.9}"),
+                Value::Float(value) => write!(self.cell, "{value:.9}"),
                 Value::Flag(value) => write!(self.cell, "{value}"),
                 Value::Text(value) => write_text(&mut self.cell, value),
                 Value::Name(value) => self.cell.write_str(value),

@@ -28,16 +28,21 @@ pub(super) struct ParquetWriter<W: Write + Send> {
     rows: usize,
 }
 
-/// The values of a column for the next row group.
-enum Buffer {
+/// The next row group of a column.
+struct Buffer {
+    /// The values that there are.
+    values: Values,
+    /// Of a column whose values may be missing: 1 for a value, 0 where there is none.
+    levels: Option<Vec<i16>>,
+}
+
+enum Values {
     Integers(Vec<i64>),
     Small(Vec<i32>),
-    Seconds(Vec<f64>),
+    Floats(Vec<f64>),
     Flags(Vec<bool>),
     Texts {
-        present: Vec<ByteArray>,
-        /// 1 for a value, 0 where it is missing.
-        levels: Vec<i16>,
+        texts: Vec<ByteArray>,
         /// Room for texts to come.
         room: BytesMut,
     },
@@ -57,13 +62,13 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     let physical = match column.kind {
         Kind::Integer => Physical::INT64,
         Kind::Small => Physical::INT32,
-        Kind::Seconds => Physical::DOUBLE,
+        Kind::Float => Physical::DOUBLE,
         Kind::Flag => Physical::BOOLEAN,
         Kind::Text => Physical::BYTE_ARRAY,
     };
     let is_text = column.kind == Kind::Text;
     let builder = Type::primitive_type_builder(column.name, physical)
-        .with_repetition(if is_text {
+        .with_repetition(if column.is_optional {
             Repetition::OPTIONAL
         } else {
             Repetition::REQUIRED
@@ -126,43 +131,42 @@ impl<W: Write + Send> ParquetWriter<W> {
 
 impl Buffer {
     fn of(column: &Column) -> Self {
-        match column.kind {
-            Kind::Integer => Self::Integers(Vec::new()),
-            Kind::Small => Self::Small(Vec::new()),
-            Kind::Seconds => Self::Seconds(Vec::new()),
-            Kind::Flag => Self::Flags(Vec::new()),
-            Kind::Text => Self::Texts {
-                present: Vec::new(),
-                levels: Vec::new(),
+        let values = match column.kind {
+            Kind::Integer => Values::Integers(Vec::new()),
+            Kind::Small => Values::Small(Vec::new()),
+            Kind::Float => Values::Floats(Vec::new()),
+            Kind::Flag => Values::Flags(Vec::new()),
+            Kind::Text => Values::Texts {
+                texts: Vec::new(),
                 room: BytesMut::new(),
             },
-        }
+        };
+        let levels = column.is_optional.then(Vec::new);
+        Self { values, levels }
     }
 
     /// Adds a value, which is of the kind of the column.
     fn push(&mut self, value: Value<'_>) {
-        match (self, value) {
-            (Self::Integers(values), Value::Integer(value)) => values.push(value.cast_signed()),
-            (Self::Small(values), Value::Small(value)) => values.push(value.cast_signed()),
-            (Self::Seconds(values), Value::Seconds(value)) => values.push(value),
-            (Self::Flags(values), Value::Flag(value)) => values.push(value),
-            (
-                Self::Texts {
-                    present,
-                    levels,
-                    room,
-                },
-                value,
-            ) => {
+        if let Some(levels) = &mut self.levels {
+            levels.push((value != Value::Nothing).into());
+            if value == Value::Nothing {
+                return;
+            }
+        }
+        match (&mut self.values, value) {
+            (Values::Integers(values), Value::Integer(value)) => values.push(value.cast_signed()),
+            (Values::Small(values), Value::Small(value)) => values.push(value.cast_signed()),
+            (Values::Floats(values), Value::Float(value)) => values.push(value),
+            (Values::Flags(values), Value::Flag(value)) => values.push(value),
+            (Values::Texts { texts, room }, value) => {
                 let text = match value {
-                    Value::Name(name) => Some(Bytes::from_static(name.as_bytes())),
-                    Value::Text(text) => Some(kept(text.as_bytes(), room)),
-                    Value::Address(IpAddr::V4(address)) => Some(kept_address(address, room)),
-                    Value::Address(address) => Some(kept(address.to_string().as_bytes(), room)),
-                    _ => None,
+                    Value::Name(name) => Bytes::from_static(name.as_bytes()),
+                    Value::Text(text) => kept(text.as_bytes(), room),
+                    Value::Address(IpAddr::V4(address)) => kept_address(address, room),
+                    Value::Address(address) => kept(address.to_string().as_bytes(), room),
+                    value => return debug_assert!(false, "{value:?} is no text"),
                 };
-                levels.push(text.is_some().into());
-                present.extend(text.map(ByteArray::from));
+                texts.push(ByteArray::from(text));
             }
             (_, value) => debug_assert!(false, "{value:?} is not of the kind of its column"),
         }
@@ -173,19 +177,18 @@ impl Buffer {
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
-        match self {
-            Self::Integers(values) => write::<Int64Type, W>(group, values, None),
-            Self::Small(values) => write::<Int32Type, W>(group, values, None),
-            Self::Seconds(values) => write::<DoubleType, W>(group, values, None),
-            Self::Flags(values) => write::<BoolType, W>(group, values, None),
-            Self::Texts {
-                present, levels, ..
-            } => {
-                write::<ByteArrayType, W>(group, present, Some(levels))?;
-                levels.clear();
-                Ok(())
-            }
+        let levels = self.levels.as_deref();
+        match &mut self.values {
+            Values::Integers(values) => write::<Int64Type, W>(group, values, levels),
+            Values::Small(values) => write::<Int32Type, W>(group, values, levels),
+            Values::Floats(values) => write::<DoubleType, W>(group, values, levels),
+            Values::Flags(values) => write::<BoolType, W>(group, values, levels),
+            Values::Texts { texts, .. } => write::<ByteArrayType, W>(group, texts, levels),
+        }?;
+        if let Some(levels) = &mut self.levels {
+            levels.clear();
         }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::Timeouts;
 use crate::decode::{Endpoint, Segment, TcpFields, Transport, flags};
 use crate::inspect::{End, Labels, Quic, Tcp, other};
+use crate::measures::{Before, Measured, Measures, RoundTrip, Sample};
 
 /// Which flow a packet is of: both ends in order, and the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +139,7 @@ pub(crate) struct Flow {
     pub(crate) start_ns: u64,
     pub(crate) last_ns: u64,
     pub(crate) sent: [Sent; 2],
+    measures: Measures,
     phase: Phase,
     client: End,
     client_source: ClientSource,
@@ -159,6 +161,7 @@ impl Flow {
             start_ns: now_ns,
             last_ns: now_ns,
             sent: [Sent::default(); 2],
+            measures: Measures::new(directed.sender),
             phase: Phase::Opening,
             client: by_port.unwrap_or(directed.sender),
             client_source: match by_port {
@@ -171,8 +174,8 @@ impl Flow {
         }
     }
 
-    /// The next record of a flow that the active time-out ended.
-    pub(crate) fn continued(&mut self, now_ns: u64) -> Self {
+    /// The next record of a flow that the active time-out ended, with a packet of `sender`.
+    pub(crate) fn continued(&mut self, sender: End, now_ns: u64) -> Self {
         let zero = |sent: Sent| Sent {
             syn: sent.syn,
             ..Sent::default()
@@ -182,6 +185,7 @@ impl Flow {
             start_ns: now_ns,
             last_ns: now_ns,
             sent: self.sent.map(zero),
+            measures: Measures::new(sender),
             labels: self.labels.clone(),
             inspection: self.inspection.take(),
             ..*self
@@ -232,7 +236,13 @@ impl Flow {
     /// Counts a packet.
     #[inline]
     pub(crate) fn on_segment(&mut self, sender: End, segment: &Segment<'_>, now_ns: u64) {
-        self.count(sender, segment.ip_bytes, segment.payload_bytes, now_ns);
+        self.count(&Sample {
+            sender,
+            time_ns: now_ns,
+            ip_bytes: segment.ip_bytes,
+            payload_bytes: segment.payload_bytes,
+            tcp: segment.tcp,
+        });
         match segment.tcp {
             Some(fields) => self.on_tcp(sender, fields),
             None => {
@@ -245,13 +255,47 @@ impl Flow {
 
     /// Counts a packet or a fragment.
     #[inline]
-    pub(crate) fn count(&mut self, sender: End, ip_bytes: u64, payload_bytes: u64, now_ns: u64) {
-        let sent = &mut self.sent[sender];
+    pub(crate) fn count(&mut self, sample: &Sample) {
+        if self.measures.is_measured(self.sent[sample.sender].packets) {
+            let before = self.before();
+            self.measures
+                .on_packet(sample, &before, self.start_ns, self.last_ns);
+        }
+        let sent = &mut self.sent[sample.sender];
         sent.packets += 1;
-        sent.bytes += ip_bytes;
-        sent.payload += payload_bytes;
-        self.start_ns = self.start_ns.min(now_ns);
-        self.last_ns = self.last_ns.max(now_ns);
+        sent.bytes += sample.ip_bytes;
+        sent.payload += sample.payload_bytes;
+        self.start_ns = self.start_ns.min(sample.time_ns);
+        self.last_ns = self.last_ns.max(sample.time_ns);
+    }
+
+    /// What both ends have sent so far.
+    fn before(&self) -> [Before; 2] {
+        self.sent.map(|sent| Before {
+            packets: sent.packets,
+            bytes: sent.bytes,
+            payload_bytes: sent.payload,
+            flags: sent.flags,
+            syn: sent.syn.filter(|_| sent.flags & flags::SYN != 0),
+        })
+    }
+
+    /// What was measured of the packets of `end`.
+    pub(crate) fn measured(&self, end: End) -> Measured {
+        self.measures.of(end, &self.before()[end])
+    }
+
+    /// The round trip that opened the flow, if its client did so.
+    pub(crate) fn round_trip(&self) -> RoundTrip {
+        match self.part {
+            0 if self.measures.opener() == self.client => self.measures.round_trip(
+                &self.before(),
+                self.key.transport == Transport::Tcp,
+                self.start_ns,
+                self.last_ns,
+            ),
+            _ => RoundTrip::default(),
+        }
     }
 
     #[inline]
