@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("give a capture and the file to write".into());
     };
     let mut capture = Capture::open(Path::new(input))?;
-    let sink = OutputFile::create(Path::new(output))?;
+    let sink = OutputFile::create(Path::new(output), None)?;
     let mut exporter = Exporter::new(Options::default(), Sources::default(), sink);
     while let Some(item) = capture.next()? {
         exporter.item(&item)?;

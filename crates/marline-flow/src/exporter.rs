@@ -108,10 +108,7 @@ impl<S: Sink> Exporter<S> {
         self.statistics.bytes += packet.length as u64;
         self.statistics.cut += u64::from(packet.data.len() < packet.length);
         if now_ns > self.clock_ns {
-            self.clock_ns = now_ns;
-            while let Some(slot) = self.table.next_idle(now_ns) {
-                self.end(slot, EndReason::Idle)?;
-            }
+            self.advance(now_ns)?;
         } else if self.clock_ns - now_ns > OVERLAP_NS {
             // Another capture, of an earlier time.
             self.statistics.back_in_time += 1;
@@ -146,6 +143,30 @@ impl<S: Sink> Exporter<S> {
                 Ok(())
             }
         }
+    }
+
+    /// The time is `now_ns`, in nanoseconds since 1970, though no packet says so: flows that are idle end, and files that are due are
+    /// completed.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if a record cannot be written.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        if now_ns <= self.clock_ns {
+            return Ok(());
+        }
+        self.clock_ns = now_ns;
+        self.sink.advance(now_ns)?;
+        while let Some(slot) = self.table.next_idle(now_ns) {
+            self.end(slot, EndReason::Idle)?;
+        }
+        Ok(())
+    }
+
+    /// Where records go.
+    pub fn sink(&self) -> &S {
+        &self.sink
     }
 
     #[inline]

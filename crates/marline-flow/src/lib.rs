@@ -8,7 +8,8 @@
 //! inspect/    the beginnings of flows -> names and versions: TLS, QUIC, cleartext HTTP
 //! measures    the packets of a flow -> sizes, intervals, retransmissions, the first round trip
 //! record      a flow -> a record
-//! output/     records -> CSV, Parquet
+//! anonymize   addresses and names -> others, by a key
+//! output/     records -> CSV, Parquet, IPFIX; files in turn
 //! ```
 //!
 //! Packets of all kinds are hostile input: none panics, and memory is bounded by the limits in `limits.rs`. There is no
@@ -18,6 +19,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod anonymize;
 pub mod capture;
 mod decode;
 mod exporter;
@@ -34,11 +36,12 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use anonymize::{Anonymizer, KeyError};
 pub use capture::{Capture, CaptureError, Item, Packet};
 pub use decode::Transport;
 pub use exporter::{Exporter, Finished, Sources};
 pub use keylog::{KeyLog, KeyLogError};
-pub use limits::DEFAULT_MAX_FLOWS;
+pub use limits::{DEFAULT_MAX_FLOWS, IPFIX_UDP_MESSAGE};
 pub use measures::{Measured, Spread};
 pub use record::{Record, Side};
 pub use server_log::{ServerLog, ServerLogError};

@@ -78,3 +78,10 @@ pub(crate) const MAX_LOG_LINES: usize = 16 << 20;
 /// Records of a row group of Parquet: enough for dictionaries to pay, few enough for a writer's buffers of 30 MB.
 #[cfg(feature = "parquet")]
 pub(crate) const ROW_GROUP: usize = 128 << 10;
+
+/// Bytes of a message of IPFIX in a file: large enough for headers not to matter.
+pub(crate) const IPFIX_FILE_MESSAGE: usize = 32 << 10;
+
+/// Bytes of a message of IPFIX over UDP: what fits into the smallest MTU of IPv6, 1280 bytes, with the headers of IP and UDP (RFC 7011,
+/// section 10.3.3, asks for messages within the path MTU).
+pub const IPFIX_UDP_MESSAGE: usize = 1280 - 40 - 8;

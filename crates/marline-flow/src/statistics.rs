@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::decode::{Malformed, Skipped};
 use crate::keylog::Refused;
 use crate::record::Record;
+use crate::table::EndReason;
 
 /// Counts of an export. Every packet is either of a flow, or skipped, or malformed.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,6 +24,8 @@ pub struct Statistics {
     pub http_versions: Versions,
     /// Records by the source of their label.
     pub label_sources: Sources,
+    /// Records by why they ended.
+    pub ended: Ended,
     /// Packets of no flow.
     pub skipped: SkippedCounts,
     /// Packets that cannot be decoded.
@@ -72,6 +75,39 @@ pub struct Sources {
     pub keylog: u64,
     /// The access log of a server.
     pub server_log: u64,
+}
+
+/// Records by why they ended.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Ended {
+    /// Both ends sent FIN.
+    pub fin: u64,
+    /// An end sent RST.
+    pub reset: u64,
+    /// By the idle time-out.
+    pub idle: u64,
+    /// By the active time-out; another record of the flow follows.
+    pub active: u64,
+    /// The same ports began another connection.
+    pub reused: u64,
+    /// There were too many flows.
+    pub evicted: u64,
+    /// The capture ended.
+    pub capture: u64,
+}
+
+impl Ended {
+    fn count(&mut self, reason: EndReason) {
+        *match reason {
+            EndReason::Fin => &mut self.fin,
+            EndReason::Reset => &mut self.reset,
+            EndReason::Idle => &mut self.idle,
+            EndReason::Active => &mut self.active,
+            EndReason::Reused => &mut self.reused,
+            EndReason::Evicted => &mut self.evicted,
+            EndReason::Capture => &mut self.capture,
+        } += 1;
+    }
 }
 
 /// Packets of no flow, by reason.
@@ -156,6 +192,7 @@ impl MalformedCounts {
 impl Statistics {
     pub(crate) fn count_record(&mut self, record: &Record) {
         self.records += 1;
+        self.ended.count(record.end_reason);
         *match record.http_version {
             Some("h1") => &mut self.http_versions.h1,
             Some("h2") => &mut self.http_versions.h2,

@@ -3,13 +3,9 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use marline_flow::Exporter;
 use marline_flow::capture::{Live, LiveError};
-use marline_flow::output::OutputFile;
 
-use super::progress::Bar;
-use super::stop::Stop;
-use super::{BETWEEN_LOOKS, time, unwritable};
+use super::{BETWEEN_LOOKS, Export, time, unwritable};
 use crate::failure::{Failure, print_message};
 
 /// How long to wait for a packet before signals are looked at.
@@ -42,13 +38,7 @@ impl LiveFlags {
         clippy::disallowed_methods,
         reason = "an interface is captured in real time"
     )]
-    pub(super) fn read(
-        &self,
-        mut interface: Live,
-        exporter: &mut Exporter<OutputFile>,
-        stop: &Stop,
-        bar: &mut Bar,
-    ) -> Result<(), Failure> {
+    pub(super) fn read(&self, mut interface: Live, export: &mut Export) -> Result<(), Failure> {
         let start = Instant::now();
         if let Some(name) = &self.interface {
             let end = if self.duration.is_some() {
@@ -64,21 +54,29 @@ impl LiveFlags {
                 let is_over = self
                     .duration
                     .is_some_and(|duration| start.elapsed() >= duration);
-                if is_over || stop.is_asked_for() {
+                if is_over || export.stop.is_asked_for() {
                     break;
                 }
-                let statistics = exporter.statistics();
-                bar.show(statistics.bytes, statistics.packets);
+                let bytes = export.exporter.statistics().bytes;
+                export.look(bytes, interface.dropped());
                 until_look = BETWEEN_LOOKS / 16;
             }
             match interface.next(WAIT) {
                 Ok(Some(packet)) => {
-                    exporter
+                    export
+                        .exporter
                         .packet(&packet)
                         .map_err(|error| unwritable(&error))?;
                     until_look -= 1;
                 }
-                Ok(None) => until_look = 0,
+                // Flows end, and files are due, also where no packet comes.
+                Ok(None) => {
+                    export
+                        .exporter
+                        .advance(now_ns())
+                        .map_err(|error| unwritable(&error))?;
+                    until_look = 0;
+                }
                 // What was captured before an interface went down is kept.
                 Err(error) => {
                     print_message(&error.to_string());
@@ -87,13 +85,13 @@ impl LiveFlags {
             }
         }
         // What passed before the end still waits to be read.
-        let end_ns = SystemTime::now().duration_since(UNIX_EPOCH);
-        let end_ns = end_ns.map_or(0, |time| time.as_nanos());
+        let end_ns = now_ns();
         while let Ok(Some(packet)) = interface.next(Duration::ZERO) {
-            if u128::from(packet.time_ns) > end_ns {
+            if packet.time_ns > end_ns {
                 break;
             }
-            exporter
+            export
+                .exporter
                 .packet(&packet)
                 .map_err(|error| unwritable(&error))?;
         }
@@ -105,4 +103,14 @@ impl LiveFlags {
         }
         Ok(())
     }
+}
+
+/// The time of the system's clock, which packets are stamped with.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an interface is captured in real time"
+)]
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

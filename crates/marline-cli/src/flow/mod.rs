@@ -1,25 +1,32 @@
 //! `marline flow`.
 
+mod collector;
 #[cfg(target_os = "linux")]
 mod live;
+mod metrics;
+mod output;
 mod progress;
 mod stop;
 mod summary;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use marline::settings::read_time;
 use marline_flow::capture::Problem;
-use marline_flow::output::{OutputError, OutputFile};
+use marline_flow::output::OutputError;
 use marline_flow::{
     Capture, CaptureError, DEFAULT_MAX_FLOWS, Exporter, Finished, KeyLog, KeyLogError, Options,
     ServerLog, ServerLogError, Sources, Timeouts,
 };
 
+use self::metrics::{FlowMetrics, Snapshot};
+use self::output::{OutputFlags, Outputs};
 use self::progress::Bar;
 use self::stop::{Stop, Stoppable};
 use crate::failure::{Failure, print_message};
@@ -38,10 +45,12 @@ const STANDARD_INPUT: &str = "-";
     marline flow day.pcap -o day.parquet\n  \
     marline flow day.pcap -o day.csv --keylog keys.log --server-log access.log\n  \
     marline flow --interface wlan0 --duration 600 -o now.parquet\n  \
-    zcat old.pcap.gz | marline flow - -o old.parquet --active-timeout 1800\n  \
+    marline flow --interface wlan0 -o flows.parquet --rotate-interval 5min --metrics 127.0.0.1:9100\n  \
+    marline flow --interface wlan0 --collector udp://collector.example:4739 --active-timeout 60\n  \
+    marline flow old.pcap.gz -o old.parquet --active-timeout 1800\n  \
     marline flow day.pcap -o day.parquet --json | jq .http_versions")]
 pub(crate) struct Arguments {
-    /// Captures (pcap, pcapng), in the order of their times; `-` is standard input
+    /// Captures (pcap, pcapng, also compressed by gzip), in the order of their times; `-` is standard input
     #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
     #[cfg_attr(not(target_os = "linux"), arg(required = true))]
     #[arg(value_name = "CAPTURE")]
@@ -51,9 +60,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     live: live::LiveFlags,
 
-    /// The file to write, which is replaced if it exists: Parquet or CSV, by the end of its name
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputFlags,
 
     /// Open handshakes with the secrets in FILE, which a program wrote that was started with SSLKEYLOGFILE=FILE, beside those in captures; repeatable
     #[arg(long, value_name = "FILE")]
@@ -83,6 +91,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "captures")]
     truncated: bool,
 
+    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+
     /// Print a JSON object with what was counted
     #[arg(long)]
     json: bool,
@@ -98,36 +110,114 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Captures that cannot be opened are refused before anything is written.
     let mut captures = Vec::new();
     for path in &arguments.captures {
-        captures.push(open(path, &stop)?);
+        captures.push(open(path, &stop, arguments)?);
     }
     #[cfg(target_os = "linux")]
     let interface = arguments.live.open()?;
-    let sink = OutputFile::create(&arguments.output).map_err(|error| unwritable(&error))?;
-    let mut exporter = Exporter::new(options(arguments), sources, sink);
-    let mut bar = Bar::new(total(&arguments.captures));
+    let outputs = arguments.output.open()?;
+    let metrics = arguments.metrics.map(FlowMetrics::serve).transpose()?;
+    let mut export = Export {
+        exporter: Exporter::new(options(arguments), sources, outputs),
+        stop,
+        bar: Bar::new(total(&arguments.captures)),
+        metrics,
+    };
     for mut capture in captures {
-        read(&mut capture, &mut exporter, arguments, &stop, &mut bar)?;
+        export.read(&mut capture, arguments)?;
     }
     #[cfg(target_os = "linux")]
     if let Some(interface) = interface {
-        arguments
-            .live
-            .read(interface, &mut exporter, &stop, &mut bar)?;
+        arguments.live.read(interface, &mut export)?;
     }
-    bar.finish();
-    let Finished { sink, statistics } = exporter.finish().map_err(|error| unwritable(&error))?;
-    sink.finish().map_err(|error| unwritable(&error))?;
+    export.bar.finish();
+    let finished = export.exporter.finish();
+    let Finished { sink, statistics } = finished.map_err(|error| unwritable(&error))?;
+    let left = sink.finish()?;
     if statistics.back_in_time > 0 {
         print_message(
             "some packets are of an earlier time than those before: connections that continue there have two records; give captures in the order of their times",
         );
     }
+    let name = arguments.output.name();
     if arguments.json {
-        outln!("{}", summary::json(&arguments.output, &statistics));
+        outln!("{}", summary::json(&name, &statistics, left));
     } else {
-        out!("{}", summary::text(&arguments.output, &statistics));
+        out!("{}", summary::text(&name, &statistics, left));
     }
     Ok(())
+}
+
+/// An export that is under way.
+struct Export {
+    exporter: Exporter<Outputs>,
+    stop: Stop,
+    bar: Bar,
+    metrics: Option<Arc<FlowMetrics>>,
+}
+
+impl Export {
+    /// Reads a capture to its end.
+    fn read(&mut self, source: &mut Source, arguments: &Arguments) -> Result<(), Failure> {
+        match self.packets(source) {
+            Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
+                print_message(&format!("{error}; that packet is left out"));
+                Ok(())
+            }
+            // A stream has no end of its own.
+            Err(Interruption::Stopped)
+                if arguments.output.is_continuous()
+                    && arguments.captures.iter().any(|path| is_standard(path)) =>
+            {
+                Ok(())
+            }
+            Err(Interruption::Capture(error)) => Err(unreadable(&error)),
+            Err(Interruption::Output(error)) => Err(unwritable(&error)),
+            Err(Interruption::Stopped) => Err(interrupted(arguments)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn packets(&mut self, capture: &mut Source) -> Result<(), Interruption> {
+        let between_looks = match &self.metrics {
+            Some(_) => BETWEEN_SNAPSHOTS,
+            None => BETWEEN_LOOKS,
+        };
+        let mut number = 0u64;
+        loop {
+            // Not by `map_err`, which would copy the item.
+            let item = match capture.next() {
+                Ok(Some(item)) => item,
+                Ok(None) => break,
+                Err(_) if self.stop.is_asked_for() => return Err(Interruption::Stopped),
+                Err(error) => return Err(Interruption::Capture(error)),
+            };
+            self.exporter.item(&item).map_err(Interruption::Output)?;
+            number += 1;
+            if number.is_multiple_of(between_looks) {
+                if self.stop.is_asked_for() {
+                    return Err(Interruption::Stopped);
+                }
+                self.look(capture.position(), 0);
+            }
+        }
+        self.look(capture.position(), 0);
+        self.bar.end_file(capture.position());
+        Ok(())
+    }
+
+    /// Shows how far it has come: `position` bytes were read, and the kernel dropped this many packets.
+    fn look(&mut self, position: u64, dropped: u64) {
+        let statistics = self.exporter.statistics();
+        self.bar.show(position, statistics.packets);
+        if let Some(metrics) = &self.metrics {
+            metrics.set(Snapshot {
+                statistics: statistics.clone(),
+                active_flows: self.exporter.active_flows(),
+                dropped,
+                left: self.exporter.sink().left(),
+            });
+        }
+    }
 }
 
 /// Refuses what would read from or write to one place twice.
@@ -138,13 +228,15 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
             "standard input can be read only once; give `-` once".into(),
         ));
     }
-    let output = std::fs::canonicalize(&arguments.output).ok();
+    let output = arguments.output.output.as_ref();
+    let output = output.and_then(|path| std::fs::canonicalize(path).ok());
     let read = [
         &arguments.captures,
         &arguments.keylog,
         &arguments.server_log,
     ];
-    for path in read.into_iter().flatten() {
+    let read = read.into_iter().flatten();
+    for path in read.chain(&arguments.output.anonymize) {
         if output.is_some() && std::fs::canonicalize(path).ok() == output {
             let path = path.display();
             let message = format!(
@@ -213,7 +305,7 @@ fn server_log(paths: &[PathBuf]) -> Result<Option<ServerLog>, Failure> {
 /// A capture, of a file or of standard input.
 type Source = Capture<Stoppable<File>>;
 
-fn open(path: &Path, stop: &Stop) -> Result<Source, Failure> {
+fn open(path: &Path, stop: &Stop, arguments: &Arguments) -> Result<Source, Failure> {
     let name = match is_standard(path) {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
@@ -228,7 +320,7 @@ fn open(path: &Path, stop: &Stop) -> Result<Source, Failure> {
     })?;
     let opened = Capture::new(Stoppable::new(file, stop), name);
     opened.map_err(|error| match stop.is_asked_for() {
-        true => interrupted(),
+        true => interrupted(arguments),
         false => unreadable(&error),
     })
 }
@@ -242,27 +334,12 @@ fn standard_input() -> io::Result<File> {
     input.map(File::from)
 }
 
-fn interrupted() -> Failure {
-    Failure::Failed("interrupted; nothing was written".into())
-}
-
-fn read(
-    source: &mut Source,
-    exporter: &mut Exporter<OutputFile>,
-    arguments: &Arguments,
-    stop: &Stop,
-    bar: &mut Bar,
-) -> Result<(), Failure> {
-    match packets(source, exporter, stop, bar) {
-        Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
-            print_message(&format!("{error}; that packet is left out"));
-            Ok(())
-        }
-        Err(Interruption::Capture(error)) => Err(unreadable(&error)),
-        Err(Interruption::Output(error)) => Err(unwritable(&error)),
-        Err(Interruption::Stopped) => Err(interrupted()),
-        Ok(()) => Ok(()),
-    }
+fn interrupted(arguments: &Arguments) -> Failure {
+    let written = match arguments.output.is_continuous() {
+        true => "flows under way were not written",
+        false => "nothing was written",
+    };
+    Failure::Failed(format!("interrupted; {written}"))
 }
 
 /// Why not all packets were read.
@@ -275,33 +352,8 @@ enum Interruption {
 /// Packets, and lines of key logs, between two looks at the clock and the signals.
 const BETWEEN_LOOKS: u64 = 1 << 14;
 
-fn packets(
-    capture: &mut Source,
-    exporter: &mut Exporter<OutputFile>,
-    stop: &Stop,
-    bar: &mut Bar,
-) -> Result<(), Interruption> {
-    let mut number = 0u64;
-    loop {
-        // Not by `map_err`, which would copy the item.
-        let item = match capture.next() {
-            Ok(Some(item)) => item,
-            Ok(None) => break,
-            Err(_) if stop.is_asked_for() => return Err(Interruption::Stopped),
-            Err(error) => return Err(Interruption::Capture(error)),
-        };
-        exporter.item(&item).map_err(Interruption::Output)?;
-        number += 1;
-        if number.is_multiple_of(BETWEEN_LOOKS) {
-            if stop.is_asked_for() {
-                return Err(Interruption::Stopped);
-            }
-            bar.show(capture.position(), exporter.statistics().packets);
-        }
-    }
-    bar.end_file(capture.position());
-    Ok(())
-}
+/// The same where somebody watches: few packets come through a pipe of a quiet network.
+const BETWEEN_SNAPSHOTS: u64 = 1 << 6;
 
 /// Bytes of all captures, if none is standard input.
 fn total(paths: &[PathBuf]) -> Option<u64> {
@@ -318,7 +370,9 @@ fn unreadable(error: &CaptureError) -> Failure {
     let advice = match error.problem() {
         Problem::Io(error) => file_advice(error),
         Problem::Empty | Problem::NoCapture => "give what tcpdump -w, dumpcap or Wireshark wrote",
-        Problem::Compressed => "decompress it into a pipe: `zcat FILE | marline flow - -o FLOWS`",
+        Problem::Compressed => {
+            "decompress it into a pipe: `zstdcat FILE | marline flow - -o FLOWS`"
+        }
         Problem::LinkType(_) => "capture on an interface of IP, such as `tcpdump -i any`",
         Problem::Truncated(0) => "it has no whole header, so capture again",
         Problem::Truncated(_) => "--truncated leaves that packet out",

@@ -1,15 +1,23 @@
 //! What an export counted, as text and as JSON.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use marline_flow::Statistics;
 use marline_report::units::{bytes, count, counted};
 use serde_json::{Value, json};
 
+use super::output::Left;
+
 /// One JSON object.
-pub(super) fn json(output: &Path, statistics: &Statistics) -> Value {
-    let mut document = json!({ "output": output.to_string_lossy() });
+pub(super) fn json(output: &str, statistics: &Statistics, left: Left) -> Value {
+    let mut document = json!({ "output": output });
+    if let Some(files) = left.files {
+        document["files"] = files.files.into();
+        document["written_bytes"] = files.bytes.into();
+    }
+    if let Some(sent) = left.collector {
+        document["ipfix_messages"] = sent.messages.into();
+    }
     let counts = serde_json::to_value(statistics).unwrap_or_default();
     if let (Value::Object(document), Value::Object(counts)) = (&mut document, counts) {
         document.extend(counts);
@@ -18,7 +26,7 @@ pub(super) fn json(output: &Path, statistics: &Statistics) -> Value {
 }
 
 /// A few lines.
-pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
+pub(super) fn text(output: &str, statistics: &Statistics, left: Left) -> String {
     let Statistics {
         packets,
         records,
@@ -32,8 +40,7 @@ pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
         ..
     } = statistics;
     let mut text = format!(
-        "{}: {} of {} ({} over TCP, {} over UDP) from {}, {}\n",
-        output.display(),
+        "{output}: {} of {} ({} over TCP, {} over UDP) from {}, {}\n",
         counted(*records, "record"),
         counted(*flows, "flow"),
         count(transports.tcp),
@@ -41,6 +48,11 @@ pub(super) fn text(output: &Path, statistics: &Statistics) -> String {
         counted(*packets, "packet"),
         bytes(statistics.bytes as f64),
     );
+    if let Some(files) = left.files.filter(|files| files.files > 1) {
+        let (number, size) = (counted(files.files, "file"), bytes(files.bytes as f64));
+        // A `String` takes everything.
+        let _ = writeln!(text, "written: {number}, {size}");
+    }
     line(
         &mut text,
         "versions of HTTP",

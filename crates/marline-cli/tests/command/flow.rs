@@ -122,7 +122,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("empty.pcap", b""),
         ("cut.pcap", &whole[..whole.len() - 1]),
         ("radio.pcap", &radio),
-        ("day.pcap.gz", &[0x1f, 0x8b, 8, 0]),
+        ("day.pcap.zst", &[0x28, 0xb5, 0x2f, 0xfd]),
         ("text.pcap", b"no capture"),
         ("begun.pcap", &whole[..10]),
         ("day.pcap", &whole),
@@ -135,7 +135,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("empty.pcap", &["is empty", "tcpdump"]),
         ("cut.pcap", &["ends within the packet", "--truncated"]),
         ("radio.pcap", &["link type 127", "tcpdump -i any"]),
-        ("day.pcap.gz", &["is compressed", "zcat"]),
+        ("day.pcap.zst", &["is compressed", "zstdcat"]),
         ("text.pcap", &["is neither pcap nor pcapng"]),
         ("begun.pcap", &["byte 0", "no whole header"]),
     ] {

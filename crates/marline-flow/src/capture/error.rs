@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use super::gzip::Fault;
+
 /// A capture cannot be read; the message names it and says what to do.
 #[derive(Debug)]
 pub struct CaptureError {
@@ -20,7 +22,7 @@ pub enum Problem {
     Empty,
     /// It is neither pcap nor pcapng.
     NoCapture,
-    /// It is compressed.
+    /// It is compressed by something else than gzip, or twice.
     Compressed,
     /// Its packets begin with something that is not known: the number of the link type.
     LinkType(u32),
@@ -58,7 +60,7 @@ impl fmt::Display for CaptureError {
             Problem::Io(error) => write!(f, "{error}"),
             Problem::Empty => f.write_str("is empty"),
             Problem::NoCapture => f.write_str("is neither pcap nor pcapng"),
-            Problem::Compressed => f.write_str("is compressed"),
+            Problem::Compressed => f.write_str("is compressed, and not by gzip alone"),
             Problem::LinkType(number) => write!(
                 f,
                 "has packets of link type {number}, which is none of Ethernet, raw IP, Linux cooked and loopback"
@@ -80,6 +82,14 @@ impl std::error::Error for CaptureError {
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        let fault = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match fault {
+            Some(Fault { is_cut: true, at }) => Self::Truncated(*at),
+            Some(Fault { is_cut: false, at }) => Self::Malformed {
+                at: *at,
+                what: "the compressed data is damaged",
+            },
+            None => Self::Io(error),
+        }
     }
 }

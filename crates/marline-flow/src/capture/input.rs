@@ -2,12 +2,13 @@
 
 use std::io::{self, ErrorKind, Read};
 
+use super::gzip::Bytes;
 use crate::limits::{MAX_BLOCK, READ_SIZE};
 
 /// A window of the source. What the caller has taken is passed over by the next call.
 #[derive(Debug)]
 pub(super) struct Input<R> {
-    source: R,
+    source: Bytes<R>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -16,14 +17,14 @@ pub(super) struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    pub(super) fn new(source: R) -> Self {
-        Self {
-            source,
+    pub(super) fn new(source: R) -> io::Result<Self> {
+        Ok(Self {
+            source: Bytes::of(source)?,
             buffer: vec![0; READ_SIZE],
             start: 0,
             end: 0,
             position: 0,
-        }
+        })
     }
 
     /// Whether `n` bytes are left, of which as many are read. At most [`MAX_BLOCK`] can be asked for.
@@ -50,7 +51,7 @@ impl<R: Read> Input<R> {
                 Ok(0) => return Ok(false),
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.source.fault(error, self.position)),
             }
         }
         Ok(true)
@@ -97,7 +98,16 @@ impl<R: Read> Input<R> {
         Ok(true)
     }
 
+    /// The position in what was decompressed.
     pub(super) fn position(&self) -> u64 {
         self.position + self.start as u64
+    }
+
+    /// How many bytes of the source were read, compressed as they are.
+    pub(super) fn taken(&self) -> u64 {
+        match self.source.is_compressed() {
+            true => self.source.taken(),
+            false => self.position(),
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! Reading captures: pcap and pcapng, from a file or a pipe.
+//! Reading captures: pcap and pcapng, from a file or a pipe, compressed by gzip or not.
 
 mod error;
+mod gzip;
 mod input;
 mod link;
 #[cfg(target_os = "linux")]
@@ -81,10 +82,12 @@ impl<R: Read> Capture<R> {
     ///
     /// [`CaptureError`] if it cannot be read, or is no capture.
     pub fn new(source: R, name: impl Into<String>) -> Result<Self, CaptureError> {
-        let mut input = Input::new(source);
-        let format = Format::of(&mut input);
         let name = name.into();
-        match format {
+        let mut input = match Input::new(source) {
+            Ok(input) => input,
+            Err(error) => return Err(CaptureError::new(name, Problem::Io(error))),
+        };
+        match Format::of(&mut input) {
             Ok(format) => Ok(Self {
                 name,
                 input,
@@ -121,16 +124,20 @@ impl<R: Read> Capture<R> {
         Err(CaptureError::new(self.name.clone(), problem))
     }
 
-    /// How many bytes of the source have been read.
+    /// How many bytes of the source have been read, compressed as they are.
     pub fn position(&self) -> u64 {
-        self.input.position()
+        self.input.taken()
     }
 }
 
-/// The first bytes of a file that gzip wrote.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The first bytes of a file that zstd wrote.
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The first bytes of files that gzip, bzip2, xz, zstd and lz4 wrote: what is still compressed when gzip's is undone.
+const COMPRESSED: [&[u8]; 5] = [
+    &[0x1f, 0x8b],
+    b"BZh",
+    &[0xfd, b'7', b'z', b'X'],
+    &[0x28, 0xb5, 0x2f, 0xfd],
+    &[0x04, 0x22, 0x4d, 0x18],
+];
 
 impl Format {
     fn of<R: Read>(input: &mut Input<R>) -> Result<Self, Problem> {
@@ -147,10 +154,10 @@ impl Format {
         if magic == pcapng::SECTION_HEADER.to_be_bytes() {
             return Ok(Self::Pcapng(Pcapng::default()));
         }
-        Err(if magic.starts_with(&GZIP) || magic == ZSTD {
-            Problem::Compressed
-        } else {
-            Problem::NoCapture
+        let is_compressed = COMPRESSED.iter().any(|first| magic.starts_with(first));
+        Err(match is_compressed {
+            true => Problem::Compressed,
+            false => Problem::NoCapture,
         })
     }
 }

@@ -229,7 +229,7 @@ fn sections_interfaces_and_resolutions_of_pcapng_are_read() {
 fn what_is_no_capture_is_refused_by_what_it_is() {
     for (bytes, problem) in [
         (&b""[..], "is empty"),
-        (b"\x1f\x8b\x08\x00...", "is compressed"),
+        (b"\x28\xb5\x2f\xfd...", "is compressed"),
         (b"PK\x03\x04", "is neither pcap nor pcapng"),
         (b"abc", "is neither pcap nor pcapng"),
         (&pcap(147, &[])[..], "link type 147"),

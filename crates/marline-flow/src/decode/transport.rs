@@ -22,6 +22,14 @@ impl Transport {
             Self::Udp => "udp",
         }
     }
+
+    /// Its number in IANA's registry of protocols.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+        }
+    }
 }
 
 /// An address and a port; addresses of IPv4 are mapped into those of IPv6.

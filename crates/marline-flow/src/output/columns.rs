@@ -1,6 +1,9 @@
 //! The columns of records, in the order of every format.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+
+use crate::anonymize::Anonymizer;
 
 use crate::decode::Transport;
 use crate::measures::Spread;
@@ -13,11 +16,36 @@ pub(super) enum Value<'a> {
     Small(u32),
     Float(f64),
     Flag(bool),
-    Text(&'a str),
+    Text(Cow<'a, str>),
     /// One of few.
     Name(&'static str),
     Address(IpAddr),
+    /// The name of a host.
+    Host(Cow<'a, str>),
     Nothing,
+}
+
+/// How a value is read from a record. Whatever is an address or the name of a host by its type passes the anonymizer, if there
+/// is one: no format sees the original.
+#[derive(Clone, Copy)]
+pub(super) struct Source(fn(&Record) -> Value<'_>);
+
+impl Source {
+    pub(super) const fn new(read: fn(&Record) -> Value<'_>) -> Self {
+        Self(read)
+    }
+
+    #[inline]
+    pub(super) fn read<'a>(self, record: &'a Record, anonymizer: Option<&Anonymizer>) -> Value<'a> {
+        let value = self.0(record);
+        match (anonymizer, &value) {
+            (Some(anonymizer), Value::Address(address)) => {
+                Value::Address(anonymizer.address(*address))
+            }
+            (Some(anonymizer), Value::Host(name)) => Value::Host(anonymizer.name(name).into()),
+            _ => value,
+        }
+    }
 }
 
 /// The type of a column.
@@ -39,7 +67,7 @@ pub(super) enum Kind {
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    pub(super) value: fn(&Record) -> Value<'_>,
+    pub(super) value: Source,
     /// Whether most rows have a value of their own.
     pub(super) is_distinct: bool,
     /// Whether the value may be missing.
@@ -50,7 +78,7 @@ const fn column(name: &'static str, kind: Kind, value: fn(&Record) -> Value<'_>)
     Column {
         name,
         kind,
-        value,
+        value: Source::new(value),
         is_distinct: false,
         is_optional: matches!(kind, Kind::Text),
     }
@@ -73,7 +101,11 @@ impl Column {
 }
 
 fn optional(text: Option<&str>) -> Value<'_> {
-    text.map_or(Value::Nothing, Value::Text)
+    text.map_or(Value::Nothing, |text| Value::Text(text.into()))
+}
+
+fn host(name: Option<&str>) -> Value<'_> {
+    name.map_or(Value::Nothing, |name| Value::Host(name.into()))
 }
 
 fn name(text: Option<&'static str>) -> Value<'static> {
@@ -135,7 +167,7 @@ pub(super) const TABLE: [Column; 56] = {
         column("server_syn", Flag, |r| Value::Flag(r.server.syn)),
         column("server_ack", Flag, |r| Value::Flag(r.server.ack)),
         column("server_fin", Flag, |r| Value::Flag(r.server.fin)),
-        column("sni", Text, |r| optional(r.sni.as_deref())),
+        column("sni", Text, |r| host(r.sni.as_deref())),
         column("alpn_offered", Text, |r| {
             optional(r.alpn_offered.as_deref())
         }),

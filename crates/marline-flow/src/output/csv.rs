@@ -7,12 +7,14 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use super::columns::{COLUMNS, TABLE, Value};
+use crate::anonymize::Anonymizer;
 use crate::record::Record;
 
 /// Writes lines.
 pub(super) struct CsvWriter<W: Write> {
     writer: csv::Writer<W>,
     cell: String,
+    bytes: u64,
 }
 
 impl<W: Write> CsvWriter<W> {
@@ -23,27 +25,39 @@ impl<W: Write> CsvWriter<W> {
         Ok(Self {
             writer,
             cell: String::new(),
+            bytes: 0,
         })
     }
 
-    pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub(super) fn write(
+        &mut self,
+        record: &Record,
+        anonymizer: Option<&Anonymizer>,
+    ) -> io::Result<()> {
         for column in &TABLE {
             self.cell.clear();
             // A `String` takes everything.
-            let _ = match (column.value)(record) {
+            let _ = match column.value.read(record, anonymizer) {
                 Value::Integer(value) => write!(self.cell, "{value}"),
                 Value::Small(value) => write!(self.cell, "{value}"),
                 Value::Float(value) => write!(self.cell, "{value:.9}"),
                 Value::Flag(value) => write!(self.cell, "{value}"),
-                Value::Text(value) => write_text(&mut self.cell, value),
+                Value::Text(value) | Value::Host(value) => write_text(&mut self.cell, &value),
                 Value::Name(value) => self.cell.write_str(value),
                 Value::Address(value) => write!(self.cell, "{value}"),
                 Value::Nothing => Ok(()),
             };
             self.writer.write_field(&self.cell)?;
+            // And a comma, or the end of the line.
+            self.bytes += self.cell.len() as u64 + 1;
         }
         self.writer.write_record(None::<&[u8]>)?;
         Ok(())
+    }
+
+    /// Bytes of the lines, without quotation marks.
+    pub(super) fn size(&self) -> u64 {
+        self.bytes
     }
 
     pub(super) fn finish(self) -> io::Result<W> {

@@ -1,8 +1,10 @@
-//! Where records go: CSV and Parquet files.
+//! Where records go: files of CSV, Parquet and IPFIX, and messages of IPFIX.
 
 mod columns;
 mod csv;
 mod file;
+mod files;
+mod ipfix;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -10,6 +12,8 @@ use std::io;
 
 pub use columns::COLUMNS;
 pub use file::{Format, OutputFile};
+pub use files::{Files, Rotation, Written};
+pub use ipfix::{IpfixEncoder, stamp};
 
 use crate::record::Record;
 
@@ -21,6 +25,16 @@ pub trait Sink {
     ///
     /// [`OutputError`] if it cannot be written.
     fn write(&mut self, record: &Record) -> Result<(), OutputError>;
+
+    /// The time of packets is `now_ns`, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if something was due that cannot be written.
+    fn advance(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        let _ = now_ns;
+        Ok(())
+    }
 }
 
 impl Sink for Vec<Record> {
@@ -42,7 +56,7 @@ pub enum OutputError {
         /// Why.
         error: io::Error,
     },
-    /// The name ends with neither `.csv` nor, where this program has it, `.parquet`.
+    /// The name ends with none of `.csv`, `.ipfix` and, where this program has it, `.parquet`.
     #[error("{name}: {}", Format::advice())]
     Format {
         /// The name.

@@ -15,6 +15,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
 use super::columns::{Column, Kind, TABLE, Value};
+use crate::anonymize::Anonymizer;
 use crate::limits::ROW_GROUP;
 use crate::record::Record;
 
@@ -26,6 +27,8 @@ pub(super) struct ParquetWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Buffer>,
     rows: usize,
+    /// Bytes of values of the next row group.
+    pending: u64,
 }
 
 /// The next row group of a column.
@@ -95,12 +98,17 @@ impl<W: Write + Send> ParquetWriter<W> {
             writer,
             columns: TABLE.iter().map(Buffer::of).collect(),
             rows: 0,
+            pending: 0,
         })
     }
 
-    pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub(super) fn write(
+        &mut self,
+        record: &Record,
+        anonymizer: Option<&Anonymizer>,
+    ) -> io::Result<()> {
         for (column, buffer) in TABLE.iter().zip(&mut self.columns) {
-            buffer.push((column.value)(record));
+            self.pending += buffer.push(column.value.read(record, anonymizer));
         }
         self.rows += 1;
         if self.rows >= ROW_GROUP {
@@ -119,7 +127,13 @@ impl<W: Write + Send> ParquetWriter<W> {
         }
         group.close().map_err(io)?;
         self.rows = 0;
+        self.pending = 0;
         Ok(())
+    }
+
+    /// Bytes of the file so far, with those of the next row group before they are compressed.
+    pub(super) fn size(&self) -> u64 {
+        self.writer.bytes_written() as u64 + self.pending
     }
 
     /// Writes what is left, and the end of the file.
@@ -145,31 +159,52 @@ impl Buffer {
         Self { values, levels }
     }
 
-    /// Adds a value, which is of the kind of the column.
-    fn push(&mut self, value: Value<'_>) {
+    /// Adds a value, which is of the kind of the column, and returns how many bytes it has.
+    fn push(&mut self, value: Value<'_>) -> u64 {
         if let Some(levels) = &mut self.levels {
             levels.push((value != Value::Nothing).into());
             if value == Value::Nothing {
-                return;
+                return 0;
             }
         }
-        match (&mut self.values, value) {
-            (Values::Integers(values), Value::Integer(value)) => values.push(value.cast_signed()),
-            (Values::Small(values), Value::Small(value)) => values.push(value.cast_signed()),
-            (Values::Floats(values), Value::Float(value)) => values.push(value),
-            (Values::Flags(values), Value::Flag(value)) => values.push(value),
+        let bytes = match (&mut self.values, value) {
+            (Values::Integers(values), Value::Integer(value)) => {
+                values.push(value.cast_signed());
+                size_of_val(&value)
+            }
+            (Values::Small(values), Value::Small(value)) => {
+                values.push(value.cast_signed());
+                size_of_val(&value)
+            }
+            (Values::Floats(values), Value::Float(value)) => {
+                values.push(value);
+                size_of_val(&value)
+            }
+            (Values::Flags(values), Value::Flag(value)) => {
+                values.push(value);
+                size_of_val(&value)
+            }
             (Values::Texts { texts, room }, value) => {
                 let text = match value {
                     Value::Name(name) => Bytes::from_static(name.as_bytes()),
-                    Value::Text(text) => kept(text.as_bytes(), room),
+                    Value::Text(text) | Value::Host(text) => kept(text.as_bytes(), room),
                     Value::Address(IpAddr::V4(address)) => kept_address(address, room),
                     Value::Address(address) => kept(address.to_string().as_bytes(), room),
-                    value => return debug_assert!(false, "{value:?} is no text"),
+                    value => {
+                        debug_assert!(false, "{value:?} is no text");
+                        Bytes::new()
+                    }
                 };
+                let bytes = text.len();
                 texts.push(ByteArray::from(text));
+                bytes
             }
-            (_, value) => debug_assert!(false, "{value:?} is not of the kind of its column"),
-        }
+            (_, value) => {
+                debug_assert!(false, "{value:?} is not of the kind of its column");
+                0
+            }
+        };
+        bytes as u64
     }
 
     /// Writes the values as the next column, and forgets them.

@@ -1,6 +1,9 @@
 use std::fs;
+use std::net::IpAddr;
 
+use super::columns::Value;
 use super::*;
+use crate::anonymize::Anonymizer;
 use crate::record::Record;
 use crate::testing::*;
 
@@ -26,7 +29,7 @@ fn records() -> Vec<Record> {
 fn write(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
-    let mut file = OutputFile::create(&path).unwrap();
+    let mut file = OutputFile::create(&path, None).unwrap();
     for record in records() {
         file.write(&record).unwrap();
     }
@@ -79,7 +82,7 @@ fn texts_of_peers_are_no_formulas_in_csv() {
         record.alpn_chosen = Some(text.into());
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("flows.csv");
-        let mut file = OutputFile::create(&path).unwrap();
+        let mut file = OutputFile::create(&path, None).unwrap();
         file.write(&record).unwrap();
         file.finish().unwrap();
         let mut lines = ::csv::Reader::from_path(path).unwrap();
@@ -109,7 +112,7 @@ fn a_client_hello_writes_no_formula() {
         connection.send(&mut run, true, &hello, 1000);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("flows.csv");
-        let mut file = OutputFile::create(&path).unwrap();
+        let mut file = OutputFile::create(&path, None).unwrap();
         for record in run.records() {
             assert!(record.sni.is_some(), "{name:?} is recorded");
             file.write(&record).unwrap();
@@ -128,6 +131,47 @@ fn a_client_hello_writes_no_formula() {
         {
             let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
             assert!(!is_formula || numeric(cell), "{name:?}: {cell:?}");
+        }
+    }
+}
+
+#[test]
+fn anonymous_files_have_no_original_address_or_name() {
+    let anonymizer = Anonymizer::new(&[7; 32]);
+    let records = records();
+    let mut originals = vec!["a.example".to_owned()];
+    for address in records.iter().flat_map(|r| [r.client.ip, r.server.ip]) {
+        originals.push(address.to_string());
+        assert_ne!(anonymizer.address(address), address);
+    }
+    // By the type of their values: columns that are added are covered.
+    for column in &columns::TABLE {
+        let before = column.value.read(&records[0], None);
+        let after = column.value.read(&records[0], Some(&anonymizer));
+        let is_identity = matches!(before, Value::Address(_) | Value::Host(_));
+        assert_eq!(before != after, is_identity, "{}", column.name);
+    }
+    for name in ["flows.csv", "flows.ipfix"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        let mut file = OutputFile::create(&path, Some(anonymizer.clone())).unwrap();
+        for record in &records {
+            file.write(record).unwrap();
+        }
+        file.finish().unwrap();
+        let bytes = fs::read(path).unwrap();
+        let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        for original in &originals {
+            assert!(!has(original.as_bytes()), "{name} has {original}");
+            match original.parse() {
+                Ok(IpAddr::V4(address)) => assert!(!has(&address.octets()), "{name}"),
+                Ok(IpAddr::V6(address)) => assert!(!has(&address.octets()), "{name}"),
+                Err(_) => {}
+            }
+        }
+        if name.ends_with("csv") {
+            let address = anonymizer.address(records[0].client.ip).to_string();
+            assert!(has(address.as_bytes()) && has(anonymizer.name("a.example").as_bytes()));
         }
     }
 }
@@ -172,7 +216,7 @@ fn parquet_is_written_in_row_groups() {
 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flows.parquet");
-    let mut file = OutputFile::create(&path).unwrap();
+    let mut file = OutputFile::create(&path, None).unwrap();
     let record = &records()[0];
     let rows = crate::limits::ROW_GROUP + 10;
     for _ in 0..rows {
@@ -189,7 +233,7 @@ fn an_export_that_ends_early_leaves_nothing_and_keeps_the_former_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flows.csv");
     fs::write(&path, "former").unwrap();
-    let mut file = OutputFile::create(&path).unwrap();
+    let mut file = OutputFile::create(&path, None).unwrap();
     file.write(&records()[0]).unwrap();
     drop(file);
     assert_eq!(fs::read_to_string(&path).unwrap(), "former");
@@ -199,7 +243,7 @@ fn an_export_that_ends_early_leaves_nothing_and_keeps_the_former_file() {
 #[test]
 fn a_name_without_a_format_is_refused() {
     for name in ["flows", "flows.txt", "flows.csv.gz"] {
-        let Err(error) = OutputFile::create(name.as_ref()) else {
+        let Err(error) = OutputFile::create(name.as_ref(), None) else {
             panic!("{name} was created");
         };
         assert!(error.to_string().contains(".csv"), "{error}");

@@ -3,6 +3,9 @@
 use std::fmt::{self, Write};
 
 /// Writes the lines that precede the values of a metric.
-pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+///
+/// # Errors
+/// Those of writing to `out`, which has none.
+pub fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }

@@ -21,6 +21,7 @@ use rustls::ProtocolVersion;
 use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
+pub(super) use self::process::write as write_process;
 use self::transport::{TransportMetrics, Watched};
 use super::access_log::AccessLog;
 use super::exposition::head;

@@ -1,6 +1,7 @@
 //! `/metrics` for Prometheus.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -12,18 +13,46 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::Metrics;
 use super::accept::{self, Accepted};
 use super::idle::IdleTimeout;
-use super::stop::Stopped;
+use super::metrics::write_process;
+use super::{Metrics, MetricsSource};
 use crate::body::Body;
 use crate::limits;
 
 /// Concurrent scrapers; others wait.
 const MAX_SCRAPERS: usize = 16;
 
-/// Answers requests until the server stops.
-pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stopped: Stopped) {
+/// Serves the metrics of a program that serves nothing else, and those of its process, as `/metrics`. It does not end.
+pub async fn serve_metrics(socket: TcpListener, source: Arc<dyn MetricsSource>) {
+    let metrics = Arc::new(WithProcess(source));
+    serve(socket, metrics, std::future::pending()).await;
+}
+
+/// Metrics, and those of the process.
+#[derive(Debug)]
+struct WithProcess(Arc<dyn MetricsSource>);
+
+impl MetricsSource for WithProcess {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        self.0.write(out)?;
+        write_process(out)
+    }
+}
+
+impl MetricsSource for Metrics {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        out.push_str(&self.render());
+        Ok(())
+    }
+}
+
+/// Answers requests until `stopped`.
+pub(super) async fn serve(
+    socket: TcpListener,
+    metrics: Arc<dyn MetricsSource>,
+    mut stopped: impl Future<Output = ()> + Unpin,
+) {
     let mut scrapers = JoinSet::new();
     loop {
         tokio::select! {
@@ -34,7 +63,7 @@ pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stoppe
                 let metrics = Arc::clone(&metrics);
                 scrapers.spawn(async move {
                     let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
-                    let page = service_fn(move |request| std::future::ready(page(&metrics, &request)));
+                    let page = service_fn(move |request| std::future::ready(page(&*metrics, &request)));
                     // A scraper that disconnects is no error.
                     let _ = http1::Builder::new()
                         .timer(TokioTimer::new())
@@ -47,10 +76,16 @@ pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stoppe
     }
 }
 
-fn page(metrics: &Metrics, request: &Request<Incoming>) -> Result<Response<Body>, Infallible> {
+fn page(
+    metrics: &dyn MetricsSource,
+    request: &Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
     let mut response = Response::new(Body::empty());
     if request.uri().path() == "/metrics" {
-        *response.body_mut() = Body::full(metrics.render());
+        let mut text = String::with_capacity(4096);
+        // Writing to a String cannot fail.
+        let _ = metrics.write(&mut text);
+        *response.body_mut() = Body::full(text);
         let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(CONTENT_TYPE, kind);
     } else {

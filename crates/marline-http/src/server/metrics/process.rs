@@ -58,7 +58,7 @@ fn start_seconds(stat: &str, system: &str) -> Option<f64> {
 }
 
 /// Writes the metrics of the process that the system reports, and `marline_build_info`.
-pub(super) fn write(out: &mut String) -> std::fmt::Result {
+pub(in super::super) fn write(out: &mut String) -> std::fmt::Result {
     let Process {
         open_fds,
         resident_bytes,

@@ -1,0 +1,371 @@
+//! A collector of IPFIX (RFC 7011, section 10), over UDP or TCP.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::str::FromStr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use marline_flow::output::{IpfixEncoder, stamp};
+use marline_flow::{Anonymizer, IPFIX_UDP_MESSAGE, Record};
+
+use crate::failure::{Failure, print_message};
+
+/// Bytes of a message over TCP: few enough for a message not to be late.
+const TCP_MESSAGE: usize = 16 << 10;
+
+/// How long a connection may take to open, and a message to be taken: the buffer of a capture lasts for longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between attempts to connect again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Between templates over UDP, and messages between them at most: a collector that begins late, or lost them, cannot read what is
+/// between.
+const TEMPLATES_AFTER: Duration = Duration::from_secs(30);
+const TEMPLATES_AFTER_MESSAGES: u32 = 200;
+
+/// How long records wait for others of their message, in nanoseconds.
+const LINGER_NS: u64 = 1_000_000_000;
+
+/// Where a collector is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CollectorUrl {
+    is_udp: bool,
+    /// With a port.
+    host: String,
+}
+
+impl FromStr for CollectorUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (is_udp, host) = match text.split_once("://") {
+            Some(("udp", host)) => (true, host),
+            Some(("tcp", host)) => (false, host),
+            _ => return Err("give udp://HOST:PORT or tcp://HOST:PORT".into()),
+        };
+        let host = host.trim_end_matches('/');
+        let has_port = host.rsplit_once(':').is_some_and(|(name, port)| {
+            let is_number = port.parse::<u16>().is_ok_and(|port| port > 0);
+            !name.is_empty() && is_number
+        });
+        match has_port {
+            true => Ok(Self {
+                is_udp,
+                host: host.to_owned(),
+            }),
+            false => Err("a port is missing; collectors of IPFIX use 4739".into()),
+        }
+    }
+}
+
+impl fmt::Display for CollectorUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_udp { "udp" } else { "tcp" };
+        write!(f, "{scheme}://{}", self.host)
+    }
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+    /// Records of messages that could not be sent.
+    pub(super) lost_records: u64,
+}
+
+/// A collector that is sent to.
+pub(super) struct Collector {
+    url: CollectorUrl,
+    connection: Connection,
+    encoder: IpfixEncoder,
+    sent: Sent,
+    /// When the message that is begun is due.
+    due_ns: u64,
+    now_ns: u64,
+    has_failed: bool,
+}
+
+enum Connection {
+    Udp {
+        socket: UdpSocket,
+        templates_at: Instant,
+        messages_since: u32,
+    },
+    Tcp {
+        /// Nothing while it cannot be reached.
+        stream: Option<TcpStream>,
+        retry_at: Instant,
+    },
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a collector is sent to in real time"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+impl Collector {
+    /// Opens a socket, or connects, and sends the templates.
+    pub(super) fn connect(
+        url: &CollectorUrl,
+        anonymizer: Option<Anonymizer>,
+    ) -> Result<Self, Failure> {
+        let failed = |error: io::Error| {
+            Failure::Failed(format!(
+                "{url}: {error}; check that a collector listens there"
+            ))
+        };
+        let (connection, max_len) = match url.is_udp {
+            true => {
+                let connection = Connection::Udp {
+                    socket: udp(&url.host).map_err(failed)?,
+                    templates_at: now(),
+                    messages_since: 0,
+                };
+                (connection, IPFIX_UDP_MESSAGE)
+            }
+            false => {
+                let connection = Connection::Tcp {
+                    stream: Some(tcp(&url.host).map_err(failed)?),
+                    retry_at: now(),
+                };
+                (connection, TCP_MESSAGE)
+            }
+        };
+        let mut collector = Self {
+            url: url.clone(),
+            connection,
+            encoder: IpfixEncoder::new(max_len, anonymizer),
+            sent: Sent::default(),
+            due_ns: u64::MAX,
+            now_ns: 0,
+            has_failed: false,
+        };
+        collector.send_templates();
+        Ok(collector)
+    }
+
+    pub(super) const fn sent(&self) -> Sent {
+        self.sent
+    }
+
+    pub(super) fn add(&mut self, record: &Record) {
+        let before = self.encoder.pending();
+        let full = self.encoder.add(record);
+        let records = if full.is_some() { before } else { 0 };
+        if full.is_some() || before == 0 {
+            self.due_ns = self.now_ns.saturating_add(LINGER_NS);
+        }
+        if let Some(message) = full {
+            self.send(message, records);
+        }
+    }
+
+    /// Sends what has waited for long enough.
+    #[inline]
+    pub(super) fn advance(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        if now_ns >= self.due_ns {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.due_ns = u64::MAX;
+        let records = self.encoder.pending();
+        if let Some(message) = self.encoder.flush() {
+            self.send(message, records);
+        }
+    }
+
+    /// Sends what is left.
+    pub(super) fn finish(mut self) -> Sent {
+        self.flush();
+        if let Connection::Tcp {
+            stream: Some(stream),
+            ..
+        } = &self.connection
+        {
+            // What was sent arrives, whatever becomes of the connection.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        self.sent
+    }
+
+    /// Sends a message with this many records.
+    fn send(&mut self, message: Vec<u8>, records: u32) {
+        let is_due = match &mut self.connection {
+            Connection::Udp {
+                templates_at,
+                messages_since,
+                ..
+            } => {
+                *messages_since += 1;
+                *messages_since > TEMPLATES_AFTER_MESSAGES
+                    || templates_at.elapsed() >= TEMPLATES_AFTER
+            }
+            Connection::Tcp { stream, retry_at } => {
+                stream.is_none() && now() >= *retry_at && self.reconnect()
+            }
+        };
+        if is_due {
+            self.send_templates();
+        }
+        if !self.transmit(message) {
+            self.sent.lost_records += u64::from(records);
+        }
+    }
+
+    fn send_templates(&mut self) {
+        if let Connection::Udp {
+            templates_at,
+            messages_since,
+            ..
+        } = &mut self.connection
+        {
+            *templates_at = now();
+            *messages_since = 0;
+        }
+        let templates = self.encoder.templates();
+        self.transmit(templates);
+    }
+
+    /// Connects again. Whether that was possible.
+    fn reconnect(&mut self) -> bool {
+        let Connection::Tcp { stream, retry_at } = &mut self.connection else {
+            return false;
+        };
+        match tcp(&self.url.host) {
+            Ok(connected) => {
+                *stream = Some(connected);
+                self.encoder.restart();
+                self.has_failed = false;
+                print_message(&format!("{}: connected again", self.url));
+                true
+            }
+            Err(_) => {
+                *retry_at = now() + RETRY;
+                false
+            }
+        }
+    }
+
+    /// Whether a message was sent.
+    fn transmit(&mut self, mut message: Vec<u8>) -> bool {
+        stamp(&mut message, seconds_now());
+        let result = match &mut self.connection {
+            Connection::Udp { socket, .. } => {
+                // The first error may be that of a message before, of which ICMP told.
+                let sent = socket.send(&message).or_else(|_| socket.send(&message));
+                sent.map(|_| ())
+            }
+            Connection::Tcp { stream, retry_at } => match stream {
+                Some(open) => {
+                    let written = open.write_all(&message);
+                    if written.is_err() {
+                        // A part of a message may have been sent, after which no other can follow.
+                        *stream = None;
+                        *retry_at = now() + RETRY;
+                    }
+                    written
+                }
+                None => return false,
+            },
+        };
+        match result {
+            Ok(()) => {
+                self.sent.messages += 1;
+                self.sent.bytes += message.len() as u64;
+                true
+            }
+            Err(error) => {
+                if !self.has_failed {
+                    self.has_failed = true;
+                    print_message(&format!("{}: {error}; records are lost", self.url));
+                }
+                false
+            }
+        }
+    }
+}
+
+fn seconds_now() -> u32 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a message has the time at which it leaves"
+    )]
+    let now = SystemTime::now();
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() as u32
+}
+
+fn addresses(host: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok(host.to_socket_addrs()?.collect())
+}
+
+/// The last error of several addresses, of which there may be none.
+fn none() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the name has no address")
+}
+
+fn udp(host: &str) -> io::Result<UdpSocket> {
+    let mut last = none();
+    for address in addresses(host)? {
+        let local: SocketAddr = match address {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let bound = UdpSocket::bind(local);
+        match bound.and_then(|socket| socket.connect(address).map(|()| socket)) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn tcp(host: &str) -> io::Result<TcpStream> {
+    let mut last = none();
+    for address in addresses(host)? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                stream.set_write_timeout(Some(PATIENCE))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_has_a_scheme_and_a_port() {
+        for url in [
+            "udp://127.0.0.1:4739",
+            "tcp://[::1]:4739",
+            "udp://collector.example:9995",
+        ] {
+            assert_eq!(url.parse::<CollectorUrl>().unwrap().to_string(), url);
+        }
+        for url in [
+            "127.0.0.1:4739",
+            "http://a:1",
+            "udp://a",
+            "udp://:1",
+            "tcp://a:0",
+            "udp://a:99999",
+            "",
+        ] {
+            assert!(url.parse::<CollectorUrl>().is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Where records of `marline flow` go: files, and a collector of IPFIX.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use marline::settings::read_bytes;
+use marline_flow::output::{Files, OutputError, Rotation, Sink, Written};
+use marline_flow::{Anonymizer, KeyError, Record};
+
+use super::collector::{Collector, CollectorUrl, Sent};
+use super::{some_time, unwritable};
+use crate::failure::{Failure, print_message};
+
+/// Flags of what is written.
+#[derive(Debug, Args)]
+pub(super) struct OutputFlags {
+    /// The file to write, which is replaced if it exists: Parquet, CSV or IPFIX, by the end of its name
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "collector"
+    )]
+    pub(super) output: Option<PathBuf>,
+
+    /// Complete the file at each multiple of this time since midnight (UTC), and begin another; the names have the time, as flows-20261128T190500Z.parquet
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "output")]
+    rotate_interval: Option<Duration>,
+
+    /// Complete the file when it has this many bytes, as 100MB, and begin another
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, requires = "output")]
+    rotate_size: Option<u64>,
+
+    /// Send records as IPFIX to a collector: udp://HOST:PORT or tcp://HOST:PORT; with -o also, without it only
+    #[arg(long, value_name = "URL")]
+    collector: Option<CollectorUrl>,
+
+    /// Replace addresses by Crypto-PAn, and names by a hash, with the key in FILE: 32 bytes or 64 hexadecimal digits that only you can read
+    #[arg(long, value_name = "FILE")]
+    pub(super) anonymize: Option<PathBuf>,
+}
+
+fn some_bytes(text: &str) -> Result<u64, String> {
+    match read_bytes(text)? {
+        0 => Err("it must be more than 0".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+impl OutputFlags {
+    fn rotation(&self) -> Rotation {
+        let interval = self.rotate_interval.map(|interval| interval.as_nanos());
+        Rotation {
+            interval_ns: interval.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX)),
+            size: self.rotate_size,
+        }
+    }
+
+    /// Whether records leave while packets come, so that what was recorded before an interrupt is kept.
+    pub(super) fn is_continuous(&self) -> bool {
+        self.rotation().is_on() || self.collector.is_some()
+    }
+
+    /// Begins to write.
+    pub(super) fn open(&self) -> Result<Outputs, Failure> {
+        let anonymizer = self.anonymize.as_deref().map(Anonymizer::read);
+        let anonymizer = anonymizer
+            .transpose()
+            .map_err(|error: KeyError| Failure::Failed(error.to_string()))?;
+        let collector = match &self.collector {
+            Some(url) => Some(Collector::connect(url, anonymizer.clone())?),
+            None => None,
+        };
+        let files = self.output.as_deref();
+        let files = files.map(|path| Files::create(path, self.rotation(), anonymizer));
+        Ok(Outputs {
+            files: files.transpose().map_err(|error| unwritable(&error))?,
+            collector,
+        })
+    }
+
+    /// What stands for the output in messages.
+    pub(super) fn name(&self) -> String {
+        match (&self.output, &self.collector) {
+            (Some(path), _) => path.to_string_lossy().into_owned(),
+            (None, Some(url)) => url.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Files, a collector, or both.
+pub(super) struct Outputs {
+    files: Option<Files>,
+    collector: Option<Collector>,
+}
+
+/// What has left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    pub(super) files: Option<Written>,
+    pub(super) collector: Option<Sent>,
+}
+
+impl Outputs {
+    pub(super) fn left(&self) -> Left {
+        Left {
+            files: self.files.as_ref().map(Files::written),
+            collector: self.collector.as_ref().map(Collector::sent),
+        }
+    }
+
+    /// Completes what is open.
+    pub(super) fn finish(self) -> Result<Left, Failure> {
+        let collector = self.collector.map(Collector::finish);
+        let files = self.files.map(Files::finish).transpose();
+        let files = files.map_err(|error| unwritable(&error))?;
+        if let Some(sent) = collector
+            && sent.lost_records > 0
+        {
+            let lost = sent.lost_records;
+            print_message(&format!("{lost} records did not reach the collector"));
+            return Err(Failure::Reported);
+        }
+        Ok(Left { files, collector })
+    }
+}
+
+impl Sink for Outputs {
+    fn write(&mut self, record: &Record) -> Result<(), OutputError> {
+        if let Some(collector) = &mut self.collector {
+            collector.add(record);
+        }
+        match &mut self.files {
+            Some(files) => files.write(record),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        if let Some(collector) = &mut self.collector {
+            collector.advance(now_ns);
+        }
+        match &mut self.files {
+            Some(files) => files.advance(now_ns),
+            None => Ok(()),
+        }
+    }
+}

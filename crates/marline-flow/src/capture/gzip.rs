@@ -1,0 +1,117 @@
+//! Captures that gzip has compressed (RFC 1952), also in several members, as concatenated files have them.
+
+use std::io::{self, ErrorKind, Read};
+
+use flate2::read::MultiGzDecoder;
+
+/// The first bytes of a file that gzip wrote.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The source was cut, or changed, since it was compressed.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the compressed data is {} after byte {at}", if *.is_cut { "cut" } else { "damaged" })]
+pub(super) struct Fault {
+    /// Whether its end is missing.
+    pub(super) is_cut: bool,
+    /// After which byte of what was compressed.
+    pub(super) at: u64,
+}
+
+/// The bytes of a capture, decompressed where gzip has compressed them. A piece at a time is in memory.
+#[derive(Debug)]
+pub(super) enum Bytes<R> {
+    Plain(Source<R>),
+    Gzip(Box<MultiGzDecoder<Source<R>>>),
+}
+
+/// A source whose first bytes were read already.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    first: [u8; MAGIC.len()],
+    /// How many of them there are, and were taken.
+    first_len: usize,
+    first_taken: usize,
+    rest: R,
+    /// How many bytes were taken.
+    taken: u64,
+}
+
+impl<R: Read> Bytes<R> {
+    /// Looks at the first bytes.
+    pub(super) fn of(mut source: R) -> io::Result<Self> {
+        let mut first = [0; MAGIC.len()];
+        let mut first_len = 0;
+        while first_len < first.len() {
+            match source.read(&mut first[first_len..]) {
+                Ok(0) => break,
+                Ok(read) => first_len += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let source = Source {
+            first,
+            first_len,
+            first_taken: 0,
+            rest: source,
+            taken: 0,
+        };
+        Ok(match first_len == first.len() && first == MAGIC {
+            true => Self::Gzip(Box::new(MultiGzDecoder::new(source))),
+            false => Self::Plain(source),
+        })
+    }
+
+    /// An error of a read after byte `at`: a [`Fault`], or another.
+    pub(super) fn fault(&self, error: io::Error, at: u64) -> io::Error {
+        let is_cut = match error.kind() {
+            ErrorKind::UnexpectedEof => true,
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => false,
+            _ => return error,
+        };
+        match self {
+            Self::Plain(_) => error,
+            Self::Gzip(_) => io::Error::other(Fault { is_cut, at }),
+        }
+    }
+
+    /// Whether they are decompressed.
+    pub(super) const fn is_compressed(&self) -> bool {
+        matches!(self, Self::Gzip(_))
+    }
+
+    /// How many bytes of the source were taken, compressed as they are.
+    pub(super) fn taken(&self) -> u64 {
+        match self {
+            Self::Plain(source) => source.taken,
+            Self::Gzip(decoder) => decoder.get_ref().taken,
+        }
+    }
+}
+
+impl<R: Read> Read for Bytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(source) => source.read(buffer),
+            Self::Gzip(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut first = &self.first[self.first_taken..self.first_len];
+        let read = if first.is_empty() {
+            self.rest.read(buffer)?
+        } else {
+            let read = first.read(buffer)?;
+            self.first_taken += read;
+            read
+        };
+        self.taken += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;
