@@ -1,7 +1,7 @@
 //! A collector of IPFIX (RFC 7011, section 10), over UDP or TCP.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::str::FromStr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -72,7 +72,7 @@ impl fmt::Display for CollectorUrl {
 pub(super) struct Sent {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// Records of messages that could not be sent.
+    /// Records of messages that could not be sent, or were refused.
     pub(super) lost_records: u64,
 }
 
@@ -93,6 +93,8 @@ enum Connection {
         socket: UdpSocket,
         templates_at: Instant,
         messages_since: u32,
+        /// Records of the message before, which may still be refused.
+        last_records: u32,
     },
     Tcp {
         /// Nothing while it cannot be reached.
@@ -126,6 +128,7 @@ impl Collector {
                     socket: udp(&url.host).map_err(failed)?,
                     templates_at: now(),
                     messages_since: 0,
+                    last_records: 0,
                 };
                 (connection, IPFIX_UDP_MESSAGE)
             }
@@ -186,15 +189,36 @@ impl Collector {
     /// Sends what is left.
     pub(super) fn finish(mut self) -> Sent {
         self.flush();
-        if let Connection::Tcp {
-            stream: Some(stream),
-            ..
-        } = &self.connection
-        {
-            // What was sent arrives, whatever becomes of the connection.
-            let _ = stream.shutdown(Shutdown::Write);
+        match &self.connection {
+            Connection::Tcp {
+                stream: Some(stream),
+                ..
+            } => {
+                // What was sent arrives, whatever becomes of the connection.
+                let _ = stream.shutdown(Shutdown::Write);
+            }
+            Connection::Tcp { stream: None, .. } => {}
+            Connection::Udp {
+                socket,
+                last_records,
+                ..
+            } => {
+                if let Ok(Some(error)) = socket.take_error() {
+                    let records = *last_records;
+                    self.on_error(&error, records);
+                }
+            }
         }
         self.sent
+    }
+
+    /// Counts records as lost, and says so the first time.
+    fn on_error(&mut self, error: &io::Error, records: u32) {
+        self.sent.lost_records += u64::from(records);
+        if !self.has_failed {
+            self.has_failed = true;
+            print_message(&format!("{}: {error}; records are lost", self.url));
+        }
     }
 
     /// Sends a message with this many records.
@@ -216,9 +240,7 @@ impl Collector {
         if is_due {
             self.send_templates();
         }
-        if !self.transmit(message) {
-            self.sent.lost_records += u64::from(records);
-        }
+        self.transmit(message, records);
     }
 
     fn send_templates(&mut self) {
@@ -232,7 +254,7 @@ impl Collector {
             *messages_since = 0;
         }
         let templates = self.encoder.templates();
-        self.transmit(templates);
+        self.transmit(templates, 0);
     }
 
     /// Connects again. Whether that was possible.
@@ -255,40 +277,46 @@ impl Collector {
         }
     }
 
-    /// Whether a message was sent.
-    fn transmit(&mut self, mut message: Vec<u8>) -> bool {
+    /// Sends a message with this many records.
+    fn transmit(&mut self, mut message: Vec<u8>, records: u32) {
         stamp(&mut message, seconds_now());
         let result = match &mut self.connection {
-            Connection::Udp { socket, .. } => {
-                // The first error may be that of a message before, of which ICMP told.
-                let sent = socket.send(&message).or_else(|_| socket.send(&message));
-                sent.map(|_| ())
-            }
-            Connection::Tcp { stream, retry_at } => match stream {
-                Some(open) => {
-                    let written = open.write_all(&message);
-                    if written.is_err() {
-                        // A part of a message may have been sent, after which no other can follow.
-                        *stream = None;
-                        *retry_at = now() + RETRY;
+            Connection::Udp {
+                socket,
+                last_records,
+                ..
+            } => {
+                let before = std::mem::replace(last_records, records);
+                match socket.send(&message) {
+                    // ICMP told that the message before was refused; this one was not sent.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                        let again = socket.send(&message).map(|_| ());
+                        self.on_error(&error, before);
+                        again
                     }
-                    written
+                    sent => sent.map(|_| ()),
                 }
-                None => return false,
-            },
+            }
+            Connection::Tcp {
+                stream: Some(open), ..
+            } => open.write_all(&message),
+            Connection::Tcp { stream: None, .. } => {
+                self.sent.lost_records += u64::from(records);
+                return;
+            }
         };
         match result {
             Ok(()) => {
                 self.sent.messages += 1;
                 self.sent.bytes += message.len() as u64;
-                true
             }
             Err(error) => {
-                if !self.has_failed {
-                    self.has_failed = true;
-                    print_message(&format!("{}: {error}; records are lost", self.url));
+                if let Connection::Tcp { stream, retry_at } = &mut self.connection {
+                    // A part of a message may have been sent, after which no other can follow.
+                    *stream = None;
+                    *retry_at = now() + RETRY;
                 }
-                false
+                self.on_error(&error, records);
             }
         }
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use marline::settings::read_bytes;
 use marline_flow::output::{Files, OutputError, Rotation, Sink, Written};
 use marline_flow::{Anonymizer, KeyError, Record};
+use marline_report::units::counted;
 
 use super::collector::{Collector, CollectorUrl, Sent};
 use super::{some_time, unwritable};
@@ -119,8 +120,8 @@ impl Outputs {
         if let Some(sent) = collector
             && sent.lost_records > 0
         {
-            let lost = sent.lost_records;
-            print_message(&format!("{lost} records did not reach the collector"));
+            let lost = counted(sent.lost_records, "record");
+            print_message(&format!("{lost} did not reach the collector"));
             return Err(Failure::Reported);
         }
         Ok(Left { files, collector })

@@ -155,7 +155,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
     fails(
         &["flow", &day, "-o", &file("flows.txt")],
         2,
-        &[".parquet or .csv"],
+        &[".parquet, .csv or .ipfix"],
     );
     fails(
         &["flow", &day, "-o", &file("absent/flows.csv")],

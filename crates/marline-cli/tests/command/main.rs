@@ -18,6 +18,8 @@ use tempfile::TempDir;
 mod attack;
 #[cfg(feature = "flow")]
 mod flow;
+#[cfg(feature = "flow")]
+mod flow_unattended;
 mod get;
 mod hints;
 mod history;
