@@ -31,14 +31,21 @@ pub(crate) struct Before {
     pub(crate) syn: Option<u32>,
 }
 
+/// What is known of a flow before a packet, or at its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Past {
+    pub(crate) sent: [Before; 2],
+    /// Which end sent the first packet.
+    pub(crate) opener: End,
+    /// When the first and the last packet came.
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+}
+
 /// The measures of a flow. Nothing is kept until an end sends its second packet: what one packet of each end shows is in the
 /// counts of the flow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measures {
-    kept: Option<Box<Kept>>,
-    /// Which end sent the first packet.
-    opener: u8,
-}
+pub(crate) struct Measures(Option<Box<Kept>>);
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -156,75 +163,43 @@ fn count_one(count: &mut u32) {
 }
 
 impl Measures {
-    /// Of a flow whose first packet `opener` sends.
-    pub(crate) const fn new(opener: End) -> Self {
-        Self {
-            kept: None,
-            opener: opener as u8,
-        }
-    }
-
-    /// Which end sent the first packet.
-    pub(crate) fn opener(&self) -> End {
-        self.opener.into()
-    }
-
     /// Whether a packet of an end that has sent `packets` needs to be measured.
     #[inline]
     pub(crate) const fn is_measured(&self, packets: u64) -> bool {
-        self.kept.is_some() || packets > 0
+        self.0.is_some() || packets > 0
     }
 
-    /// Measures a packet. `before` is what both ends had sent, and the times are those of the flow's first and last packets.
-    pub(crate) fn on_packet(
-        &mut self,
-        sample: &Sample,
-        before: &[Before; 2],
-        first_ns: u64,
-        last_ns: u64,
-    ) {
-        let opener = self.opener();
-        let kept = match &mut self.kept {
-            Some(kept) => kept,
-            None => self
-                .kept
-                .insert(Box::new(Kept::after(before, opener, first_ns, last_ns))),
-        };
-        kept.on_packet(sample, before, opener);
+    /// Measures a packet.
+    pub(crate) fn on_packet(&mut self, sample: &Sample, past: &Past) {
+        self.0
+            .get_or_insert_with(|| Box::new(Kept::after(past)))
+            .on_packet(sample, past);
     }
 
     /// What was measured of an end that has sent `sent`.
     pub(crate) fn of(&self, end: End, sent: &Before) -> Measured {
-        match &self.kept {
+        match &self.0 {
             Some(kept) => kept.directions[end].measured(sent),
             None if sent.packets == 0 => Measured::default(),
             None => Direction::after(sent, 0).measured(sent),
         }
     }
 
-    /// The round trip that opened the flow, whose first and last packets were at these times. Over TCP its packets are the SYN,
-    /// its answer, and the ACK; otherwise the first ones.
-    pub(crate) fn round_trip(
-        &self,
-        sent: &[Before; 2],
-        is_tcp: bool,
-        first_ns: u64,
-        last_ns: u64,
-    ) -> RoundTrip {
-        let opener = self.opener();
-        let answers = &sent[other(opener)];
+    /// The round trip that opened the flow. Over TCP its packets are the SYN, its answer, and the ACK; otherwise the first ones.
+    pub(crate) fn round_trip(&self, past: &Past, is_tcp: bool) -> RoundTrip {
+        let Past { sent, opener, .. } = past;
+        let answers = &sent[other(*opener)];
         let is_opened = match is_tcp {
             // The answer to a SYN is a SYN with ACK, or an RST.
-            true => sent[opener].syn.is_some() && answers.flags & (flags::SYN | flags::RST) != 0,
+            true => sent[*opener].syn.is_some() && answers.flags & (flags::SYN | flags::RST) != 0,
             false => true,
         };
         if !is_opened || answers.packets == 0 {
             return RoundTrip::default();
         }
-        let Some(kept) = &self.kept else {
-            let answer_ns = Some(last_ns.saturating_sub(first_ns));
+        let Some(kept) = &self.0 else {
             return RoundTrip {
-                answer_ns,
+                answer_ns: Some(past.last_ns.saturating_sub(past.first_ns)),
                 confirmation_ns: None,
             };
         };
@@ -232,7 +207,7 @@ impl Measures {
             return RoundTrip::default();
         }
         let [opened_ns, answered_ns] =
-            [opener, other(opener)].map(|end| kept.directions[end].first_ns);
+            [*opener, other(*opener)].map(|end| kept.directions[end].first_ns);
         let is_confirmed = is_tcp && kept.confirmed_ns > 0;
         RoundTrip {
             answer_ns: Some(answered_ns.saturating_sub(opened_ns)),
@@ -243,12 +218,17 @@ impl Measures {
 
 impl Kept {
     /// After at most one packet of each end.
-    fn after(before: &[Before; 2], opener: End, first_ns: u64, last_ns: u64) -> Self {
+    fn after(past: &Past) -> Self {
         let mut directions = [Direction::default(); 2];
         for (end, direction) in directions.iter_mut().enumerate() {
-            if before[end].packets > 0 {
-                let time_ns = if end == opener { first_ns } else { last_ns };
-                *direction = Direction::after(&before[end], time_ns);
+            if past.sent[end].packets > 0 {
+                let is_first = end == past.opener;
+                let time_ns = if is_first {
+                    past.first_ns
+                } else {
+                    past.last_ns
+                };
+                *direction = Direction::after(&past.sent[end], time_ns);
             }
         }
         Self {
@@ -258,7 +238,8 @@ impl Kept {
         }
     }
 
-    fn on_packet(&mut self, sample: &Sample, before: &[Before; 2], opener: End) {
+    fn on_packet(&mut self, sample: &Sample, past: &Past) {
+        let (before, opener) = (&past.sent, past.opener);
         let is_syn = sample.tcp.is_some_and(|tcp| tcp.flags & flags::SYN != 0);
         if is_syn && before[sample.sender].packets > 0 {
             self.is_ambiguous = true;

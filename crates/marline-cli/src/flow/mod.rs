@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         out!("{}", summary::text(&name, &statistics, left));
     }
-    Ok(())
+    left.check()
 }
 
 /// An export that is under way.

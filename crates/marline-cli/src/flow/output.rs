@@ -11,7 +11,7 @@ use marline_report::units::counted;
 
 use super::collector::{Collector, CollectorUrl, Sent};
 use super::{some_time, unwritable};
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 
 /// Flags of what is written.
 #[derive(Debug, Args)]
@@ -117,14 +117,22 @@ impl Outputs {
         let collector = self.collector.map(Collector::finish);
         let files = self.files.map(Files::finish).transpose();
         let files = files.map_err(|error| unwritable(&error))?;
-        if let Some(sent) = collector
-            && sent.lost_records > 0
-        {
-            let lost = counted(sent.lost_records, "record");
-            print_message(&format!("{lost} did not reach the collector"));
-            return Err(Failure::Reported);
-        }
         Ok(Left { files, collector })
+    }
+}
+
+impl Left {
+    /// Fails if records were lost.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.collector.map_or(0, |sent| sent.lost_records) {
+            0 => Ok(()),
+            lost => {
+                let lost = counted(lost, "record");
+                Err(Failure::Failed(format!(
+                    "{lost} did not reach the collector"
+                )))
+            }
+        }
     }
 }
 

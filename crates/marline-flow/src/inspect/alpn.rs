@@ -104,7 +104,7 @@ pub(super) fn printable(bytes: &[u8]) -> String {
     for byte in bytes {
         match byte {
             b'!'..=b'~' if !matches!(byte, b',' | b';' | b'%' | b'"') => {
-                text.push(char::from(*byte))
+                text.push(char::from(*byte));
             }
             _ => {
                 // A `String` takes everything.

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::Timeouts;
 use crate::decode::{Endpoint, Segment, TcpFields, Transport, flags};
 use crate::inspect::{End, Labels, Quic, Tcp, other};
-use crate::measures::{Before, Measured, Measures, RoundTrip, Sample};
+use crate::measures::{Before, Measured, Measures, Past, RoundTrip, Sample};
 
 /// Which flow a packet is of: both ends in order, and the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,8 @@ pub(crate) struct Flow {
     pub(crate) sent: [Sent; 2],
     measures: Measures,
     phase: Phase,
+    /// Which end sent the first packet.
+    opener: u8,
     client: End,
     client_source: ClientSource,
     pub(crate) labels: Option<Box<Labels>>,
@@ -161,8 +163,9 @@ impl Flow {
             start_ns: now_ns,
             last_ns: now_ns,
             sent: [Sent::default(); 2],
-            measures: Measures::new(directed.sender),
+            measures: Measures::default(),
             phase: Phase::Opening,
+            opener: directed.sender as u8,
             client: by_port.unwrap_or(directed.sender),
             client_source: match by_port {
                 Some(_) => ClientSource::Port,
@@ -185,7 +188,8 @@ impl Flow {
             start_ns: now_ns,
             last_ns: now_ns,
             sent: self.sent.map(zero),
-            measures: Measures::new(sender),
+            measures: Measures::default(),
+            opener: sender as u8,
             labels: self.labels.clone(),
             inspection: self.inspection.take(),
             ..*self
@@ -257,9 +261,8 @@ impl Flow {
     #[inline]
     pub(crate) fn count(&mut self, sample: &Sample) {
         if self.measures.is_measured(self.sent[sample.sender].packets) {
-            let before = self.before();
-            self.measures
-                .on_packet(sample, &before, self.start_ns, self.last_ns);
+            let past = self.past();
+            self.measures.on_packet(sample, &past);
         }
         let sent = &mut self.sent[sample.sender];
         sent.packets += 1;
@@ -269,31 +272,35 @@ impl Flow {
         self.last_ns = self.last_ns.max(sample.time_ns);
     }
 
-    /// What both ends have sent so far.
-    fn before(&self) -> [Before; 2] {
-        self.sent.map(|sent| Before {
+    fn past(&self) -> Past {
+        let sent = self.sent.map(|sent| Before {
             packets: sent.packets,
             bytes: sent.bytes,
             payload_bytes: sent.payload,
             flags: sent.flags,
+            // That of an earlier part is not among these packets.
             syn: sent.syn.filter(|_| sent.flags & flags::SYN != 0),
-        })
+        });
+        Past {
+            sent,
+            opener: self.opener.into(),
+            first_ns: self.start_ns,
+            last_ns: self.last_ns,
+        }
     }
 
     /// What was measured of the packets of `end`.
     pub(crate) fn measured(&self, end: End) -> Measured {
-        self.measures.of(end, &self.before()[end])
+        self.measures.of(end, &self.past().sent[end])
     }
 
     /// The round trip that opened the flow, if its client did so.
     pub(crate) fn round_trip(&self) -> RoundTrip {
         match self.part {
-            0 if self.measures.opener() == self.client => self.measures.round_trip(
-                &self.before(),
-                self.key.transport == Transport::Tcp,
-                self.start_ns,
-                self.last_ns,
-            ),
+            0 if usize::from(self.opener) == self.client => {
+                let is_tcp = self.key.transport == Transport::Tcp;
+                self.measures.round_trip(&self.past(), is_tcp)
+            }
             _ => RoundTrip::default(),
         }
     }

@@ -7,6 +7,11 @@ use super::*;
 use crate::testing::*;
 use crate::{Exporter, Options, Sources};
 
+const MINUTES: Rotation = Rotation {
+    interval_ns: Some(60 * SECOND),
+    size: None,
+};
+
 /// Files by name.
 fn listing(directory: &TempDir) -> BTreeMap<String, u64> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
@@ -39,12 +44,8 @@ fn export(path: &Path, rotation: Rotation, count: u16, pause_ns: u64) -> Exporte
 fn files_are_completed_at_multiples_of_the_interval() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flows.csv");
-    let rotation = Rotation {
-        interval_ns: Some(60 * SECOND),
-        size: None,
-    };
     // 20 s after a full minute, for 230 s.
-    let exporter = export(&path, rotation, 24, 10 * SECOND);
+    let exporter = export(&path, MINUTES, 24, 10 * SECOND);
     let names: Vec<_> = listing(&directory).into_keys().collect();
     assert_eq!(
         names,
@@ -70,11 +71,7 @@ fn files_are_completed_at_multiples_of_the_interval() {
 fn an_interval_without_packets_ends_by_the_clock_and_one_without_records_has_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flows.csv");
-    let rotation = Rotation {
-        interval_ns: Some(60 * SECOND),
-        size: None,
-    };
-    let mut exporter = export(&path, rotation, 1, 0);
+    let mut exporter = export(&path, MINUTES, 1, 0);
     assert_eq!(listing(&directory).len(), 1);
     for second in 0..200 {
         exporter.advance(START + second * SECOND).unwrap();
@@ -144,11 +141,7 @@ fn files_that_begin_in_the_same_second_have_numbers() {
 fn what_is_open_at_an_early_end_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flows.csv");
-    let rotation = Rotation {
-        interval_ns: Some(60 * SECOND),
-        size: None,
-    };
-    drop(export(&path, rotation, 12, 10 * SECOND));
+    drop(export(&path, MINUTES, 12, 10 * SECOND));
     let names = listing(&directory);
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(
