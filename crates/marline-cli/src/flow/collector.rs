@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddr
 use std::str::FromStr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use marline_flow::output::{IpfixEncoder, stamp};
+use marline_flow::output::{IpfixEncoder, IpfixMessage, IpfixSession};
 use marline_flow::{Anonymizer, IPFIX_UDP_MESSAGE, Record};
 
 use crate::failure::{Failure, print_message};
@@ -80,6 +80,7 @@ pub(super) struct Sent {
 pub(super) struct Collector {
     url: CollectorUrl,
     connection: Connection,
+    session: IpfixSession,
     encoder: IpfixEncoder,
     sent: Sent,
     /// When the message that is begun is due.
@@ -143,6 +144,7 @@ impl Collector {
         let mut collector = Self {
             url: url.clone(),
             connection,
+            session: IpfixSession::default(),
             encoder: IpfixEncoder::new(max_len, anonymizer),
             sent: Sent::default(),
             due_ns: u64::MAX,
@@ -158,14 +160,13 @@ impl Collector {
     }
 
     pub(super) fn add(&mut self, record: &Record) {
-        let before = self.encoder.pending();
+        let was_empty = self.encoder.is_empty();
         let full = self.encoder.add(record);
-        let records = if full.is_some() { before } else { 0 };
-        if full.is_some() || before == 0 {
+        if was_empty || full.is_some() {
             self.due_ns = self.now_ns.saturating_add(LINGER_NS);
         }
         if let Some(message) = full {
-            self.send(message, records);
+            self.send(message);
         }
     }
 
@@ -180,9 +181,8 @@ impl Collector {
 
     fn flush(&mut self) {
         self.due_ns = u64::MAX;
-        let records = self.encoder.pending();
         if let Some(message) = self.encoder.flush() {
-            self.send(message, records);
+            self.send(message);
         }
     }
 
@@ -221,8 +221,8 @@ impl Collector {
         }
     }
 
-    /// Sends a message with this many records.
-    fn send(&mut self, message: Vec<u8>, records: u32) {
+    /// Sends a message, after the templates where they are due.
+    fn send(&mut self, message: IpfixMessage) {
         let is_due = match &mut self.connection {
             Connection::Udp {
                 templates_at,
@@ -240,7 +240,7 @@ impl Collector {
         if is_due {
             self.send_templates();
         }
-        self.transmit(message, records);
+        self.transmit(message);
     }
 
     fn send_templates(&mut self) {
@@ -254,7 +254,7 @@ impl Collector {
             *messages_since = 0;
         }
         let templates = self.encoder.templates();
-        self.transmit(templates, 0);
+        self.transmit(templates);
     }
 
     /// Connects again. Whether that was possible.
@@ -265,7 +265,7 @@ impl Collector {
         match tcp(&self.url.host) {
             Ok(connected) => {
                 *stream = Some(connected);
-                self.encoder.restart();
+                self.session = IpfixSession::default();
                 self.has_failed = false;
                 print_message(&format!("{}: connected again", self.url));
                 true
@@ -277,9 +277,9 @@ impl Collector {
         }
     }
 
-    /// Sends a message with this many records.
-    fn transmit(&mut self, mut message: Vec<u8>, records: u32) {
-        stamp(&mut message, seconds_now());
+    fn transmit(&mut self, message: IpfixMessage) {
+        let records = message.records();
+        let message = self.session.next(message, Some(seconds_now()));
         let result = match &mut self.connection {
             Connection::Udp {
                 socket,

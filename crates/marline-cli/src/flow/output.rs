@@ -25,7 +25,7 @@ pub(super) struct OutputFlags {
     )]
     pub(super) output: Option<PathBuf>,
 
-    /// Complete the file at each multiple of this time since midnight (UTC), and begin another; the names have the time, as flows-20261128T190500Z.parquet
+    /// Complete the file at each multiple of this time (UTC), and begin another; the names have the time, as flows-20261128T190500Z.parquet
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "output")]
     rotate_interval: Option<Duration>,
 

@@ -156,29 +156,76 @@ fn elements(template: u16) -> impl Iterator<Item = &'static Element> {
     addresses.iter().chain(&ELEMENTS)
 }
 
-/// Makes messages of IPFIX.
-///
-/// The templates go before all else, and over UDP again from time to time; their messages do not count in sequence numbers.
+/// Makes messages of IPFIX from records.
 #[derive(Debug)]
 pub struct IpfixEncoder {
     /// Bytes of a message at most.
     max_len: usize,
     anonymizer: Option<Anonymizer>,
-    /// Records in the messages before.
-    sequence: u32,
-    message: Vec<u8>,
-    records: u32,
-    /// Where the Set begins that the next record may continue, and which template it has.
+    message: IpfixMessage,
+    /// The Set that the next record may continue.
     set: Option<Set>,
-    /// The time of the message: that of the latest packet.
-    time_ns: u64,
     scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Set {
+    /// Where it begins.
     at: usize,
     template: u16,
+}
+
+/// A message of IPFIX, whose header lacks the time and the sequence number: those depend on how it is sent.
+#[derive(Debug)]
+pub struct IpfixMessage {
+    bytes: Vec<u8>,
+    records: u32,
+    /// The latest time of its records.
+    time_ns: u64,
+}
+
+/// Messages to one file, or over one connection, or from one UDP socket to another. The templates go first, and over UDP again
+/// from time to time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IpfixSession {
+    /// Records in the messages before.
+    sequence: u32,
+}
+
+impl IpfixSession {
+    /// The bytes of a message as the next one. It has the time `export_s` at which it leaves, in seconds since 1970; else that of
+    /// its last record.
+    pub fn next(&mut self, message: IpfixMessage, export_s: Option<u32>) -> Vec<u8> {
+        let IpfixMessage {
+            mut bytes,
+            records,
+            time_ns,
+        } = message;
+        let length = bytes.len() as u16;
+        let seconds = export_s.unwrap_or((time_ns / 1_000_000_000) as u32);
+        bytes[..2].copy_from_slice(&VERSION.to_be_bytes());
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        bytes[4..8].copy_from_slice(&seconds.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[12..HEADER].copy_from_slice(&DOMAIN.to_be_bytes());
+        self.sequence = self.sequence.wrapping_add(records);
+        bytes
+    }
+}
+
+impl IpfixMessage {
+    fn new() -> Self {
+        Self {
+            bytes: vec![0; HEADER],
+            records: 0,
+            time_ns: 0,
+        }
+    }
+
+    /// How many records it has.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
 }
 
 impl IpfixEncoder {
@@ -187,40 +234,39 @@ impl IpfixEncoder {
         Self {
             max_len: max_len.clamp(512, usize::from(u16::MAX)),
             anonymizer,
-            sequence: 0,
-            message: Vec::new(),
-            records: 0,
+            message: IpfixMessage::new(),
             set: None,
-            time_ns: 0,
             scratch: Vec::new(),
         }
     }
 
     /// A message with the templates.
-    pub fn templates(&self) -> Vec<u8> {
-        let mut message = vec![0; HEADER];
-        let at = message.len();
-        message.extend(TEMPLATE_SET.to_be_bytes());
-        message.extend([0; 2]);
+    pub fn templates(&self) -> IpfixMessage {
+        let mut message = IpfixMessage {
+            time_ns: self.message.time_ns,
+            ..IpfixMessage::new()
+        };
+        let bytes = &mut message.bytes;
+        bytes.extend(TEMPLATE_SET.to_be_bytes());
+        bytes.extend([0; 2]);
         for template in [TEMPLATE_V4, TEMPLATE_V6] {
-            message.extend(template.to_be_bytes());
-            message.extend((elements(template).count() as u16).to_be_bytes());
+            bytes.extend(template.to_be_bytes());
+            bytes.extend((elements(template).count() as u16).to_be_bytes());
             for element in elements(template) {
                 let bit = if element.is_reverse { ENTERPRISE } else { 0 };
-                message.extend((element.id | bit).to_be_bytes());
-                message.extend(element.length.to_be_bytes());
+                bytes.extend((element.id | bit).to_be_bytes());
+                bytes.extend(element.length.to_be_bytes());
                 if element.is_reverse {
-                    message.extend(REVERSE.to_be_bytes());
+                    bytes.extend(REVERSE.to_be_bytes());
                 }
             }
         }
-        end_set(&mut message, at);
-        self.write_header(&mut message);
+        end_set(bytes, HEADER);
         message
     }
 
     /// Adds a record; if it has no room in the message that is begun, returns that one.
-    pub fn add(&mut self, record: &Record) -> Option<Vec<u8>> {
+    pub fn add(&mut self, record: &Record) -> Option<IpfixMessage> {
         let template = match record.client.ip {
             IpAddr::V4(_) => TEMPLATE_V4,
             IpAddr::V6(_) => TEMPLATE_V6,
@@ -231,69 +277,45 @@ impl IpfixEncoder {
             let value = element.value.read(record, self.anonymizer.as_ref());
             write_value(&mut data, element.length, &value);
         }
-        let is_full = self.message.len() + SET_HEADER + data.len() > self.max_len;
+        let is_full = self.len() + SET_HEADER + data.len() > self.max_len;
         let full = if is_full { self.flush() } else { None };
-        if self.message.is_empty() {
-            self.message.resize(HEADER, 0);
-        }
         if self.set.is_none_or(|set| set.template != template) {
             self.end_set();
-            let at = self.message.len();
-            self.message.extend(template.to_be_bytes());
-            self.message.extend([0; 2]);
+            let at = self.len();
+            self.message.bytes.extend(template.to_be_bytes());
+            self.message.bytes.extend([0; 2]);
             self.set = Some(Set { at, template });
         }
-        self.message.extend(&data);
+        self.message.bytes.extend(&data);
         self.scratch = data;
-        self.records += 1;
-        self.time_ns = self.time_ns.max(record.end_ns);
+        self.message.records += 1;
+        self.message.time_ns = self.message.time_ns.max(record.end_ns);
         full
     }
 
     /// The message that is begun, if one is.
-    pub fn flush(&mut self) -> Option<Vec<u8>> {
-        if self.records == 0 {
+    pub fn flush(&mut self) -> Option<IpfixMessage> {
+        if self.is_empty() {
             return None;
         }
         self.end_set();
-        let mut message = std::mem::take(&mut self.message);
-        self.write_header(&mut message);
-        self.sequence = self.sequence.wrapping_add(self.records);
-        self.records = 0;
-        Some(message)
+        Some(std::mem::replace(&mut self.message, IpfixMessage::new()))
     }
 
-    /// How many records the message that is begun has.
-    pub fn pending(&self) -> u32 {
-        self.records
+    /// Whether no message is begun.
+    pub fn is_empty(&self) -> bool {
+        self.message.records == 0
     }
 
-    /// Begins another session, as over another connection: sequence numbers begin at 0.
-    pub fn restart(&mut self) {
-        self.sequence = 0;
+    /// Bytes of the message that is begun.
+    fn len(&self) -> usize {
+        self.message.bytes.len()
     }
 
     fn end_set(&mut self) {
         if let Some(set) = self.set.take() {
-            end_set(&mut self.message, set.at);
+            end_set(&mut self.message.bytes, set.at);
         }
-    }
-
-    fn write_header(&self, message: &mut [u8]) {
-        let length = message.len() as u16;
-        let seconds = (self.time_ns / 1_000_000_000) as u32;
-        message[..2].copy_from_slice(&VERSION.to_be_bytes());
-        message[2..4].copy_from_slice(&length.to_be_bytes());
-        message[4..8].copy_from_slice(&seconds.to_be_bytes());
-        message[8..12].copy_from_slice(&self.sequence.to_be_bytes());
-        message[12..HEADER].copy_from_slice(&DOMAIN.to_be_bytes());
-    }
-}
-
-/// Puts the time at which a message leaves, in seconds since 1970, into its header.
-pub fn stamp(message: &mut [u8], export_s: u32) {
-    if let Some(time) = message.get_mut(4..8) {
-        time.copy_from_slice(&export_s.to_be_bytes());
     }
 }
 
@@ -335,6 +357,7 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
 /// Writes a file of messages (RFC 5655).
 pub(super) struct IpfixWriter<W> {
     encoder: IpfixEncoder,
+    session: IpfixSession,
     out: W,
     /// Whether the templates are written.
     is_begun: bool,
@@ -345,6 +368,7 @@ impl<W: Write> IpfixWriter<W> {
     pub(super) fn new(out: W, anonymizer: Option<Anonymizer>) -> Self {
         Self {
             encoder: IpfixEncoder::new(IPFIX_FILE_MESSAGE, anonymizer),
+            session: IpfixSession::default(),
             out,
             is_begun: false,
             bytes: 0,
@@ -357,7 +381,7 @@ impl<W: Write> IpfixWriter<W> {
             self.begin()?;
         }
         match full {
-            Some(message) => self.write_message(&message),
+            Some(message) => self.write_message(message),
             None => Ok(()),
         }
     }
@@ -366,17 +390,18 @@ impl<W: Write> IpfixWriter<W> {
     fn begin(&mut self) -> io::Result<()> {
         self.is_begun = true;
         let templates = self.encoder.templates();
-        self.write_message(&templates)
+        self.write_message(templates)
     }
 
     /// Bytes of the messages.
     pub(super) fn size(&self) -> u64 {
-        self.bytes + self.encoder.message.len() as u64
+        self.bytes + self.encoder.len() as u64
     }
 
-    fn write_message(&mut self, message: &[u8]) -> io::Result<()> {
-        self.bytes += message.len() as u64;
-        self.out.write_all(message)
+    fn write_message(&mut self, message: IpfixMessage) -> io::Result<()> {
+        let bytes = self.session.next(message, None);
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(&bytes)
     }
 
     pub(super) fn finish(mut self) -> io::Result<W> {
@@ -384,7 +409,7 @@ impl<W: Write> IpfixWriter<W> {
             self.begin()?;
         }
         if let Some(message) = self.encoder.flush() {
-            self.write_message(&message)?;
+            self.write_message(message)?;
         }
         Ok(self.out)
     }

@@ -13,7 +13,7 @@ use std::io;
 pub use columns::COLUMNS;
 pub use file::{Format, OutputFile};
 pub use files::{Files, Rotation, Written};
-pub use ipfix::{IpfixEncoder, stamp};
+pub use ipfix::{IpfixEncoder, IpfixMessage, IpfixSession};
 
 use crate::record::Record;
 

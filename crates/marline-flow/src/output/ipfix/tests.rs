@@ -24,11 +24,17 @@ fn records(count: u16) -> Vec<Record> {
     run.records()
 }
 
-/// The messages of records.
-fn messages(encoder: &mut IpfixEncoder, records: &[Record]) -> Vec<Vec<u8>> {
+/// The messages of records, in a session of their own.
+fn messages(max_len: usize, records: &[Record]) -> Vec<Vec<u8>> {
+    let mut encoder = IpfixEncoder::new(max_len, None);
     let mut messages: Vec<_> = records.iter().filter_map(|r| encoder.add(r)).collect();
     messages.extend(encoder.flush());
+    assert!(encoder.flush().is_none());
+    let mut session = IpfixSession::default();
     messages
+        .into_iter()
+        .map(|m| session.next(m, None))
+        .collect()
 }
 
 fn u16_of(bytes: &[u8], at: usize) -> usize {
@@ -39,8 +45,7 @@ fn u16_of(bytes: &[u8], at: usize) -> usize {
 fn messages_have_their_lengths_and_count_records() {
     let records = records(100);
     for max_len in [512, 1232, 30_000] {
-        let mut encoder = IpfixEncoder::new(max_len, None);
-        let messages = messages(&mut encoder, &records);
+        let messages = messages(max_len, &records);
         let mut count = 0;
         for message in &messages {
             assert!(message.len() <= max_len);
@@ -61,14 +66,14 @@ fn messages_have_their_lengths_and_count_records() {
             assert_eq!(at, message.len());
         }
         assert_eq!(count, 100);
-        assert!(encoder.flush().is_none());
     }
 }
 
 #[test]
 fn templates_fit_into_the_smallest_message() {
     let encoder = IpfixEncoder::new(0, None);
-    let message = encoder.templates();
+    let message = IpfixSession::default().next(encoder.templates(), Some(7));
+    assert_eq!(message[4..8], 7u32.to_be_bytes());
     assert!(message.len() <= 512, "{}", message.len());
     assert_eq!(u16_of(&message, 2), message.len());
     assert_eq!(u16_of(&message, 16), usize::from(TEMPLATE_SET));
@@ -76,14 +81,21 @@ fn templates_fit_into_the_smallest_message() {
 }
 
 #[test]
-fn a_session_begins_with_sequence_number_0() {
-    let records = records(3);
+fn a_message_belongs_to_the_session_that_sends_it() {
     let mut encoder = IpfixEncoder::new(1232, None);
-    messages(&mut encoder, &records);
-    assert_eq!(encoder.templates()[8..12], 3u32.to_be_bytes());
-    encoder.restart();
-    let message = messages(&mut encoder, &records).remove(0);
-    assert_eq!(message[8..12], [0; 4]);
+    let mut next = || {
+        encoder.add(&records(1)[0]);
+        encoder.flush().unwrap()
+    };
+    let sequence = |message: Vec<u8>| message[11];
+    let mut session = IpfixSession::default();
+    assert_eq!(sequence(session.next(next(), None)), 0);
+    assert_eq!(sequence(session.next(next(), None)), 1);
+    // It was made while the session before was open.
+    let late = next();
+    session = IpfixSession::default();
+    assert_eq!(sequence(session.next(late, None)), 0);
+    assert_eq!(sequence(session.next(next(), None)), 1);
 }
 
 #[test]
