@@ -77,7 +77,7 @@ pub(crate) const MAX_LOG_LINES: usize = 16 << 20;
 
 /// Records of a row group of Parquet: enough for dictionaries to pay, few enough for a writer's buffers of 30 MB.
 #[cfg(feature = "parquet")]
-pub(crate) const ROW_GROUP: usize = 128 << 10;
+pub(crate) const ROW_GROUP: usize = 64 << 10;
 
 /// Bytes of a message of IPFIX in a file: large enough for headers not to matter.
 pub(crate) const IPFIX_FILE_MESSAGE: usize = 32 << 10;
