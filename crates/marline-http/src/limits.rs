@@ -108,9 +108,13 @@ pub const MAX_TRUST_BYTES: u64 = 16 << 20;
 /// Servers of which a client remembers why it refused their certificates: more than it connects to at once, as a rule.
 pub const MAX_REFUSALS: usize = 64;
 
-/// Bytes that a client reads from a connection over TCP without progress of a request: 64 interim responses, as many as
-/// over HTTP/3, with the largest header sections.
+/// Bytes that a client reads from a connection without progress of a request: 64 interim responses, as many as over HTTP/3,
+/// with the largest header sections. Over HTTP/3, those of all streams, with [`READ_COST`].
 pub const MAX_IDLE_BYTES: u64 = 64 * MAX_HEADER_BYTES as u64;
+
+/// Bytes of [`MAX_IDLE_BYTES`] that each read from a stream of HTTP/3 counts for beside its own, about the header of its
+/// packet: streams without content, and content in single bytes, cost more than their bytes.
+pub const READ_COST: usize = 32;
 
 /// The largest window of HTTP/2 that hyper grants: content that may arrive although the application reads nothing.
 pub const HTTP2_MAX_WINDOW: u64 = 16 << 20;

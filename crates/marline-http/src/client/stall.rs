@@ -68,7 +68,7 @@ impl Activity {
 
     /// A part of the content of a request is sent.
     pub(super) fn on_upload(&self) {
-        self.progress.fetch_add(1, Relaxed);
+        self.on_response();
     }
 
     /// `bytes` of content arrived.

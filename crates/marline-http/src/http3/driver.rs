@@ -239,6 +239,7 @@ fn read_all<C: Carrier>(
         let Poll::Ready(read) = recv.poll_read(cx) else {
             return Ok(Reading::Open);
         };
+        session.with(|state| state.on_read(&read))?;
         let bytes = match read {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {

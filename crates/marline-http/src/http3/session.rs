@@ -52,6 +52,10 @@ pub(super) struct State {
     error: Option<Error>,
     /// Why the connection has ended, once the driver knows it.
     ended: Option<RequestError>,
+    /// Bytes that were read since the last progress of a request, with what reading them costs.
+    idle_bytes: u64,
+    /// How many there may be.
+    max_idle_bytes: u64,
 }
 
 /// What the reader of a request does next.
@@ -85,9 +89,31 @@ impl<C: Carrier> Clone for Session<C> {
 }
 
 impl State {
+    /// Something was read from a stream.
+    ///
+    /// # Errors
+    /// Too much arrives without progress of a request: unknown frames, GOAWAY, empty DATA.
+    pub(super) fn on_read(&mut self, read: &Result<Option<Bytes>, ReadError>) -> Result<(), Error> {
+        let bytes = match read {
+            Ok(Some(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.idle_bytes += (bytes + limits::READ_COST) as u64;
+        match self.idle_bytes > self.max_idle_bytes {
+            true => Err(Error::new(
+                ErrorCode::EXCESSIVE_LOAD,
+                "too much arrives without a response or its content",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// What the reader of a request does next; it is woken when that changes other than by bytes on the stream.
     pub(super) fn next_step(&mut self, id: StreamId, cx: &Context<'_>) -> Step {
         if let Some(event) = self.http3.poll_stream(id) {
+            if matches!(event, StreamEvent::Response(_) | StreamEvent::Data(_)) {
+                self.idle_bytes = 0;
+            }
             let is_last = !self.http3.has_stream_events(id) && !self.http3.is_blocked(id);
             return Step::Event { event, is_last };
         }
@@ -172,6 +198,12 @@ impl<C: Carrier> Session<C> {
                 retired: Vec::new(),
                 error: None,
                 ended: None,
+                idle_bytes: 0,
+                max_idle_bytes: match side {
+                    Side::Client => limits::MAX_IDLE_BYTES,
+                    // The server has limits of its own for what clients send.
+                    Side::Server => u64::MAX,
+                },
             }),
         });
         Self {
@@ -230,6 +262,7 @@ impl<C: Carrier> Session<C> {
         cx: &Context<'_>,
     ) -> Step {
         let received = self.with(|state| {
+            state.on_read(&read)?;
             match read {
                 Ok(Some(bytes)) => state.http3.on_stream_data(id, bytes, false)?,
                 Ok(None) => state.http3.on_stream_data(id, Bytes::new(), true)?,

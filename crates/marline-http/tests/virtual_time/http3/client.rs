@@ -1,11 +1,16 @@
 //! The client, with a server that writes HTTP/3 by hand.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use marline_h3::frame::FrameType;
 use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
+use marline_http::limits;
+use marline_sim::Host;
 
-use super::peer::{answer_once_each, answer_with, close_with, data, frame, headers};
+use super::peer::{
+    answer_once_each, answer_with, close_with, data, flood_with, frame, headers, open_streams,
+};
 use crate::setup::{client, run};
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -13,8 +18,13 @@ const OK: &[(&str, &str)] = &[(":status", "200")];
 /// The report of an object whose response is `answer`, made of these frames.
 fn fetch(answer: &[Vec<u8>]) -> ObjectReport {
     let answer = answer.concat();
-    run(async move |network| {
-        let address = answer_with(&network.servers[0], vec![answer.clone()]);
+    fetch_from(|host| answer_with(host, vec![answer.clone()]))
+}
+
+/// The report of an object of the server that `listen` starts.
+fn fetch_from(listen: impl Fn(&Host) -> SocketAddr) -> ObjectReport {
+    run(async |network| {
+        let address = listen(&network.servers[0]);
         let client = client(&network.client, [("example.test", address)]);
         let target = Target {
             url: "https://example.test/".to_owned(),
@@ -73,18 +83,7 @@ fn a_server_that_violates_http_3_is_named() {
 
 #[test]
 fn the_code_of_a_close_is_named() {
-    let object = run(async |network| {
-        let address = close_with(&network.servers[0], 0x107, b"too\x1bmuch");
-        let client = client(&network.client, [("example.test", address)]);
-        let target = Target {
-            url: "https://example.test/".to_owned(),
-            destination: Destination::Nowhere,
-            size: None,
-        };
-        let progress = Arc::default();
-        let fetched = client.fetch(vec![target], FetchOptions::default(), &progress);
-        fetched.await.objects.remove(0)
-    });
+    let object = fetch_from(|host| close_with(host, 0x107, b"too\x1bmuch"));
     assert_failed(&object, "closed it with H3_EXCESSIVE_LOAD (too\\u{1b}much)");
 }
 
@@ -93,6 +92,52 @@ fn unknown_frames_are_ignored() {
     let unknown = frame(FrameType(0x21), &[7; 1000]);
     let object = fetch(&[unknown.clone(), headers(OK), unknown, data(b"hello")]);
     assert_eq!((object.bytes, object.error), (5, None));
+}
+
+/// More than a client reads without progress, of `frames`.
+fn endless(frames: &[u8]) -> Vec<u8> {
+    frames.repeat(3 * limits::MAX_IDLE_BYTES as usize / frames.len())
+}
+
+#[test]
+fn frames_without_end_that_are_no_content_are_an_error() {
+    let unknown = frame(FrameType(0x21), &[7; 1000]);
+    let huge = [&[0x21, 0xbf, 0xff, 0xff, 0xff][..], &[7; 1000]].concat();
+    for frames in [unknown, huge, data(b"")] {
+        let flood = endless(&frames);
+        let object = fetch(&[headers(OK), flood.clone(), data(b"hello")]);
+        assert_failed(&object, "without a response or its content");
+        let object = fetch(&[headers(OK), data(b"hello"), flood]);
+        assert_failed(&object, "without a response or its content");
+    }
+    let flood = endless(&frame(FrameType(0x21), &[7; 1000]));
+    let object = fetch(&[flood, headers(OK)]);
+    assert_failed(&object, "without a response or its content");
+}
+
+#[test]
+fn content_may_be_longer_than_what_is_read_without_it() {
+    let frames = [frame(FrameType(0x21), &[7; 1000]), data(b"hello")].concat();
+    let object = fetch(&[headers(OK), endless(&frames)]);
+    assert_eq!(object.error, None);
+    assert!(object.bytes > 10_000);
+}
+
+#[test]
+fn control_frames_without_end_are_an_error() {
+    for flood in [
+        endless(&frame(FrameType::GOAWAY, &[4])),
+        endless(&frame(FrameType(0x21), &[])),
+    ] {
+        let object = fetch_from(|host| flood_with(host, flood.clone()));
+        assert_failed(&object, "without a response or its content");
+    }
+}
+
+#[test]
+fn streams_without_end_are_an_error() {
+    let object = fetch_from(|host| open_streams(host, limits::MAX_IDLE_BYTES));
+    assert_failed(&object, "without a response or its content");
 }
 
 /// RFC 9114, section 5.2: what was rejected can be repeated elsewhere.

@@ -172,6 +172,36 @@ pub(crate) fn answer_once_each(host: &Host, answer: Vec<u8>) -> SocketAddr {
     host.at(PORT)
 }
 
+/// Listens on `host`, and sends `frames` on the control stream instead of answering.
+pub(crate) fn flood_with(host: &Host, frames: Vec<u8>) -> SocketAddr {
+    let endpoint = listen(host);
+    host.run(async move {
+        let mut connection = Accepted::next(&endpoint).await;
+        // The client has enough before the end.
+        let _ = connection.control.write_chunk(Bytes::from(frames)).await;
+        connection.quic.closed().await;
+    });
+    host.at(PORT)
+}
+
+/// Listens on `host`, and opens up to `number` streams of a reserved type instead of answering, each of which ends at once.
+pub(crate) fn open_streams(host: &Host, number: u64) -> SocketAddr {
+    let endpoint = listen(host);
+    host.run(async move {
+        let connection = Accepted::next(&endpoint).await;
+        for _ in 0..number {
+            let Ok(mut stream) = connection.quic.open_uni().await else {
+                break;
+            };
+            if stream.write_all(&[0x21]).await.is_err() || stream.finish().is_err() {
+                break;
+            }
+        }
+        connection.quic.closed().await;
+    });
+    host.at(PORT)
+}
+
 fn listen(host: &Host) -> Endpoint {
     let runtime: Arc<dyn Runtime> = Arc::new(host.clone());
     let identity = rcgen::generate_simple_self_signed(vec!["example.test".into()]).unwrap();
