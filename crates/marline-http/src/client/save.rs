@@ -1,8 +1,9 @@
 //! Writes content to its destination. A file appears under its name only when it is complete.
 
 mod part;
+mod place;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use http::{HeaderMap, HeaderValue};
 use marline::Sha256;
 
 use self::part::Part;
+use self::place::Place;
 use super::{ClientError, Destination};
 
 /// Identifies the representation to which a partial file belongs, for `If-Range`.
@@ -75,15 +77,21 @@ impl Sink {
             Destination::Nowhere => {}
             Destination::Counted => sink.out = Out::Counted,
             Destination::StandardOutput => sink.out = Out::StandardOutput,
-            Destination::File(path) if is_stream(path) => {
-                let file = OpenOptions::new().write(true).open(path);
-                let file = file.map_err(|cause| failed(path, cause))?;
-                sink.out = Out::Stream(file, path.clone());
-            }
             Destination::File(path) => {
-                let mut part = Part::open(path, resume)?;
-                sink.len = part.hash_existing(&mut sink.hash)?;
-                sink.out = Out::File(part);
+                let place = Place::of(path).map_err(|cause| failed(path, cause))?;
+                match place {
+                    Place::StandardOutput => sink.out = Out::StandardOutput,
+                    Place::Stream => {
+                        let file = OpenOptions::new().write(true).truncate(true).open(path);
+                        let file = file.map_err(|cause| failed(path, cause))?;
+                        sink.out = Out::Stream(file, path.clone());
+                    }
+                    Place::File(target) => {
+                        let mut part = Part::open(path, target, resume)?;
+                        sink.len = part.hash_existing(&mut sink.hash)?;
+                        sink.out = Out::File(part);
+                    }
+                }
             }
         }
         Ok(sink)
@@ -124,10 +132,7 @@ impl Sink {
         match &self.out {
             Out::Nowhere | Out::StandardOutput | Out::Stream(..) => Ok(None),
             Out::Counted => Ok(Some(Pieces(None))),
-            Out::File(part) => Ok(Some(Pieces(Some((
-                part.second_handle()?,
-                part.path().to_owned(),
-            ))))),
+            Out::File(part) => Ok(Some(Pieces(Some((part.second_handle()?, part.path()))))),
         }
     }
 
@@ -229,10 +234,6 @@ fn write_all_at(file: &File, mut chunk: &[u8], mut offset: u64) -> io::Result<()
         offset += written as u64;
     }
     Ok(())
-}
-
-fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
 }
 
 fn failed(path: &Path, cause: io::Error) -> ClientError {

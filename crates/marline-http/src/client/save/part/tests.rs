@@ -12,7 +12,8 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 fn part(directory: &Path, keep: bool) -> Result<Part, ClientError> {
-    Part::open(&directory.join("file"), keep)
+    let target = directory.join("file");
+    Part::open(&target, target.clone(), keep)
 }
 
 fn refusal(directory: &Path) -> String {
@@ -88,4 +89,19 @@ fn a_file_has_the_permissions_of_any_new_file() {
     part(at, false).unwrap().publish().unwrap();
     let mode = |name: &str| fs::metadata(at.join(name)).unwrap().permissions().mode();
     assert_eq!(mode("file"), mode("other"));
+}
+
+#[test]
+fn files_with_the_longest_names_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("n".repeat(MAX_NAME));
+    for keep in [false, true] {
+        let mut written = Part::open(&target, target.clone(), keep).unwrap();
+        let tag = HeaderValue::from_static("\"1\"");
+        written.start_over(Validator(Some(tag))).unwrap();
+        written.write(b"content").unwrap();
+        written.publish().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"content");
+        assert_eq!(names(directory.path()).len(), 1);
+    }
 }
