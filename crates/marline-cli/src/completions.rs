@@ -4,6 +4,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Print completions for a shell
 ///
@@ -25,7 +26,6 @@ enum Supported {
     Fish,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "all verbs return the same type")]
 pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
     let shell = match arguments.shell {
         Supported::Bash => Shell::Bash,
@@ -34,6 +34,5 @@ pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failur
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut root, "marline", &mut script);
-    out!("{}", String::from_utf8_lossy(&script));
-    Ok(())
+    output::write(&script)
 }

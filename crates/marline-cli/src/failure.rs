@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use marline_http::client::{CertificateProblem, ClientError};
+
+use crate::get::{curl, hints};
 
 /// Why a verb failed.
 #[derive(Debug)]
@@ -18,23 +21,27 @@ pub(crate) enum Failure {
     Failed(String),
     /// An error that has been printed already: exit status 1.
     Reported,
-    /// A program that was run ended with this status.
+    /// Standard output cannot be written: exit status 23, as curl's.
+    Output(io::Error),
+    /// This exit status, of a program that was run, or for an error that has been printed already.
     Status(u8),
 }
 
 impl Failure {
     pub(crate) fn report(self) -> ExitCode {
+        self.report_status().into()
+    }
+
+    /// Prints the message, and returns the exit status.
+    pub(crate) fn report_status(self) -> u8 {
+        if !matches!(self, Self::Reported | Self::Status(_)) {
+            print_message(&self.to_string());
+        }
         match self {
-            Self::Usage(message) => {
-                print_message(&message);
-                ExitCode::from(2)
-            }
-            Self::Failed(message) => {
-                print_message(&message);
-                ExitCode::FAILURE
-            }
-            Self::Reported => ExitCode::FAILURE,
-            Self::Status(code) => ExitCode::from(code),
+            Self::Usage(_) => 2,
+            Self::Failed(_) | Self::Reported => 1,
+            Self::Output(_) => curl::WRITE_ERROR,
+            Self::Status(status) => status,
         }
     }
 }
@@ -44,8 +51,19 @@ impl std::fmt::Display for Failure {
         match self {
             Self::Usage(message) | Self::Failed(message) => f.write_str(message),
             Self::Reported => f.write_str("it failed, as printed above"),
+            Self::Output(error) => f.write_str(&unwritten(error)),
             Self::Status(code) => write!(f, "a program ended with status {code}"),
         }
+    }
+}
+
+/// A message about standard output, which cannot be written.
+pub(crate) fn unwritten(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => {
+            "cannot write to standard output: its reader has closed it".to_owned()
+        }
+        _ => format!("cannot write to standard output: {error}"),
     }
 }
 
@@ -60,9 +78,11 @@ pub(crate) fn of_arguments(error: &clap::Error, root: &Command) -> ExitCode {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
-        // Fails if the reader has closed the pipe.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let printed = error.print().and_then(|()| io::stdout().flush());
+        return match printed {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Failure::Output(error).report(),
+        };
     }
     let called = called(root, std::env::args_os().skip(1));
     if matches!(
@@ -117,14 +137,6 @@ fn called(root: &Command, arguments: impl Iterator<Item = OsString>) -> String {
     name
 }
 
-/// What stands here for short flags of curl and wget.
-const SHORT_FLAGS: [(&str, &str); 4] = [
-    ("-k", "--insecure"),
-    ("-H", "--header"),
-    ("-O", "-o FILE"),
-    ("-m", "--max-time"),
-];
-
 /// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
 /// switches the verification of certificates off.
 fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
@@ -136,15 +148,10 @@ fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
         return None;
     }
     let flag = text(ContextKind::InvalidArg)?;
-    if flag == "--interface" {
-        return Some(format!(
-            "there is no {flag}; name an interface with --path IFACE"
-        ));
-    }
     if called == "marline get"
-        && let Some((_, known)) = SHORT_FLAGS.iter().find(|(short, _)| *short == flag)
+        && let Some(instead) = hints::instead_of(flag)
     {
-        return Some(format!("there is no {flag}; write {known}"));
+        return Some(format!("there is no {flag}; {instead}"));
     }
     let suggested = text(ContextKind::SuggestedArg)?;
     (suggested == "--insecure").then(|| format!("there is no {flag}"))
@@ -174,6 +181,7 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
             "fetch it again, with --resume to continue after an interruption"
         }
         ClientError::TimeLimit { .. } => "allow more with --max-time",
+        ClientError::TooLarge { .. } => "allow more with --max-filesize",
         ClientError::WrongRange(_) => "fetch it again without --resume and --split",
         ClientError::File { cause, .. } => match cause.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

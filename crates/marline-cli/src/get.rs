@@ -1,7 +1,9 @@
 //! `marline get`.
 
-use std::collections::HashSet;
-use std::io::ErrorKind;
+pub(crate) mod curl;
+pub(crate) mod hints;
+mod targets;
+
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,25 +12,28 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use marline::coordination::bundle::MAX_MEMBERS;
-use marline::settings::read_time;
 use marline::{PathPolicy, PathRule, PathSource, Runtime, TokioRuntime};
 use marline_http::client::{
-    Assignment, Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion,
-    Progress, Ranges, Report, Target, Trust, parse_url,
+    Assignment, Client, ClientConfig, ClientError, FetchOptions, HttpVersion, Progress, Ranges,
+    Report, Trust,
 };
 use marline_http::har::Har;
 use marline_http::tcp::TcpProtocol;
 
-use crate::failure::{Failure, advice, print_message};
+use crate::duration::duration;
+use crate::failure::{Failure, advice, print_message, unwritten};
 use crate::key_log::KeyLogFlags;
 use crate::pipes::PipeFlags;
 use crate::progress;
 use crate::server::interrupted;
 use crate::tls::TlsFlags;
-use crate::transport::{QuicVersion, RESEARCH, TransportFlags, make_directory};
+use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 
 /// What stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
+
+/// The present directory.
+const HERE: &str = "./";
 
 /// The default number of connections with `--http 2-parallel` (Manzoor, doctoral thesis, 2019, section 5.2.1).
 const PARALLEL: usize = 2;
@@ -71,10 +76,14 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Write to FILE, or into DIR under the last name of each URL; without it, or with `-`, a single object is
-    /// written to standard output
+    /// Write to FILE, or into DIR under the last name of each URL; without it, or with `-`, to standard output, one object
+    /// after another. A FILE that exists keeps its permissions, owner and names; links are followed
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
+
+    /// Write into the present directory, each object under the last name of its URL
+    #[arg(short = 'O', long, conflicts_with = "output")]
+    remote_name: bool,
 
     /// Trust only the certificates in FILE (PEM) and those that they have signed; a server's own certificate
     /// can be one of them
@@ -159,13 +168,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
 
-    /// End after this long, in seconds or with a unit, as 90 or 500ms; what is not complete by then fails
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    /// End after this long, in seconds or with a unit, as 90, 0.2 or 500ms; what is not complete by then fails. 0 is no limit
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
+
+    /// Refuse objects larger than BYTES, or with K, M, G and T, that many times 1024, 1024², 1024³ and 1024⁴ bytes; 0 is no limit
+    #[arg(long, value_name = "BYTES", value_parser = file_size, default_value = "0", hide_default_value = true)]
+    max_filesize: u64,
 
     /// Give a request up if nothing of a response arrives on its connection for this long; 0 waits for as long as the
     /// connection lasts [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     stall_timeout: Option<Duration>,
 
     /// Keep the incomplete part of a file, and continue there; needs -o
@@ -243,6 +256,8 @@ impl Arguments {
     fn connections(&self) -> usize {
         match (self.connections, self.version) {
             (Some(connections), _) => connections.into(),
+            // They follow each other.
+            (None, _) if self.output().is_none() && !self.json => 1,
             (None, Some(Version::Http2Parallel)) => PARALLEL,
             (None, _) => self.version().connections_of_browsers(),
         }
@@ -269,6 +284,9 @@ impl Arguments {
 
     /// The file or directory to write to, unless that is standard output.
     fn output(&self) -> Option<&Path> {
+        if self.remote_name {
+            return Some(Path::new(HERE));
+        }
         self.output
             .as_deref()
             .filter(|path| *path.as_os_str() != *STANDARD_OUTPUT)
@@ -276,7 +294,7 @@ impl Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let targets = targets(&arguments)?;
+    let targets = targets::targets(&arguments)?;
     let options = options(&arguments)?;
     check_paths(&arguments)?;
     let config = config(&arguments)?;
@@ -303,21 +321,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(client) = Arc::into_inner(client) {
         client.close().await;
     }
-    if report
-        .objects
-        .iter()
-        .any(|object| is_closed_output(object.failure.as_deref()))
-    {
-        // As for what else is printed: nobody waits for the rest.
-        return Ok(());
-    }
-    for object in report.objects.iter() {
-        if let Some(error) = &object.error {
-            let advice = object.failure.as_deref().map(advice);
-            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-            print_message(&format!("{}: {error}{advice}", object.url));
-        }
-    }
+    print_failures(&report);
     if wants_paths && !report.multipath && !report.connections.is_empty() {
         print_message("the server does not support multipath: each connection uses one path");
     }
@@ -333,9 +337,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.json {
         print_json(&report)?;
     }
-    match report.is_complete() {
-        true => Ok(()),
-        false => Err(Failure::Reported),
+    match curl::status_of(&report) {
+        0 => Ok(()),
+        status => Err(Failure::Status(status)),
     }
 }
 
@@ -368,7 +372,8 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         resume: arguments.resume,
         split: arguments.split,
         ranges: arguments.ranges.into(),
-        time_limit: arguments.max_time,
+        time_limit: arguments.max_time.filter(|limit| !limit.is_zero()),
+        max_size: Some(arguments.max_filesize).filter(|limit| *limit > 0),
     };
     if arguments.mptcp && arguments.version() == HttpVersion::Http3 {
         let message =
@@ -500,92 +505,22 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     Ok(config)
 }
 
-/// The URLs with their destinations.
-fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
-    for url in &arguments.urls {
-        parse_url(url, arguments.version()).map_err(|error| {
-            let cleartext = match parse_url(url, HttpVersion::Http11Cleartext) {
-                Ok(_) => ", or fetch it with --http 1.1c",
-                Err(_) => "",
-            };
-            Failure::Usage(format!("{error}{cleartext}"))
-        })?;
-    }
-    let several = arguments.urls.len() > 1;
-    if arguments.json && arguments.output.is_some() && arguments.output().is_none() {
-        let message = "the report of --json and the content cannot both be written to standard output; \
-                       leave --json out, or give -o FILE";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    let destination: Box<dyn Fn(&str) -> Destination> = match arguments.output() {
-        None if arguments.json => Box::new(|_| Destination::Nowhere),
-        None if several => {
-            let message = "several URLs need a directory; give one with -o DIR";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-        None => Box::new(|_| Destination::StandardOutput),
-        Some(path) if several || is_directory(path) => {
-            make_directory(path)?;
-            let path = path.to_owned();
-            Box::new(move |url| Destination::File(path.join(file_name(url))))
-        }
-        Some(path) => {
-            let path = path.to_owned();
-            Box::new(move |_| Destination::File(path.clone()))
-        }
+/// A size as curl reads it: a number of bytes, or of those that a letter stands for.
+fn file_size(text: &str) -> Result<u64, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let scale = match unit.to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("write a number of bytes, or one with K, M, G or T".to_owned()),
     };
-    let mut names = HashSet::new();
-    let mut targets = Vec::new();
-    for url in &arguments.urls {
-        let destination = destination(url);
-        if let Destination::File(path) = &destination
-            && !names.insert(path.clone())
-        {
-            let path = path.display();
-            let message = format!("two URLs would be written to {path}; fetch them one by one");
-            return Err(Failure::Usage(message));
-        }
-        targets.push(Target {
-            url: url.clone(),
-            destination,
-            size: None,
-        });
-    }
-    Ok(targets)
-}
-
-fn is_directory(path: &Path) -> bool {
-    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
-}
-
-/// The last name in a URL's path, which cannot be a path itself.
-fn file_name(url: &str) -> String {
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
-    let last = match path.split_once('/') {
-        Some((_, path)) => path.rsplit('/').next().unwrap_or_default(),
-        None => "",
-    };
-    // Names with a leading dot would collide with partial files.
-    let name = last.trim_start_matches('.');
-    if name.is_empty() {
-        "index.html".to_owned()
-    } else {
-        name.to_owned()
-    }
-}
-
-/// Whether the reader of standard output has closed the pipe, as `head` does.
-fn is_closed_output(error: Option<&ClientError>) -> bool {
-    matches!(error, Some(ClientError::Output(cause)) if cause.kind() == ErrorKind::BrokenPipe)
-}
-
-/// A time with its unit, or in seconds.
-fn time(text: &str) -> Result<Duration, String> {
-    match text.parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => read_time(text),
-    }
+    let number = text[..text.len() - unit.len()].parse::<u64>();
+    let size = number
+        .ok()
+        .and_then(|number| number.checked_mul(1 << scale));
+    size.ok_or_else(|| "it is not a size in bytes".to_owned())
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
@@ -602,8 +537,29 @@ fn print_json(report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints why objects are not complete; that standard output takes no more only once, for all that follow.
+fn print_failures(report: &Report) {
+    let mut is_output_known = false;
+    for object in &report.objects {
+        match (object.failure.as_deref(), &object.error) {
+            (Some(ClientError::Output(error)), _) => {
+                if !std::mem::replace(&mut is_output_known, true) {
+                    print_message(&unwritten(error));
+                }
+            }
+            (Some(failure), _) => {
+                print_message(&format!("{}: {failure}; {}", object.url, advice(failure)));
+            }
+            (None, Some(error)) => print_message(&format!("{}: {error}", object.url)),
+            (None, None) => {}
+        }
+    }
+}
+
+/// Prints an error that concerns no object.
 fn explain(error: &ClientError) -> Failure {
-    Failure::Failed(format!("{error}; {}", advice(error)))
+    print_message(&format!("{error}; {}", advice(error)));
+    Failure::Status(curl::status(error))
 }
 
 #[cfg(test)]

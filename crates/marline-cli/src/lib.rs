@@ -15,6 +15,7 @@ mod completions;
 mod config_file;
 #[cfg(target_os = "linux")]
 mod demo;
+mod duration;
 mod failure;
 #[cfg(feature = "flow")]
 mod flow;

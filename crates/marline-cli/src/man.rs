@@ -1,10 +1,9 @@
 //! `marline man`.
 
-use std::io;
-
 use clap::{Args, Command};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Print the manual page, of marline or of a verb
 #[derive(Debug, Args)]
@@ -30,10 +29,12 @@ pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failur
                 Failure::Usage(format!("there is no verb `{verbs}`; see `marline --help`"))
             })?,
     };
+    let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .source(concat!("marline ", env!("CARGO_PKG_VERSION")))
-        .render(&mut io::stdout())
-        .map_err(|error| Failure::Failed(format!("cannot print the page: {error}")))
+        .render(&mut page)
+        .map_err(|error| Failure::Failed(format!("cannot make the page: {error}")))?;
+    output::write(&page)
 }
 
 /// The command inside `command` whose page has this name.

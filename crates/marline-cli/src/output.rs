@@ -2,15 +2,15 @@
 //! escaped: names, titles and reasons come from files and peers.
 
 use std::fmt::Arguments;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::process::exit;
 
 use marline_report::terminal;
 
-use crate::failure::print_message;
+use crate::failure::Failure;
 
-/// Prints to standard output as `print!` does. Ends the process if that fails, without a message if the reader has
-/// closed the pipe: nobody waits for the rest.
+/// Prints to standard output as `print!` does. Ends the process with a message if that fails: its reader may have gone, as
+/// `head` does, or the disk may be full.
 macro_rules! out {
     ($($text:tt)*) => { $crate::output::print(format_args!($($text)*)) };
 }
@@ -34,12 +34,14 @@ pub(crate) fn print_error(line: Arguments<'_>) {
 pub(crate) fn print(text: Arguments<'_>) {
     let text = text.to_string();
     let text = terminal::lines(&text);
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
-        Err(error) => {
-            print_message(&format!("cannot write to standard output: {error}"));
-            exit(1)
-        }
+    if let Err(failure) = write(text.as_bytes()) {
+        exit(failure.report_status().into())
     }
+}
+
+/// Writes bytes to standard output as they are.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(Failure::Output)
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use marline_flow::capture::{Live, LiveError};
 
-use super::{BETWEEN_LOOKS, Export, time, unwritable};
+use super::{BETWEEN_LOOKS, Export, unwritable};
+use crate::duration::duration;
 use crate::failure::{Failure, print_message};
 
 /// How long to wait for a packet before signals are looked at.
@@ -19,7 +20,7 @@ pub(super) struct LiveFlags {
     interface: Option<String>,
 
     /// Capture for this long
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "interface", conflicts_with = "captures")]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "interface", conflicts_with = "captures")]
     duration: Option<Duration>,
 }
 

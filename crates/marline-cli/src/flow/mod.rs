@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use marline::settings::read_time;
 use marline_flow::capture::Problem;
 use marline_flow::output::OutputError;
 use marline_flow::{
@@ -29,6 +28,7 @@ use self::metrics::{FlowMetrics, Snapshot};
 use self::output::{OutputFlags, Outputs};
 use self::progress::Bar;
 use self::stop::{Stop, Stoppable};
+use crate::duration::duration;
 use crate::failure::{Failure, print_message};
 
 /// What stands for standard input.
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     server_log: Vec<PathBuf>,
 
     /// End the record of a flow after this long, and begin its next one, as exporters of NetFlow do [default: never]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     active_timeout: Option<Duration>,
 
     /// End a flow that had no packets for this long [default: 300 for TCP, 200 for UDP]
@@ -404,16 +404,9 @@ fn file_advice(error: &io::Error) -> &'static str {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    match text.parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => read_time(text),
-    }
-}
-
 /// A time after which something is over, which is not at once.
 fn some_time(text: &str) -> Result<Duration, String> {
-    match time(text)? {
+    match duration(text)? {
         Duration::ZERO => Err("it must be more than 0".into()),
         time => Ok(time),
     }

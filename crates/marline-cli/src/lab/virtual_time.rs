@@ -8,6 +8,7 @@ use clap::Args;
 use marline_lab::kernel::{self, Image, KernelError, Machine, Task, Work};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Become a kernel in virtual time
 #[derive(Debug, Args)]
@@ -74,9 +75,8 @@ pub(super) fn repeat_inside(seed: u64) -> Result<(), Failure> {
         Err(KernelError::Interrupted) => return Err(Failure::Status(INTERRUPTED)),
         finished => finished?,
     };
-    // Fails if the reader has closed the pipe.
-    let _ = io::stdout().write_all(&finished.output);
     let _ = io::stderr().write_all(&finished.errors);
+    output::write(&finished.output)?;
     match finished.status {
         0 => Ok(()),
         status => Err(Failure::Status(status)),

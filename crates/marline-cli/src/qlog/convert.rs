@@ -74,21 +74,17 @@ fn read(path: &Path) -> Result<Document, qvis::Error> {
 }
 
 fn write(document: &Document, path: &Path) -> Result<(), Failure> {
-    let result = if is_standard(path) {
-        write_to(document, io::stdout().lock())
-    } else {
-        File::create(path).and_then(|file| write_to(document, file))
-    };
-    match result {
-        Err(error) if is_standard(path) && error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| {
-            let advice = match error.kind() {
-                ErrorKind::NotFound => "; make its directory first",
-                _ => "",
-            };
-            Failure::Failed(format!("cannot write {}: {error}{advice}", path.display()))
-        }),
+    if is_standard(path) {
+        return write_to(document, io::stdout().lock()).map_err(Failure::Output);
     }
+    let written = File::create(path).and_then(|file| write_to(document, file));
+    written.map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::NotFound => "; make its directory first",
+            _ => "",
+        };
+        Failure::Failed(format!("cannot write {}: {error}{advice}", path.display()))
+    })
 }
 
 fn write_to(document: &Document, out: impl Write) -> io::Result<()> {

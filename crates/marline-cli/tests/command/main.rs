@@ -27,6 +27,7 @@ mod history;
 mod lifecycle;
 #[cfg(feature = "tracing")]
 mod log;
+mod output;
 mod paths;
 mod qlog;
 #[cfg(target_os = "linux")]
@@ -133,37 +134,6 @@ fn site() -> TempDir {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-#[test]
-fn a_reader_may_close_standard_output_early() {
-    for arguments in [
-        &["lab", "presets"][..],
-        &["reference", "settings"],
-        &["completions", "bash"],
-    ] {
-        assert_ends_quietly_without_a_reader(arguments);
-    }
-}
-
-#[test]
-fn content_for_a_closed_standard_output_ends_quietly() {
-    let root = site();
-    fs::write(root.path().join("large"), vec![b'x'; 1 << 20]).unwrap();
-    let server = Server::start(&[text(root.path())]);
-    assert_ends_quietly_without_a_reader(&["get", &server.url("large"), "--insecure"]);
-}
-
-fn assert_ends_quietly_without_a_reader(arguments: &[&str]) {
-    let mut child = marline(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    let printed = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""));
 }
 
 #[test]
@@ -346,34 +316,34 @@ fn errors_of_get_are_printed_in_one_line() {
     for version in ["3", "2"] {
         fails(
             &["get", &url, "--http", version],
-            1,
+            60,
             &["certificate", "--insecure"],
         );
         fails(
             &["get", &missing, "--insecure", "--http", version],
-            1,
+            22,
             &["404"],
         );
     }
     let target = out.path().join("no/such/directory/file");
     fails(
         &["get", &url, "--insecure", "-o", text(&target)],
-        1,
+        23,
         &["cannot write", "directory"],
     );
     fails(
         &["get", &url, "--insecure", "-o", "/dev/full/x"],
-        1,
+        23,
         &["cannot write"],
     );
     fails(
         &["get", &url, "--cacert", text(&target)],
-        1,
+        77,
         &["trusted certificates", "PEM"],
     );
     fails(
         &["get", "https://host.invalid/", "--http", "2"],
-        1,
+        6,
         &["host.invalid", "check"],
     );
     assert_eq!(
@@ -389,12 +359,12 @@ fn errors_of_get_are_printed_in_one_line() {
     let url = format!("https://{closed}/");
     fails(
         &["get", &url, "--insecure", "--http", "1.1"],
-        1,
+        7,
         &["cannot reach", "--http"],
     );
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    fails(&["get", &url, "--insecure", "--http", "3"], 1, &["--http"]);
+    fails(&["get", &url, "--insecure", "--http", "3"], 28, &["--http"]);
 }
 
 #[test]
@@ -561,7 +531,7 @@ fn errors_of_serve_are_printed_in_one_line() {
     }
     fails(
         &["get", &server.url("a.txt"), "--cacert", text(&cert)],
-        1,
+        60,
         &["certificate"],
     );
 

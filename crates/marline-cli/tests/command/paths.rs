@@ -81,7 +81,7 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
         text(&file),
     ];
     let output = run(&to);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(18));
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(
         printed.contains(spent) && printed.contains("--resume"),
@@ -116,7 +116,7 @@ fn errors_name_the_invalid_path() {
 
     let url = server.url("large");
     let output = run(&["get", &url, "--insecure", "--json", "--path", "wwan77"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(45));
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(printed.contains(missing), "{printed}");
     assert!(printed.contains("no path to"), "{printed}");

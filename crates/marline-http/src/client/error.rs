@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use super::CertificateProblem;
+use super::{CertificateProblem, Stalled};
 use crate::body::BoxError;
 
 /// Why an object was not fetched.
@@ -131,6 +131,14 @@ pub enum ClientError {
         /// The time limit.
         limit: Duration,
     },
+    /// The object, or the content of another response, is larger than [allowed](super::FetchOptions::max_size).
+    #[error("it is larger than {limit} bytes, the limit{}", size.map_or_else(String::new, |size| format!(": {size}")))]
+    TooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+        /// Its size, if the server announced it.
+        size: Option<u64>,
+    },
     /// The response is not the range that was requested.
     #[error("the response is not the requested range: {0}")]
     WrongRange(String),
@@ -166,6 +174,15 @@ fn of(expected: Option<u64>) -> String {
 }
 
 impl ClientError {
+    /// Whether a time limit ended it: for the connection, for progress, or for the whole fetch.
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::TimeLimit { .. } | Self::ConnectTimeout { .. } => true,
+            Self::NoResponse { cause } | Self::Truncated { cause, .. } => cause.is::<Stalled>(),
+            _ => false,
+        }
+    }
+
     /// Whether to repeat the request on a new connection: the server may have closed an idle one at the
     /// same time.
     pub(super) fn is_retriable(&self) -> bool {

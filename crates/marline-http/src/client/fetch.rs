@@ -1,6 +1,7 @@
 //! Fetches many objects over several connections.
 
 mod object;
+mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use http::Uri;
 use marline::Instant;
 
+use self::turns::{Turn, Turns};
 use super::assignment::{Alternation, Assignment};
 use super::lane::Lane;
 use super::progress::Progress;
@@ -39,7 +41,8 @@ pub enum Destination {
     Nowhere,
     /// Discarded and counted, but not hashed, so that ranges can arrive in any order.
     Counted,
-    /// Standard output, in order.
+    /// Standard output, in the order of the targets: each is requested when the one before has arrived or failed. When
+    /// standard output takes no more, the rest is not fetched.
     StandardOutput,
     /// A file, which appears under its name when it is complete.
     File(PathBuf),
@@ -62,6 +65,8 @@ pub struct FetchOptions {
     pub ranges: Ranges,
     /// The longest time for all objects together: those that are not complete by then fail.
     pub time_limit: Option<Duration>,
+    /// The largest size of an object, in bytes. A larger one is not fetched, or not further if its size is not announced.
+    pub max_size: Option<u64>,
 }
 
 impl Default for FetchOptions {
@@ -74,6 +79,7 @@ impl Default for FetchOptions {
             split: None,
             ranges: Ranges::default(),
             time_limit: None,
+            max_size: None,
         }
     }
 }
@@ -84,6 +90,8 @@ struct Job {
     uri: Uri,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
+    /// When it is fetched, if its content has to follow that of others.
+    turn: Option<Turn>,
 }
 
 type Jobs = VecDeque<Job>;
@@ -124,6 +132,7 @@ impl Client {
             })
             .collect();
 
+        let turns = Turns::default();
         let mut places = HashMap::new();
         let mut origins: Vec<OriginJobs> = Vec::new();
         for (index, target) in targets.into_iter().enumerate() {
@@ -136,11 +145,13 @@ impl Client {
                         });
                         origins.len() - 1
                     });
+                    let is_ordered = target.destination == Destination::StandardOutput;
                     origins[place].jobs.push_back(Job {
                         index,
                         target,
                         uri,
                         pipe: None,
+                        turn: is_ordered.then(|| turns.next()),
                     });
                 }
                 Err(error) => objects[index].fail(error),
@@ -254,7 +265,11 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
             start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
-        if let Err(error) = queue.fetch_in_time(lane, &mut job, &mut object).await {
+        let fetched = queue.fetch_in_time(lane, &mut job, &mut object).await;
+        if let Some(turn) = job.turn.take() {
+            turn.end(fetched.as_ref().err());
+        }
+        if let Err(error) = fetched {
             object.fail(error);
         }
         object.end_s = queue.elapsed_s();
@@ -282,6 +297,9 @@ impl Queue {
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
         let fetched = async {
+            if let Some(turn) = &mut job.turn {
+                turn.wait().await?;
+            }
             let lane = match &self.pool {
                 Some(pool) => {
                     let kind = self.client.kind_of(job.uri.path());

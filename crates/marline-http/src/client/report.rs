@@ -31,9 +31,7 @@ pub struct Report {
 impl Report {
     /// Whether every object arrived whole with a 2xx status.
     pub fn is_complete(&self) -> bool {
-        self.objects.iter().all(|object| {
-            object.error.is_none() && object.status.is_some_and(|status| status / 100 == 2)
-        })
+        self.objects.iter().all(ObjectReport::is_complete)
     }
 }
 
@@ -72,6 +70,11 @@ pub struct ObjectReport {
 }
 
 impl ObjectReport {
+    /// Whether it arrived whole with a 2xx status.
+    pub fn is_complete(&self) -> bool {
+        self.error.is_none() && self.status.is_some_and(|status| status / 100 == 2)
+    }
+
     pub(super) fn fail(&mut self, error: ClientError) {
         self.error = Some(error.to_string());
         self.failure = Some(Arc::new(error));

@@ -54,13 +54,19 @@ impl Queue {
         let Some(threshold) = self.split_threshold(&sink) else {
             return self.fetch_whole(lane, job, sink, object).await;
         };
+        if let Some(size) = job.target.size {
+            self.check_size(size)?;
+        }
         let (size, started) = match job.target.size {
             Some(size) if size <= threshold => {
                 return self.fetch_whole(lane, job, sink, object).await;
             }
             Some(size) => (size, None),
             None => match self.begin(lane, job, threshold, object).await? {
-                Beginning::Range { started, size } => (size, Some(started)),
+                Beginning::Range { started, size } => {
+                    self.check_size(size)?;
+                    (size, Some(started))
+                }
                 Beginning::Other(response) => {
                     return self.receive(job, response, None, sink, object).await;
                 }
@@ -238,6 +244,24 @@ impl Queue {
         outcome
     }
 
+    fn exceeds(&self, size: u64) -> bool {
+        self.options.max_size.is_some_and(|limit| size > limit)
+    }
+
+    fn check_size(&self, size: u64) -> Result<(), ClientError> {
+        match self.exceeds(size) {
+            true => Err(self.too_large(Some(size))),
+            false => Ok(()),
+        }
+    }
+
+    fn too_large(&self, size: Option<u64>) -> ClientError {
+        ClientError::TooLarge {
+            limit: self.options.max_size.unwrap_or(u64::MAX),
+            size,
+        }
+    }
+
     /// Copies the response into the sink: the object, or what is missing from where it was resumed.
     async fn receive(
         &self,
@@ -260,7 +284,11 @@ impl Queue {
         } else {
             sink.start_over(Validator::of(&parts.headers))?;
         }
-        let expected = download.expected().unwrap_or(0);
+        let announced = download.expected();
+        if let Some(expected) = announced {
+            self.check_size(sink.len().saturating_add(expected))?;
+        }
+        let expected = announced.unwrap_or(0);
         self.progress.expected.fetch_add(expected, Relaxed);
         if let (Some(pipe), Some(expected)) = (&job.pipe, download.expected()) {
             pipe.on_size(expected);
@@ -269,6 +297,9 @@ impl Queue {
             let chunk = download.chunk().await;
             object.bytes = sink.len();
             let Some(chunk) = chunk? else { break };
+            if self.exceeds(sink.len() + chunk.len() as u64) {
+                return Err(self.too_large(None));
+            }
             sink.write(&chunk)?;
             if let Some(pipe) = &job.pipe {
                 pipe.on_received(chunk.len() as u64);
