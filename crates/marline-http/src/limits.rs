@@ -283,6 +283,14 @@ pub const MAX_SIGNAL_BYTES: u64 = 32 << 20;
 /// Bytes of a line of a signal that a program writes: a time, SINR, and what else it has to say.
 pub const MAX_SIGNAL_LINE: usize = 256;
 
+/// Bytes without the end of a line after which the input of a signal is given up: 256 of the longest lines, which may be what a
+/// program prints before it has found its radio.
+pub const MAX_WITHOUT_LINE: u64 = 256 * MAX_SIGNAL_LINE as u64;
+
+/// The time between two reads of the input of a signal if the first was as large as a read may be: 400 kB/s, so that a program
+/// that never waits takes little of a processor.
+pub const SIGNAL_PAUSE: Duration = Duration::from_millis(10);
+
 /// How long the last sample counts after the input of a signal has ended: a program that writes to a named pipe may open and close
 /// it for each.
 pub const SIGNAL_HOLD: Duration = Duration::from_secs(10);

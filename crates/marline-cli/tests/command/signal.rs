@@ -31,6 +31,8 @@ fn a_radio_that_is_not_there_ends_the_command_with_what_was_looked_for() {
     fails(&wrong, 2, &["--signal", "modem:0"]);
     let wifi = [&get[..], &["--signal", "wifi:none-such"]].concat();
     fails(&wifi, 1, &["--signal wifi:none-such: ", "Wi-Fi"]);
+    let zeros = [&get[..], &["--signal", "/dev/zero"]].concat();
+    fails(&zeros, 1, &["--signal /dev/zero: ", "no lines"]);
     let mut command = marline(&get);
     command.args(["--signal", "modem"]);
     command.env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent");

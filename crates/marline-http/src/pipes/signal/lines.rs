@@ -1,7 +1,7 @@
 //! Signals that a program writes, line by line: to a named pipe, or to standard input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::live::{LiveSignal, Samples, SignalHost, SignalNotice, Stop, Waited};
 use super::{RadioSample, trace};
 use crate::file::open_input;
-use crate::limits::{MAX_SIGNAL_LINE, SIGNAL_HOLD};
+use crate::limits::{MAX_SIGNAL_LINE, MAX_WITHOUT_LINE, SIGNAL_HOLD, SIGNAL_PAUSE};
 
 /// Where lines come from. A line is SINR in dB, or a time, which is not looked at, and SINR: a sample counts from when it is
 /// read until the next one. Empty lines and those that begin with `#` are passed over, and so are those that are no samples, or
-/// longer than [`MAX_SIGNAL_LINE`]. When the input ends, its last sample counts for [`SIGNAL_HOLD`].
+/// longer than [`MAX_SIGNAL_LINE`]; input without lines is given up after [`MAX_WITHOUT_LINE`]. When the input ends, its last sample counts for [`SIGNAL_HOLD`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineSource {
     /// Standard input.
@@ -27,12 +27,17 @@ impl LineSource {
     /// Reads the lines on a thread.
     ///
     /// # Errors
-    /// The input cannot be opened, or there can be no thread.
+    /// The input cannot be opened, is a device without lines such as `/dev/zero`, or there can be no thread.
     pub fn start(self, host: SignalHost) -> io::Result<LiveSignal> {
         let input = match &self {
             Self::Stdin => File::from(io::stdin().as_fd().try_clone_to_owned()?),
             Self::Pipe(path) => open_input(path)?,
         };
+        if input.metadata()?.file_type().is_char_device() && !input.is_terminal() {
+            return Err(io::Error::other(
+                "it is a device that has no lines; give a file, a named pipe, or `-` for standard input",
+            ));
+        }
         let again = match self {
             Self::Stdin => None,
             Self::Pipe(path) => Some(path),
@@ -80,6 +85,14 @@ impl Reader {
                 Ok(count) => {
                     is_ending = false;
                     self.take(&buffer[..count]);
+                    if self.lines.bytes > MAX_WITHOUT_LINE {
+                        return self.give_up();
+                    }
+                    // Whoever writes this much at once can wait.
+                    let is_full = count == buffer.len();
+                    if is_full && self.stop.wait(None, Some(SIGNAL_PAUSE)) == Waited::Stopped {
+                        return;
+                    }
                     continue;
                 }
                 Err(error) if is_passing(&error) => continue,
@@ -129,6 +142,12 @@ impl Reader {
         }
     }
 
+    fn give_up(&self) {
+        self.samples.set(self.host.runtime.now(), None);
+        let bytes = self.lines.bytes;
+        (self.host.notify)(SignalNotice::NoLines { bytes });
+    }
+
     fn report_end(&self) {
         (self.host.notify)(SignalNotice::Ended {
             malformed: self.lines.malformed,
@@ -160,6 +179,8 @@ struct Lines {
     /// Its first bytes.
     line: Vec<u8>,
     is_too_long: bool,
+    /// All of its bytes.
+    bytes: u64,
     /// Lines so far.
     number: u64,
     /// How many of them were no samples.
@@ -171,6 +192,7 @@ impl Lines {
         match byte {
             b'\n' => self.complete(),
             _ => {
+                self.bytes += 1;
                 match self.line.len() < MAX_SIGNAL_LINE {
                     true => self.line.push(byte),
                     false => self.is_too_long = true,
@@ -204,6 +226,7 @@ impl Lines {
             }
         };
         self.line.clear();
+        self.bytes = 0;
         self.is_too_long = false;
         line
     }

@@ -52,6 +52,11 @@ pub enum SignalNotice {
         /// How it begins.
         text: String,
     },
+    /// The input has no lines: so many bytes came without the end of one. It is read no further.
+    NoLines {
+        /// How many.
+        bytes: u64,
+    },
     /// The input has ended, and its last sample no longer counts.
     Ended {
         /// Lines of it that were not samples.
@@ -64,7 +69,10 @@ impl SignalNotice {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::Found { .. } => false,
-            Self::Lost { .. } | Self::Malformed { .. } | Self::Ended { .. } => true,
+            Self::Lost { .. }
+            | Self::Malformed { .. }
+            | Self::NoLines { .. }
+            | Self::Ended { .. } => true,
         }
     }
 }
@@ -77,6 +85,10 @@ impl fmt::Display for SignalNotice {
             Self::Malformed { line, text } => write!(
                 f,
                 "line {line}: \"{text}\" is not SINR in dB, or a time and SINR, as 12 or 1.5 12; such lines are passed over"
+            ),
+            Self::NoLines { bytes } => write!(
+                f,
+                "it has no lines: {bytes} bytes came without a line feed; it is read no further, and the radio is unknown"
             ),
             Self::Ended { malformed: 0 } => {
                 f.write_str("the input has ended: the radio is unknown")

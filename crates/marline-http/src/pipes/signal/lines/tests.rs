@@ -135,3 +135,31 @@ async fn the_thread_ends_when_the_signal_is_dropped() {
     // The thread owns the sender.
     assert_eq!(notices.recv(), Err(mpsc::RecvError));
 }
+
+#[tokio::test]
+async fn input_without_lines_is_given_up() {
+    let radio = Radio::new();
+    radio.write("7\n");
+    let mut pipe = OpenOptions::new().write(true).open(&radio.path).unwrap();
+    let zeros = [0; 4096];
+    // It fails once nobody reads.
+    while pipe.write_all(&zeros).is_ok() {}
+    let notice = radio.notices.recv().unwrap();
+    assert!(matches!(notice, SignalNotice::NoLines { bytes } if bytes > MAX_WITHOUT_LINE));
+    assert_eq!(radio.signal.sample(radio.runtime.now()), None);
+}
+
+#[tokio::test]
+async fn devices_without_lines_are_refused() {
+    for device in ["/dev/zero", "/dev/urandom", "/dev/full", "/dev/null"] {
+        let host = SignalHost {
+            runtime: Arc::new(TokioRuntime::current().unwrap()),
+            notify: Box::new(drop),
+        };
+        let refused = LineSource::Pipe(device.into()).start(host).unwrap_err();
+        assert!(
+            refused.to_string().contains("no lines"),
+            "{device}: {refused}"
+        );
+    }
+}
