@@ -17,7 +17,9 @@ use crate::{demo, lab};
     version,
     subcommand_required = true,
     max_term_width = 100,
-    after_help = "Exit status: 0 success, 1 failure, 2 wrong usage.\n\
+    after_help = "Exit status: 0 success, 1 failure, 2 wrong usage, 23 standard output cannot be written; `get` has more, \
+                  which are curl's.
+\
                   `marline VERB --help`, or `marline help VERB`, describes a verb, with examples; `-h` has its daily flags alone."
 )]
 pub(crate) struct Cli {

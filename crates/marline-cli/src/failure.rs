@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use marline_http::client::{CertificateProblem, ClientError};
+use http::StatusCode;
+use marline_http::client::{CertificateProblem, ClientError, ProxyError};
 
 use crate::get::{curl, hints};
 
@@ -171,6 +172,11 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
         ClientError::Tls { .. } => {
             "update the server; if --tls-max or --tlsv1.3 is given, leave it out"
         }
+        ClientError::Proxy {
+            cause: ProxyError::Refused(StatusCode::PROXY_AUTHENTICATION_REQUIRED),
+            ..
+        } => "give it as http://NAME:PASSWORD@HOST:PORT",
+        ClientError::Proxy { .. } => "check the proxy, or use none with --noproxy '*'",
         ClientError::NoMultipathTcp { .. } => "leave --mptcp out",
         ClientError::NoPath { .. } => {
             "give --path an interface or address that `ip address` shows, of the host's address family"

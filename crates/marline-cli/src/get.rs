@@ -2,6 +2,7 @@
 
 pub(crate) mod curl;
 pub(crate) mod hints;
+mod proxies;
 mod targets;
 
 use std::num::NonZeroU64;
@@ -20,6 +21,7 @@ use marline_http::client::{
 use marline_http::har::Har;
 use marline_http::tcp::TcpProtocol;
 
+use self::proxies::ProxyFlags;
 use crate::duration::duration;
 use crate::failure::{Failure, advice, print_message, unwritten};
 use crate::key_log::KeyLogFlags;
@@ -56,7 +58,7 @@ const SHORT: &str = "Examples:\n  \
 ///
 /// A file appears under its name only when it is complete; until then it is `.NAME.part` beside it. What a `get` that was
 /// killed left there is taken over by the next. The exit status is 0 only if every object arrived completely with a 2xx
-/// status. Redirects are reported, not followed.
+/// status, and otherwise curl's for the same failure. Redirects are reported, not followed.
 #[derive(Debug, Args)]
 #[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
@@ -150,6 +152,9 @@ pub(crate) struct Arguments {
     /// rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]", help_heading = RESEARCH, hide_short_help = true)]
     path: Vec<PathRule>,
+
+    #[command(flatten)]
+    proxies: ProxyFlags,
 
     #[command(flatten)]
     pipes: PipeFlags,
@@ -298,6 +303,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let options = options(&arguments)?;
     check_paths(&arguments)?;
     let config = config(&arguments)?;
+    let proxy = config.proxies.https.clone();
     let wants_paths =
         config.quic.transport.multipath.is_some() && config.version == HttpVersion::Http3;
     let client = Client::new(config).map_err(|error| explain(&error))?;
@@ -326,7 +332,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         print_message("the server does not support multipath: each connection uses one path");
     }
     if arguments.may_fall_back() && report.connections.iter().any(|one| one.http_version == "2") {
-        print_message("there is no connection over HTTP/3: HTTP/2 was used");
+        print_message(&match proxy {
+            None => "there is no connection over HTTP/3: HTTP/2 was used".to_owned(),
+            Some(proxy) => {
+                format!("HTTP/3 does not go through the proxy {proxy}: HTTP/2 was used")
+            }
+        });
     }
     if arguments.bundle && !report.bundle && !report.connections.is_empty() {
         print_message("the server does not coordinate the connections");
@@ -481,6 +492,10 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
             "--own-sockets is about QUIC: over TCP each connection has its own; leave it out"
                 .to_owned(),
         ));
+    }
+    config.proxies = arguments.proxies.proxies(&arguments.urls)?;
+    if config.version == HttpVersion::Http3 && !config.fallback {
+        arguments.proxies.explain_without_tcp(&config.proxies)?;
     }
     config.pipes = arguments.pipes.config()?;
     let mut transport = arguments.transport.config()?;

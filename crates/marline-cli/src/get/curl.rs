@@ -1,10 +1,11 @@
 //! The exit statuses of `get`: those of curl, where it has one for the same failure.
 
-use marline_http::client::{ClientError, Report};
+use marline_http::client::{ClientError, ProxyError, Report};
 
-/// A server is not as the version of HTTP or the configuration needs it, and QUIC cannot be set up.
+/// QUIC or the runtime cannot be set up.
 const FAILED_INIT: u8 = 2;
 const URL_MALFORMAT: u8 = 3;
+const COULDNT_RESOLVE_PROXY: u8 = 5;
 const COULDNT_RESOLVE_HOST: u8 = 6;
 const COULDNT_CONNECT: u8 = 7;
 const PARTIAL_FILE: u8 = 18;
@@ -18,6 +19,7 @@ const SSL_CONNECT_ERROR: u8 = 35;
 const BAD_FUNCTION_ARGUMENT: u8 = 43;
 const INTERFACE_FAILED: u8 = 45;
 const GOT_NOTHING: u8 = 52;
+const RECV_ERROR: u8 = 56;
 const PEER_FAILED_VERIFICATION: u8 = 60;
 const FILESIZE_EXCEEDED: u8 = 63;
 const SSL_CACERT_BADFILE: u8 = 77;
@@ -32,6 +34,11 @@ pub(crate) fn status(error: &ClientError) -> u8 {
         ClientError::Header { .. } => BAD_FUNCTION_ARGUMENT,
         ClientError::Resolve { .. } => COULDNT_RESOLVE_HOST,
         ClientError::Connect { .. } | ClientError::NoMultipathTcp { .. } => COULDNT_CONNECT,
+        ClientError::Proxy { cause, .. } => match cause {
+            ProxyError::Resolve(_) => COULDNT_RESOLVE_PROXY,
+            ProxyError::Connect { .. } => COULDNT_CONNECT,
+            _ => RECV_ERROR,
+        },
         ClientError::NoPath { .. } => INTERFACE_FAILED,
         ClientError::Certificate { .. } => PEER_FAILED_VERIFICATION,
         ClientError::WrongProtocol { .. } => SSL_CONNECT_ERROR,

@@ -321,3 +321,34 @@ fn failures_have_the_exit_statuses_of_curl() {
         assert_eq!(output.status.code(), Some(status), "{output:?}");
     }
 }
+
+#[test]
+fn addresses_that_no_server_has_are_refused_at_once() {
+    for (host, words) in [
+        ("127.0.0.1:0", "port 0"),
+        ("0.0.0.0:443", "127.0.0.1"),
+        ("[::]:443", "[::1]"),
+        ("224.0.0.1", "group"),
+        ("[ff02::1]", "group"),
+        ("255.255.255.255", "network"),
+        ("[fe80::1]", "%25eth0"),
+    ] {
+        let url = format!("https://{host}/");
+        for version in [
+            &[][..],
+            &["--http", "3"],
+            &["--http", "2"],
+            &["--http", "1.1"],
+        ] {
+            let start = std::time::Instant::now();
+            fails(&[&["get", &url], version].concat(), 7, &[words]);
+            assert!(start.elapsed().as_secs() < 5, "{host}");
+        }
+    }
+    fails(
+        &["get", "https://[fe80::1%25none-such]/"],
+        6,
+        &["none-such"],
+    );
+    fails(&["get", "https://[::1%25lo]/"], 2, &["link-local"]);
+}

@@ -29,6 +29,7 @@ mod lifecycle;
 mod log;
 mod output;
 mod paths;
+mod proxies;
 mod qlog;
 #[cfg(target_os = "linux")]
 mod signal;

@@ -16,6 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use super::ClientError;
+use super::proxies::Proxies;
 use super::trusted::Trusted;
 use crate::file::read_regular_file;
 use crate::pipes::PipesConfig;
@@ -148,6 +149,9 @@ pub struct ClientConfig {
     /// The addresses of hosts, by lower-case name; all others are resolved by the system. Port 0 stands for
     /// the port of the URL.
     pub resolve: BTreeMap<String, SocketAddr>,
+    /// Proxies between the client and servers. HTTP/3 does not go through them: with [`fallback`](Self::fallback), HTTP/2 is used where
+    /// there is one, and without it, they are for versions over TCP only.
+    pub proxies: Proxies,
     /// The runtime; by default, the tokio runtime in which the client is created. TCP and name resolution
     /// need tokio in any case.
     pub runtime: Option<Arc<dyn Runtime>>,
@@ -172,6 +176,7 @@ impl Default for ClientConfig {
             pipes: None,
             qlog: None,
             resolve: BTreeMap::new(),
+            proxies: Proxies::default(),
             runtime: None,
         }
     }

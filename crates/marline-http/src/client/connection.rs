@@ -30,7 +30,7 @@ use super::report::{ConnectionReport, PathReport};
 use super::response::{Content, Download};
 use super::stall::Activity;
 use super::target::Origin;
-use super::{ClientError, HttpVersion};
+use super::{ClientError, HttpProxy, HttpVersion};
 use crate::body::{Body, BoxError, with_source};
 use crate::http3::Session;
 use crate::interim;
@@ -46,6 +46,8 @@ pub struct Connection {
     sender: Sender,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,
+    /// The proxy that reads its requests.
+    proxy: Option<HttpProxy>,
 }
 
 enum Sender {
@@ -66,6 +68,8 @@ struct Opened {
     remote: SocketAddr,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,
+    /// The proxy that reads its requests.
+    proxy: Option<HttpProxy>,
 }
 
 impl Connection {
@@ -80,6 +84,7 @@ impl Connection {
             remote: opened.remote,
             sender: opened.sender,
             multipath: opened.multipath,
+            proxy: opened.proxy,
         }
     }
 
@@ -171,9 +176,14 @@ impl Connection {
         let is_safe = request.method().is_safe();
         match &self.sender {
             Sender::Http1(sender) => {
-                // HTTP/1.1 has the host in a header field, and only the path in the request line.
-                let path = request.uri().path_and_query().cloned();
-                *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
+                // HTTP/1.1 has the host in a header field, and for a server only the path in the request line.
+                match &self.proxy {
+                    Some(proxy) => proxy.authorize(&mut request),
+                    None => {
+                        let path = request.uri().path_and_query().cloned();
+                        *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
+                    }
+                }
                 let host = host.as_ref().unwrap_or(&origin.authority);
                 if let Ok(host) = HeaderValue::from_str(host.as_str()) {
                     request.headers_mut().insert(HOST, host);

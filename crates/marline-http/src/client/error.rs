@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::HeaderName;
+use marline::ConnectionError;
 
-use super::{CertificateProblem, Stalled};
+use super::{CertificateProblem, ProxyError, Stalled};
 use crate::body::BoxError;
 
 /// Why an object was not fetched.
@@ -69,6 +70,14 @@ pub enum ClientError {
         address: SocketAddr,
         /// Which side lacks it.
         reason: &'static str,
+    },
+    /// There is no connection through a [proxy](super::ClientConfig::proxies).
+    #[error("the proxy {proxy}: {cause}")]
+    Proxy {
+        /// Which one.
+        proxy: String,
+        /// What happened.
+        cause: ProxyError,
     },
     /// None of the [paths](super::ClientConfig::paths) that may be used has an address from which the server
     /// can be reached, or all of them have used up their data cap.
@@ -178,6 +187,10 @@ impl ClientError {
     pub fn is_timeout(&self) -> bool {
         match self {
             Self::TimeLimit { .. } | Self::ConnectTimeout { .. } => true,
+            Self::Connect { cause, .. } => matches!(
+                cause.downcast_ref(),
+                Some(ConnectionError::HandshakeTimeout | ConnectionError::IdleTimeout)
+            ),
             Self::NoResponse { cause } | Self::Truncated { cause, .. } => cause.is::<Stalled>(),
             _ => false,
         }

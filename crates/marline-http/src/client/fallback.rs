@@ -40,7 +40,7 @@ impl Fallback {
         client: &Client,
         request: ConnectRequest<'_>,
     ) -> Result<Connection, ClientError> {
-        if self.over_tcp().contains(request.origin) {
+        if request.proxy.is_some() || self.over_tcp().contains(request.origin) {
             return client.connect_over(&self.tcp, request).await;
         }
         let connection = self.race(client, request).await?;

@@ -3,6 +3,7 @@
 //! [`Client::fetch`] fetches many URLs over several connections; [`Client::connect`] returns one connection
 //! for single requests.
 
+mod address;
 mod assignment;
 mod certificate;
 mod config;
@@ -13,6 +14,7 @@ mod fetch;
 mod lane;
 mod plan;
 mod progress;
+mod proxies;
 mod range;
 mod refusals;
 mod report;
@@ -42,6 +44,7 @@ pub use self::fetch::{Destination, FetchOptions, Target};
 pub(crate) use self::lane::{Answer, Lane};
 pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
 pub use self::progress::Progress;
+pub use self::proxies::{HttpProxy, NoProxy, Proxies, ProxyError};
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
 pub use self::split::Ranges;
@@ -81,6 +84,8 @@ struct ConnectRequest<'a> {
     addresses: &'a [SocketAddr],
     /// How many connections to the origin are used together.
     connections: usize,
+    /// The proxy whose addresses these are.
+    proxy: Option<&'a HttpProxy>,
 }
 
 enum Transport {
@@ -222,17 +227,31 @@ impl Client {
         connections: usize,
     ) -> Result<Connection, ClientError> {
         let id = self.ids.fetch_add(1, Relaxed);
-        let addresses = self.resolve(origin).await?;
+        let proxy = self
+            .config
+            .proxies
+            .of(origin)
+            .filter(|_| self.may_use_tcp());
+        let addresses = match proxy {
+            Some(proxy) => self.resolve_proxy(proxy).await?,
+            None => self.resolve(origin).await?,
+        };
         let request = ConnectRequest {
             id,
             origin,
             addresses: &addresses,
             connections,
+            proxy,
         };
         match &self.fallback {
             Some(fallback) => fallback.connect(self, request).await,
             None => self.connect_over(&self.transport, request).await,
         }
+    }
+
+    /// Whether connections over TCP may be opened, which a proxy needs.
+    fn may_use_tcp(&self) -> bool {
+        self.fallback.is_some() || matches!(self.transport, Transport::Tcp(_))
     }
 
     /// Whether another connection may take the place of `connection`, whose handshake is not complete.
@@ -255,6 +274,7 @@ impl Client {
             origin,
             addresses: &addresses,
             connections: 1,
+            proxy: None,
         };
         fallback.connect_instead_of(early, self, request).await
     }
@@ -290,13 +310,14 @@ impl Client {
             id,
             origin,
             connections,
+            proxy,
             ..
         } = request;
         let limit = self.config.connect_timeout;
         let start = self.runtime.now();
         let attempt = async {
             let mut connection = match transport {
-                Transport::Tcp(tcp) => tcp.connect(id, origin, address).await?,
+                Transport::Tcp(tcp) => tcp.connect(id, origin, address, proxy).await?,
                 Transport::Quic(quic) => quic.connect(id, origin, address, connections).await?,
             };
             connection.handshake = self.runtime.now() - start;
@@ -315,9 +336,42 @@ impl Client {
     }
 
     /// The addresses of `origin`: those of the configuration, its literal address, or those that the system
-    /// resolves.
+    /// resolves. Addresses that no server can have are an error.
     async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
-        let (host, port) = (origin.host.as_str(), origin.port);
+        let host = origin.host.as_str();
+        let found = self.lookup(host, origin.zone.as_deref(), origin.port);
+        let mut addresses = found.await.map_err(|cause| ClientError::Resolve {
+            host: host.to_owned(),
+            cause,
+        })?;
+        let refused = addresses
+            .iter()
+            .find_map(|&address| Some((address, address::unusable(address)?)));
+        addresses.retain(|&address| address::unusable(address).is_none());
+        match refused {
+            Some((address, reason)) if addresses.is_empty() => Err(ClientError::Connect {
+                host: host.to_owned(),
+                address,
+                cause: reason.into(),
+            }),
+            _ => Ok(addresses),
+        }
+    }
+
+    async fn resolve_proxy(&self, proxy: &HttpProxy) -> Result<Vec<SocketAddr>, ClientError> {
+        let found = self.lookup(&proxy.host, None, proxy.port).await;
+        found.map_err(|cause| ClientError::Proxy {
+            proxy: proxy.to_string(),
+            cause: ProxyError::Resolve(cause),
+        })
+    }
+
+    async fn lookup(
+        &self,
+        host: &str,
+        zone: Option<&str>,
+        port: u16,
+    ) -> io::Result<Vec<SocketAddr>> {
         if let Some(address) = self.config.resolve.get(host) {
             let port = if address.port() == 0 {
                 port
@@ -326,18 +380,15 @@ impl Client {
             };
             return Ok(vec![SocketAddr::new(address.ip(), port)]);
         }
-        if let Ok(ip) = host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(ip, port)]);
+        match (host.parse::<IpAddr>(), zone) {
+            (Ok(IpAddr::V6(ip)), Some(zone)) => return Ok(vec![address::in_zone(ip, zone, port)?]),
+            (Ok(ip), _) => return Ok(vec![SocketAddr::new(ip, port)]),
+            (Err(_), _) => {}
         }
-        let found = match self.runtime.has_tokio() {
-            true => tokio::net::lookup_host((host, port)).await,
-            false => Err(io::ErrorKind::Unsupported.into()),
+        let mut addresses: Vec<_> = match self.runtime.has_tokio() {
+            true => tokio::net::lookup_host((host, port)).await?.collect(),
+            false => return Err(io::ErrorKind::Unsupported.into()),
         };
-        let found = found.map_err(|cause| ClientError::Resolve {
-            host: host.to_owned(),
-            cause,
-        })?;
-        let mut addresses: Vec<_> = found.collect();
         // `localhost` and many hosts have addresses of both families; IPv4 is more often reachable.
         addresses.sort_by_key(SocketAddr::is_ipv6);
         addresses.dedup();

@@ -1,8 +1,11 @@
 //! URLs: the origin to connect to, and the request target.
 
+use std::borrow::Cow;
+
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 
+use super::address::is_link_local;
 use super::{ClientError, HttpVersion};
 
 /// Scheme, host and port: requests to one origin can share connections.
@@ -10,6 +13,9 @@ use super::{ClientError, HttpVersion};
 pub struct Origin {
     /// The host as certificates name it: IPv6 addresses without brackets.
     pub(super) host: String,
+    /// The interface to which a link-local address belongs, by name or number: of this machine only, so that it is not sent
+    /// (RFC 9844).
+    pub(super) zone: Option<String>,
     pub(super) port: u16,
     pub(super) authority: Authority,
     pub(super) scheme: Scheme,
@@ -19,6 +25,11 @@ impl Origin {
     /// Host and port as in its URLs.
     pub(crate) fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    /// Host and port, also where the URL leaves out the port.
+    pub(super) fn host_and_port(&self) -> String {
+        format!("{}:{}", self.authority.host(), self.port)
     }
 }
 
@@ -54,6 +65,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
             "spaces and other special characters must be percent-encoded",
         ));
     }
+    let Unzoned { url: visible, zone } = without_zone(visible).map_err(wrong)?;
     let uri: Uri = visible
         .parse()
         .map_err(|_| wrong("not a URL; write it like https://example.org/file"))?;
@@ -92,8 +104,14 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
     if authority.as_str() != authority.host() && authority.port_u16().is_none() {
         return Err(wrong("the port is not a number below 65536"));
     }
+    if zone.is_some() && !host.parse().is_ok_and(is_link_local) {
+        return Err(wrong(
+            "an interface after % belongs to link-local addresses only, those of fe80::/10",
+        ));
+    }
     let origin = Origin {
         host: host.to_ascii_lowercase(),
+        zone,
         port: authority.port_u16().unwrap_or(default_port),
         authority,
         scheme,
@@ -107,6 +125,62 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
     }
     let uri = Uri::from_parts(parts).map_err(|_| wrong("the path is not valid"))?;
     Ok(ParsedUrl { origin, uri })
+}
+
+/// A URL whose address has no zone, and that zone.
+struct Unzoned<'a> {
+    url: Cow<'a, str>,
+    zone: Option<String>,
+}
+
+/// Takes the zone out of an IPv6 address, which is written as `%25eth0` (RFC 6874) or as `%eth0` (RFC 9844).
+fn without_zone(url: &str) -> Result<Unzoned<'_>, &'static str> {
+    let begin = url.find("://").map_or(0, |scheme| scheme + 3);
+    let end = url[begin..]
+        .find(['/', '?'])
+        .map_or(url.len(), |end| begin + end);
+    let zoned = url[begin..end].find('%').map(|percent| begin + percent);
+    let closing = url[begin..end].find(']').map(|closing| begin + closing);
+    let (Some(percent), Some(closing)) = (zoned, closing) else {
+        return Ok(Unzoned {
+            url: url.into(),
+            zone: None,
+        });
+    };
+    let zone = url
+        .get(percent + 1..closing)
+        .ok_or("the brackets of the address are not in order")?;
+    // As for curl, %25 alone is the number 25.
+    let zone = match zone.strip_prefix("25").filter(|rest| !rest.is_empty()) {
+        Some(encoded) => percent_decoded(encoded),
+        None => Some(zone.as_bytes().to_vec()),
+    };
+    let zone = zone.and_then(|zone| String::from_utf8(zone).ok());
+    match zone.filter(|zone| !zone.is_empty() && !zone.contains(['%', '\0'])) {
+        None => Err("the interface after % is not one; write it as [fe80::1%25eth0]"),
+        Some(zone) => Ok(Unzoned {
+            url: format!("{}{}", &url[..percent], &url[closing..]).into(),
+            zone: Some(zone),
+        }),
+    }
+}
+
+/// The bytes that a percent-encoded text stands for (RFC 3986, section 2.1).
+pub(super) fn percent_decoded(text: &str) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte != b'%' {
+            decoded.push(*byte);
+            continue;
+        }
+        let (digits, after) = after.split_at_checked(2)?;
+        let digits = str::from_utf8(digits).ok()?;
+        decoded.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = after;
+    }
+    Some(decoded)
 }
 
 #[cfg(test)]
@@ -126,6 +200,36 @@ mod tests {
             (origin.port, origin.authority.as_str()),
             (443, "example.org")
         );
+    }
+
+    #[test]
+    fn the_zone_of_an_address_is_no_part_of_what_is_sent() {
+        for (url, zone) in [
+            ("https://[fe80::1%eth0]:4433/a%20b?q=%25", Some("eth0")),
+            ("https://[fe80::1%25eth0]:4433/a%20b?q=%25", Some("eth0")),
+            ("https://[fe80::1%252]:4433/a%20b?q=%25", Some("2")),
+            ("https://[fe80::1%2]:4433/a%20b?q=%25", Some("2")),
+            ("https://[fe80::1%25]:4433/a%20b?q=%25", Some("25")),
+            ("https://[fe80::1%25br%2d7]:4433/a%20b?q=%25", Some("br-7")),
+            ("https://[fe80::1]:4433/a%20b?q=%25", None),
+        ] {
+            let ParsedUrl { origin, uri } = parse(url, HttpVersion::Http3).unwrap();
+            assert_eq!(origin.zone.as_deref(), zone, "{url}");
+            assert_eq!((origin.host.as_str(), origin.port), ("fe80::1", 4433));
+            assert_eq!(origin.authority, "[fe80::1]:4433");
+            assert_eq!(uri, "https://[fe80::1]:4433/a%20b?q=%25");
+        }
+        for wrong in [
+            "https://[fe80::1%]/",
+            "https://[fe80::1%25%zz]/",
+            "https://[::1%lo]/",
+            "https://[2001:db8::1%25eth0]/",
+            "https://]fe80::1%eth0[/",
+            "https://[fe80::1%25a%00b]/",
+        ] {
+            let parsed = parse(wrong, HttpVersion::Http3);
+            assert!(matches!(parsed, Err(ClientError::Url { .. })), "{wrong}");
+        }
     }
 
     #[test]

@@ -132,7 +132,10 @@ impl OutgoingBatch {
 
 fn unroutable(error: &io::Error) -> Option<Unreachable> {
     match error.kind() {
-        io::ErrorKind::NetworkUnreachable => Some(Unreachable::Network),
+        // Broadcast addresses are refused so.
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied => {
+            Some(Unreachable::Network)
+        }
         io::ErrorKind::HostUnreachable => Some(Unreachable::Host),
         _ => None,
     }

@@ -146,13 +146,13 @@ async fn managed_handshakes_end_at_a_closed_port() {
     }
 }
 
-/// The socket of a host without a network.
+/// The socket of a host without a network, with the error of what is sent.
 #[derive(Debug)]
-struct NoRoute;
+struct NoRoute(io::ErrorKind);
 
 impl runtime::UdpSocket for NoRoute {
     fn try_send(&self, _: &Transmit, _: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NetworkUnreachable.into())
+        Err(self.0.into())
     }
 
     fn poll_send_ready(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -175,14 +175,20 @@ impl runtime::UdpSocket for NoRoute {
 
 #[tokio::test]
 async fn a_host_without_a_route_ends_a_handshake_without_a_probe_timeout() {
-    let runtime = Arc::new(TokioRuntime::current().unwrap());
-    let seed = EndpointConfig::from_seed([7; 32]);
-    let client = Endpoint::new(seed, None, Arc::new(NoRoute), runtime).unwrap();
-    let config = Identity::new().client(without_probes());
-    let there = SocketAddr::from(([192, 0, 2, 1], 443));
-    let end = within_limit(client.connect_with(config, there, NAME).unwrap()).await;
-    assert!(
-        matches!(end, Err(ConnectionError::Unreachable(Unreachable::Network))),
-        "{end:?}"
-    );
+    // The second is what a broadcast address gives.
+    for kind in [
+        io::ErrorKind::NetworkUnreachable,
+        io::ErrorKind::PermissionDenied,
+    ] {
+        let runtime = Arc::new(TokioRuntime::current().unwrap());
+        let seed = EndpointConfig::from_seed([7; 32]);
+        let client = Endpoint::new(seed, None, Arc::new(NoRoute(kind)), runtime).unwrap();
+        let config = Identity::new().client(without_probes());
+        let there = SocketAddr::from(([192, 0, 2, 1], 443));
+        let end = within_limit(client.connect_with(config, there, NAME).unwrap()).await;
+        assert!(
+            matches!(end, Err(ConnectionError::Unreachable(Unreachable::Network))),
+            "{kind}: {end:?}"
+        );
+    }
 }

@@ -168,6 +168,7 @@ impl QuicClient {
             },
             remote,
             multipath: None,
+            proxy: None,
         };
         Ok(Connection::new(id, HttpVersion::Http3, opened))
     }

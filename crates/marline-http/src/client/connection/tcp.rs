@@ -10,13 +10,16 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::bounded::Bounded;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::stall::Activity;
 use crate::client::target::Origin;
-use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
+use crate::client::{
+    CertificateProblem, ClientConfig, ClientError, HttpProxy, HttpVersion, ProxyError,
+};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 use crate::tcp::{self, SystemSockets, TcpProtocol, TcpSockets};
@@ -82,6 +85,7 @@ impl TcpClient {
         id: u64,
         origin: &Origin,
         remote: SocketAddr,
+        proxy: Option<&HttpProxy>,
     ) -> Result<Connection, ClientError> {
         let activity = Activity::new(self.runtime.clone(), self.stall_timeout);
         #[cfg(feature = "testing")]
@@ -92,13 +96,23 @@ impl TcpClient {
                 local: remote,
                 remote,
                 multipath: None,
+                proxy: None,
             };
             return Ok(Connection::new(id, self.version, opened));
         }
-        let unreachable = |cause: BoxError| ClientError::Connect {
-            host: origin.host.clone(),
-            address: remote,
-            cause,
+        let unreachable = |cause: BoxError| match proxy {
+            None => ClientError::Connect {
+                host: origin.host.clone(),
+                address: remote,
+                cause,
+            },
+            Some(proxy) => ClientError::Proxy {
+                proxy: proxy.to_string(),
+                cause: ProxyError::Connect {
+                    address: remote,
+                    cause,
+                },
+            },
         };
         let no_multipath = |reason| ClientError::NoMultipathTcp {
             host: origin.host.clone(),
@@ -125,23 +139,19 @@ impl TcpClient {
         let local = stream
             .local_addr()
             .map_err(|error| unreachable(error.into()))?;
-        let sender = match &self.tls {
-            None => self.speak(origin, stream, &activity).await?,
-            Some(tls) => {
-                let name =
-                    ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
-                        url: origin.host.clone(),
-                        reason: "not a name that a certificate can have",
-                    })?;
-                let stream = tls
-                    .connect(name, stream)
-                    .await
-                    .map_err(|error| self.explain(origin, remote, error))?;
-                let chosen = stream.get_ref().1.alpn_protocol();
-                // Servers without ALPN use HTTP/1.1.
-                if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
-                    return Err(self.wrong_protocol(origin, "ALPN did not select it".into()));
-                }
+        let sender = match (&self.tls, proxy) {
+            (None, _) => self.speak(origin, stream, &activity).await?,
+            (Some(tls), None) => {
+                let stream = self.encrypt(tls, origin, remote, stream).await?;
+                self.speak(origin, stream, &activity).await?
+            }
+            (Some(tls), Some(proxy)) => {
+                let tunnel = proxy.tunnel(stream, origin).await;
+                let tunnel = tunnel.map_err(|cause| ClientError::Proxy {
+                    proxy: proxy.to_string(),
+                    cause,
+                })?;
+                let stream = self.encrypt(tls, origin, remote, tunnel).await?;
                 self.speak(origin, stream, &activity).await?
             }
         };
@@ -151,8 +161,36 @@ impl TcpClient {
             local,
             remote,
             multipath,
+            proxy: proxy.filter(|_| self.tls.is_none()).cloned(),
         };
         Ok(Connection::new(id, self.version, opened))
+    }
+
+    /// Begins TLS on a connection, or on a tunnel.
+    async fn encrypt<S>(
+        &self,
+        tls: &TlsConnector,
+        origin: &Origin,
+        remote: SocketAddr,
+        stream: S,
+    ) -> Result<TlsStream<S>, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
+            url: origin.host.clone(),
+            reason: "not a name that a certificate can have",
+        })?;
+        let stream = tls
+            .connect(name, stream)
+            .await
+            .map_err(|error| self.explain(origin, remote, error))?;
+        let chosen = stream.get_ref().1.alpn_protocol();
+        // Servers without ALPN use HTTP/1.1.
+        if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
+            return Err(self.wrong_protocol(origin, "ALPN did not select it".into()));
+        }
+        Ok(stream)
     }
 
     async fn speak<S>(
