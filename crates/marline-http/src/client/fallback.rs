@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::future::pending;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
+use rustls::client::danger::ServerCertVerifier;
 
 use super::connection::TcpClient;
 use super::{Client, ClientConfig, ClientError, ConnectRequest, Connection, Origin, Transport};
@@ -27,9 +28,13 @@ enum HeadStart {
 
 impl Fallback {
     /// `config` is for HTTP/2.
-    pub(super) fn new(config: &ClientConfig, runtime: RuntimeHandle) -> Result<Self, ClientError> {
+    pub(super) fn new(
+        config: &ClientConfig,
+        verifier: Arc<dyn ServerCertVerifier>,
+        runtime: RuntimeHandle,
+    ) -> Result<Self, ClientError> {
         Ok(Self {
-            tcp: Transport::Tcp(TcpClient::new(config, runtime)?),
+            tcp: Transport::Tcp(TcpClient::new(config, Some(verifier), runtime)?),
             over_tcp: Mutex::default(),
         })
     }

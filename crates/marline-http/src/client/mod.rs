@@ -101,13 +101,25 @@ impl Client {
     /// runtime.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
-        let transport = match config.version {
-            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, runtime.clone())?),
-            _ => Transport::Tcp(TcpClient::new(&config, runtime.clone())?),
+        let (transport, fallback) = match config.version {
+            HttpVersion::Http11Cleartext => {
+                let tcp = TcpClient::new(&config, None, runtime.clone())?;
+                (Transport::Tcp(tcp), None)
+            }
+            HttpVersion::Http11 | HttpVersion::Http2 => {
+                let verifier = config.verifier()?;
+                let tcp = TcpClient::new(&config, Some(verifier), runtime.clone())?;
+                (Transport::Tcp(tcp), None)
+            }
+            HttpVersion::Http3 => {
+                // Trusted certificates take most of the time of a start: both transports have one set.
+                let verifier = config.verifier()?;
+                let quic = QuicClient::new(&config, Arc::clone(&verifier), runtime.clone())?;
+                let fallback = (config.falls_back() && runtime.has_tokio())
+                    .then(|| Fallback::new(&config.over_http2(), verifier, runtime.clone()));
+                (Transport::Quic(quic), fallback.transpose()?)
+            }
         };
-        let fallback = (config.falls_back() && runtime.has_tokio())
-            .then(|| Fallback::new(&config.over_http2(), runtime.clone()))
-            .transpose()?;
         Ok(Self {
             config,
             runtime,

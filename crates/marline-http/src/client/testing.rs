@@ -14,7 +14,7 @@ pub fn client(
     dial: impl Fn() -> DuplexStream + Send + Sync + 'static,
 ) -> Result<Client, ClientError> {
     let client = Client::new(config)?;
-    let tcp = TcpClient::new(&client.config, client.runtime.clone())?;
+    let tcp = TcpClient::new(&client.config, None, client.runtime.clone())?;
     let transport = Transport::Tcp(tcp.over(Box::new(dial)));
     Ok(Client {
         transport,

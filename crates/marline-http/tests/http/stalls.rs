@@ -155,3 +155,118 @@ async fn what_is_not_complete_at_the_time_limit_fails() {
     let error = object.error.unwrap();
     assert!(error.contains("after 30 s, the time limit"), "{error}");
 }
+
+/// A server that writes `beginning`, and then `rest` again and again, with `pause` between.
+fn repeating(
+    version: HttpVersion,
+    beginning: Vec<u8>,
+    rest: Vec<u8>,
+    pause: Duration,
+) -> Arc<Client> {
+    let config = ClientConfig {
+        version,
+        stall_timeout: Some(LIMIT),
+        ..ClientConfig::default()
+    };
+    let dial = move || {
+        let (near, far) = duplex(64 * 1024);
+        let (mut reader, mut writer) = split(far);
+        tokio::spawn(async move { tokio::io::copy(&mut reader, &mut sink()).await });
+        let (beginning, rest) = (beginning.clone(), rest.clone());
+        tokio::spawn(async move {
+            // The client has sent its request by then.
+            sleep(Duration::from_millis(1)).await;
+            let mut written = writer.write_all(&beginning).await;
+            while written.is_ok() {
+                written = writer.write_all(&rest).await;
+                if pause.is_zero() {
+                    tokio::task::yield_now().await;
+                } else {
+                    sleep(pause).await;
+                }
+            }
+        });
+        near
+    };
+    Arc::new(testing::client(config, dial).unwrap())
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+const UNKNOWN: u8 = 0xfe;
+const END_HEADERS: u8 = 4;
+
+/// The beginning of a server of HTTP/2 whose response has begun.
+fn begun() -> Vec<u8> {
+    [SETTINGS.to_vec(), frame(HEADERS, END_HEADERS, 1, b"\x88")].concat()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_ends_over_http2_is_an_error() {
+    let goaway = frame(GOAWAY, 0, 0, b"\x7f\xff\xff\xff\x00\x00\x00\x00");
+    // A field that the dynamic table does not take, of 100 bytes.
+    let field = [&b"\x00\x01a\x60"[..], &[b'x'; 96]].concat();
+    for (name, beginning, rest) in [
+        ("GOAWAY", begun(), goaway.clone()),
+        ("GOAWAY before a response", SETTINGS.to_vec(), goaway),
+        ("empty DATA", begun(), frame(DATA, 0, 1, b"")),
+        ("unknown frames", begun(), frame(UNKNOWN, 0, 1, &[0; 100])),
+        ("SETTINGS", begun(), SETTINGS.to_vec()),
+        (
+            "CONTINUATION",
+            [SETTINGS.to_vec(), frame(HEADERS, 0, 1, b"\x88")].concat(),
+            frame(CONTINUATION, 0, 1, &field),
+        ),
+        (
+            "empty CONTINUATION",
+            [SETTINGS.to_vec(), frame(HEADERS, 0, 1, b"\x88")].concat(),
+            frame(CONTINUATION, 0, 1, b""),
+        ),
+        (
+            "trailers",
+            [begun(), frame(HEADERS, 1, 1, b"")].concat(),
+            frame(CONTINUATION, 0, 1, &field),
+        ),
+    ] {
+        let client = repeating(HttpVersion::Http2, beginning, rest, Duration::ZERO);
+        let start = Instant::now();
+        let object = fetch(&client, FetchOptions::default()).await;
+        assert!(object.error.is_some(), "{name}: {object:?}");
+        assert!(
+            start.elapsed() <= Duration::from_secs(1),
+            "{name}: {object:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_ends_over_http1_is_an_error() {
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (name, beginning, rest) in [
+        ("header", b"HTTP/1.1 200 OK\r\n".to_vec(), &b"a: b\r\n"[..]),
+        ("field", b"HTTP/1.1 200 OK\r\na: ".to_vec(), b"bbbbbbbb"),
+        ("status line", b"HTTP/1.1 200 ".to_vec(), b"OK"),
+        ("empty lines", Vec::new(), b"\r\n"),
+        ("trailers", [&chunked[..], b"0\r\n"].concat(), b"a: b\r\n"),
+        ("extension", [&chunked[..], b"5;"].concat(), b"a=b;"),
+        ("chunk size", chunked.to_vec(), b"0"),
+    ] {
+        // At once, and a byte now and then.
+        for pause in [Duration::ZERO, Duration::from_secs(1)] {
+            let version = HttpVersion::Http11Cleartext;
+            let client = repeating(version, beginning.clone(), rest.to_vec(), pause);
+            let start = Instant::now();
+            let object = fetch(&client, FetchOptions::default()).await;
+            assert!(object.error.is_some(), "{name}: {object:?}");
+            assert!(start.elapsed() <= AT_THE_LIMIT[1], "{name}: {object:?}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use marline::{ManagedConnectError, PathManager, PathPolicy};
 use marline_h3::{ErrorCode, Side};
+use rustls::client::danger::ServerCertVerifier;
 
 use super::bundles::Bundles;
 use super::paths::PathLog;
@@ -51,11 +52,12 @@ struct Endpoints {
 impl QuicClient {
     pub(in crate::client) fn new(
         config: &ClientConfig,
+        verifier: Arc<dyn ServerCertVerifier>,
         runtime: RuntimeHandle,
     ) -> Result<Self, ClientError> {
         let refusals = Arc::<Refusals>::default();
         let verifier = Arc::new(Recording {
-            verifier: config.verifier()?,
+            verifier,
             refusals: Arc::clone(&refusals),
         });
         let mut tls = config.tls(&[&rustls::version::TLS13], verifier)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
@@ -45,18 +46,17 @@ pub(in crate::client) struct TcpClient {
 pub(in crate::client) type Dial = Box<dyn Fn() -> tokio::io::DuplexStream + Send + Sync>;
 
 impl TcpClient {
+    /// Without a verifier, connections are in the clear.
     pub(in crate::client) fn new(
         config: &ClientConfig,
+        verifier: Option<Arc<dyn ServerCertVerifier>>,
         runtime: RuntimeHandle,
     ) -> Result<Self, ClientError> {
-        let tls = match config.version {
-            HttpVersion::Http11Cleartext => None,
-            _ => Some(TlsConnector::from(Arc::new(
-                config.tls(&config.tls.supported(), config.verifier()?)?,
-            ))),
-        };
+        let tls = verifier.map(|verifier| config.tls(&config.tls.supported(), verifier));
         Ok(Self {
-            tls,
+            tls: tls
+                .transpose()?
+                .map(|tls| TlsConnector::from(Arc::new(tls))),
             version: config.version,
             protocol: config.tcp_protocol,
             sockets: match &config.tcp_sockets {
