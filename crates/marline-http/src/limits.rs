@@ -30,8 +30,32 @@ pub const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 /// client needs some KiB at most, and one window of content that nobody reads.
 pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024 + HTTP2_CONNECTION_WINDOW as u64;
 
-/// Time for which a connection that is closed for a flood is still read, so that the client gets GOAWAY.
+/// Time for which a connection is still read after it was closed for a flood or a failure, so that the client gets GOAWAY or the
+/// alert, or after a client of HTTP/1.1 that has received everything has sent something last.
 pub const LINGER: Duration = Duration::from_secs(1);
+
+/// The same for a client of HTTP/2 that has received everything: while its application reads what its system has, it sends a
+/// WINDOW_UPDATE for each half of its window.
+pub const QUIET_HTTP2: Duration = Duration::from_secs(5);
+
+/// Time for which a client that has received everything, and goes on sending, is read at all.
+pub const MAX_LINGER: Duration = Duration::from_secs(30);
+
+/// Bytes that are read from it: an upload of some size that was refused, at which the client looks at the response last.
+pub const MAX_LINGER_BYTES: usize = 64 << 20;
+
+/// How soon the system is asked whether a client has acknowledged what was sent. The interval doubles until [`LAST_LOOK`].
+pub const FIRST_LOOK: Duration = Duration::from_millis(5);
+
+/// See [`FIRST_LOOK`].
+pub const LAST_LOOK: Duration = Duration::from_millis(500);
+
+/// Parts of responses that were sent, and that a connection remembers, before the system is asked which have been acknowledged.
+pub const UNCONFIRMED_PARTS: usize = 64;
+
+/// How long an idle connection of HTTP/1.1 stays when a server stops: a client that does not know yet may be sending a request.
+/// Two round trips over a slow path.
+pub const DRAIN: Duration = Duration::from_millis(500);
 
 /// The same for a connection that makes room for another, which waits for that.
 pub const EVICTED_LINGER: Duration = Duration::from_millis(50);

@@ -9,6 +9,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 #[cfg(target_os = "linux")]
+mod acknowledged;
+#[cfg(target_os = "linux")]
 mod multipath;
 
 /// Connections that wait to be accepted; what std and tokio use.
@@ -97,6 +99,18 @@ pub(crate) fn subflows(socket: &Socket) -> io::Result<u32> {
     {
         let _ = socket;
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A count of the bytes that the peer of `stream` has acknowledged, which begins anywhere; `None` if the system does not count
+/// them. Something must have arrived.
+pub(crate) fn acknowledged(stream: &TcpStream) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return acknowledged::count(stream);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = stream;
+        None
     }
 }
 

@@ -9,7 +9,7 @@ use http::{Method, Request, Response, StatusCode, Version};
 use tower::ServiceExt;
 
 use super::Context;
-use super::record::{Record, Recorder};
+use super::record::{Answer, Record, Recorder};
 use super::resources::Origin;
 use crate::body::Body;
 use crate::content::is_bodiless;
@@ -39,7 +39,7 @@ pub(super) async fn respond(
     recorder: &Arc<Recorder>,
     mut request: Request<Body>,
     origin: Origin,
-) -> Response<Body> {
+) -> Answer {
     let version = request.version();
     let current = context.current.get();
     let log = current.log.clone();
@@ -60,7 +60,7 @@ pub(super) async fn respond(
     let Ok(response) = current.site.clone().oneshot(request).await;
     let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, version, &mut response);
-    record.follow(response)
+    record.begin(response)
 }
 
 /// A response that has no content, without what the site gave: hyper sends it over HTTP/2.
@@ -85,7 +85,7 @@ pub(super) fn refuse(
     recorder: &Arc<Recorder>,
     request: &Request<Body>,
     status: StatusCode,
-) -> Response<Body> {
+) -> Answer {
     let version = request.version();
     let log = context.current.get().log.clone();
     let record = Record::new(
@@ -95,7 +95,7 @@ pub(super) fn refuse(
         request.uri().path(),
         version,
     );
-    record.follow(refusal(context, version, status))
+    record.begin(refusal(context, version, status))
 }
 
 /// Refuses a request that could not be read with `status`, and records that.
@@ -104,9 +104,9 @@ pub(super) fn refuse_unreadable(
     recorder: &Arc<Recorder>,
     version: Version,
     status: StatusCode,
-) -> Response<Body> {
+) -> Answer {
     let response = refusal(context, version, status);
-    unreadable(context, recorder, version).follow(response)
+    unreadable(context, recorder, version).begin(response)
 }
 
 /// The record of a request that could not be read.

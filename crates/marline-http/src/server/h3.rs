@@ -18,7 +18,7 @@ use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
-use super::record::Recorder;
+use super::record::{Answer, Record, Recorder};
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
@@ -258,9 +258,9 @@ impl Exchange {
                 receiver.stop(ErrorCode::NO_ERROR);
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 let (context, recorder) = (&self.context, &self.recorder);
-                let response = refuse_unreadable(context, recorder, Version::HTTP_3, status);
+                let answer = refuse_unreadable(context, recorder, Version::HTTP_3, status);
                 // Its method is not known.
-                self.send(&mut sender, response, &Method::GET, &self.origin())
+                self.send(&mut sender, answer, &Method::GET, &self.origin())
                     .await;
             }
             Ok(Err(RequestError::Message(error))) => {
@@ -369,30 +369,44 @@ impl Exchange {
         }
     }
 
-    /// Sends `response` unless other clients are entitled to what it holds.
+    /// Sends the response of `answer` unless other clients are entitled to what it holds.
     async fn send<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
-        response: Response<Body>,
+        answer: Answer,
         method: &Method,
         origin: &Origin,
     ) {
+        let Answer {
+            response,
+            mut record,
+        } = answer;
         let chunk = &origin.chunk;
-        tokio::select! {
+        let sent = tokio::select! {
             biased;
-            () = origin.evicted() => {}
-            () = self.send_all(sender, response, method, chunk) => return,
+            () = origin.evicted() => Err(ErrorCode::EXCESSIVE_LOAD),
+            sent = self.send_all(sender, response, &mut record, method, chunk) => sent,
+        };
+        match sent {
+            Ok(()) => {
+                record.confirm_but(0);
+                record.received();
+            }
+            Err(code) => {
+                record.confirm_but(sender.unacknowledged());
+                sender.reset(code);
+            }
         }
-        sender.reset(ErrorCode::EXCESSIVE_LOAD);
     }
 
     async fn send_all<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
         response: Response<Body>,
+        record: &mut Record,
         method: &Method,
         chunk: &Chunk,
-    ) {
+    ) -> Result<(), ErrorCode> {
         let (parts, body) = response.into_parts();
         let is_bodiless = is_bodiless(method, parts.status);
         let expected = content_length(&parts.headers);
@@ -401,31 +415,31 @@ impl Exchange {
             .must(sender.send_response(&header))
             .await;
         if begun.is_err() {
-            return;
+            return Err(ErrorCode::REQUEST_CANCELLED);
         }
-        let sent = match is_bodiless {
-            true => Ok(()),
-            false => self.send_content(sender, body, expected, chunk).await,
-        };
-        match sent {
-            Ok(()) => self.finish(sender).await,
-            Err(Incomplete::Slow) => sender.reset(ErrorCode::REQUEST_CANCELLED),
-            Err(Incomplete::Broken) => sender.reset(ErrorCode::INTERNAL_ERROR),
+        if !is_bodiless {
+            let sent = self.send_content(sender, body, record, expected, chunk);
+            sent.await.map_err(|incomplete| match incomplete {
+                Incomplete::Slow => ErrorCode::REQUEST_CANCELLED,
+                Incomplete::Broken => ErrorCode::INTERNAL_ERROR,
+            })?;
         }
+        record.passed(0, true);
+        self.finish(sender).await
     }
 
     /// Waits until the client has received everything. A client that receives nothing more for too long must not keep
     /// what is buffered for it.
-    async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) {
+    async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) -> Result<(), ErrorCode> {
         let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             let before = sender.unacknowledged();
             match pace.step(sender.finish()).await {
-                Some(_) => return,
+                Some(finished) => return finished.map_err(|_| ErrorCode::REQUEST_CANCELLED),
                 None => pace.moved(before.saturating_sub(sender.unacknowledged())),
             }
             if pace.is_over() {
-                return sender.reset(ErrorCode::REQUEST_CANCELLED);
+                return Err(ErrorCode::REQUEST_CANCELLED);
             }
         }
     }
@@ -436,6 +450,7 @@ impl Exchange {
         &self,
         sender: &mut Sender<C>,
         mut body: Body,
+        record: &mut Record,
         expected: Option<u64>,
         chunk: &Chunk,
     ) -> Result<(), Incomplete> {
@@ -463,7 +478,7 @@ impl Exchange {
                         return Err(Incomplete::Broken);
                     }
                     pace.must(sender.begin_data(data.len())).await?;
-                    send_part(sender, data, &mut pace).await?;
+                    send_part(sender, data, record, &mut pace).await?;
                 }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
@@ -484,6 +499,7 @@ impl Exchange {
 async fn send_part<C: Carrier>(
     sender: &mut Sender<C>,
     mut data: Bytes,
+    record: &mut Record,
     pace: &mut Pace<'_>,
 ) -> Result<(), Incomplete> {
     while !data.is_empty() {
@@ -491,6 +507,7 @@ async fn send_part<C: Carrier>(
         let part = data.split_to(room.min(data.len()));
         let length = part.len() as u64;
         pace.must(sender.write(part)).await?;
+        record.passed(length, false);
         pace.moved(length);
     }
     Ok(())

@@ -8,7 +8,7 @@ mod process;
 mod transport;
 
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -60,6 +60,8 @@ pub struct Metrics {
     durations: [AtomicU64; BUCKETS_S.len()],
     duration_ns: AtomicU64,
     requests: AtomicU64,
+    /// Requests of which no line is in the access log yet.
+    open_records: AtomicUsize,
     bundles: Arc<BundleMetrics>,
     history: Arc<HistoryMetrics>,
     /// The history store of the connections, if there is one.
@@ -171,6 +173,21 @@ impl Metrics {
             _ => &self.tls13,
         };
         counter.fetch_add(1, Relaxed);
+    }
+
+    /// A request has arrived.
+    pub(super) fn record_opened(&self) {
+        self.open_records.fetch_add(1, Relaxed);
+    }
+
+    /// Its record is complete.
+    pub(super) fn record_closed(&self) {
+        self.open_records.fetch_sub(1, Relaxed);
+    }
+
+    /// Requests whose records are not complete.
+    pub(super) fn open_records(&self) -> usize {
+        self.open_records.load(Relaxed)
     }
 
     pub(super) fn handshake_failed(&self) {

@@ -39,6 +39,7 @@ mod tls;
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
@@ -135,6 +136,8 @@ struct Context {
     stop: Stop,
     /// Set when a stopping server shall not wait for requests.
     hurry: Stop,
+    /// Set when a stopping server has waited long enough: connections over TCP end as they are.
+    cut: Stop,
     /// The address of a QUIC endpoint that has failed.
     failed: OnceLock<SocketAddr>,
     protocols: Protocols,
@@ -219,6 +222,7 @@ impl Server {
             resources,
             stop: Stop::default(),
             hurry: Stop::default(),
+            cut: Stop::default(),
             failed: OnceLock::new(),
             protocols: config.protocols,
             state: config.state,
@@ -311,17 +315,19 @@ impl Server {
             while on_any.join_next().await.is_some() {}
             while on_tokio.join_next().await.is_some() {}
         };
+        let mut finished = pin!(finished);
         let runtime = &context.runtime;
         let mut hurried = context.hurry.stopped();
-        let finished = async {
+        let in_time = async {
             tokio::select! {
                 biased;
                 () = &mut hurried => Err(Hurried),
-                () = finished => Ok(()),
+                () = finished.as_mut() => Ok(()),
             }
         };
         let grace = context.current.get().limits.shutdown_grace;
-        if !matches!(runtime.timeout(grace, finished).await, Ok(Ok(()))) {
+        if !matches!(runtime.timeout(grace, in_time).await, Ok(Ok(()))) {
+            context.cut.stop();
             // The remaining connections are closed, so that their samples reach the history store.
             for quic in &context.endpoints {
                 quic.endpoint.close(h3::NO_ERROR, b"");
@@ -329,6 +335,10 @@ impl Server {
             let all_idle = async {
                 for quic in &context.endpoints {
                     quic.endpoint.wait_idle().await;
+                }
+                // The access log has what became of all requests.
+                while context.metrics.open_records() > 0 {
+                    runtime.sleep(limits::FIRST_LOOK).await;
                 }
             };
             let _ = runtime.timeout(limits::CLOSE_TIMEOUT, all_idle).await;

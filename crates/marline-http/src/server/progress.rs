@@ -33,7 +33,8 @@ impl Progress {
         }
     }
 
-    fn advance(&self) {
+    /// There was progress.
+    pub(super) fn advance(&self) {
         self.last.store(self.runtime.now().as_nanos(), Relaxed);
         self.moved.store(0, Relaxed);
         self.received.store(0, Relaxed);
@@ -52,8 +53,7 @@ impl Progress {
     }
 
     /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are no progress.
-    pub(super) fn on_content(&self, bytes: usize) {
-        let bytes = bytes as u64;
+    pub(super) fn on_content(&self, bytes: u64) {
         if self.moved.fetch_add(bytes, Relaxed) + bytes >= limits::MIN_PROGRESS_BYTES {
             self.advance();
         }

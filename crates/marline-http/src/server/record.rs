@@ -1,20 +1,18 @@
-//! One record per response: a line of the access log, and the counts of the metrics.
+//! One record per request: a line of the access log, and the counts of the metrics.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Method, Response, StatusCode, Version};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::Body as _;
 use marline::Instant;
 use serde::Serialize;
 
 use super::access_log::AccessLog;
 use super::metrics::{Metrics, version_name};
 use super::progress::Progress;
-use crate::body::{Body, BoxError};
+use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
 use crate::runtime::RuntimeHandle;
 
@@ -30,7 +28,7 @@ struct Line<'a> {
     /// Nothing if a malformed request was answered with a reset of its stream, or if its client or connection was gone before
     /// the response.
     status: Option<u16>,
-    /// Bytes of content that were passed to the connection.
+    /// Bytes of content that the client has acknowledged.
     bytes: u64,
     http_version: &'static str,
     connection: &'a str,
@@ -41,7 +39,7 @@ struct Line<'a> {
     /// The paths that the QUIC connection has, including recently closed ones.
     paths: Option<usize>,
     duration_s: f64,
-    /// Whether the whole response was passed to the connection.
+    /// Whether the client has acknowledged the whole response.
     complete: bool,
     /// Where the response is from, if the request was passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,9 +92,16 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Content has moved.
-    pub(super) fn on_content(&self, bytes: usize) {
+    pub(super) fn on_content(&self, bytes: u64) {
         if let Some(progress) = &self.progress {
             progress.on_content(bytes);
+        }
+    }
+
+    /// Something has arrived in a tunnel, in which single bytes keep a connection alive.
+    pub(super) fn on_tunnel(&self, _bytes: u64) {
+        if let Some(progress) = &self.progress {
+            progress.advance();
         }
     }
 }
@@ -108,7 +113,13 @@ struct Request {
     path: String,
 }
 
-/// The part of a record that is known before the response.
+/// A response, and what becomes of it.
+pub(super) struct Answer {
+    pub(super) response: Response<Body>,
+    pub(super) record: Record,
+}
+
+/// What becomes of one request. It is logged and counted when it is dropped.
 pub(super) struct Record {
     recorder: Arc<Recorder>,
     log: Option<AccessLog>,
@@ -117,9 +128,14 @@ pub(super) struct Record {
     request: Option<Request>,
     version: Version,
     status: Option<StatusCode>,
-    bytes: u64,
+    /// Bytes of content that were passed to the connection.
+    passed: u64,
+    /// Bytes of content that the client has.
+    confirmed: u64,
     expected: Option<u64>,
-    complete: bool,
+    /// The time until the whole response was passed to the connection.
+    whole_after: Option<Duration>,
+    is_received: bool,
     passed_on: Option<PassedOn>,
 }
 
@@ -153,6 +169,7 @@ impl Record {
         if let Some(progress) = &recorder.progress {
             progress.on_request();
         }
+        recorder.metrics.record_opened();
         Self {
             recorder: Arc::clone(recorder),
             log,
@@ -161,40 +178,68 @@ impl Record {
             request: None,
             version,
             status: None,
-            bytes: 0,
+            passed: 0,
+            confirmed: 0,
             expected: None,
-            complete: false,
+            whole_after: None,
+            is_received: false,
             passed_on: None,
         }
     }
 
-    /// The whole response is `status` with this many `bytes` of content.
-    pub(super) fn answered(mut self, status: StatusCode, bytes: u64) {
+    /// The response has this status.
+    pub(super) fn answer(&mut self, status: StatusCode) {
         self.status = Some(status);
-        self.bytes = bytes;
-        self.complete = true;
     }
 
-    /// Records `response` when its last byte has been read, or when it is dropped.
-    pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
-        self.status = Some(response.status());
+    /// The request is answered with `response`.
+    pub(super) fn begin(mut self, response: Response<Body>) -> Answer {
+        self.answer(response.status());
         self.passed_on = response.extensions().get().cloned();
         self.expected = content_length(response.headers());
         let request = self.request.as_ref();
         let status = response.status();
         let is_bodiless = request.is_some_and(|request| is_bodiless(&request.method, status));
-        response.map(|body| {
-            self.complete = is_bodiless || body.is_end_stream();
-            let (inner, record) = (body, self);
-            Body::new(Recorded { inner, record })
-        })
+        if is_bodiless || response.body().is_end_stream() {
+            self.passed(0, true);
+        }
+        Answer {
+            response,
+            record: self,
+        }
+    }
+
+    /// Content was passed to the connection, which `is_end` if nothing follows. With a known length, that need not be told.
+    pub(super) fn passed(&mut self, bytes: u64, is_end: bool) {
+        self.passed += bytes;
+        self.recorder.on_content(bytes);
+        if self.whole_after.is_none() && (is_end || Some(self.passed) == self.expected) {
+            self.whole_after = Some(self.recorder.runtime.now() - self.start);
+        }
+    }
+
+    /// The client has as many more bytes of content.
+    pub(super) fn confirm(&mut self, bytes: u64) {
+        self.confirmed += bytes;
+    }
+
+    /// The client has all but the last `missing` bytes of what was passed to the connection.
+    pub(super) fn confirm_but(&mut self, missing: u64) {
+        self.confirmed = self.passed.saturating_sub(missing);
+    }
+
+    /// The client has everything that was passed to the connection.
+    pub(super) fn received(mut self) {
+        self.is_received = true;
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
         let recorder = &self.recorder;
-        let duration = recorder.runtime.now() - self.start;
+        let duration = self
+            .whole_after
+            .unwrap_or_else(|| recorder.runtime.now() - self.start);
         let metrics = &recorder.metrics;
         let has_failed = self.status.is_none() && std::thread::panicking();
         let status = match has_failed {
@@ -202,7 +247,7 @@ impl Drop for Record {
             false => self.status,
         };
         if let Some(status) = status {
-            metrics.responded(self.version, status, self.bytes, duration);
+            metrics.responded(self.version, status, self.confirmed, duration);
         }
         match (&self.request, status) {
             (None, _) => metrics.request_unreadable(self.version),
@@ -212,7 +257,9 @@ impl Drop for Record {
         if let Some(progress) = &recorder.progress {
             progress.on_response_end();
         }
-        let Some(log) = &self.log else { return };
+        let Some(log) = &self.log else {
+            return metrics.record_closed();
+        };
         let request = self.request.as_ref();
         let line = Line {
             time: self.time,
@@ -221,7 +268,7 @@ impl Drop for Record {
             method: request.map(|request| request.method.as_str()),
             path: request.map(|request| &*request.path),
             status: status.map(|status| status.as_u16()),
-            bytes: self.bytes,
+            bytes: self.confirmed,
             http_version: version_name(self.version),
             connection: &recorder.connection,
             bundle: recorder.quic.as_ref().and_then(marline::Connection::bundle),
@@ -231,7 +278,7 @@ impl Drop for Record {
                 .map(marline::Connection::initial_window),
             paths: recorder.quic.as_ref().map(paths),
             duration_s: duration.as_secs_f64(),
-            complete: self.complete,
+            complete: self.is_received && self.whole_after.is_some(),
             upstream: self.passed_on.as_ref().map(|passed| &*passed.upstream),
             upstream_error: self
                 .passed_on
@@ -240,6 +287,7 @@ impl Drop for Record {
             pipe: self.passed_on.as_ref().and_then(|passed| passed.pipe),
         };
         log.write(self.time, &line);
+        metrics.record_closed();
     }
 }
 
@@ -247,44 +295,5 @@ fn paths(connection: &marline::Connection) -> usize {
     match connection.is_multipath() {
         true => connection.paths().len(),
         false => 1,
-    }
-}
-
-struct Recorded {
-    inner: Body,
-    record: Record,
-}
-
-impl http_body::Body for Recorded {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
-        match &frame {
-            Some(Ok(frame)) => {
-                let bytes = frame.data_ref().map_or(0, Bytes::len);
-                this.record.bytes += bytes as u64;
-                this.record.recorder.on_content(bytes);
-                // With a known length, the body is not polled for its end.
-                let all = Some(this.record.bytes) == this.record.expected;
-                this.record.complete = all || this.inner.is_end_stream();
-            }
-            Some(Err(_)) => this.record.complete = false,
-            None => this.record.complete = true,
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }

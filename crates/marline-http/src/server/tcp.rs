@@ -1,6 +1,9 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 mod calm;
+mod closing;
+mod deliveries;
+mod draining;
 mod handshake;
 mod socket;
 mod tunnels;
@@ -11,24 +14,29 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
+use futures_util::FutureExt;
+use http::header::{CONNECTION, HOST, HeaderValue};
 use http::uri::Authority;
-use http::{Request, StatusCode, Version};
+use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::calm::Calm;
+pub(super) use self::closing::Closing;
+use self::deliveries::Content;
+pub(super) use self::deliveries::Deliveries;
+use self::draining::Drain;
 use self::handshake::Protocol;
 pub(super) use self::handshake::Tls;
 pub(super) use self::socket::Reset;
@@ -37,7 +45,6 @@ pub(super) use self::tunnels::Tunnels;
 use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
-use super::idle::IdleTimeout;
 use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin};
@@ -50,26 +57,15 @@ const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\
     Content-Length: 42\r\nConnection: close\r\n\r\nThis port serves HTTPS: use an https URL.\n";
 
 /// The bytes of its content.
-const NOT_TLS_CONTENT: u64 = 42;
+const NOT_TLS_CONTENT: usize = 42;
 
 /// What a connection of HTTP/2 begins with (RFC 9113, section 3.4).
 const PREFACE: &[u8; limits::HTTP2_PREFACE_BYTES] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How much is read of a request that is refused unread, in bytes.
-const REFUSED_REQUEST: u64 = 64 * 1024;
-
-/// Sends `refusal`, calls `sent`, and reads until the client has closed: closing before would reset the connection, and the
-/// refusal might be lost (RFC 9112, section 9.6).
-async fn refuse_unread<S>(mut stream: S, refusal: &[u8], sent: impl FnOnce()) -> io::Result<()>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+/// Sends `refusal` to a client that TLS cannot be spoken with.
+async fn refuse_unread<S: AsyncWrite + Unpin>(mut stream: S, refusal: &[u8]) -> io::Result<()> {
     stream.write_all(refusal).await?;
-    stream.shutdown().await?;
-    sent();
-    let mut request = stream.take(REFUSED_REQUEST);
-    tokio::io::copy(&mut request, &mut tokio::io::sink()).await?;
-    Ok(())
+    stream.shutdown().await
 }
 
 /// A TCP listener.
@@ -82,65 +78,87 @@ impl Listener {
 
     /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
-        let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         let mut stopped = context.stop.stopped();
         // Each tunnel holds a sender.
         let (tunnel, mut tunnels) = mpsc::channel::<()>(1);
         loop {
-            let Accepted { stream, client } = tokio::select! {
+            let accepted = tokio::select! {
+                biased;
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
                 accepted = accept::next(&self.0) => accepted,
             };
-            let progress = Arc::new(Progress::new(&context.runtime));
-            let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
-                context.metrics.connection_refused();
-                continue;
-            };
-            let tls = context.current.get().tls.clone();
-            let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
-            let origin = Origin::new(&context, client.ip(), chunk);
-            let account = origin.account();
-            let reset = Reset::default();
-            let connection = ClientConnection {
-                context: Arc::clone(&context),
-                client,
-                origin,
-                id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
-                progress,
-                watcher: graceful.watcher(),
-                tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
-                reset,
-            };
-            let context = Arc::clone(&context);
-            connections.spawn(async move {
-                let Some(slot) = context.slot_for(client.ip()).await else {
-                    return context.metrics.connection_refused();
-                };
-                let evicted = async {
-                    tokio::select! {
-                        () = admitted.evicted() => account.evict(),
-                        () = account.evicted() => {}
-                    }
-                    // GOAWAY takes a moment.
-                    let leaving = context.leaving.try_acquire();
-                    if leaving.is_ok() {
-                        sleep(limits::EVICTION_TIME).await;
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    () = connection.serve(stream, tls) => {}
-                    () = evicted => {}
-                }
-                drop(slot);
-            });
+            Self::begin(&context, &mut connections, &tunnel, accepted);
+        }
+        // Clients whose connections the system has established may have sent requests already.
+        while let Some(accepted) = accept::next(&self.0).now_or_never() {
+            Self::begin(&context, &mut connections, &tunnel, accepted);
         }
         drop(self.0);
-        graceful.shutdown().await;
         drop(tunnel);
-        tunnels.recv().await;
+        let finished = async {
+            while connections.join_next().await.is_some() {}
+            tunnels.recv().await;
+        };
+        tokio::select! {
+            biased;
+            () = finished => {}
+            () = context.cut.stopped() => {}
+        }
+        connections.shutdown().await;
+    }
+
+    /// Serves a connection in a task of its own, if the client may have another.
+    fn begin(
+        context: &Arc<Context>,
+        connections: &mut JoinSet<()>,
+        tunnel: &mpsc::Sender<()>,
+        accepted: Accepted<TcpStream>,
+    ) {
+        let Accepted { stream, client } = accepted;
+        let progress = Arc::new(Progress::new(&context.runtime));
+        let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
+            return context.metrics.connection_refused();
+        };
+        let tls = context.current.get().tls.clone();
+        let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
+        let origin = Origin::new(context, client.ip(), chunk);
+        let account = origin.account();
+        let reset = Reset::default();
+        let connection = ClientConnection {
+            context: Arc::clone(context),
+            client,
+            origin,
+            id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
+            deliveries: Deliveries::new(Arc::clone(&progress)),
+            progress,
+            tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
+            reset,
+        };
+        let context = Arc::clone(context);
+        connections.spawn(async move {
+            let Some(slot) = context.slot_for(client.ip()).await else {
+                return context.metrics.connection_refused();
+            };
+            let evicted = async {
+                tokio::select! {
+                    () = admitted.evicted() => account.evict(),
+                    () = account.evicted() => {}
+                }
+                // GOAWAY takes a moment.
+                let leaving = context.leaving.try_acquire();
+                if leaving.is_ok() {
+                    sleep(limits::EVICTION_TIME).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = connection.run(stream, tls) => {}
+                () = evicted => {}
+            }
+            drop(slot);
+        });
     }
 }
 
@@ -151,32 +169,51 @@ pub(super) struct ClientConnection {
     pub(super) origin: Origin,
     pub(super) id: u64,
     pub(super) progress: Arc<Progress>,
-    pub(super) watcher: hyper_util::server::graceful::Watcher,
+    pub(super) deliveries: Deliveries,
     pub(super) tunnels: Tunnels,
     pub(super) reset: Reset,
 }
 
 impl ClientConnection {
-    async fn serve(self, stream: TcpStream, tls: Option<Tls>) {
+    /// Serves `stream`, and closes it.
+    async fn run(self, stream: TcpStream, tls: Option<Tls>) {
+        let idle = self.context.current.get().limits.idle_timeout;
+        let (close, closing) = oneshot::channel();
+        let quiet = self.serve(stream, tls, close).await;
+        // The site may still read from a tunnel.
+        if let Ok(closing) = closing.await {
+            closing.linger(idle, quiet).await;
+        }
+    }
+
+    /// Serves `stream`, which arrives at `close` in the end. Returns how long a client that has everything may send nothing
+    /// before it is closed.
+    async fn serve(
+        self,
+        stream: TcpStream,
+        tls: Option<Tls>,
+        close: oneshot::Sender<Closing>,
+    ) -> Duration {
         // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
         let wait = self.context.current.get().limits.handshake_timeout;
         let Ok(Ok(protocol)) = timeout(wait, Protocol::of(&stream)).await else {
-            return;
+            return limits::LINGER;
         };
         let Some(tls) = tls else {
-            return self.serve_cleartext(stream).await;
+            return self.serve_cleartext(stream, close).await;
         };
-        let stream = Socket::new(stream, Bytes::new(), self.reset.clone());
+        let stream = self.socket(stream, Bytes::new(), close);
         if let Protocol::OldTls(alert) = protocol {
             self.context.metrics.handshake_failed();
             // Best effort: an error is ignored.
-            let _ = timeout(wait, refuse_unread(stream, &alert, || {})).await;
+            let _ = timeout(wait, refuse_unread(stream, &alert)).await;
+            limits::LINGER
         } else if matches!(protocol, Protocol::Tls) {
             let handshake = timeout(wait, tls.accept(stream)).await;
             let Ok(Ok(stream)) = handshake else {
                 self.context.metrics.handshake_failed();
-                return;
+                return limits::LINGER;
             };
             let session = stream.get_ref().1;
             self.context.metrics.tls_opened(session.protocol_version());
@@ -184,20 +221,32 @@ impl ClientConnection {
                 Some(b"h2") => Version::HTTP_2,
                 _ => Version::HTTP_11,
             };
-            self.serve_http(stream, version).await;
+            self.serve_http(stream, version).await
         } else if self.context.protocols.cleartext {
-            self.serve_http(stream, Version::HTTP_11).await;
+            self.serve_http(stream, Version::HTTP_11).await
         } else {
             let recorder = self.recorder();
             let record = unreadable(&self.context, &recorder, Version::HTTP_11);
-            let sent = || record.answered(StatusCode::BAD_REQUEST, NOT_TLS_CONTENT);
-            // Best effort: an error is ignored.
-            let _ = timeout(wait, refuse_unread(stream, NOT_TLS, sent)).await;
+            if matches!(timeout(wait, refuse_unread(stream, NOT_TLS)).await, Ok(Ok(()))) {
+                let status = StatusCode::BAD_REQUEST;
+                self.deliveries.answered(record, status, NOT_TLS_CONTENT);
+            }
+            limits::LINGER
         }
     }
 
+    /// The socket of this connection, of which `read` was read.
+    fn socket(&self, stream: TcpStream, read: Bytes, close: oneshot::Sender<Closing>) -> Socket {
+        let (reset, deliveries) = (self.reset.clone(), self.deliveries.clone());
+        Socket::new(stream, read, reset, deliveries, close)
+    }
+
     /// Serves HTTP/2 if the client knows that it may, else HTTP/1.1.
-    async fn serve_cleartext(self, mut stream: TcpStream) {
+    async fn serve_cleartext(
+        self,
+        mut stream: TcpStream,
+        close: oneshot::Sender<Closing>,
+    ) -> Duration {
         let mut begin = [0; limits::HTTP2_PREFACE_BYTES];
         let mut read = 0;
         let reading = async {
@@ -210,15 +259,15 @@ impl ClientConnection {
             }
         };
         if timeout(limits::PREFACE_TIMEOUT, reading).await.is_err() {
-            return;
+            return limits::LINGER;
         }
         let version = match begin == *PREFACE {
             true => Version::HTTP_2,
             false => Version::HTTP_11,
         };
         let begin = Bytes::copy_from_slice(&begin[..read]);
-        let stream = Socket::new(stream, begin, self.reset.clone());
-        self.serve_http(stream, version).await;
+        let stream = self.socket(stream, begin, close);
+        self.serve_http(stream, version).await
     }
 
     /// The recorder of its requests.
@@ -233,8 +282,9 @@ impl ClientConnection {
         })
     }
 
-    /// Serves `version` over a stream whose handshake, if it needs one, is complete.
-    pub(super) async fn serve_http<S>(self, stream: S, version: Version)
+    /// Serves `version` over a stream whose handshake, if it needs one, is complete. Returns how long a client that has
+    /// everything may send nothing before the connection is closed.
+    pub(super) async fn serve_http<S>(self, stream: S, version: Version) -> Duration
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -242,49 +292,30 @@ impl ClientConnection {
         let Self {
             context,
             origin,
-            watcher,
             progress,
+            deliveries,
             tunnels,
             ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
-        let evicted = origin.evicted();
+        let (evicted, make_room) = (origin.evicted(), origin.evicted());
         let idle = limits.idle_timeout;
-        let of_requests = (Arc::clone(&context), Arc::clone(&recorder), tunnels.clone());
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (context, recorder, tunnels) = of_requests.clone();
-            let origin = origin.clone();
-            async move {
-                let asked = match context.protocols.tunnels && has_valid_host(&request) {
-                    true => tunnels::asked(request, version),
-                    false => Err(request),
-                };
-                let request = match asked {
-                    Ok(asking) => {
-                        let request = asking.request.map(|content| {
-                            let recorder = Arc::clone(&recorder);
-                            Body::new(content.map_frame(move |frame| {
-                                recorder.on_content(frame.data_ref().map_or(0, Bytes::len));
-                                frame
-                            }))
-                        });
-                        let response = respond(&context, &recorder, request, origin).await;
-                        return Ok(tunnels.answer(asking.asked, response, idle));
-                    }
-                    Err(request) => request,
-                };
-                let request = request.map(|content| match version {
-                    Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), &recorder)),
-                    _ => Body::new(counted(content, &recorder)),
-                });
-                Ok::<_, Infallible>(match has_valid_host(&request) {
-                    true => respond(&context, &recorder, request, origin).await,
-                    false => refuse(&context, &recorder, &request, StatusCode::BAD_REQUEST),
-                })
-            }
+        let of_requests = Arc::new(OfRequests {
+            context: Arc::clone(&context),
+            recorder: Arc::clone(&recorder),
+            deliveries: deliveries.clone(),
+            tunnels: tunnels.clone(),
+            version,
+            idle,
         });
-        let stream = IdleTimeout::new(stream, limits.idle_timeout);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (of_requests, origin) = (Arc::clone(&of_requests), origin.clone());
+            async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
+        });
+        let drain = Drain::new(&context, Arc::clone(&progress), version);
+        let calm = Calm::new(stream, progress, deliveries.clone(), version, idle, evicted);
+        let stream = TokioIo::new(calm);
         let mut builder = builder(version, &limits);
         if context.protocols.tunnels {
             builder.http2().enable_connect_protocol();
@@ -292,26 +323,79 @@ impl ClientConnection {
         let _open = metrics.connection_opened(version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
-            let calm = Calm::new(stream, progress, limits.idle_timeout, evicted);
-            let stream = TokioIo::new(calm);
-            let serving = builder.serve_connection(stream, service).into_owned();
-            let _ = watcher.watch(serving).await;
-        } else {
-            let stream = TokioIo::new(stream);
-            let serving = builder.serve_connection_with_upgrades(stream, service);
-            let serving = async {
-                let served = watcher.watch(serving.into_owned()).await;
-                tunnels.ended().await;
-                served
-            };
-            let served = tokio::select! {
-                served = serving => served,
-                () = evicted => return,
-            };
-            if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
-                unreadable(&context, &recorder, version).answered(status, 0);
-            }
+            let serving = builder.serve_connection(stream, service);
+            let _ = drain.watch(serving).await;
+            return limits::QUIET_HTTP2;
         }
+        let serving = builder.serve_connection_with_upgrades(stream, service);
+        let serving = async {
+            let served = drain.watch(serving).await;
+            tunnels.ended().await;
+            served
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            () = make_room => return limits::LINGER,
+        };
+        if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
+            let record = unreadable(&context, &recorder, version);
+            deliveries.answered(record, status, 0);
+        }
+        limits::LINGER
+    }
+}
+
+/// What the requests of a connection share.
+struct OfRequests {
+    context: Arc<Context>,
+    recorder: Arc<Recorder>,
+    deliveries: Deliveries,
+    tunnels: Tunnels,
+    version: Version,
+    idle: Duration,
+}
+
+impl OfRequests {
+    async fn answer(&self, request: Request<Incoming>, origin: Origin) -> Response<Content> {
+        let Self {
+            context,
+            recorder,
+            version,
+            ..
+        } = self;
+        let has_valid_host = has_valid_host(&request);
+        let asked = match context.protocols.tunnels && has_valid_host {
+            true => tunnels::asked(request, *version),
+            false => Err(request),
+        };
+        let request = match asked {
+            Ok(asking) => {
+                let recorder = Arc::clone(recorder);
+                let counted = |content| Body::new(counted(content, recorder, Recorder::on_tunnel));
+                let request = asking.request.map(counted);
+                let answer = respond(context, &self.recorder, request, origin).await;
+                let tunnels = &self.tunnels;
+                return tunnels.answer(asking.asked, answer, &self.deliveries, self.idle);
+            }
+            Err(request) => request,
+        };
+        let request = request.map(|content| {
+            let recorder = Arc::clone(recorder);
+            let count = Recorder::on_content;
+            match *version {
+                Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), recorder, count)),
+                _ => Body::new(counted(content, recorder, count)),
+            }
+        });
+        let mut answer = match has_valid_host {
+            true => respond(context, recorder, request, origin).await,
+            false => refuse(context, recorder, &request, StatusCode::BAD_REQUEST),
+        };
+        if *version != Version::HTTP_2 && context.stop.is_stopping() {
+            let headers = answer.response.headers_mut();
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        self.deliveries.follow(answer)
     }
 }
 
@@ -349,18 +433,18 @@ fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecut
     }
 }
 
-/// The content of a request, which counts as progress.
+/// The content of a request, which `count` counts as progress.
 fn counted<B>(
     content: B,
-    recorder: &Arc<Recorder>,
-) -> impl http_body::Body<Data = Bytes, Error = hyper::Error> + use<B>
+    recorder: Arc<Recorder>,
+    count: impl Fn(&Recorder, u64) + Send + 'static,
+) -> impl http_body::Body<Data = Bytes, Error = B::Error>
 where
-    B: http_body::Body<Data = Bytes, Error = hyper::Error>,
+    B: http_body::Body<Data = Bytes>,
 {
-    let recorder = Arc::clone(recorder);
     content.map_frame(move |frame| {
         let bytes = frame.data_ref().map_or(0, Bytes::len);
-        recorder.on_content(bytes);
+        count(&recorder, bytes as u64);
         frame
     })
 }

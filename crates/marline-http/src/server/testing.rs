@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::Version;
-use hyper_util::server::graceful::GracefulShutdown;
 use marline_h3::Config;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -17,7 +16,7 @@ use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
-use super::tcp::{ClientConnection, Reset, Tunnels};
+use super::tcp::{ClientConnection, Deliveries, Reset, Tunnels};
 use super::{Context, Logs, Protocols, ServerLimits, Site};
 use crate::http3::Carrier;
 use crate::limits;
@@ -73,14 +72,15 @@ pub async fn serve_stream<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let context = context(site);
-    let graceful = GracefulShutdown::new();
+    let progress = Arc::new(Progress::new(&context.runtime));
+    let stop = context.stop.clone();
     let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
     let connection = ClientConnection {
         client: CLIENT,
         origin: Origin::new(&context, CLIENT.ip(), chunk),
         id: 1,
-        progress: Arc::new(Progress::new(&context.runtime)),
-        watcher: graceful.watcher(),
+        deliveries: Deliveries::new(Arc::clone(&progress)),
+        progress,
         tunnels: Tunnels::new(mpsc::channel(1).0.downgrade(), Reset::default()),
         reset: Reset::default(),
         context,
@@ -88,10 +88,10 @@ pub async fn serve_stream<S>(
     let mut serving = pin!(connection.serve_http(stream, version));
     tokio::select! {
         biased;
-        _ = stopping.wait_for(|stopping| *stopping) => {}
-        () = &mut serving => return,
+        _ = stopping.wait_for(|stopping| *stopping) => stop.stop(),
+        _ = &mut serving => return,
     }
-    tokio::join!(graceful.shutdown(), serving);
+    serving.await;
 }
 
 /// The state of a server of one connection.
@@ -114,6 +114,7 @@ fn context(site: Site) -> Arc<Context> {
         stop: Stop::default(),
         failed: OnceLock::new(),
         hurry: Stop::default(),
+        cut: Stop::default(),
         protocols: Protocols::default(),
         state: None,
         endpoints: Vec::new(),

@@ -7,10 +7,10 @@ use nix::{getsockopt_impl, libc, sockopt_impl};
 use socket2::Socket;
 
 /// Of `linux/socket.h`.
-const SOL_MPTCP: i32 = 284;
+pub(super) const SOL_MPTCP: i32 = 284;
 
 /// Of `linux/mptcp.h`.
-const MPTCP_INFO: i32 = 1;
+pub(super) const MPTCP_INFO: i32 = 1;
 
 sockopt_impl!(
     /// The first field of `struct mptcp_info`: subflows beyond the first one.

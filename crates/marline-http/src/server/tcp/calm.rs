@@ -1,4 +1,4 @@
-//! HTTP/2 connections that make no progress, or room for others, are closed with GOAWAY.
+//! Connections whose requests make no progress, or that make room for others, are closed, those of HTTP/2 with GOAWAY.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::progress::Progress;
 use super::super::stop::Stopped;
+use super::deliveries::Deliveries;
 use crate::limits;
 
 /// A frame GOAWAY for all streams (RFC 9113 section 6.8) with ENHANCE_YOUR_CALM.
@@ -26,14 +28,16 @@ const fn go_away(code: u8) -> [u8; 17] {
     ]
 }
 
-/// Ends a connection of HTTP/2 if too many bytes arrive, or too much time passes, while its requests make no progress:
-/// floods of frames that need no request, and clients that never read responses. Ends it also when it has to make room.
+/// Ends a connection if too much time passes, or over HTTP/2 too many bytes arrive, while its requests make no progress: floods
+/// of frames that need no request, and clients that never read responses. Ends it also when it has to make room.
 ///
 /// hyper limits none of these, nor can it be told to send GOAWAY with this code: the frame is written here, between two
 /// frames of hyper's.
 pub(super) struct Calm<S> {
     stream: S,
     progress: Arc<Progress>,
+    deliveries: Deliveries,
+    version: Version,
     limit: Duration,
     alarm: Pin<Box<Sleep>>,
     /// Completes when the connection has to make room.
@@ -47,12 +51,16 @@ impl<S> Calm<S> {
     pub(super) fn new(
         stream: S,
         progress: Arc<Progress>,
+        deliveries: Deliveries,
+        version: Version,
         limit: Duration,
         evicted: Stopped,
     ) -> Self {
         Self {
             stream,
             progress,
+            deliveries,
+            version,
             limit,
             alarm: Box::pin(sleep(limit)),
             evicted,
@@ -63,39 +71,44 @@ impl<S> Calm<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
-    /// Closes the connection: sends GOAWAY, and reads while it lingers what the client still sends. Otherwise the system would
-    /// answer it with a reset, for which the client's system may discard the frame.
+    /// Closes the connection, with GOAWAY if it is one of HTTP/2: that may take as long as `patience`.
     fn poll_leave(
         &mut self,
         cx: &mut Context<'_>,
         frame: &'static [u8; 17],
-        linger: Duration,
+        patience: Duration,
     ) -> Poll<io::Error> {
+        let over = || Poll::Ready(io::ErrorKind::TimedOut.into());
+        if self.version != Version::HTTP_2 {
+            return over();
+        }
         if self.leaving.is_none() {
-            self.alarm.as_mut().reset(Instant::now() + linger);
+            self.alarm.as_mut().reset(Instant::now() + patience);
             // Within a frame of hyper's, the client has taken nothing for long.
             let is_between = self.outgoing.is_between();
             self.leaving = Some(if is_between { frame } else { &[] });
         }
-        if let Some(rest) = &mut self.leaving
-            && !rest.is_empty()
-            && let Poll::Ready(Ok(written)) = Pin::new(&mut self.stream).poll_write(cx, rest)
-        {
-            *rest = &rest[written..];
-        }
-        if self.leaving.is_some_and(<[u8]>::is_empty) {
-            let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
-        }
-        let is_over = self.alarm.as_mut().poll(cx).is_ready();
-        let mut discarded = [0; 4096];
-        let mut buf = ReadBuf::new(&mut discarded);
-        match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
-            Poll::Ready(Ok(())) if !buf.filled().is_empty() && !is_over => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
+        let mut stream = Pin::new(&mut self.stream);
+        while let Some(rest) = self.leaving.as_mut().filter(|rest| !rest.is_empty()) {
+            match stream.as_mut().poll_write(cx, rest) {
+                Poll::Ready(Ok(written)) if written > 0 => *rest = &rest[written..],
+                Poll::Ready(_) => return over(),
+                Poll::Pending => {
+                    return self
+                        .alarm
+                        .as_mut()
+                        .poll(cx)
+                        .map(|()| io::ErrorKind::TimedOut.into());
+                }
             }
-            Poll::Pending if !is_over => Poll::Pending,
-            _ => Poll::Ready(io::ErrorKind::TimedOut.into()),
+        }
+        match stream.poll_shutdown(cx) {
+            Poll::Ready(_) => over(),
+            Poll::Pending => self
+                .alarm
+                .as_mut()
+                .poll(cx)
+                .map(|()| io::ErrorKind::TimedOut.into()),
         }
     }
 
@@ -103,11 +116,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             ready!(self.alarm.as_mut().poll(cx));
+            // What the client has received counts, too: the system's buffer may hold what takes it minutes.
+            self.deliveries.refresh();
             let idle = self.progress.idle();
             let Some(left) = self.limit.checked_sub(idle).filter(|left| !left.is_zero()) else {
                 return Poll::Ready(());
             };
             self.alarm.as_mut().reset(Instant::now() + left);
+        }
+    }
+
+    /// A write that waits fails if there was no progress for too long: hyper may read nothing meanwhile.
+    fn check<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        wrote: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match wrote.is_pending() && self.poll_idle(cx).is_ready() {
+            true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            false => wrote,
         }
     }
 }
@@ -125,16 +152,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
                 true => &NO_ERROR,
                 false => &ENHANCE_YOUR_CALM,
             };
-            let linger = match is_evicted {
+            let patience = match is_evicted {
                 true => limits::EVICTED_LINGER,
                 false => limits::LINGER,
             };
-            return this.poll_leave(cx, frame, linger).map(Err);
+            return this.poll_leave(cx, frame, patience).map(Err);
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
         let received = this.progress.on_received(buf.filled().len() - before);
-        if received > limits::MAX_BYTES_WITHOUT_PROGRESS {
+        if received > limits::MAX_BYTES_WITHOUT_PROGRESS && this.version == Version::HTTP_2 {
             return this
                 .poll_leave(cx, &ENHANCE_YOUR_CALM, limits::LINGER)
                 .map(Err);
@@ -162,7 +189,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
             // Reading ends the connection.
             return Poll::Pending;
         }
-        let written = ready!(Pin::new(&mut this.stream).poll_write_vectored(cx, bufs))?;
+        let wrote = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
+        let written = ready!(this.check(cx, wrote))?;
+        if this.version != Version::HTTP_2 {
+            return Poll::Ready(Ok(written));
+        }
         let mut left = written;
         for buf in bufs {
             let len = left.min(buf.len());
@@ -180,11 +211,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
         if self.leaving.is_some() {
             return Poll::Pending;
         }
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(cx);
+        this.check(cx, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        let this = self.get_mut();
+        let shut_down = Pin::new(&mut this.stream).poll_shutdown(cx);
+        this.check(cx, shut_down)
     }
 }
 

@@ -1,16 +1,23 @@
 //! The socket of one connection.
 
 use std::io::{self, IoSlice};
+use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::closing::Closing;
+use super::deliveries::Deliveries;
+use crate::limits;
 
 /// Makes a connection end with a reset: what was sent is not whole.
 #[derive(Clone, Debug, Default)]
@@ -23,21 +30,65 @@ impl Reset {
     }
 }
 
-/// A socket, and what was read from it before.
+/// A socket, and what was read from it before. Dropped, it is left to who waits for it to be closed.
 pub(super) struct Socket {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     read: Bytes,
     reset: Reset,
+    deliveries: Deliveries,
+    /// When bytes moved last.
+    moved: Instant,
+    /// Whether it was shut down: all was sent that should be.
+    is_shut_down: bool,
+    /// When responses that were sent may be acknowledged, and the time until then.
+    look: Option<Pin<Box<Sleep>>>,
+    wait: Duration,
+    close: Option<oneshot::Sender<Closing>>,
 }
 
 impl Socket {
-    /// `stream`, of which `read` was read.
-    pub(super) fn new(stream: TcpStream, read: Bytes, reset: Reset) -> Self {
+    /// `stream`, of which `read` was read. What becomes of responses that are written to it is recorded in `deliveries`.
+    pub(super) fn new(
+        stream: TcpStream,
+        read: Bytes,
+        reset: Reset,
+        deliveries: Deliveries,
+        close: oneshot::Sender<Closing>,
+    ) -> Self {
+        let stream = Arc::new(stream);
+        deliveries.watch(&stream);
         Self {
             stream,
             read,
             reset,
+            deliveries,
+            moved: Instant::now(),
+            is_shut_down: false,
+            look: None,
+            wait: limits::FIRST_LOOK,
+            close: Some(close),
         }
+    }
+
+    /// Looks whether the client has received responses, as often as is worth it. The system does not tell.
+    fn poll_deliveries(&mut self, cx: &mut Context<'_>) {
+        while self.deliveries.has_unconfirmed() {
+            let wait = self.wait;
+            let look = self.look.get_or_insert_with(|| Box::pin(sleep(wait)));
+            if look.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.look = None;
+            self.wait = (2 * self.wait).min(limits::LAST_LOOK);
+            self.deliveries.refresh();
+        }
+        self.look = None;
+        self.wait = limits::FIRST_LOOK;
+    }
+
+    fn wrote(&mut self, written: usize) {
+        self.deliveries.written(written);
+        self.moved = Instant::now();
     }
 }
 
@@ -45,7 +96,18 @@ impl Drop for Socket {
     fn drop(&mut self) {
         if self.reset.0.load(Relaxed) {
             // An error is that of a connection that has ended.
-            let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+            let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
+            return self.deliveries.close();
+        }
+        let closing = Closing::new(
+            Arc::clone(&self.stream),
+            self.deliveries.clone(),
+            self.moved,
+            self.is_shut_down,
+        );
+        if let Some(close) = self.close.take() {
+            // Without anyone who waits, it is closed at once.
+            let _ = close.send(closing);
         }
     }
 }
@@ -56,23 +118,33 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.poll_deliveries(cx);
+        if !self.read.is_empty() {
+            let len = self.read.len().min(buf.remaining());
+            buf.put_slice(&self.read[..len]);
+            self.read.advance(len);
+            return Poll::Ready(Ok(()));
         }
-        let len = self.read.len().min(buf.remaining());
-        buf.put_slice(&self.read[..len]);
-        self.read.advance(len);
-        Poll::Ready(Ok(()))
+        loop {
+            ready!(self.stream.poll_read_ready(cx))?;
+            match self.stream.try_read_buf(buf) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => {
+                    self.moved = Instant::now();
+                    return Poll::Ready(read.map(|_| ()));
+                }
+            }
+        }
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -80,18 +152,35 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        loop {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match self.stream.try_write_vectored(bufs) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(written) => {
+                    self.wrote(written);
+                    return Poll::Ready(Ok(written));
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // A socket has no buffer of its own.
+        self.deliveries.flushed();
+        self.poll_deliveries(cx);
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !std::mem::replace(&mut self.is_shut_down, true) {
+            self.deliveries.flushed();
+            SockRef::from(&*self.stream).shutdown(Shutdown::Write)?;
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -19,6 +19,8 @@ use tokio::task::JoinSet;
 
 use super::super::Tunnel;
 use super::super::idle::IdleTimeout;
+use super::super::record::Answer;
+use super::deliveries::{Content, Deliveries};
 use super::socket::Reset;
 use crate::body::{Body, BoxError};
 use crate::proxy::{End, ReadBody, write_all};
@@ -56,18 +58,21 @@ impl Tunnels {
         while running.join_next().await.is_some() {}
     }
 
-    /// Makes `response` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`, also
+    /// Makes `answer` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`, also
     /// where its connection has others that move.
     pub(super) fn answer(
         &self,
         asked: Asked,
-        response: Response<Body>,
+        answer: Answer,
+        deliveries: &Deliveries,
         idle: Duration,
-    ) -> Response<Body> {
-        if response.extensions().get::<Tunnel>().is_none() {
-            return response;
+    ) -> Response<Content> {
+        if answer.response.extensions().get::<Tunnel>().is_none() {
+            return deliveries.follow(answer);
         }
+        let Answer { response, record } = answer;
         let (mut parts, content) = response.into_parts();
+        let content = deliveries.follow_stream(content, record);
         parts.headers.remove(CONTENT_LENGTH);
         if asked.is_upgrade {
             parts.status = StatusCode::SWITCHING_PROTOCOLS;
@@ -93,7 +98,7 @@ impl Tunnels {
             }
         });
         drop(running);
-        Response::from_parts(parts, Body::empty())
+        Response::from_parts(parts, Content::empty())
     }
 }
 

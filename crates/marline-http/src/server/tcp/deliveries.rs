@@ -1,0 +1,409 @@
+//! Which responses the client of a connection has received, as far as the system knows.
+//!
+//! ```text
+//! Content -> Part -> hyper, TLS -> Socket -> system -> client
+//!    passed     taken           flushed          acknowledged
+//! ```
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::{Response, StatusCode};
+use http_body::{Body as _, Frame, SizeHint};
+use slab::Slab;
+use tokio::net::TcpStream;
+
+use super::super::progress::Progress;
+use super::super::record::{Answer, Record};
+use crate::body::{Body, BoxError};
+use crate::limits;
+use crate::tcp::acknowledged;
+
+/// The responses of one connection whose end the client has not acknowledged. Cheap to clone.
+#[derive(Clone)]
+pub(in crate::server) struct Deliveries(Arc<Mutex<State>>);
+
+struct State {
+    progress: Arc<Progress>,
+    /// Until it is closed.
+    socket: Option<Watched>,
+    /// Bytes that the system has taken.
+    written: u64,
+    /// Whether nothing was written since everything before was.
+    is_flushed: bool,
+    responses: Slab<Delivery>,
+    /// Responses of which something was taken, or that have ended, since the last flush.
+    unflushed: Vec<usize>,
+    flushed: VecDeque<Flushed>,
+    /// Bytes of content that were passed to the connection, and that the client has not acknowledged.
+    outstanding: u64,
+}
+
+struct Watched {
+    stream: Arc<TcpStream>,
+    /// The system's count when nothing was written.
+    start: Option<u64>,
+}
+
+impl Watched {
+    /// Bytes of `written` that the client has acknowledged. All, if the system does not know.
+    fn acknowledged(&self, written: u64) -> u64 {
+        match (self.start, acknowledged(&self.stream)) {
+            (Some(start), Some(now)) => now.wrapping_sub(start).min(written),
+            _ => written,
+        }
+    }
+}
+
+/// A response.
+struct Delivery {
+    record: Record,
+    /// Bytes that were passed to the connection, and that the client has not acknowledged.
+    outstanding: u64,
+    /// Bytes that were taken since the last flush.
+    taken: u64,
+    has_ended: bool,
+    is_listed: bool,
+}
+
+/// A part of a response that the system has taken.
+struct Flushed {
+    response: usize,
+    bytes: u64,
+    is_end: bool,
+    /// The client has it when it has acknowledged as many bytes of the connection.
+    offset: u64,
+}
+
+impl Deliveries {
+    pub(in crate::server) fn new(progress: Arc<Progress>) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            progress,
+            socket: None,
+            written: 0,
+            is_flushed: true,
+            responses: Slab::new(),
+            unflushed: Vec::new(),
+            flushed: VecDeque::new(),
+            outstanding: 0,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// They go to `stream`, to which nothing was written.
+    pub(super) fn watch(&self, stream: &Arc<TcpStream>) {
+        self.lock().socket = Some(Watched {
+            stream: Arc::clone(stream),
+            start: acknowledged(stream),
+        });
+    }
+
+    /// Records `answer` when the client has received it, or will not.
+    pub(super) fn follow(&self, answer: Answer) -> Response<Content> {
+        let Answer { response, record } = answer;
+        let outgoing = Some(self.begin(record));
+        response.map(|inner| Content { inner, outgoing })
+    }
+
+    /// The same for content whose parts are written, and flushed, before the next is read.
+    pub(super) fn follow_stream(&self, content: Body, record: Record) -> Body {
+        Body::new(Streamed(Content {
+            inner: content,
+            outgoing: Some(self.begin(record)),
+        }))
+    }
+
+    /// Records a response that was written already: `status` with this many `bytes` of content.
+    pub(super) fn answered(&self, mut record: Record, status: StatusCode, bytes: usize) {
+        record.answer(status);
+        let outgoing = self.begin(record);
+        outgoing.passed(bytes, true);
+        outgoing.taken(bytes);
+    }
+
+    fn begin(&self, record: Record) -> Arc<Outgoing> {
+        let response = self.lock().responses.insert(Delivery {
+            record,
+            outstanding: 0,
+            taken: 0,
+            has_ended: false,
+            is_listed: false,
+        });
+        Arc::new(Outgoing {
+            deliveries: self.clone(),
+            response,
+        })
+    }
+
+    /// The system has taken as many more bytes.
+    pub(super) fn written(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.written += bytes as u64;
+        state.is_flushed = false;
+    }
+
+    /// The system has taken everything that there was.
+    pub(super) fn flushed(&self) {
+        let mut state = self.lock();
+        state.is_flushed = true;
+        state.on_flushed();
+        let many = state.flushed.len() >= limits::UNCONFIRMED_PARTS;
+        drop(state);
+        if many {
+            self.refresh();
+        }
+    }
+
+    /// Asks the system what the client has acknowledged, and records responses that it has received. Returns how many bytes of
+    /// the connection it has not acknowledged.
+    pub(super) fn refresh(&self) -> u64 {
+        let Refreshed {
+            received,
+            unacknowledged,
+        } = self.lock().refresh();
+        received.into_iter().for_each(Record::received);
+        unacknowledged
+    }
+
+    /// Whether [`refresh`](Self::refresh) may record something.
+    pub(super) fn has_unconfirmed(&self) -> bool {
+        self.lock().flushed.iter().any(|part| part.is_end)
+    }
+
+    /// Records the others: the connection is closed.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        let Refreshed { received, .. } = state.refresh();
+        state.socket = None;
+        let others: Vec<_> = state.responses.drain().collect();
+        drop(state);
+        received.into_iter().for_each(Record::received);
+        drop(others);
+    }
+}
+
+/// What the system says.
+struct Refreshed {
+    /// The records of responses that the client has received.
+    received: Vec<Record>,
+    /// Bytes of the connection that it has not acknowledged.
+    unacknowledged: u64,
+}
+
+impl State {
+    /// Changes a response, of which there will be something to flush.
+    fn list(&mut self, response: usize, change: impl FnOnce(&mut Delivery)) {
+        let Some(delivery) = self.responses.get_mut(response) else {
+            return;
+        };
+        change(delivery);
+        if !std::mem::replace(&mut delivery.is_listed, true) {
+            self.unflushed.push(response);
+        }
+    }
+
+    fn on_flushed(&mut self) {
+        for response in std::mem::take(&mut self.unflushed) {
+            let Some(delivery) = self.responses.get_mut(response) else {
+                continue;
+            };
+            delivery.is_listed = false;
+            self.flushed.push_back(Flushed {
+                response,
+                bytes: std::mem::take(&mut delivery.taken),
+                is_end: delivery.has_ended,
+                offset: self.written,
+            });
+        }
+    }
+
+    fn refresh(&mut self) -> Refreshed {
+        let mut received = Vec::new();
+        let Some(socket) = &self.socket else {
+            return Refreshed {
+                received,
+                unacknowledged: 0,
+            };
+        };
+        let acknowledged = socket.acknowledged(self.written);
+        if self.is_flushed {
+            // What has ended since then.
+            self.on_flushed();
+        }
+        let mut is_news = false;
+        let is_received = |part: &Flushed| part.offset <= acknowledged;
+        while self.flushed.front().is_some_and(is_received) {
+            let Some(part) = self.flushed.pop_front() else {
+                break;
+            };
+            is_news = true;
+            let Some(delivery) = self.responses.get_mut(part.response) else {
+                continue;
+            };
+            delivery.record.confirm(part.bytes);
+            delivery.outstanding = delivery.outstanding.saturating_sub(part.bytes);
+            self.outstanding = self.outstanding.saturating_sub(part.bytes);
+            if part.is_end {
+                let delivery = self.responses.remove(part.response);
+                self.outstanding = self.outstanding.saturating_sub(delivery.outstanding);
+                received.push(delivery.record);
+            }
+        }
+        if is_news && self.outstanding == 0 {
+            // However little it was: the client waits for the site.
+            self.progress.advance();
+        }
+        Refreshed {
+            received,
+            unacknowledged: self.written - acknowledged,
+        }
+    }
+}
+
+/// A response on its way: its content, and parts of it that wait. It has ended when all of these are dropped.
+struct Outgoing {
+    deliveries: Deliveries,
+    response: usize,
+}
+
+impl Outgoing {
+    /// Content was passed to the connection, which is whole then or not.
+    fn passed(&self, bytes: usize, is_whole: bool) {
+        let bytes = bytes as u64;
+        let mut state = self.deliveries.lock();
+        let Some(delivery) = state.responses.get_mut(self.response) else {
+            return;
+        };
+        delivery.record.passed(bytes, is_whole);
+        delivery.outstanding += bytes;
+        state.outstanding += bytes;
+    }
+
+    /// Content was written to a buffer that is flushed.
+    fn taken(&self, bytes: usize) {
+        self.change(|delivery| delivery.taken += bytes as u64);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Delivery)) {
+        self.deliveries.lock().list(self.response, change);
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.change(|delivery| delivery.has_ended = true);
+    }
+}
+
+/// The content of a response.
+pub(super) struct Content {
+    inner: Body,
+    /// Absent if nobody wants to know what becomes of it.
+    outgoing: Option<Arc<Outgoing>>,
+}
+
+impl Content {
+    /// None.
+    pub(super) fn empty() -> Self {
+        Self {
+            inner: Body::empty(),
+            outgoing: None,
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        if let Some(outgoing) = &self.outgoing {
+            match &frame {
+                Some(Ok(frame)) => {
+                    let bytes = frame.data_ref().map_or(0, Bytes::len);
+                    outgoing.passed(bytes, self.inner.is_end_stream());
+                }
+                Some(Err(_)) => {}
+                None => outgoing.passed(0, true),
+            }
+        }
+        Poll::Ready(frame)
+    }
+}
+
+impl http_body::Body for Content {
+    type Data = Part;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Part>, BoxError>>> {
+        let frame = ready!(self.poll_next(cx));
+        let outgoing = &self.outgoing;
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| Part {
+                    bytes,
+                    outgoing: outgoing.clone(),
+                })
+            })
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// Content that is written as it is read.
+struct Streamed(Content);
+
+impl http_body::Body for Streamed {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(self.0.poll_next(cx));
+        if let Some(Ok(frame)) = &frame {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.0
+                .outgoing
+                .iter()
+                .for_each(|outgoing| outgoing.taken(bytes));
+        }
+        Poll::Ready(frame)
+    }
+}
+
+/// A part of a response's content, of which is known how much of it was taken.
+pub(super) struct Part {
+    bytes: Bytes,
+    outgoing: Option<Arc<Outgoing>>,
+}
+
+impl Buf for Part {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.bytes.advance(bytes);
+        self.outgoing
+            .iter()
+            .for_each(|outgoing| outgoing.taken(bytes));
+    }
+}
