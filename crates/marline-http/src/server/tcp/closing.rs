@@ -69,8 +69,10 @@ impl Closing {
                 }
                 unacknowledged = missing;
             }
+            if client_has_ended && (missing == 0 || self.is_over()) {
+                return;
+            }
             let end = match all_acknowledged {
-                Some(_) if client_has_ended => return,
                 Some(since) => (self.moved + quiet).min(since + limits::MAX_LINGER),
                 None => self.moved + idle,
             };
@@ -99,6 +101,11 @@ impl Closing {
                 () = sleep_until(next) => {}
             }
         }
+    }
+
+    /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
+    fn is_over(&self) -> bool {
+        self.stream.peer_addr().is_err()
     }
 
     fn discard(&self) -> std::io::Result<usize> {
