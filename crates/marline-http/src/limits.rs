@@ -53,8 +53,8 @@ pub const LAST_LOOK: Duration = Duration::from_millis(500);
 /// Parts of responses that were sent, and that a connection remembers, before the system is asked which have been acknowledged.
 pub const UNCONFIRMED_PARTS: usize = 64;
 
-/// How long an idle connection of HTTP/1.1 stays when a server stops: a client that does not know yet may be sending a request.
-/// Two round trips over a slow path.
+/// How long a connection of HTTP/1.1 without requests, and any of HTTP/3, accepts requests after a server has stopped: a client
+/// that does not know yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);
 
 /// The same for a connection that makes room for another, which waits for that.

@@ -61,6 +61,9 @@ impl Outgoing {
     }
 }
 
+/// The index of the last stream of a kind (RFC 9000, section 2.1).
+const LAST_INDEX: u64 = (1 << 60) - 1;
+
 impl Connection {
     /// The next bytes for this end's unidirectional streams. Each stream is opened with the first bytes for it, and is
     /// never ended.
@@ -151,6 +154,15 @@ impl Connection {
         let mut bytes = Vec::with_capacity(section.len() + 9);
         frame::encode(FrameType::HEADERS, &section, &mut bytes);
         Ok(bytes.into())
+    }
+
+    /// Sends GOAWAY for no request in particular: this server is about to [go away](Self::go_away). It accepts requests that
+    /// the client sends before it knows (RFC 9114, section 5.2).
+    pub fn announce_going_away(&mut self) {
+        if self.side.is_server() && self.reject_from.is_none() {
+            let last = StreamId::new(Side::Client, Dir::Bi, LAST_INDEX);
+            self.outgoing.push(FrameType::GOAWAY, last.into(), &[]);
+        }
     }
 
     /// Sends GOAWAY: this end accepts no more requests (a server), or no pushes (a client). A server rejects requests

@@ -322,6 +322,11 @@ impl<C: Carrier> Session<C> {
         self.lock().http3.peer_settings().enable_connect_protocol
     }
 
+    /// Lets the client know that [`go_away`](Self::go_away) follows.
+    pub(crate) fn announce_going_away(&self) {
+        self.with(|state| state.http3.announce_going_away());
+    }
+
     /// Accepts no more requests from now on.
     pub(crate) fn go_away(&self) {
         self.with(|state| state.http3.go_away());

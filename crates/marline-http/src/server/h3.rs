@@ -82,7 +82,10 @@ impl Listener {
             tokio::select! {
                 biased;
                 ended = connections.join_next() => if ended.is_none() { break },
-                Some(connecting) = self.endpoint.accept() => connections.spawn(turn_away(connecting)),
+                // It arrived before.
+                Some(connecting) = self.endpoint.accept() => {
+                    connections.spawn(accept(Arc::clone(&context), connecting));
+                }
             }
         }
         self.endpoint.close(NO_ERROR, b"");
@@ -90,18 +93,6 @@ impl Listener {
         drop(watched);
         Ok(())
     }
-}
-
-/// Closes a connection that arrived before the server stopped.
-async fn turn_away(connecting: marline::Connecting) {
-    let quic = match connecting.into_0rtt() {
-        Ok(quic) => quic,
-        Err(connecting) => match connecting.await {
-            Ok(quic) => quic,
-            Err(_) => return,
-        },
-    };
-    quic.close(NO_ERROR, b"");
 }
 
 /// Handles one connection from its first packet.
@@ -179,7 +170,8 @@ impl ClientConnection {
     }
 }
 
-/// Serves requests until the client closes the connection, or until all requests have ended after a GOAWAY.
+/// Serves requests until the client closes the connection, or until all requests have ended after the server stopped. There are
+/// two GOAWAYs: the first lets the client know, the second says which requests were accepted (RFC 9114, section 5.2).
 /// Requests that arrive while there is an `early` proof to wait for may be replays, or from a forged address.
 pub(super) async fn serve<C: Carrier>(
     context: &Arc<Context>,
@@ -188,21 +180,25 @@ pub(super) async fn serve<C: Carrier>(
     config: &Config,
     early: impl Fn() -> Option<AddressProof>,
 ) {
-    let mut stopped = context.stop.stopped();
+    let stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
     let responses = Arc::new(Responses::of(connection.clone()));
     let Begun {
         session,
         mut driver,
     } = Begun::on(connection, Side::Server, config);
+    let leave = async {
+        stopped.await;
+        session.announce_going_away();
+        context.runtime.sleep(limits::DRAIN).await;
+        session.go_away();
+    };
+    let mut leave = pin!(leave);
     let mut leaving = false;
     while !(leaving && exchanges.is_empty()) {
         tokio::select! {
             biased;
-            () = &mut stopped, if !leaving => {
-                leaving = true;
-                session.go_away();
-            }
+            () = &mut leave, if !leaving => leaving = true,
             Some(_) = exchanges.join_next() => {}
             request = driver.accept() => match request {
                 Ok(request) => {

@@ -172,6 +172,32 @@ fn a_server_that_goes_away_rejects_later_requests() {
     assert_eq!(seen(&mut server, request(2)), [rejected]);
 }
 
+/// RFC 9114, section 5.2.
+#[test]
+fn a_server_that_is_about_to_go_away_accepts_requests() {
+    let mut server = server();
+    while server.poll_transmit().is_some() {}
+    server.announce_going_away();
+    server.on_request_stream(request(0));
+    server
+        .on_stream_data(request(0), headers(GET).into(), true)
+        .unwrap();
+    let accepted = [Seen::Request("https://a/".to_owned()), Seen::Finished];
+    assert_eq!(seen(&mut server, request(0)), accepted);
+    server.go_away();
+    server.announce_going_away();
+    let mut client = client();
+    let sent: Vec<_> = std::iter::from_fn(|| server.poll_transmit())
+        .filter(|transmit| transmit.stream == LocalStream::Control)
+        .flat_map(|transmit| transmit.bytes)
+        .collect();
+    on_control(&mut client, &sent).unwrap();
+    let goaways = [Event::Goaway { id: (1 << 62) - 4 }, Event::Goaway { id: 4 }];
+    let is_goaway = |event: &Event| matches!(event, Event::Goaway { .. });
+    let seen: Vec<_> = events(&mut client).into_iter().filter(is_goaway).collect();
+    assert_eq!(seen, goaways);
+}
+
 #[test]
 fn a_client_can_go_away() {
     let (mut client, mut server) = (client(), server());
