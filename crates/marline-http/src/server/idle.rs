@@ -9,12 +9,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails reads and writes with [`io::ErrorKind::TimedOut`] if no bytes move for a time: against idle clients,
-/// and those that request much and read nothing.
+/// Fails reads and writes with [`io::ErrorKind::TimedOut`] if no bytes move for a time, and writes if the peer takes nothing for
+/// this time, whatever it sends: against idle peers, and those that request much and read nothing.
 pub(super) struct IdleTimeout<S> {
     stream: S,
     limit: Duration,
-    alarm: Pin<Box<Sleep>>,
+    /// Since bytes moved.
+    idle: Pin<Box<Sleep>>,
+    /// Since a write began to wait.
+    blocked: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> IdleTimeout<S> {
@@ -22,7 +25,8 @@ impl<S> IdleTimeout<S> {
         Self {
             stream,
             limit,
-            alarm: Box::pin(sleep(limit)),
+            idle: Box::pin(sleep(limit)),
+            blocked: None,
         }
     }
 
@@ -32,13 +36,30 @@ impl<S> IdleTimeout<S> {
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.alarm.as_mut().reset(Instant::now() + self.limit);
+            self.idle.as_mut().reset(Instant::now() + self.limit);
             return progress;
         }
-        self.alarm
+        self.idle
             .as_mut()
             .poll(cx)
             .map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn check_write<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        progress: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if progress.is_ready() {
+            self.blocked = None;
+            return self.check(cx, progress);
+        }
+        let limit = self.limit;
+        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(limit)));
+        match blocked.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => self.check(cx, progress),
+        }
     }
 }
 
@@ -62,7 +83,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let progress = Pin::new(&mut this.stream).poll_write(cx, buf);
-        this.check(cx, progress)
+        this.check_write(cx, progress)
     }
 
     fn poll_write_vectored(
@@ -72,7 +93,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let progress = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
-        this.check(cx, progress)
+        this.check_write(cx, progress)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -100,8 +121,9 @@ impl<S> IdleTimeout<S> {
         progress: Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
         if progress.is_ready() {
+            self.blocked = None;
             return progress;
         }
-        self.check(cx, progress)
+        self.check_write(cx, progress)
     }
 }

@@ -65,7 +65,7 @@ const BEGINNING: &[u8] =
 /// GET / on stream 1.
 const REQUEST: &[u8] = b"\x00\x00\x0e\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x09localhost";
 /// GET with a path of two bytes.
-fn request(stream: u8, path: &str) -> Vec<u8> {
+pub(crate) fn request(stream: u8, path: &str) -> Vec<u8> {
     let [header, fields] = [&b"\x00\x00\x11\x01\x05\x00\x00\x00"[..], b"\x82\x04\x02"];
     let end = b"\x87\x41\x09localhost";
     [header, &[stream], fields, path.as_bytes(), end].concat()

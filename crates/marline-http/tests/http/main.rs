@@ -5,6 +5,7 @@
 mod attack;
 mod budgets;
 mod certificates;
+mod closing;
 mod common;
 mod fallback;
 mod files;

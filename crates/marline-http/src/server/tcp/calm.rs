@@ -79,6 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         patience: Duration,
     ) -> Poll<io::Error> {
         let over = || Poll::Ready(io::ErrorKind::TimedOut.into());
+        self.deliveries.expel();
         if self.version != Version::HTTP_2 {
             return over();
         }
@@ -132,10 +133,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        match wrote.is_pending() && self.poll_idle(cx).is_ready() {
-            true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            false => wrote,
+        if wrote.is_ready() || self.poll_idle(cx).is_pending() {
+            return wrote;
         }
+        self.deliveries.expel();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 

@@ -42,10 +42,15 @@ impl Closing {
     /// Reads and discards what the client sends until it has everything and closes its side too, within limits. It gets `idle`
     /// to acknowledge something of what was sent, and `quiet` to send something or to close once it has acknowledged all.
     pub(super) async fn linger(mut self, idle: Duration, quiet: Duration) {
-        let idle = match self.is_shut_down {
+        let is_expelled = self.deliveries.is_expelled();
+        let idle = match self.is_shut_down && !is_expelled {
             true => idle,
             // The connection has failed: what was sent last may say why.
             false => limits::LINGER,
+        };
+        let longest = match is_expelled {
+            true => limits::LINGER,
+            false => limits::MAX_LINGER,
         };
         // Fails if the client has reset the connection.
         let _ = SockRef::from(&*self.stream).shutdown(Shutdown::Write);
@@ -73,7 +78,7 @@ impl Closing {
                 return;
             }
             let end = match all_acknowledged {
-                Some(since) => (self.moved + quiet).min(since + limits::MAX_LINGER),
+                Some(since) => (self.moved + quiet).min(since + longest),
                 None => self.moved + idle,
             };
             if now >= end {

@@ -40,6 +40,8 @@ struct State {
     flushed: VecDeque<Flushed>,
     /// Bytes of content that were passed to the connection, and that the client has not acknowledged.
     outstanding: u64,
+    /// Whether the connection is closed for what the client does, or fails to do.
+    is_expelled: bool,
 }
 
 struct Watched {
@@ -89,6 +91,7 @@ impl Deliveries {
             unflushed: Vec::new(),
             flushed: VecDeque::new(),
             outstanding: 0,
+            is_expelled: false,
         })))
     }
 
@@ -176,6 +179,16 @@ impl Deliveries {
         self.lock().flushed.iter().any(|part| part.is_end)
     }
 
+    /// The client is not worth waiting for.
+    pub(super) fn expel(&self) {
+        self.lock().is_expelled = true;
+    }
+
+    /// Whether it is.
+    pub(super) fn is_expelled(&self) -> bool {
+        self.lock().is_expelled
+    }
+
     /// Records the others: the connection is closed.
     pub(super) fn close(&self) {
         let mut state = self.lock();
@@ -247,6 +260,7 @@ impl State {
                 continue;
             };
             delivery.record.confirm(part.bytes);
+            self.progress.on_content(part.bytes);
             delivery.outstanding = delivery.outstanding.saturating_sub(part.bytes);
             self.outstanding = self.outstanding.saturating_sub(part.bytes);
             if part.is_end {

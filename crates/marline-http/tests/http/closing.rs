@@ -1,0 +1,348 @@
+//! The ends of connections: clients have what the log says, and get what they asked for.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::StreamBody;
+use marline_http::Body;
+use marline_http::client::HttpVersion;
+use marline_http::server::{AccessLog, ServerConfig, Site, directory};
+use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets, socket2};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::sleep;
+use tokio_rustls::client::TlsStream;
+use tower::service_fn;
+
+use crate::common::{TestServer, VERSIONS, directory_of, pattern};
+use crate::floods::{self, PING};
+use crate::log::Lines;
+
+/// More than the buffers of both systems hold while the client reads nothing.
+const SIZE: usize = 12 << 20;
+
+struct Served {
+    server: TestServer,
+    log: Lines,
+    _root: TempDir,
+}
+
+/// A server of one large file.
+async fn served(change: impl FnOnce(&mut ServerConfig)) -> Served {
+    let root = directory_of(&[("f", &pattern(SIZE))]);
+    let log = Lines::default();
+    let site = directory(root.path(), false).unwrap();
+    let server = TestServer::with(site, |config| {
+        config.access_log = Some(AccessLog::new(log.clone()));
+        change(config);
+    })
+    .await;
+    Served {
+        server,
+        log,
+        _root: root,
+    }
+}
+
+/// GET /f of HTTP/1.1.
+const REQUEST: &[u8] = b"GET /f HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// A client of HTTP/1.1 that reads nothing on its own.
+async fn connect(server: &TestServer) -> TcpStream {
+    TcpStream::connect(server.address).await.unwrap()
+}
+
+/// Reads a head, and returns it.
+async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// A client of HTTP/2 as written by hand, with windows that never limit it.
+struct Http2 {
+    stream: TlsStream<TcpStream>,
+    content: usize,
+    has_ended: bool,
+}
+
+impl Http2 {
+    /// Requests /f on stream 1.
+    async fn get(server: &TestServer) -> Self {
+        let mut stream = floods::connect(server).await;
+        // SETTINGS_INITIAL_WINDOW_SIZE, and WINDOW_UPDATE of the connection.
+        let windows = b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\0\0\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0";
+        stream.write_all(windows).await.unwrap();
+        stream.write_all(&floods::request(1, "/f")).await.unwrap();
+        Self {
+            stream,
+            content: 0,
+            has_ended: false,
+        }
+    }
+
+    /// Reads a frame, as an application that has consumed half of its window answers it.
+    async fn read_frame(&mut self) -> std::io::Result<()> {
+        let mut header = [0; 9];
+        self.stream.read_exact(&mut header).await?;
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        let mut payload = vec![0; length as usize];
+        self.stream.read_exact(&mut payload).await?;
+        if header[3] == 6 && header[4] == 0 {
+            let pong = [b"\0\0\x08\x06\x01\0\0\0\0", &payload[..]].concat();
+            self.stream.write_all(&pong).await?;
+        }
+        if header[3] == 0 {
+            self.content += payload.len();
+            self.has_ended = header[4] & 1 == 1;
+            self.stream
+                .write_all(b"\0\0\x04\x08\0\0\0\0\x01\0\0\0\x01")
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// RFC 9112, section 9.6: a socket that is closed while the client sends is reset, and what was sent is lost.
+#[tokio::test]
+async fn a_client_of_http2_that_reads_slowly_gets_all_of_a_server_that_stops() {
+    let served = served(|_| {}).await;
+    let mut client = Http2::get(&served.server).await;
+    while client.content == 0 {
+        client.read_frame().await.unwrap();
+    }
+    served.server.handle.shut_down();
+    while !client.has_ended {
+        client.read_frame().await.unwrap();
+        if client.content % (64 * 1024) < 16 * 1024 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+    assert_eq!(client.content, SIZE);
+    let line = &served.log.wait(1).await[0];
+    assert_eq!(
+        (&line["bytes"], &line["complete"]),
+        (&SIZE.into(), &true.into())
+    );
+    drop(client);
+    served.server.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_a_hard_limit_cuts_is_not_logged_as_complete() {
+    for version in VERSIONS {
+        let served = served(|config| {
+            config.limits.shutdown_grace = Duration::from_millis(100);
+        })
+        .await;
+        let visitor = served.server.connect(version).await;
+        let response = visitor.send(Method::GET, "/f", &[]).await;
+        served.server.handle.shut_down();
+        served.server.task.await.unwrap().unwrap();
+        let line = &served.log.wait(1).await[0];
+        assert_eq!(line["complete"], false, "{version:?}: {line}");
+        let bytes = line["bytes"].as_u64().unwrap();
+        assert!(bytes > 0 && bytes < SIZE as u64, "{version:?}: {line}");
+        drop(response);
+    }
+}
+
+#[tokio::test]
+async fn a_response_is_logged_when_the_client_has_received_it() {
+    // The system of the client keeps little.
+    let served = served(|_| {}).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 * 1024).unwrap();
+    let mut stream = socket.connect(served.server.address).await.unwrap();
+    // What the system of the server takes of it at once.
+    let request = b"GET /f HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-999999\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    read_head(&mut stream).await;
+    // Another request is logged meanwhile.
+    let visitor = served.server.connect(HttpVersion::Http2).await;
+    visitor.get("/f", &[("range", "bytes=0-9")]).await;
+    assert_eq!(served.log.wait(1).await[0]["bytes"], 10);
+    let mut content = vec![0; 1_000_000];
+    stream.read_exact(&mut content).await.unwrap();
+    let line = &served.log.wait(2).await[1];
+    assert_eq!(
+        (&line["bytes"], &line["complete"]),
+        (&1_000_000.into(), &true.into())
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_early_has_not_received_the_response() {
+    let served = served(|_| {}).await;
+    for version in VERSIONS {
+        let visitor = served.server.connect(version).await;
+        let mut response = visitor.send(Method::GET, "/f", &[]).await;
+        response.body_mut().chunk().await.unwrap();
+        drop((response, visitor));
+    }
+    for line in served.log.wait(VERSIONS.len()).await {
+        assert_eq!(line["complete"], false, "{line}");
+        assert!(line["bytes"].as_u64().unwrap() < SIZE as u64, "{line}");
+    }
+}
+
+/// The client sends on while the response, which closes the connection, is on its way.
+#[tokio::test]
+async fn the_response_to_a_refused_upload_arrives() {
+    let served = served(|_| {}).await;
+    for _ in 0..8 {
+        let mut stream = connect(&served.server).await;
+        let head = format!("POST /f HTTP/1.1\r\nHost: localhost\r\nContent-Length: {SIZE}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&pattern(SIZE)).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 405 "), "{response}");
+    }
+    for line in served.log.wait(8).await {
+        assert_eq!(
+            (&line["status"], &line["complete"]),
+            (&405.into(), &true.into())
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_answers_the_request_that_meets_the_end_of_the_server() {
+    let served = served(|_| {}).await;
+    let mut kept = Vec::new();
+    for _ in 0..8 {
+        let mut stream = connect(&served.server).await;
+        stream
+            .write_all(b"HEAD /f HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        assert!(read_head(&mut stream).await.starts_with("HTTP/1.1 200 "));
+        kept.push(stream);
+    }
+    // Established, and not accepted yet.
+    kept.push(connect(&served.server).await);
+    served.server.handle.shut_down();
+    for mut stream in kept {
+        stream
+            .write_all(b"HEAD /f HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        let head = read_head(&mut stream).await.to_lowercase();
+        assert!(head.starts_with("http/1.1 200 "), "{head}");
+        assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+    }
+    served.server.task.await.unwrap().unwrap();
+}
+
+/// Sockets with large buffers.
+#[derive(Debug)]
+struct LargeBuffers;
+
+impl TcpSockets for LargeBuffers {
+    fn socket(
+        &self,
+        address: SocketAddr,
+        protocol: TcpProtocol,
+    ) -> std::io::Result<socket2::Socket> {
+        let socket = SystemSockets.socket(address, protocol)?;
+        socket.set_send_buffer_size(4 << 20)?;
+        Ok(socket)
+    }
+}
+
+/// The system takes more only when a third of its buffer is free: that may take longer than the idle timeout.
+#[tokio::test]
+async fn slow_clients_of_systems_with_large_buffers_are_not_idle() {
+    let served = served(|config| {
+        config.tcp_sockets = Some(Arc::new(LargeBuffers));
+        config.limits.idle_timeout = Duration::from_secs(1);
+    })
+    .await;
+    let mut stream = connect(&served.server).await;
+    stream.write_all(REQUEST).await.unwrap();
+    read_head(&mut stream).await;
+    let mut content = vec![0; SIZE];
+    for part in content.chunks_mut(SIZE / 64) {
+        stream.read_exact(part).await.unwrap();
+        sleep(Duration::from_millis(80)).await;
+    }
+    assert_eq!(served.log.wait(1).await[0]["complete"], true);
+}
+
+/// Ten bytes at a time, more slowly than a client may receive them.
+fn ticks(count: usize, interval: Duration) -> Site {
+    Site::new(service_fn(move |_: Request<Body>| async move {
+        let (send, mut ticks) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            for _ in 0..count {
+                sleep(interval).await;
+                let _ = send.send(()).await;
+            }
+        });
+        let frames = futures_util::stream::poll_fn(move |cx| {
+            let tick = ticks.poll_recv(cx);
+            tick.map(|tick| {
+                tick.map(|()| {
+                    Ok::<_, Infallible>(http_body::Frame::data(Bytes::from_static(b"0123456789")))
+                })
+            })
+        });
+        Ok(Response::new(Body::new(StreamBody::new(frames))))
+    }))
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_the_site_is_not_idle() {
+    let site = ticks(30, Duration::from_millis(100));
+    let server = TestServer::with(site, |config| {
+        config.limits.idle_timeout = Duration::from_secs(1);
+    })
+    .await;
+    let server = &server;
+    let waiting = VERSIONS.map(|version| async move {
+        let visitor = server.connect(version).await;
+        let (_, content) = visitor.get("/", &[]).await;
+        assert_eq!(content.len(), 300, "{version:?}");
+    });
+    futures_util::future::join_all(waiting).await;
+}
+
+/// Sends `frames` until the connection ends.
+async fn keep_alive<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, frames: &[u8]) {
+    while stream.write_all(frames).await.is_ok() && stream.flush().await.is_ok() {
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Whatever else the client sends.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_idle() {
+    let priority = b"\0\0\x05\x02\0\0\0\0\x01\0\0\0\0\x10".as_slice();
+    let update = b"\0\0\x04\x08\0\0\0\0\x01\0\0\0\x01".as_slice();
+    let unknown = b"\0\0\x01\xf0\0\0\0\0\0x".as_slice();
+    for frames in [PING, floods::SETTINGS, priority, update, unknown] {
+        let served = served(|config| config.limits.idle_timeout = Duration::from_millis(500)).await;
+        let client = Http2::get(&served.server).await;
+        let kept = tokio::time::timeout(Duration::from_secs(20), keep_alive(client.stream, frames));
+        kept.await.expect("the connection ends");
+        let line = &served.log.wait(1).await[0];
+        assert_eq!(line["complete"], false, "{frames:?}: {line}");
+    }
+    // Parts of an upload that nobody reads.
+    let served = served(|config| config.limits.idle_timeout = Duration::from_millis(500)).await;
+    let mut stream = connect(&served.server).await;
+    let head = b"GET /f HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    let kept = tokio::time::timeout(Duration::from_secs(20), keep_alive(stream, b"x"));
+    kept.await.expect("the connection ends");
+    assert_eq!(served.log.wait(1).await[0]["complete"], false);
+}
