@@ -189,11 +189,19 @@ pub const MIN_CHUNK_BYTES: usize = 1024;
 /// does not read: 4 MiB in a connection of HTTP/2.
 pub const TCP_CHUNK_BYTES: usize = 16 * 1024;
 
+/// Bytes of memory that each part of content takes besides its own while a proxy holds it: two allocations, and an entry of the
+/// queue in which it waits.
+pub const HELD_PART_BYTES: usize = 256;
+
+/// How often a response over HTTP/3 that waits looks for what its client has acknowledged of its small parts: a round-trip time.
+pub const COPIED_RECHECK: Duration = Duration::from_millis(100);
+
 /// Bytes of a response that HTTP/2 buffers beside, of each request: the system's buffer of the connection covers its
 /// round-trip time.
 pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;
 
-/// Bytes of files that were read and that clients have not received yet: what 30 connections over QUIC with windows of
+/// Bytes that are held between two sides: of files that were read and that clients have not received yet, and of content on its way
+/// through a proxy, in both directions. What 30 connections over QUIC with windows of
 /// 8 MiB keep until it is acknowledged.
 pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
 
@@ -247,9 +255,12 @@ pub const UPSTREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// systems give a process.
 pub const MAX_UPSTREAM_REQUESTS: usize = 512;
 
-/// Networks of clients that together fill the places at one application. One has 128 of the default, more than a browser requests at
-/// once, and leaves the others to the rest.
-pub const UPSTREAM_SHARES: usize = 4;
+/// How long a request waits for a place at an application at all: as long as for memory.
+pub const UPSTREAM_PLACE_TIMEOUT: Duration = BUFFER_TIMEOUT;
+
+/// Requests that wait for a place at one application. Each holds its header, and its connection: 16,384 of 2 KiB take 32 MiB. A network of
+/// clients may have half of what is left.
+pub const MAX_WAITING_REQUESTS: u64 = 16 * 1024;
 
 /// Idle connections that are kept to one application.
 pub const MAX_IDLE_UPSTREAM_CONNECTIONS: usize = 64;
@@ -275,9 +286,6 @@ pub const TUNNEL_CHUNK_BYTES: usize = 16 * 1024;
 
 /// Tunnels and requests of a forward proxy at the same time; each takes two descriptors.
 pub const MAX_TUNNELS: usize = 1024;
-
-/// Those of one client: what some browsers of one machine have open.
-pub const MAX_TUNNELS_PER_CLIENT: usize = 256;
 
 /// Bytes with which a connection of HTTP/2 without TLS begins (RFC 9113, section 3.4).
 pub const HTTP2_PREFACE_BYTES: usize = 24;

@@ -171,8 +171,12 @@ pub struct ProxyConfig {
     pub response_timeout: Duration,
     /// How long it may take for the next part of a response, and how long a tunnel may be idle.
     pub idle_timeout: Duration,
-    /// Requests that are under way at one application; more wait for [`connect_timeout`](Self::connect_timeout).
+    /// Requests that are under way at one application; more wait for [`place_timeout`](Self::place_timeout). A network of clients may
+    /// have as many as are left for others; of n networks, each is entitled to one part in n + 1, for which requests of those that have more
+    /// have to end.
     pub max_requests: usize,
+    /// How long a request may wait for its place among these.
+    pub place_timeout: Duration,
     /// Idle connections that are kept to one application.
     pub max_idle_connections: usize,
     /// How long they are kept.
@@ -249,8 +253,14 @@ impl ProxyConfig {
         &Field::new(
             "max_requests",
             Domain::integer(1, 1_000_000),
-            "Requests under way at one application; more wait for connect_timeout, then it is 503",
+            "Requests under way at one application; more wait for place_timeout, and a network of clients may have as many as are left",
             |c: &mut Self| &mut c.max_requests,
+        ),
+        &Field::new(
+            "place_timeout",
+            WAIT,
+            "How long a request may wait for its place among max_requests; then it is 503",
+            |c: &mut Self| &mut c.place_timeout,
         ),
         &Field::new(
             "max_idle_connections",
@@ -307,6 +317,7 @@ impl ProxyConfig {
             response_timeout: limits::UPSTREAM_RESPONSE_TIMEOUT,
             idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
             max_requests: limits::MAX_UPSTREAM_REQUESTS,
+            place_timeout: limits::UPSTREAM_PLACE_TIMEOUT,
             max_idle_connections: limits::MAX_IDLE_UPSTREAM_CONNECTIONS,
             keep_alive: limits::UPSTREAM_KEEP_ALIVE,
             max_header_bytes: limits::MAX_UPSTREAM_HEADER_BYTES,

@@ -12,6 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::fields;
 use super::request_body::HeldBody;
 use crate::body::{Body, BoxError};
+use crate::server::{Passage, Stopped};
 
 /// Why the content of a response ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,12 +21,19 @@ pub(super) enum Cut {
     Idle(Duration),
     #[error("the server behind the proxy sent another length than it announced")]
     Length,
+    #[error("other networks of clients needed the place of the request")]
+    Evicted,
 }
 
 /// What is held until the content of a response has ended.
 pub(super) trait Guard: Send + Unpin + 'static {
     /// `bytes` bytes of the content have arrived.
     fn on_received(&self, _bytes: u64) {}
+
+    /// Completes when the response has to end for others; `None` if it never has to.
+    fn evicted(&self) -> Option<Stopped> {
+        None
+    }
 }
 
 impl<A: Guard, B: Guard> Guard for (A, B) {
@@ -33,11 +41,17 @@ impl<A: Guard, B: Guard> Guard for (A, B) {
         self.0.on_received(bytes);
         self.1.on_received(bytes);
     }
+
+    fn evicted(&self) -> Option<Stopped> {
+        self.0.evicted().or_else(|| self.1.evicted())
+    }
 }
 
 /// Content that has the announced length and arrives in time, or fails. `guard` is dropped with it.
 pub(super) struct Content<G> {
     body: Body,
+    /// What it uses of the budget of the server.
+    passage: Passage,
     /// Bytes that are still to come, if that is known.
     left: Option<u64>,
     idle_timeout: Duration,
@@ -45,6 +59,8 @@ pub(super) struct Content<G> {
     request: HeldBody,
     alarm: Option<Pin<Box<Sleep>>>,
     is_over: bool,
+    /// Completes when it has to end for others.
+    evicted: Option<Stopped>,
     guard: G,
 }
 
@@ -58,11 +74,13 @@ impl<G: Guard> Content<G> {
     ) -> Self {
         Self {
             body,
+            passage: request.way_back(),
             left: length,
             idle_timeout,
             request,
             alarm: None,
             is_over: false,
+            evicted: guard.evicted(),
             guard,
         }
     }
@@ -94,12 +112,6 @@ impl<G: Guard> Content<G> {
     }
 }
 
-impl<G> Drop for Content<G> {
-    fn drop(&mut self) {
-        self.request.abandon();
-    }
-}
-
 impl<G: Guard> http_body::Body for Content<G> {
     type Data = Bytes;
     type Error = BoxError;
@@ -112,7 +124,13 @@ impl<G: Guard> http_body::Body for Content<G> {
         if this.is_over {
             return Poll::Ready(None);
         }
-        let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
+        if let Some(evicted) = &mut this.evicted
+            && Pin::new(evicted).poll(cx).is_ready()
+        {
+            this.is_over = true;
+            return Poll::Ready(Some(Err(Cut::Evicted.into())));
+        }
+        let Poll::Ready(frame) = this.passage.poll_frame(&mut this.body, cx) else {
             return this.poll_idle(cx).map(|()| {
                 this.is_over = true;
                 Some(Err(Cut::Idle(this.idle_timeout).into()))
@@ -138,13 +156,15 @@ impl<G: Guard> http_body::Body for Content<G> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.is_over || (self.body.is_end_stream() && self.left.unwrap_or_default() == 0)
+        let has_ended = self.passage.is_empty() && self.body.is_end_stream();
+        self.is_over || (has_ended && self.left.unwrap_or_default() == 0)
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.left {
             Some(left) => SizeHint::with_exact(left),
-            None => self.body.size_hint(),
+            None if self.passage.is_empty() => self.body.size_hint(),
+            None => SizeHint::default(),
         }
     }
 }

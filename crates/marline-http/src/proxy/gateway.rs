@@ -162,7 +162,7 @@ impl Gateway {
         let method = request.method().clone();
         let (parts, body) = request.into_parts();
         let key = parts.headers.get(SEC_WEBSOCKET_KEY).cloned();
-        let content = HeldBody::new(body, false);
+        let content = HeldBody::new(body, false, &parts.extensions);
         let fetched = self.fetch(Request::from_parts(parts, ()), &content).await;
         let pipe = fetched.as_ref().ok().and_then(|one| one.carrier.pipe());
         let fetched = fetched.and_then(|fetched| self.pass_back(fetched, &method, key, content));

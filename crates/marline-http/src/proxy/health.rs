@@ -37,7 +37,7 @@ async fn is_answered(upstream: &Arc<Upstream>, path: PathAndQuery) -> bool {
         headers.remove(CONNECTION);
         headers.remove(HOST);
     }
-    let content = HeldBody::new(Body::empty(), false);
+    let content = HeldBody::new(Body::empty(), false, &http::Extensions::new());
     let Ok(response) = upstream.send(request, &content).await else {
         return false;
     };

@@ -16,9 +16,9 @@ mod forward;
 mod gateway;
 mod health;
 mod pipe_metrics;
+mod places;
 mod request_body;
 mod reverse;
-mod shares;
 #[cfg(test)]
 mod testing;
 mod tunnel;

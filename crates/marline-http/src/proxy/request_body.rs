@@ -5,24 +5,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
+use http::Extensions;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::fields;
 use crate::body::{Body, BoxError};
 use crate::limits;
+use crate::server::Passage;
 
-/// The content of a request, as its owner sees it while it is sent. Until its first part was taken, it can be sent again.
+/// The content of a request, as its owner sees it while it is sent. Until its first part was taken, it can be sent again. When it is
+/// dropped, nobody wants the rest: who sends it stops.
+pub(super) struct HeldBody(Shared);
+
+/// What may have the content sent.
 #[derive(Clone)]
-pub(super) struct HeldBody(Arc<Mutex<State>>);
+pub(super) struct Opener(Shared);
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<State>>);
 
 struct State {
     body: Body,
+    /// What it uses of the budget of the server.
+    passage: Passage,
     /// Whether a part was taken.
     is_begun: bool,
     /// Whether it may be taken: the server behind the proxy may want to refuse the request first.
     is_open: bool,
-    /// Whether the response is over, so that nobody needs the rest.
+    /// Whether nobody needs the rest: the response is over, or there is none.
     is_abandoned: bool,
     /// Who waits for it.
     waiting: Option<Waker>,
@@ -36,11 +47,18 @@ struct State {
     failure: Option<String>,
 }
 
+impl State {
+    fn is_end_stream(&self) -> bool {
+        self.passage.is_empty() && self.body.is_end_stream()
+    }
+}
+
 impl HeldBody {
-    /// `body`, which is sent when it is [opened](Self::open) if it shall `wait`.
-    pub(super) fn new(body: Body, wait: bool) -> Self {
-        Self(Arc::new(Mutex::new(State {
+    /// `body` of the request that has these `extensions`, which is sent when it is [opened](Self::open) if it shall `wait`.
+    pub(super) fn new(body: Body, wait: bool, extensions: &Extensions) -> Self {
+        Self(Shared(Arc::new(Mutex::new(State {
             body,
+            passage: Passage::of(extensions),
             is_begun: false,
             is_open: !wait,
             is_abandoned: false,
@@ -49,20 +67,21 @@ impl HeldBody {
             progressed: Instant::now(),
             taken: 0,
             failure: None,
-        })))
+        }))))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state()
     }
 
     /// The server behind the proxy wants the content.
     pub(super) fn open(&self) {
-        let mut state = self.state();
-        state.is_open = true;
-        let waiting = state.waiting.take();
-        drop(state);
-        waiting.into_iter().for_each(Waker::wake);
+        self.opener().open();
+    }
+
+    /// What may have the content sent, as long as it is wanted.
+    pub(super) fn opener(&self) -> Opener {
+        Opener(self.0.clone())
     }
 
     /// Whether it can still be sent from its beginning.
@@ -73,7 +92,7 @@ impl HeldBody {
     /// Whether there is no content.
     pub(super) fn is_empty(&self) -> bool {
         let state = self.state();
-        !state.is_begun && state.body.is_end_stream()
+        !state.is_begun && state.is_end_stream()
     }
 
     /// When a part was taken last; at first, when the request arrived.
@@ -87,31 +106,62 @@ impl HeldBody {
         self.state().progressed
     }
 
-    /// Nobody wants the rest: who sends it stops.
-    pub(super) fn abandon(&self) {
-        let mut state = self.state();
-        state.is_abandoned = true;
-        let waiting = state.waiting.take();
-        drop(state);
-        waiting.into_iter().for_each(Waker::wake);
-    }
-
     /// Why the rest does not arrive, if it does not.
     pub(super) fn failure(&self) -> Option<String> {
         self.state().failure.clone()
+    }
+
+    /// The way of the response.
+    pub(super) fn way_back(&self) -> Passage {
+        self.state().passage.opposite()
     }
 
     /// What is sent.
     pub(super) fn to_body(&self) -> Body {
         match self.is_empty() {
             true => Body::empty(),
-            false => Body::new(Sent(self.clone())),
+            false => Body::new(Sent(self.0.clone())),
         }
     }
 }
 
+impl Drop for HeldBody {
+    fn drop(&mut self) {
+        let rest = self.0.change(|state| {
+            state.is_abandoned = true;
+            // Who sends it may not ask for more for long.
+            let nowhere = state.passage.opposite();
+            let passage = std::mem::replace(&mut state.passage, nowhere);
+            (passage, std::mem::replace(&mut state.body, Body::empty()))
+        });
+        drop(rest);
+    }
+}
+
+impl Opener {
+    pub(super) fn open(&self) {
+        self.0.change(|state| state.is_open = true);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something for which who sends the content waits.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let changed = change(&mut state);
+        let waiting = state.waiting.take();
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        changed
+    }
+}
+
 /// The content on its way.
-struct Sent(HeldBody);
+struct Sent(Shared);
 
 impl http_body::Body for Sent {
     type Data = Bytes;
@@ -129,15 +179,13 @@ impl http_body::Body for Sent {
         if !state.is_open {
             return Poll::Pending;
         }
-        let mut frame = ready!(Pin::new(&mut state.body).poll_frame(cx));
+        let State { body, passage, .. } = &mut *state;
+        let mut frame = ready!(passage.poll_frame(body, cx));
         state.is_begun = true;
         state.last = Instant::now();
         let data = frame.iter().flatten().filter_map(Frame::data_ref);
         state.taken += data.map(|data| data.len() as u64).sum::<u64>();
-        if state.taken >= limits::MIN_PROGRESS_BYTES
-            || state.body.is_end_stream()
-            || frame.is_none()
-        {
+        if state.taken >= limits::MIN_PROGRESS_BYTES || state.is_end_stream() || frame.is_none() {
             state.progressed = state.last;
             state.taken = 0;
         }
@@ -153,10 +201,14 @@ impl http_body::Body for Sent {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.state().body.is_end_stream()
+        self.0.state().is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.state().body.size_hint()
+        let state = self.0.state();
+        match state.passage.is_empty() {
+            true => state.body.size_hint(),
+            false => SizeHint::default(),
+        }
     }
 }

@@ -128,7 +128,7 @@ impl Proxy {
         let begun = begin(body, &parts, self.config.response_timeout).await;
         let answered = match begun {
             Ok(body) => {
-                let content = HeldBody::new(body, expects);
+                let content = HeldBody::new(body, expects, &parts.extensions);
                 let head = Request::from_parts(parts, ());
                 let answered = self.pass_on(head, &content).await;
                 answered.map(|answered| (answered, content))
@@ -154,8 +154,8 @@ impl Proxy {
     /// Joins a client's WebSocket, whose content is `body`, with one of an application.
     async fn open_websocket(&self, mut head: Request<()>, body: Body) -> Response<Body> {
         *head.method_mut() = Method::GET;
-        let content = HeldBody::new(body, false);
-        let none = HeldBody::new(Body::empty(), false);
+        let content = HeldBody::new(body, false, head.extensions());
+        let none = HeldBody::new(Body::empty(), false, head.extensions());
         let client = self.accountable(&head);
         let mut accept = None;
         let asked = match self.prepare(head, &none) {
@@ -249,7 +249,15 @@ impl Proxy {
             };
             let request = self.address(head, &upstream, content);
             upstream.counters().on_sent();
-            let error = match upstream.send(request, content).await {
+            let sent = tokio::select! {
+                biased;
+                () = slot.evicted() => {
+                    upstream.counters().on_failure(&Failure::Busy);
+                    return Err(unanswered(Failure::Busy));
+                }
+                sent = upstream.send(request, content) => sent,
+            };
+            let error = match sent {
                 Ok(response) => {
                     return Ok(Answered {
                         response,
@@ -345,15 +353,15 @@ impl Proxy {
         if !has_host && let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
             headers.insert(HOST, host);
         }
-        let expecting = headers.contains_key(EXPECT).then(|| content.clone());
+        let expecting = headers.contains_key(EXPECT).then(|| content.opener());
         let interim = head.extensions().get::<Interim>().cloned();
         let max_bytes = self.config.max_header_bytes;
         if expecting.is_some() || interim.is_some() {
             hyper::ext::on_informational(&mut request, move |response| {
-                if let Some(content) = &expecting
+                if let Some(opener) = &expecting
                     && response.status() == StatusCode::CONTINUE
                 {
-                    content.open();
+                    opener.open();
                 }
                 if let Some(interim) = &interim {
                     let mut passed = Response::new(());

@@ -1,5 +1,7 @@
 //! The applications behind a reverse proxy: their connections, and which of them works.
 
+mod connector;
+
 use std::error::Error as StdError;
 use std::io;
 use std::net::IpAddr;
@@ -14,17 +16,18 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use super::config::{ProxyConfig, UpstreamUrl};
+use self::connector::Connector;
+use super::config::{ClientFields, ProxyConfig, UpstreamUrl};
 use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection};
+use super::places::{NoPlace, Place, Places, Tenants};
 use super::request_body::HeldBody;
-use super::shares::{Share, Shares};
 use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
 use crate::body::Body;
 use crate::limits;
+use crate::server::Stopped;
 
 /// How long a client that asks before it sends content waits for the answer of the application.
 const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
@@ -32,9 +35,9 @@ const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
 /// One application.
 pub(super) struct Upstream {
     url: UpstreamUrl,
-    client: Client<HttpConnector, Body>,
-    slots: Arc<Semaphore>,
-    shares: Shares,
+    client: Client<Connector, Body>,
+    places: Places,
+    place_timeout: Duration,
     connect_timeout: Duration,
     response_timeout: Duration,
     fail_time: Duration,
@@ -47,14 +50,22 @@ pub(super) struct Upstream {
 
 /// The place of one request at an application.
 pub(super) struct Slot {
-    _of_all: OwnedSemaphorePermit,
-    // Given back before the share.
-    _of_client: Option<OwnedSemaphorePermit>,
-    _share: Option<Share>,
+    place: Place,
     _counted: InFlight,
 }
 
-impl Guard for Slot {}
+impl Slot {
+    /// Completes when the request has to end for those of other networks.
+    pub(super) fn evicted(&self) -> Stopped {
+        self.place.evicted()
+    }
+}
+
+impl Guard for Slot {
+    fn evicted(&self) -> Option<Stopped> {
+        Some(self.evicted())
+    }
+}
 
 /// Why an application gave no response.
 pub(super) struct SendError {
@@ -70,6 +81,12 @@ impl Upstream {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(config.connect_timeout));
         connector.set_nodelay(true);
+        // By then, those who wait for a response have given up.
+        let write_timeout = config.response_timeout.max(config.idle_timeout);
+        let tenants = match config.client_fields {
+            ClientFields::Append => Tenants::Anyone,
+            ClientFields::Replace => Tenants::Networks,
+        };
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -81,12 +98,12 @@ impl Upstream {
             .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))
             .http2_max_send_buf_size(limits::HTTP2_SEND_BUFFER)
             .set_host(false)
-            .build(connector);
+            .build(Connector::new(connector, write_timeout));
         Self {
             url,
             client,
-            slots: Arc::new(Semaphore::new(config.max_requests)),
-            shares: Shares::new(config.max_requests.div_ceil(limits::UPSTREAM_SHARES)),
+            places: Places::new(config.max_requests, tenants),
+            place_timeout: config.place_timeout,
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             fail_time: config.fail_time,
@@ -133,17 +150,22 @@ impl Upstream {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Requests that wait for a place.
+    pub(super) fn waited_for(&self) -> u64 {
+        self.places.waited_for()
+    }
+
+    fn slot_at(&self, place: Place) -> Slot {
+        Slot {
+            place,
+            _counted: self.counters.begin(),
+        }
+    }
+
     /// A place for one more request of `client`, if one is free. Without a client it has no share.
     pub(super) fn free_slot(&self, client: Option<IpAddr>) -> Option<Slot> {
-        let share = client.map(|client| self.shares.of(client));
-        let of_client = share.as_ref().map(Share::try_take).transpose().ok()?;
-        let of_all = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot {
-            _of_all: of_all,
-            _of_client: of_client,
-            _share: share,
-            _counted: self.counters.begin(),
-        })
+        let place = self.places.try_take(client)?;
+        Some(self.slot_at(place))
     }
 
     /// A place for one more request, as [`free_slot`](Self::free_slot), when one is free.
@@ -151,24 +173,9 @@ impl Upstream {
     /// # Errors
     /// [`Failure::Busy`]: no place became free in time.
     pub(super) async fn slot(&self, client: Option<IpAddr>) -> Result<Slot, Failure> {
-        let share = client.map(|client| self.shares.of(client));
-        let taking = async {
-            let of_client = match &share {
-                Some(share) => Some(share.take().await?),
-                None => None,
-            };
-            let of_all = Arc::clone(&self.slots).acquire_owned().await?;
-            Ok::<_, AcquireError>((of_client, of_all))
-        };
-        match timeout(self.connect_timeout, taking).await {
-            Ok(Ok((of_client, of_all))) => Ok(Slot {
-                _of_all: of_all,
-                _of_client: of_client,
-                _share: share,
-                _counted: self.counters.begin(),
-            }),
-            _ => Err(Failure::Busy),
-        }
+        let place = self.places.take(client, self.place_timeout).await;
+        let place = place.map_err(|NoPlace| Failure::Busy)?;
+        Ok(self.slot_at(place))
     }
 
     /// Sends `request`, whose content is `content`, and waits for the header of the response.

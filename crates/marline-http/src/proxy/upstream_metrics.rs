@@ -127,6 +127,14 @@ impl MetricsSource for UpstreamMetrics {
             let count = entry.counters.in_flight.load(Relaxed);
             writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
         }
+        let name = "marline_upstream_waiting";
+        let help = "Requests that wait for a place at each application now.";
+        metric_head(out, name, "gauge", help)?;
+        for (url, entry) in &*entries {
+            let upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
+            let count: u64 = upstreams.map(|upstream| upstream.waited_for()).sum();
+            writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
+        }
         let name = "marline_upstream_healthy";
         let help = "Whether each application is expected to answer: 1, or 0.";
         metric_head(out, name, "gauge", help)?;

@@ -6,10 +6,10 @@ use marline::Prefix;
 
 use super::stop::{Stop, Stopped};
 
-/// A response over QUIC, or a connection over TCP, which holds files and buffered bytes. It has to end when clients that
-/// are entitled to these need them. Clones are the same account, and may charge another network.
+/// A response over QUIC, or a connection over TCP, which holds files and buffered bytes; or a request that has a place at an
+/// application. It has to end when clients that are entitled to these need them. Clones are the same account, and may charge another network.
 #[derive(Clone, Debug)]
-pub(super) struct Account {
+pub(crate) struct Account {
     client: Prefix,
     number: u64,
     end: Stop,
@@ -17,7 +17,7 @@ pub(super) struct Account {
 
 impl Account {
     /// An account of `client`; `number` is that of no other one.
-    pub(super) fn new(client: Prefix, number: u64) -> Self {
+    pub(crate) fn new(client: Prefix, number: u64) -> Self {
         Self {
             client,
             number,
@@ -50,7 +50,7 @@ impl Account {
     }
 
     /// Completes when it has to end.
-    pub(super) fn evicted(&self) -> Stopped {
+    pub(crate) fn evicted(&self) -> Stopped {
         self.end.stopped()
     }
 }

@@ -97,7 +97,8 @@ pub struct ServerLimits {
     /// are answered with 503, first those of clients that hold the most. One of n networks is entitled to one part in
     /// n + 1: for that, responses of those that hold more have to end.
     pub max_open_files: usize,
-    /// Bytes of files that were read and that clients have not received yet. Responses wait where these are used up,
+    /// Bytes that are held between two sides: of files that were read and that clients have not received yet, and of content on its way
+    /// through a proxy. Responses wait where these are used up,
     /// first those of clients that use the most. One of n networks is entitled to one part in n + 1, as of the files.
     pub max_buffered_bytes: u64,
     /// Time that a response may wait for these. Then it is answered with 503, or reset if it has begun.
@@ -172,7 +173,7 @@ impl ServerLimits {
         &Field::new(
             "max_buffered_bytes",
             Domain::bytes(1 << 20, 1 << 40),
-            "Bytes of files that were read and that clients have not received; a client may hold as many as are left",
+            "Bytes of files that were read and that clients have not received, and of content on its way through a proxy; a client may hold as many as are left",
             |c: &mut Self| &mut c.max_buffered_bytes,
         ),
         &Field::new(

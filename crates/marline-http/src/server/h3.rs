@@ -1,5 +1,6 @@
 //! HTTP/3 over QUIC.
 
+mod copied;
 mod pace;
 mod request_body;
 
@@ -14,6 +15,7 @@ use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use tokio::sync::{mpsc, watch};
 
+use self::copied::Copied;
 use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
@@ -413,8 +415,9 @@ impl Exchange {
         if begun.is_err() {
             return Err(ErrorCode::REQUEST_CANCELLED);
         }
+        let mut copied = Copied::default();
         if !is_bodiless {
-            let sent = self.send_content(sender, body, record, expected, chunk);
+            let sent = self.send_content(sender, body, record, expected, chunk, &mut copied);
             sent.await.map_err(|incomplete| match incomplete {
                 Incomplete::Slow => ErrorCode::REQUEST_CANCELLED,
                 Incomplete::Broken => ErrorCode::INTERNAL_ERROR,
@@ -449,21 +452,29 @@ impl Exchange {
         record: &mut Record,
         expected: Option<u64>,
         chunk: &Chunk,
+        copied: &mut Copied,
     ) -> Result<(), Incomplete> {
         let mut sent = 0;
         let mut pace = Pace::new(&self.context, &self.responses);
         loop {
+            copied.release(|| sender.unacknowledged());
             // Where nothing is known to follow, there may be nothing that a window is needed for.
             if expected.is_some_and(|expected| sent < expected) {
                 chunk.fit(pace.must(sender.writable()).await?);
             }
             // The content may have to wait for what its own connection holds.
-            let frame = tokio::select! {
-                biased;
-                frame = pace.pause(body.frame()) => frame,
-                () = sender.abandoned() => return Err(Incomplete::Broken),
+            let next = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        frame = body.frame() => return Ok(frame),
+                        () = sender.abandoned() => return Err(Incomplete::Broken),
+                        () = copied.recheck(&self.context.runtime) => {}
+                    }
+                    copied.release(|| sender.unacknowledged());
+                }
             };
-            let Some(frame) = frame else {
+            let Some(frame) = pace.pause(next).await? else {
                 break;
             };
             match frame.map_err(|_| Incomplete::Broken)?.into_data() {
@@ -474,7 +485,7 @@ impl Exchange {
                         return Err(Incomplete::Broken);
                     }
                     pace.must(sender.begin_data(data.len())).await?;
-                    send_part(sender, data, record, &mut pace).await?;
+                    send_part(sender, data, record, &mut pace, copied).await?;
                 }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
@@ -497,11 +508,13 @@ async fn send_part<C: Carrier>(
     mut data: Bytes,
     record: &mut Record,
     pace: &mut Pace<'_>,
+    copied: &mut Copied,
 ) -> Result<(), Incomplete> {
     while !data.is_empty() {
         let room = pace.must(sender.writable()).await?;
         let part = data.split_to(room.min(data.len()));
         let length = part.len() as u64;
+        copied.on_write(&part);
         pace.must(sender.write(part)).await?;
         record.passed(length, false);
         pace.moved(length);

@@ -13,7 +13,7 @@ use marline::Prefix;
 use self::entry::{Entry, Holding, Identity};
 use self::guards::{Guarded, Guards};
 use super::account::Account;
-use super::buffers::BuffersUsedUp;
+use super::budget::UsedUp;
 use super::shares::Shares;
 use crate::limits;
 
@@ -375,7 +375,7 @@ pub(super) fn is_exhaustion(error: &io::Error) -> bool {
     is_system
         || error
             .get_ref()
-            .is_some_and(|cause| cause.is::<TooManyFiles>() || cause.is::<BuffersUsedUp>())
+            .is_some_and(|cause| cause.is::<TooManyFiles>() || cause.is::<UsedUp>())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Context;
 use super::account::Account;
-use super::buffers::{Buffers, BuffersUsedUp, Grant};
+use super::budget::{Budget, Grant, UsedUp};
 use super::exposition::head;
 use super::open_files::{HeldFile, OpenFiles, TooManyFiles};
 use super::stop::Stopped;
@@ -23,7 +23,7 @@ use crate::runtime::RuntimeHandle;
 #[derive(Debug)]
 pub(super) struct Resources {
     pub(super) files: OpenFiles,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: Budget,
     accounts: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ impl Resources {
     pub(super) fn new(files: u64, bytes: u64) -> Self {
         Self {
             files: OpenFiles::new(files),
-            buffers: Buffers::new(bytes),
+            buffers: Budget::new(bytes),
             accounts: AtomicU64::new(0),
         }
     }
@@ -49,7 +49,7 @@ impl Resources {
         head(out, name, "gauge", "Files that responses hold open.")?;
         writeln!(out, "{name} {}", self.files.open())?;
         let name = "marline_buffered_bytes";
-        let help = "Bytes of files that were read, and that clients have not received.";
+        let help = "Bytes that are held between two sides: read or received from one, and not received by the other.";
         head(out, name, "gauge", help)?;
         writeln!(out, "{name} {}", self.buffers.used())
     }
@@ -151,7 +151,7 @@ impl Origin {
     pub(super) fn take(
         &self,
         wanted: usize,
-    ) -> impl Future<Output = Result<Grant, BuffersUsedUp>> + Send + use<> {
+    ) -> impl Future<Output = Result<Grant, UsedUp>> + Send + use<> {
         let origin = self.clone();
         async move {
             if let Some(grant) = origin.try_take(wanted) {

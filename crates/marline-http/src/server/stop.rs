@@ -55,7 +55,7 @@ impl Stop {
 
 /// See [`Stop::stopped`]. It takes the lock when it begins to wait, not at every poll.
 #[derive(Debug)]
-pub(super) struct Stopped {
+pub(crate) struct Stopped {
     stop: Stop,
     /// The key of the waker, and the waker.
     registered: Option<(usize, Waker)>,

@@ -113,7 +113,7 @@ async fn requests_for_one_file_hold_it_open_once() {
 }
 
 /// The value of a metric without labels.
-fn metric(server: &TestServer, name: &str) -> u64 {
+pub(crate) fn metric(server: &TestServer, name: &str) -> u64 {
     let page = server.metrics.render();
     let mut lines = page.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -2,10 +2,9 @@
 
 mod destinations;
 
-use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
@@ -14,10 +13,8 @@ use http::{Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use marline::Prefix;
 use marline_h3::Protocol;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{timeout, timeout_at};
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
@@ -25,9 +22,10 @@ use tower::util::BoxCloneSyncService;
 pub(super) use self::destinations::Target;
 pub use self::destinations::{AllowedHost, InvalidHost};
 use self::destinations::{Rules, Verdict};
-use super::content::{Content, Guard};
+use super::content::Content;
 use super::failure::{Failure, cause};
 use super::fields;
+use super::places::{NoPlace, Place, Places, Tenants};
 use super::request_body::HeldBody;
 use super::tunnel::{Halves, Joined, Task};
 use crate::body::{Body, with_source};
@@ -47,10 +45,9 @@ pub struct ForwardConfig {
     pub response_timeout: Duration,
     /// How long a tunnel, or a response, may move nothing.
     pub idle_timeout: Duration,
-    /// Tunnels and requests in all.
+    /// Tunnels and requests; more wait for [`connect_timeout`](Self::connect_timeout). A network of clients may have as many as are left
+    /// for others; of n networks, each is entitled to one part in n + 1, for which tunnels of those that have more have to end.
     pub max_tunnels: usize,
-    /// Of one client.
-    pub max_tunnels_per_client: usize,
 }
 
 impl Default for ForwardConfig {
@@ -61,7 +58,6 @@ impl Default for ForwardConfig {
             response_timeout: limits::UPSTREAM_RESPONSE_TIMEOUT,
             idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,
             max_tunnels: limits::MAX_TUNNELS,
-            max_tunnels_per_client: limits::MAX_TUNNELS_PER_CLIENT,
         }
     }
 }
@@ -70,8 +66,7 @@ impl Default for ForwardConfig {
 pub fn forward_proxy(config: ForwardConfig) -> Site {
     let proxy = Arc::new(Forward {
         rules: Rules::new(config.allowed.clone()),
-        places: Arc::new(Semaphore::new(config.max_tunnels)),
-        clients: Arc::default(),
+        places: Places::new(config.max_tunnels, Tenants::Networks),
         config,
     });
     BoxCloneSyncService::new(service_fn(move |request| {
@@ -80,34 +75,10 @@ pub fn forward_proxy(config: ForwardConfig) -> Site {
     }))
 }
 
-type Clients = Arc<Mutex<HashMap<Prefix, usize>>>;
-
 struct Forward {
     config: ForwardConfig,
     rules: Rules,
-    places: Arc<Semaphore>,
-    clients: Clients,
-}
-
-/// The place of one tunnel, in all and of its client.
-struct Place {
-    _permit: OwnedSemaphorePermit,
-    clients: Clients,
-    client: Prefix,
-}
-
-impl Guard for Place {}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                clients.remove(&self.client);
-            }
-        }
-    }
+    places: Places,
 }
 
 impl Forward {
@@ -144,30 +115,17 @@ impl Forward {
         };
         let client = request.extensions().get::<ClientAddress>();
         let client = client.map_or(IpAddr::from([0, 0, 0, 0]), |client| client.get().ip());
-        let place = self.place(client)?;
+        let place = self.places.take(Some(client), self.config.connect_timeout);
+        let place = place.await.map_err(|NoPlace| Failure::Busy)?;
         let stream = self.connect(&target.host, port).await?;
         if is_connect {
-            return Ok(self.tunnel(stream, request.into_body(), place));
+            return Ok(self.tunnel(stream, request, place));
         }
-        self.request(stream, request, place).await
-    }
-
-    fn place(&self, client: IpAddr) -> Result<Place, Failure> {
-        let permit = Arc::clone(&self.places).try_acquire_owned();
-        let permit = permit.map_err(|_| Failure::Busy)?;
-        let client = Prefix::of_host(client);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = clients.entry(client).or_default();
-        if *count >= self.config.max_tunnels_per_client {
-            return Err(Failure::Busy);
+        tokio::select! {
+            biased;
+            () = place.evicted() => Err(Failure::Busy),
+            response = self.request(stream, request, place) => response,
         }
-        *count += 1;
-        drop(clients);
-        Ok(Place {
-            _permit: permit,
-            clients: Arc::clone(&self.clients),
-            client,
-        })
     }
 
     /// Connects to an address of `host` that is allowed: it is resolved once, so that what is checked is what is used.
@@ -198,8 +156,9 @@ impl Forward {
         Ok(stream)
     }
 
-    fn tunnel(&self, stream: TcpStream, content: Body, place: Place) -> Response<Body> {
-        let content = HeldBody::new(content, false);
+    fn tunnel(&self, stream: TcpStream, request: Request<Body>, place: Place) -> Response<Body> {
+        let (parts, content) = request.into_parts();
+        let content = HeldBody::new(content, false, &parts.extensions);
         let Halves { read, write } = Halves::of(stream);
         let joined = Joined::new(read, write, content.to_body());
         let guard = (place, joined.task);
@@ -219,7 +178,7 @@ impl Forward {
     ) -> Result<Response<Body>, Failure> {
         let method = request.method().clone();
         let (mut parts, body) = request.into_parts();
-        let content = HeldBody::new(body, false);
+        let content = HeldBody::new(body, false, &parts.extensions);
         let length = fields::content_length(&mut parts.headers)?;
         if fields::has_other_coding(&parts.headers) {
             return Err(Failure::Refused("transfer codings other than chunked"));

@@ -38,7 +38,7 @@ proptest! {
     ) {
         let proxy = proxy(url, forwarded);
         let body = if has_content { Body::full("12345") } else { Body::empty() };
-        let content = HeldBody::new(body, false);
+        let content = HeldBody::new(body, false, &http::Extensions::new());
         let Ok(head) = proxy.prepare(request(received.clone(), version), &content) else {
             // It has passed too many proxies, or its lengths differ.
             return Ok(());

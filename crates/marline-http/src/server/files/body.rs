@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 use super::super::open_files::HeldFile;
 use crate::body::BoxError;
 use crate::limits;
-use crate::server::buffers::{BuffersUsedUp, Grant};
+use crate::server::budget::{Grant, UsedUp};
 use crate::server::resources::Origin;
 
 /// Waits for a part of the budget.
-type Waiting = Pin<Box<dyn Future<Output = Result<Grant, BuffersUsedUp>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Result<Grant, UsedUp>> + Send>>;
 
 /// A part of a file. Chunks are as large as the connection can take now, and count as buffered until they were sent.
 pub(super) struct FileBody {
@@ -43,7 +43,7 @@ impl FileBody {
         position: u64,
         length: u64,
         origin: Option<Origin>,
-    ) -> Result<Self, BuffersUsedUp> {
+    ) -> Result<Self, UsedUp> {
         let first = length.min(limits::MIN_CHUNK_BYTES as u64) as usize;
         let grant = match &origin {
             Some(origin) => Some(origin.take(first).await?),
@@ -70,7 +70,7 @@ impl FileBody {
     }
 
     /// The size of the next chunk for which there is a budget. Waits for one.
-    fn poll_budget(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BuffersUsedUp>> {
+    fn poll_budget(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, UsedUp>> {
         let wanted = self.wanted();
         let Some(origin) = &self.origin else {
             return Poll::Ready(Ok(wanted));

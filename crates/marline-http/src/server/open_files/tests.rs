@@ -135,7 +135,7 @@ fn files_that_are_being_closed_are_limited() {
 #[test]
 fn a_lack_of_files_is_exhaustion() {
     assert!(is_exhaustion(&io::Error::other(TooManyFiles)));
-    assert!(is_exhaustion(&io::Error::other(BuffersUsedUp)));
+    assert!(is_exhaustion(&io::Error::other(UsedUp)));
     assert!(!is_exhaustion(&io::ErrorKind::NotFound.into()));
     #[cfg(unix)]
     assert!(is_exhaustion(&io::Error::from_raw_os_error(24)));

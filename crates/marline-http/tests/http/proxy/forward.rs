@@ -127,12 +127,13 @@ async fn requests_that_are_not_for_a_proxy_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_has_a_limited_number_of_tunnels() {
+async fn a_network_of_clients_has_a_limited_number_of_tunnels() {
     let server = echo().await;
     let target = server.to_string();
     let proxy = forward(|config| {
         config.allowed = vec![target.parse().unwrap()];
-        config.max_tunnels_per_client = 1;
+        config.max_tunnels = 2;
+        config.connect_timeout = Duration::from_millis(300);
     })
     .await;
     let (stream, header) = ask(proxy, &connect(&target)).await;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod application;
+mod budgets;
 mod forward;
 mod gateway;
 mod hostile;

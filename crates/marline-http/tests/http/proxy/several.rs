@@ -115,7 +115,7 @@ async fn more_requests_than_allowed_wait_and_are_503_if_none_ends() {
     let application = Application::that_sends("", Then::Hang).await;
     let proxy = proxy_with(&[application.url()], |config| {
         config.max_requests = 1;
-        config.connect_timeout = Duration::from_millis(200);
+        config.place_timeout = Duration::from_millis(200);
         config.response_timeout = Duration::from_secs(3);
     })
     .await;
@@ -132,7 +132,7 @@ async fn a_request_goes_to_an_application_that_has_a_place() {
     let works = Application::that_sends(named("works"), Then::Continue).await;
     let proxy = proxy_with(&[busy.url(), works.url()], |config| {
         config.max_requests = 1;
-        config.connect_timeout = Duration::from_secs(60);
+        config.place_timeout = Duration::from_secs(60);
     })
     .await;
     let waits = request(&proxy, VERSIONS[0], Method::GET, &[], Body::empty());
@@ -154,8 +154,8 @@ async fn a_request_goes_to_an_application_that_has_a_place() {
 async fn one_client_leaves_places_at_an_application() {
     let application = Application::that_sends("", Then::Hang).await;
     let proxy = proxy_with(&[application.url()], |config| {
-        config.max_requests = 4;
-        config.connect_timeout = Duration::from_millis(200);
+        config.max_requests = 2;
+        config.place_timeout = Duration::from_millis(200);
         config.response_timeout = Duration::from_secs(3);
     })
     .await;

@@ -10,7 +10,7 @@ use crate::server::account::Account;
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     /// By number.
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldBy>,
     /// Those whose clients are charged, by what they hold.
     by_bytes: BTreeSet<Size>,
     /// What accounts hold that have to end.
@@ -19,7 +19,7 @@ pub(super) struct Accounts {
 
 /// What an account holds.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBy {
     bytes: u64,
     account: Account,
     /// Whether its client is no longer charged, as it has to end.
@@ -34,7 +34,7 @@ struct Size {
     number: u64,
 }
 
-impl Held {
+impl HeldBy {
     fn size(&self) -> Size {
         Size {
             client: self.account.client(),
@@ -62,13 +62,13 @@ pub(super) struct GivenBack {
     /// Who was charged for them, if anyone was.
     pub(super) charged: Option<Prefix>,
     /// What is kept of an account that holds nothing any more, to be dropped without the lock.
-    pub(super) ended: Option<Held>,
+    pub(super) ended: Option<HeldBy>,
 }
 
 impl Accounts {
     /// `account` holds `bytes` more. Returns who is charged for them, if anyone is.
     pub(super) fn add(&mut self, account: &Account, bytes: u64) -> Option<Prefix> {
-        let held = self.held.entry(account.number()).or_insert_with(|| Held {
+        let held = self.held.entry(account.number()).or_insert_with(|| HeldBy {
             bytes: 0,
             account: account.clone(),
             is_evicted: false,

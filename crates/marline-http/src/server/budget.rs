@@ -1,4 +1,4 @@
-//! Bytes of files that were read and not yet received by clients.
+//! A resource that clients take parts of, and wait for: bytes that are held between two sides, or places of requests.
 
 mod accounts;
 mod claims;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use marline::Prefix;
 
-use self::accounts::{Accounts, Held};
+use self::accounts::{Accounts, HeldBy};
 use self::claims::Claims;
 use self::waiting::Waiting;
 use super::account::Account;
@@ -20,9 +20,9 @@ use super::shares::Shares;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
-/// The budget of a server for such bytes. Cheap to clone.
+/// A limit, and who holds how much of it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Buffers(Arc<Mutex<State>>);
+pub(crate) struct Budget(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -32,14 +32,14 @@ struct State {
     claims: Claims,
 }
 
-/// A response waited for too long.
+/// There was nothing left in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too much is buffered")]
-pub(super) struct BuffersUsedUp;
+pub(crate) struct UsedUp;
 
-impl Buffers {
-    /// Allows `limit` bytes.
-    pub(super) fn new(limit: u64) -> Self {
+impl Budget {
+    /// Allows `limit` units.
+    pub(crate) fn new(limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
             shares: Shares::new(limit),
             waiting: Waiting::default(),
@@ -52,8 +52,8 @@ impl Buffers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes in use.
-    pub(super) fn used(&self) -> u64 {
+    /// Units in use.
+    pub(crate) fn used(&self) -> u64 {
         self.state().shares.used()
     }
 
@@ -64,7 +64,7 @@ impl Buffers {
     }
 
     /// Takes up to `wanted` bytes for `account` if its client may take some.
-    pub(super) fn try_take(&self, account: &Account, wanted: usize) -> Option<Grant> {
+    pub(crate) fn try_take(&self, account: &Account, wanted: usize) -> Option<Grant> {
         let mut state = self.state();
         let bytes = state.shares.available(account.client()).min(wanted as u64);
         if bytes == 0 && wanted > 0 {
@@ -75,19 +75,28 @@ impl Buffers {
         Some(self.grant(account, bytes))
     }
 
-    /// The same, waiting for it up to `limit`. After a while, accounts of clients that hold more than they are entitled to
+    /// The same, unless others of its client wait already, whose turn comes first.
+    pub(crate) fn try_take_in_turn(&self, account: &Account, wanted: usize) -> Option<Grant> {
+        let is_waited_for = self.state().waiting.has(account.client());
+        match is_waited_for {
+            true => None,
+            false => self.try_take(account, wanted),
+        }
+    }
+
+    /// The same as [`try_take`](Self::try_take), waiting for it up to `limit`. After a while, accounts of clients that hold more than they are entitled to
     /// have to end if that of `account` holds less.
     ///
     /// # Errors
     /// The limit has passed.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         self,
         account: Account,
         wanted: usize,
         runtime: RuntimeHandle,
         limit: Duration,
-    ) -> Result<Grant, BuffersUsedUp> {
-        if let Some(grant) = self.try_take(&account, wanted) {
+    ) -> Result<Grant, UsedUp> {
+        if let Some(grant) = self.try_take_in_turn(&account, wanted) {
             return Ok(grant);
         }
         let mut place = Place::new(&self, &account);
@@ -100,7 +109,7 @@ impl Buffers {
             }
             left -= patience;
             if left.is_zero() {
-                return Err(BuffersUsedUp);
+                return Err(UsedUp);
             }
             let evicted = place.claim(wanted as u64);
             evicted.iter().for_each(Account::evict);
@@ -118,7 +127,7 @@ impl Buffers {
 
     fn grant(&self, account: &Account, bytes: u64) -> Grant {
         Grant {
-            buffers: self.clone(),
+            budget: self.clone(),
             account: account.clone(),
             bytes,
         }
@@ -164,7 +173,7 @@ impl State {
     }
 
     /// Returns what is kept of an account that holds nothing any more, to be dropped without the lock.
-    fn give_back(&mut self, account: &Account, bytes: u64) -> Option<Held> {
+    fn give_back(&mut self, account: &Account, bytes: u64) -> Option<HeldBy> {
         let given_back = self.accounts.subtract(account, bytes)?;
         self.shares.free(bytes);
         if let Some(client) = given_back.charged {
@@ -211,7 +220,7 @@ impl State {
 /// A place among those of a client that wait for a part of the budget.
 #[derive(Debug)]
 struct Place<'a> {
-    buffers: &'a Buffers,
+    budget: &'a Budget,
     account: &'a Account,
     /// Its turn once it waits.
     turn: Option<u64>,
@@ -220,9 +229,9 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(buffers: &'a Buffers, account: &'a Account) -> Self {
+    fn new(budget: &'a Budget, account: &'a Account) -> Self {
         Self {
-            buffers,
+            budget,
             account,
             turn: None,
             claimed: 0,
@@ -232,7 +241,7 @@ impl<'a> Place<'a> {
     /// It has waited for `wanted` bytes for too long. Returns the accounts that have to end.
     fn claim(&mut self, wanted: u64) -> Vec<Account> {
         let client = self.account.client();
-        let mut state = self.buffers.state();
+        let mut state = self.budget.state();
         if self.claimed == 0 {
             self.claimed = wanted;
             let lacking = state.shares.lacking(client);
@@ -251,12 +260,17 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Takes up to `wanted` bytes; waits while the client may take none.
+    /// Takes up to `wanted` bytes; waits while the client may take none, and behind those of the client that wait already.
     fn poll_take(&mut self, cx: &mut Context<'_>, wanted: usize) -> Poll<Grant> {
         let client = self.account.client();
-        let buffers = self.buffers;
-        let mut state = buffers.state();
-        let bytes = state.shares.available_to_waiting(client).min(wanted as u64);
+        let budget = self.budget;
+        let mut state = budget.state();
+        let has_turn = self.turn.is_some() || !state.waiting.has(client);
+        let available = match has_turn {
+            true => state.shares.available_to_waiting(client),
+            false => 0,
+        };
+        let bytes = available.min(wanted as u64);
         if bytes == 0 {
             let turn = self.turn.unwrap_or_else(|| state.waiting.next_turn());
             self.turn = Some(turn);
@@ -279,14 +293,14 @@ impl<'a> Place<'a> {
         drop(state);
         drop(known);
         next.into_iter().for_each(Waker::wake);
-        Poll::Ready(self.buffers.grant(self.account, bytes))
+        Poll::Ready(self.budget.grant(self.account, bytes))
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let buffers = self.buffers;
-        let mut state = buffers.state();
+        let budget = self.budget;
+        let mut state = budget.state();
         self.unclaim(&mut state);
         let Some(turn) = self.turn else { return };
         let client = self.account.client();
@@ -304,8 +318,8 @@ impl Drop for Place<'_> {
 
 /// A part of the budget, which is given back on drop.
 #[derive(Debug)]
-pub(super) struct Grant {
-    buffers: Buffers,
+pub(crate) struct Grant {
+    budget: Budget,
     account: Account,
     bytes: u64,
 }
@@ -320,7 +334,7 @@ impl Grant {
     /// charges now: the client's network may have been charged since the first bytes were taken.
     pub(super) fn grow(&mut self, account: &Account, wanted: usize) {
         let more = wanted.saturating_sub(self.bytes());
-        if let Some(mut more) = self.buffers.try_take(account, more) {
+        if let Some(mut more) = self.budget.try_take(account, more) {
             self.bytes += std::mem::take(&mut more.bytes);
         }
     }
@@ -330,15 +344,31 @@ impl Grant {
         let spare = self.bytes.saturating_sub(bytes as u64);
         if spare > 0 {
             self.bytes -= spare;
-            self.buffers.give_back(&self.account, spare);
+            self.budget.give_back(&self.account, spare);
         }
     }
 
     /// The bytes of `chunk`, which use the budget until the last of them is dropped.
     pub(super) fn hold(mut self, chunk: Vec<u8>) -> Bytes {
         self.shrink(chunk.capacity());
-        Bytes::from_owner(HeldChunk {
-            chunk,
+        Bytes::from_owner(Held {
+            bytes: chunk,
+            _grant: self,
+        })
+    }
+
+    /// The same for a part of a larger buffer, and for what is needed beside.
+    pub(super) fn hold_part(mut self, part: Bytes) -> Bytes {
+        self.shrink(part.len() + limits::HELD_PART_BYTES);
+        if part.len() < limits::MIN_CHUNK_BYTES {
+            // A few bytes would keep all of their buffer.
+            return Bytes::from_owner(Held {
+                bytes: part.to_vec(),
+                _grant: self,
+            });
+        }
+        Bytes::from_owner(Held {
+            bytes: part,
             _grant: self,
         })
     }
@@ -347,20 +377,20 @@ impl Grant {
 impl Drop for Grant {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.buffers.give_back(&self.account, self.bytes);
+            self.budget.give_back(&self.account, self.bytes);
         }
     }
 }
 
 /// Bytes that count.
-struct HeldChunk {
-    chunk: Vec<u8>,
+struct Held<B> {
+    bytes: B,
     _grant: Grant,
 }
 
-impl AsRef<[u8]> for HeldChunk {
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
     fn as_ref(&self) -> &[u8] {
-        &self.chunk
+        self.bytes.as_ref()
     }
 }
 

@@ -1,15 +1,15 @@
-//! The responses that wait for a part of the budget.
+//! Those that wait for a part of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
 
 use marline::Prefix;
 
-/// Responses that are woken at once. Each wakes further ones when it has taken its part; one alone could keep that from
+/// Those that are woken at once. Each wakes further ones when it has taken its part; one alone could keep that from
 /// all others.
 pub(super) const WOKEN_AT_ONCE: usize = 4;
 
-/// Responses in the order in which they get a part: first the clients that hold the least, of each client the one that
+/// Those that wait, in the order in which they get a part: first the clients that hold the least, of each client the one that
 /// waits for longest.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
@@ -59,6 +59,11 @@ impl Waiting {
             self.clients.remove(&client);
         }
         waker
+    }
+
+    /// Whether somebody of `client` waits.
+    pub(super) fn has(&self, client: Prefix) -> bool {
+        self.clients.contains_key(&client)
     }
 
     /// `client` holds `held` units now.
