@@ -3,7 +3,7 @@
 use crate::capture::{Item, Packet};
 use crate::decode::{Decoded, Segment, Skipped, TcpFields, Transport, decode, flags};
 use crate::fragments::Fragments;
-use crate::inspect::{End, Labels, Progress, Quic, QuicContext, Tcp};
+use crate::inspect::{Content, End, Labels, Progress, Quic, QuicContext, Tcp};
 use crate::keylog::KeyLog;
 use crate::limits::{MAX_BEFORE_QUIC, MAX_INSPECTED};
 use crate::measures::Sample;
@@ -344,9 +344,14 @@ impl Inspector {
         };
         // A SYN counts as one byte before the data that may come with it (RFC 7413).
         let syn = u32::from(fields.flags & flags::SYN != 0);
-        let sequence = fields.sequence.wrapping_add(syn);
+        let content = Content {
+            sender,
+            sequence: fields.sequence.wrapping_add(syn),
+            payload,
+            is_seen: flow.sent.map(|sent| sent.packets > 0),
+        };
         let labels = flow.labels.get_or_insert_default();
-        tcp.on_segment(sender, sequence, payload, &self.keys, labels)
+        tcp.on_segment(&content, &self.keys, labels)
     }
 
     fn inspect_datagram(&mut self, flow: &mut Flow, sender: End, payload: &[u8]) -> Progress {

@@ -8,31 +8,51 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use ahash::RandomState;
+use marline_wire::Side;
 
 use crate::limits::{MAX_LINE, MAX_SECRETS};
 
-/// Secrets of what servers send during handshakes, by the random of the ClientHello.
+/// Secrets of what both ends send during handshakes, by the random of the ClientHello.
 #[derive(Debug, Default)]
 pub struct KeyLog {
     /// Hashed with a key: captures of strangers choose the randoms.
-    secrets: HashMap<[u8; 32], Secret, RandomState>,
+    secrets: HashMap<[u8; 32], Secrets, RandomState>,
+}
+
+/// The secrets of a connection, as far as they are known.
+#[derive(Debug, Default)]
+struct Secrets {
+    client: Option<Secret>,
+    server: Option<Secret>,
+}
+
+/// Both handshake traffic secrets of a connection (RFC 8446, section 7.1).
+#[derive(Clone, Copy)]
+pub(crate) struct HandshakeSecrets<'a> {
+    /// What protects the messages of the client.
+    pub(crate) client: &'a [u8],
+    /// What protects the messages of the server.
+    pub(crate) server: &'a [u8],
 }
 
 /// A secret of the length of SHA-256 or SHA-384.
 struct Secret {
     bytes: [u8; 48],
-    len: usize,
+    len: u8,
 }
 
 impl Secret {
     fn new(hex: &str) -> Option<Self> {
         let mut bytes = [0; 48];
         let len = decode(hex, &mut bytes)?;
-        matches!(len, 32 | 48).then_some(Self { bytes, len })
+        matches!(len, 32 | 48).then_some(Self {
+            bytes,
+            len: len as u8,
+        })
     }
 
     fn get(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[..usize::from(self.len)]
     }
 }
 
@@ -45,14 +65,15 @@ impl fmt::Debug for Secret {
 /// What a line of a key log has.
 enum Line {
     Secret(HandshakeSecret),
-    /// A comment, nothing, or a secret of something else, such as what the client sends.
+    /// A comment, nothing, or a secret of something else, such as what is sent after the handshake.
     Other,
 }
 
 struct HandshakeSecret {
     /// Of the ClientHello.
     random: [u8; 32],
-    /// What protects the messages of the server.
+    /// Whose messages it protects.
+    sender: Side,
     secret: Secret,
 }
 
@@ -65,15 +86,21 @@ impl Line {
         }
         let mut words = text.split_ascii_whitespace();
         let (label, random_hex, secret) = (words.next()?, words.next()?, words.next()?);
-        if label != "SERVER_HANDSHAKE_TRAFFIC_SECRET" {
-            return (is_label(label) && is_hex(random_hex)).then_some(Self::Other);
-        }
+        let sender = match label {
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Side::Client,
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Side::Server,
+            _ => return (is_label(label) && is_hex(random_hex)).then_some(Self::Other),
+        };
         let mut random = [0; 32];
         if decode(random_hex, &mut random)? != random.len() {
             return None;
         }
         let secret = Secret::new(secret)?;
-        Some(Self::Secret(HandshakeSecret { random, secret }))
+        Some(Self::Secret(HandshakeSecret {
+            random,
+            sender,
+            secret,
+        }))
     }
 }
 
@@ -174,16 +201,25 @@ impl KeyLog {
             return Ok(());
         };
         let is_full = self.secrets.len() >= MAX_SECRETS;
-        match self.secrets.entry(line.random) {
+        let secrets = match self.secrets.entry(line.random) {
             Entry::Vacant(_) if is_full => return Err(Refused::TooMany),
-            entry => entry.or_insert(line.secret),
+            entry => entry.or_default(),
         };
+        match line.sender {
+            Side::Client => &mut secrets.client,
+            Side::Server => &mut secrets.server,
+        }
+        .get_or_insert(line.secret);
         Ok(())
     }
 
-    /// The secret of what the server sends during the handshake.
-    pub(crate) fn server(&self, random: &[u8; 32]) -> Option<&[u8]> {
-        self.secrets.get(random).map(Secret::get)
+    /// The secrets of what both ends send during the handshake, if both are known.
+    pub(crate) fn handshake(&self, random: &[u8; 32]) -> Option<HandshakeSecrets<'_>> {
+        let secrets = self.secrets.get(random)?;
+        Some(HandshakeSecrets {
+            client: secrets.client.as_ref()?.get(),
+            server: secrets.server.as_ref()?.get(),
+        })
     }
 
     /// Of how many connections it has secrets.
@@ -238,13 +274,22 @@ mod tests {
     #[test]
     fn handshake_secrets_are_found_by_the_client_random() {
         let secret = "ab".repeat(48);
+        let other = "cd".repeat(48);
         let text = format!(
             "# comment\n\nCLIENT_RANDOM {RANDOM} {secret}\n\
              SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {secret}\r\nEXPORTER_SECRET {RANDOM} 00\n"
         );
-        let log = read(&text).unwrap();
-        assert_eq!(log.server(&[1; 32]), Some(&[0xab; 48][..]));
-        assert_eq!(log.server(&[2; 32]), None);
+        let mut log = read(&text).unwrap();
+        assert!(
+            log.handshake(&[1; 32]).is_none(),
+            "the client's is not known"
+        );
+        let client = format!("CLIENT_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {other}\n");
+        log.add_from(client.as_bytes(), "keys.log").unwrap();
+        let secrets = log.handshake(&[1; 32]).unwrap();
+        assert_eq!(secrets.server, [0xab; 48]);
+        assert_eq!(secrets.client, [0xcd; 48]);
+        assert!(log.handshake(&[2; 32]).is_none());
         assert_eq!(log.len(), 1);
     }
 
@@ -252,10 +297,13 @@ mod tests {
     fn the_first_secret_of_a_connection_counts() {
         let line = |byte: &str| {
             let secret = byte.repeat(32);
-            format!("SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {secret}\n")
+            ["CLIENT", "SERVER"]
+                .map(|end| format!("{end}_HANDSHAKE_TRAFFIC_SECRET {RANDOM} {secret}\n"))
+                .concat()
         };
         let log = read(&(line("ab") + &line("00"))).unwrap();
-        assert_eq!(log.server(&[1; 32]), Some(&[0xab; 32][..]));
+        let secrets = log.handshake(&[1; 32]).unwrap();
+        assert_eq!([secrets.client, secrets.server], [[0xab; 32]; 2]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) const MAX_FRAGMENTED: usize = 4096;
 /// How long fragments of a packet are expected: what Linux waits (`ipfrag_time`).
 pub(crate) const FRAGMENT_TIMEOUT_NS: u64 = 30_000_000_000;
 
-/// Bytes from the beginning of a TCP stream that are looked at: a ClientHello, or a ServerHello and one full encrypted record.
+/// Bytes from the beginning of a TCP stream that are looked at: a server's hello, certificates and Finished before TLS 1.3.
 pub(crate) const MAX_STREAM: usize = 24 << 10;
 
 /// Bytes of the CRYPTO stream of one encryption level that are looked at: a ClientHello with post-quantum key shares and

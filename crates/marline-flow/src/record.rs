@@ -117,8 +117,11 @@ impl Record {
 
     fn set_labels(&mut self, labels: Labels, log: Option<&ServerLog>) {
         let from_log = || {
+            // A request that the server logged has an answer: without content of both ends, it is of another connection.
+            let is_answered = self.client.payload_bytes > 0 && self.server.payload_bytes > 0;
+            let log = log.filter(|_| is_answered)?;
             let client = (self.client.ip, self.client.port).into();
-            let version = log?.version(client, self.start_s(), self.end_s())?;
+            let version = log.version(client, self.transport, self.start_s(), self.end_s())?;
             let source = LabelSource::ServerLog;
             Some(Label { version, source })
         };

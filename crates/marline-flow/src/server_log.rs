@@ -8,6 +8,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
+use crate::decode::Transport;
 use crate::inspect::HttpVersion;
 use crate::limits::{MAX_LINE, MAX_LOG_LINES};
 
@@ -127,18 +128,20 @@ impl ServerLog {
         });
     }
 
-    /// The version of the requests of a client between two times, in seconds since 1970.
+    /// The version of the requests of a client over a transport between two times, in seconds since 1970.
     pub(crate) fn version(
         &self,
         client: SocketAddr,
+        transport: Transport,
         start_s: f64,
         end_s: f64,
     ) -> Option<HttpVersion> {
         let during = start_s - TOLERANCE_S..=end_s + TOLERANCE_S;
         let requests = self.requests.get(&client)?;
-        let request = requests
-            .iter()
-            .find(|request| during.contains(&request.time_s))?;
+        let request = requests.iter().find(|request| {
+            let is_udp = request.version == HttpVersion::H3;
+            during.contains(&request.time_s) && is_udp == (transport == Transport::Udp)
+        })?;
         Some(request.version)
     }
 }
@@ -147,7 +150,7 @@ impl ServerLog {
 mod tests {
     use std::fs;
 
-    use super::{HttpVersion, ServerLog};
+    use super::{HttpVersion, ServerLog, Transport};
 
     #[test]
     fn a_request_labels_the_flow_of_its_client_and_time() {
@@ -166,11 +169,16 @@ mod tests {
         fs::write(&path, lines.concat()).unwrap();
         let log = ServerLog::read(&path).unwrap();
         let client = "10.0.0.1:5000".parse().unwrap();
-        assert_eq!(log.version(client, 100.0, 101.0), Some(HttpVersion::H2));
-        assert_eq!(log.version(client, 899.0, 905.0), Some(HttpVersion::H1));
-        assert_eq!(log.version(client, 300.0, 400.0), None);
+        let (tcp, udp) = (Transport::Tcp, Transport::Udp);
+        let version = |client, transport, start, end| log.version(client, transport, start, end);
+        assert_eq!(version(client, tcp, 100.0, 101.0), Some(HttpVersion::H2));
+        assert_eq!(version(client, tcp, 899.0, 905.0), Some(HttpVersion::H1));
+        assert_eq!(version(client, tcp, 300.0, 400.0), None);
+        // Another connection from the same port, which HTTP/2 does not use.
+        assert_eq!(version(client, udp, 100.0, 101.0), None);
         let other = "[::1]:5001".parse().unwrap();
-        assert_eq!(log.version(other, 100.0, 101.0), Some(HttpVersion::H3));
+        assert_eq!(version(other, udp, 100.0, 101.0), Some(HttpVersion::H3));
+        assert_eq!(version(other, tcp, 100.0, 101.0), None);
         fs::write(&path, "GET /\n").unwrap();
         let error = ServerLog::read(&path).unwrap_err();
         assert!(error.to_string().contains("access.log:1: "), "{error}");

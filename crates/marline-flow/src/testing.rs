@@ -242,6 +242,20 @@ pub(crate) fn server_hello(chosen: &[&str]) -> Vec<u8> {
     [&[2][..], &prefixed(3, &body.concat())].concat()
 }
 
+/// ServerHelloDone, without record.
+pub(crate) const SERVER_HELLO_DONE: [u8; 4] = [14, 0, 0, 0];
+
+/// ChangeCipherSpec and Finished of TLS 1.2.
+pub(crate) fn tls12_finished() -> Vec<u8> {
+    let change = [&[20, 3, 3][..], &prefixed(2, &[1])].concat();
+    [change, tls_record(&[0xe5; 40])].concat()
+}
+
+/// A record of application data.
+pub(crate) fn tls_data() -> Vec<u8> {
+    [&[23, 3, 3][..], &prefixed(2, &[0xda; 60])].concat()
+}
+
 /// A record of handshake messages.
 pub(crate) fn tls_record(message: &[u8]) -> Vec<u8> {
     [&[22, 3, 1][..], &prefixed(2, message)].concat()

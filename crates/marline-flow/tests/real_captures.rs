@@ -36,7 +36,8 @@ fn record(name: &str, keys: Option<KeyLog>) -> Record {
 #[test]
 fn a_key_log_opens_what_handshakes_hide() {
     for (name, open, opened) in [
-        ("quic", Some(("h3", "handshake")), Some(("h3", "keylog"))),
+        // It ends before the server confirms the handshake, which a key log shows earlier.
+        ("quic", None, Some(("h3", "keylog"))),
         ("quic_v2", Some(("h3", "handshake")), Some(("h3", "keylog"))),
         ("tls", None, Some(("h2", "keylog"))),
         (

@@ -5,6 +5,8 @@ use crate::capture::LinkType;
 use crate::table::Timeouts;
 use crate::testing::*;
 
+mod labels;
+
 const CLIENT: &str = "10.0.0.1:40000";
 const SERVER: &str = "192.0.2.1:443";
 
@@ -161,6 +163,8 @@ fn the_active_timeout_cuts_a_flow_into_parts_that_keep_its_labels() {
     let hello = tls_record(&client_hello("a.example", &["h2", "http/1.1"]));
     connection.send(&mut run, true, &hello, 1000);
     connection.send(&mut run, false, &tls_record(&server_hello(&["h2"])), 1000);
+    connection.send(&mut run, true, &tls12_finished(), 1000);
+    connection.send(&mut run, false, &tls12_finished(), 1000);
     for _ in 0..13 {
         run.after(10 * SECOND);
         connection.send(&mut run, false, &[0; 10], 10);
@@ -283,95 +287,6 @@ fn the_beginnings_of_a_flood_of_connections_take_bounded_memory() {
 }
 
 #[test]
-fn names_and_versions_are_found_in_handshakes_of_any_segmentation() {
-    let hello = tls_record(&client_hello("WWW.Example.org", &["h2", "http/1.1"]));
-    for (chosen, version) in [
-        (&["h2"][..], Some("h2")),
-        (&["http/1.1"], Some("h1")),
-        (&["imap"], Some("other")),
-    ] {
-        for size in [1, 7, 10_000] {
-            let mut run = Run::new();
-            let mut connection = Connection::new(CLIENT, SERVER);
-            connection.open(&mut run);
-            connection.send(&mut run, true, &hello, size.max(3));
-            connection.send(
-                &mut run,
-                false,
-                &tls_record(&server_hello(chosen)),
-                size.max(3),
-            );
-            let record = run.records().pop().unwrap();
-            assert_eq!(record.sni.as_deref(), Some("www.example.org"));
-            assert_eq!(record.alpn_offered.as_deref(), Some("h2,http/1.1"));
-            assert_eq!(record.alpn_chosen.as_deref(), Some(chosen[0]));
-            assert_eq!(record.http_version, version);
-            assert_eq!(record.label_source, Some("handshake"));
-        }
-    }
-}
-
-#[test]
-fn a_handshake_is_read_though_its_segments_are_reordered_and_repeated() {
-    let hello = tls_record(&client_hello("a.example", &["h2"]));
-    let mut run = Run::new();
-    let mut connection = Connection::new(CLIENT, SERVER);
-    connection.open(&mut run);
-    let mut segments: Vec<_> = hello
-        .chunks(20)
-        .map(|piece| connection.segment(true, flags::ACK, piece))
-        .collect();
-    segments.reverse();
-    segments.extend_from_within(..3);
-    for segment in &segments {
-        run.packet(segment);
-    }
-    connection.send(&mut run, false, &tls_record(&server_hello(&["h2"])), 30);
-    let record = run.records().pop().unwrap();
-    assert_eq!(record.sni.as_deref(), Some("a.example"));
-    assert_eq!(record.http_version, Some("h2"));
-}
-
-#[test]
-fn cleartext_http_is_known_by_its_first_line() {
-    let mut run = Run::new();
-    let mut connection = Connection::new(CLIENT, "192.0.2.1:80");
-    connection.open(&mut run);
-    connection.send(&mut run, true, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 100);
-    let record = run.records().pop().unwrap();
-    assert_eq!(record.http_version, Some("h1"));
-    assert_eq!(record.sni, None);
-}
-
-#[test]
-fn names_and_protocols_of_any_length_take_little_memory() {
-    let protocol = "p".repeat(100);
-    for (length, is_name) in [(255, true), (256, false), (10_000, false)] {
-        let mut run = Run::new();
-        let mut connection = Connection::new(CLIENT, SERVER);
-        connection.open(&mut run);
-        let hello = client_hello(&"a".repeat(length), &[protocol.as_str(); 20]);
-        connection.send(&mut run, true, &tls_record(&hello), 1000);
-        let record = run.records().pop().unwrap();
-        assert_eq!(record.sni.is_some(), is_name, "{length} bytes");
-        let offered = record.alpn_offered.unwrap();
-        assert_eq!(offered.split(',').count(), 2, "{offered}");
-    }
-}
-
-#[test]
-fn hostile_names_stay_one_value_of_a_table() {
-    let mut run = Run::new();
-    let mut connection = Connection::new(CLIENT, SERVER);
-    connection.open(&mut run);
-    let hello = client_hello("a\n\",%\u{e9}", &["h2", "x,y", "\u{a}\u{a}"]);
-    connection.send(&mut run, true, &tls_record(&hello), 1000);
-    let record = run.records().pop().unwrap();
-    assert_eq!(record.sni.as_deref(), Some("a%0a%22%2c%25%c3%a9"));
-    assert_eq!(record.alpn_offered.as_deref(), Some("h2,x%2Cy"));
-}
-
-#[test]
 fn fragments_are_of_the_flow_of_their_first() {
     let (from, to) = (address("10.0.0.1:5000"), address("10.0.0.2:443"));
     let fragment = |offset: u16, more: bool, id: u8| {
@@ -404,25 +319,6 @@ fn a_capture_of_an_earlier_time_shares_no_flows() {
     assert_eq!(records.len(), 2);
     assert!(records.iter().all(|record| record.duration_s() == 0.0));
     assert_eq!(statistics.back_in_time, 1);
-}
-
-#[test]
-fn the_access_log_labels_what_handshakes_do_not_show() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("access.log");
-    let line = r#"{"time":1700000001.0,"client":"10.0.0.1:40000","http_version":"2"}"#;
-    std::fs::write(&path, line).unwrap();
-    let sources = Sources {
-        keys: None,
-        server_log: Some(ServerLog::read(&path).unwrap()),
-    };
-    let mut run = Run::with(Options::default(), sources);
-    Connection::new(CLIENT, SERVER).open(&mut run);
-    Connection::new("10.0.0.1:40001", SERVER).open(&mut run);
-    let records = run.records();
-    assert_eq!(records[0].http_version, Some("h2"));
-    assert_eq!(records[0].label_source, Some("server_log"));
-    assert_eq!(records[1].label_source, None);
 }
 
 #[test]

@@ -88,12 +88,18 @@ impl Labels {
             && self.label.is_none()
     }
 
-    pub(super) fn choose(&mut self, protocol: &[u8], source: LabelSource) {
+    /// The server chose a protocol, which is no label before both ends completed the handshake.
+    pub(super) fn choose(&mut self, protocol: &[u8]) {
         self.alpn_chosen = Some(printable(protocol).into());
-        self.label = Some(Label {
-            version: HttpVersion::of_protocol(protocol),
-            source,
-        });
+    }
+
+    /// Both ends completed the handshake in which the server chose a protocol, if it did.
+    pub(super) fn confirm(&mut self, source: LabelSource) {
+        // Identifiers of HTTP are printable.
+        if let Some(protocol) = &self.alpn_chosen {
+            let version = HttpVersion::of_protocol(protocol.as_bytes());
+            self.label = Some(Label { version, source });
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use marline_wire::{Reader, Truncated};
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const ENCRYPTED_EXTENSIONS: u8 = 8;
+const SERVER_HELLO_DONE: u8 = 14;
+const FINISHED: u8 = 20;
 
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
@@ -27,6 +29,10 @@ pub(super) enum Message<'a> {
     ServerHello(ServerHello<'a>),
     /// What the server chose, in TLS 1.3: the protocol, if any.
     EncryptedExtensions(Option<&'a [u8]>),
+    /// The end of what the server sends before the client is done, in full handshakes before TLS 1.3.
+    ServerHelloDone,
+    /// The last message of an end.
+    Finished,
     /// Anything else.
     Other,
 }
@@ -83,9 +89,34 @@ pub(super) fn next<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, NoMessage
         CLIENT_HELLO => client_hello(body).map(Message::ClientHello),
         SERVER_HELLO => server_hello(body).map(Message::ServerHello),
         ENCRYPTED_EXTENSIONS => encrypted_extensions(body).map(Message::EncryptedExtensions),
+        SERVER_HELLO_DONE => Ok(Message::ServerHelloDone),
+        FINISHED => Ok(Message::Finished),
         _ => Ok(Message::Other),
     };
     message.map_err(|_| NoMessage::Malformed)
+}
+
+/// Whether there is a message of a kind among those that are there as a whole.
+pub(super) fn any(messages: &[u8], is_wanted: impl Fn(&Message<'_>) -> bool) -> bool {
+    let mut reader = Reader::new(messages);
+    while let Ok(message) = next(&mut reader) {
+        if is_wanted(&message) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The ServerHello among messages that is not a HelloRetryRequest.
+pub(super) fn find_server_hello(messages: &[u8]) -> Result<ServerHello<'_>, NoMessage> {
+    let mut reader = Reader::new(messages);
+    loop {
+        match next(&mut reader)? {
+            Message::ServerHello(hello) if hello.is_retry => {}
+            Message::ServerHello(hello) => return Ok(hello),
+            _ => return Err(NoMessage::Malformed),
+        }
+    }
 }
 
 fn u24(reader: &mut Reader<'_>) -> Result<usize, Truncated> {

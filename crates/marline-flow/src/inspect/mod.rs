@@ -10,7 +10,7 @@ mod tcp;
 
 pub(crate) use alpn::{HttpVersion, Label, LabelSource, Labels};
 pub(crate) use quic::{Context as QuicContext, Quic};
-pub(crate) use tcp::Tcp;
+pub(crate) use tcp::{Content, Tcp};
 
 /// How far the inspection of a flow has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub(crate) enum Progress {
     Continues,
     /// Nothing more can be found.
     Done,
+}
+
+impl Progress {
+    /// Continues while there may be more.
+    const fn while_any(more: bool) -> Self {
+        match more {
+            true => Self::Continues,
+            false => Self::Done,
+        }
+    }
 }
 
 /// One of the two ends of a flow, in the order of its key.

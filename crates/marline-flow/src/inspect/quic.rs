@@ -1,15 +1,18 @@
 //! The beginning of a QUIC connection (RFC 9001).
 
 use marline_proto::inspect::PacketKeys;
-use marline_wire::packet::{Packet, ProtectedHeader, ProtectedKind, parse};
+use marline_wire::packet::{Packet, ProtectedHeader, ProtectedKind, bits::FIXED, parse};
 use marline_wire::{ConnectionId, Frame, Frames, Reader, Side, Version};
 
 use super::assembly::Assembly;
 use super::messages::{self, Message};
-use super::tcp::server_hello;
-use super::{End, HttpVersion, Label, LabelSource, Labels, Progress};
-use crate::keylog::KeyLog;
+use super::{End, HttpVersion, LabelSource, Labels, Progress};
+use crate::keylog::{HandshakeSecrets, KeyLog};
 use crate::limits::{MAX_CRYPTO, MAX_DATAGRAMS, MAX_PENDING};
+
+/// The smallest 1-RTT packet without its connection ID: the first byte, four bytes of packet number and payload, and what
+/// header protection samples (RFC 9001, section 5.4.2).
+const SMALLEST_SHORT: usize = 21;
 
 /// A connection whose handshake is looked at.
 #[derive(Debug)]
@@ -19,9 +22,14 @@ pub(crate) struct Quic {
     dcid: ConnectionId,
     /// Keys of Initial packets in each version.
     initial: [Option<PacketKeys>; Version::ALL.len()],
+    /// The ID that the client chose, to which the server sends.
+    client_id: ConnectionId,
+    /// The ID that the server chose, once it answered with an Initial packet.
+    server_id: Option<ConnectionId>,
     client_hello: Stream,
     server_hello: Stream,
-    /// What the server sends in Handshake packets.
+    /// What both ends send in Handshake packets.
+    client_flight: Stream,
     server_flight: Stream,
     /// The random of the ClientHello, and whether all protocols that it offers are HTTP/3.
     hello: Option<Hello>,
@@ -30,6 +38,18 @@ pub(crate) struct Quic {
     /// Handshake packets of the server that came before its ServerHello.
     pending: Vec<Vec<u8>>,
     datagrams: u32,
+    /// How far the handshake has come, as both ends show.
+    stage: Stage,
+}
+
+/// How far a handshake has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Begun,
+    /// The client sent 1-RTT packets: it is complete for it (RFC 9001, section 4.1.1).
+    ClientComplete,
+    /// The server sent 1-RTT packets after that, or its key log opened what the client confirms it with.
+    Complete,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -103,13 +123,17 @@ impl Quic {
             client: end,
             dcid: header.dcid,
             initial: [None, None],
+            client_id: header.scid,
+            server_id: None,
             client_hello: Stream::new(),
             server_hello: Stream::new(),
+            client_flight: Stream::new(),
             server_flight: Stream::new(),
             hello: None,
             cipher: None,
             pending: Vec::new(),
             datagrams: 0,
+            stage: Stage::Begun,
         };
         let keys = quic.initial_keys(header.version?);
         let packet = datagram.get(..header.len)?;
@@ -125,7 +149,12 @@ impl Quic {
 
     /// How many bytes of memory it holds.
     pub(crate) fn held(&self) -> usize {
-        let streams = [&self.client_hello, &self.server_hello, &self.server_flight];
+        let streams = [
+            &self.client_hello,
+            &self.server_hello,
+            &self.client_flight,
+            &self.server_flight,
+        ];
         let streams: usize = streams.iter().map(|stream| stream.assembly.held()).sum();
         streams + self.pending.iter().map(Vec::capacity).sum::<usize>() + size_of::<Self>()
     }
@@ -141,30 +170,88 @@ impl Quic {
         if self.datagrams > MAX_DATAGRAMS {
             return Progress::Done;
         }
+        let is_client = end == self.client;
+        let mut first = None;
         let mut rest = datagram;
+        // Behind a packet there may be anything that its receiver discards (RFC 9000, sections 12.2 and 14.1).
         while let Ok(Packet::Protected(header)) = parse(rest, 0, true) {
             let (packet, after) = rest.split_at(header.len.min(rest.len()));
             rest = after;
-            let is_client = end == self.client;
-            match header.kind {
-                ProtectedKind::Initial { .. } if is_client => {
-                    self.on_client_initial(&header, packet, context);
-                }
-                ProtectedKind::Initial { .. } => self.on_server_initial(&header, packet, context),
-                ProtectedKind::Handshake
-                    if !is_client
-                        && self.on_server_handshake(&header, packet, context) == Progress::Done =>
-                {
-                    return Progress::Done;
-                }
-                ProtectedKind::Short if is_client => return self.on_client_data(context),
-                _ => {}
+            if header.kind == ProtectedKind::Short {
+                self.on_short(is_client, packet);
+                break;
+            }
+            if *first.get_or_insert(header.dcid) == header.dcid {
+                self.on_long(is_client, &header, packet, context);
             }
             if rest.is_empty() {
                 break;
             }
         }
-        Progress::Continues
+        self.conclude(context)
+    }
+
+    fn on_long(
+        &mut self,
+        is_client: bool,
+        header: &ProtectedHeader,
+        packet: &[u8],
+        context: &mut Context<'_>,
+    ) {
+        match (header.kind, is_client) {
+            (ProtectedKind::Initial { .. }, true) => {
+                self.on_client_initial(header, packet, context);
+            }
+            (ProtectedKind::Initial { .. }, false) => {
+                self.on_server_initial(header, packet, context);
+            }
+            (ProtectedKind::Handshake, true) => {
+                self.on_client_handshake(header, packet, context);
+            }
+            (ProtectedKind::Handshake, false) => {
+                self.on_server_handshake(header, packet, context);
+            }
+            _ => {}
+        }
+    }
+
+    /// A packet with a short header, which is a 1-RTT packet if it goes to the ID that its receiver chose.
+    fn on_short(&mut self, is_client: bool, packet: &[u8]) {
+        let Some(server_id) = &self.server_id else {
+            return;
+        };
+        let id = if is_client {
+            server_id
+        } else {
+            &self.client_id
+        };
+        // Without an ID, all that tells it is the fixed bit, which an end may clear (RFC 9287), and the length.
+        let is_fixed = !id.is_empty() || packet[0] & FIXED != 0;
+        let is_addressed = packet.get(1..).is_some_and(|rest| rest.starts_with(id));
+        if !is_fixed || !is_addressed || packet.len() < SMALLEST_SHORT + id.len() {
+            return;
+        }
+        self.stage = match (self.stage, is_client) {
+            (Stage::Begun, true) => Stage::ClientComplete,
+            (Stage::ClientComplete, false) => Stage::Complete,
+            (stage, _) => stage,
+        };
+    }
+
+    /// What the packets so far show. Only a protocol that the client offers can have been chosen, because QUIC has none
+    /// without (RFC 9001, section 8.1).
+    fn conclude(&mut self, context: &mut Context<'_>) -> Progress {
+        let (Some(hello), Stage::Complete) = (self.hello, self.stage) else {
+            return Progress::Continues;
+        };
+        if context.labels.alpn_chosen.is_some() {
+            context.labels.confirm(LabelSource::KeyLog);
+            return Progress::Done;
+        }
+        if hello.offers_only_h3 {
+            context.labels.show(HttpVersion::H3);
+        }
+        Progress::while_any(context.keys.handshake(&hello.random).is_some())
     }
 
     fn initial_keys(&mut self, version: Version) -> &PacketKeys {
@@ -221,20 +308,24 @@ impl Quic {
         packet: &[u8],
         context: &mut Context<'_>,
     ) {
-        let (Some(version), None) = (header.version, self.cipher) else {
+        let Some(version) = header.version else {
             return;
         };
-        // Without secrets, nothing that the server sends can be read but what it confirms.
-        if context.keys.is_empty() {
+        // Once the server has answered, only who has secrets needs more of it.
+        if self.cipher.is_some() || self.server_id.is_some() && context.keys.is_empty() {
             return;
         }
         self.initial_keys(version);
         let [v1, v2] = &self.initial;
         let keys = if version == Version::V2 { v2 } else { v1 };
         let Some(keys) = keys else { return };
-        self.server_hello
-            .on_packet(keys, Side::Server, header, packet, context.scratch);
-        if let Ok(hello) = server_hello(self.server_hello.assembly.whole()) {
+        let opened =
+            self.server_hello
+                .on_packet(keys, Side::Server, header, packet, context.scratch);
+        if opened {
+            self.server_id.get_or_insert(header.scid);
+        }
+        if let Ok(hello) = messages::find_server_hello(self.server_hello.assembly.whole()) {
             self.cipher = Some(hello.cipher);
             self.server_hello.assembly.clear();
             for packet in std::mem::take(&mut self.pending) {
@@ -245,56 +336,48 @@ impl Quic {
         }
     }
 
+    /// The keys of Handshake packets, if their secrets are known.
+    fn handshake_keys(&self, header: &ProtectedHeader, keys: &KeyLog) -> Option<PacketKeys> {
+        let HandshakeSecrets { client, server } = keys.handshake(&self.hello?.random)?;
+        PacketKeys::handshake(header.version?, self.cipher?, client, server)
+    }
+
     fn on_server_handshake(
         &mut self,
         header: &ProtectedHeader,
         packet: &[u8],
         context: &mut Context<'_>,
-    ) -> Progress {
-        let (Some(version), Some(hello)) = (header.version, self.hello) else {
-            return Progress::Continues;
-        };
-        let Some(server) = context.keys.server(&hello.random) else {
-            return Progress::Continues;
-        };
-        let Some(cipher) = self.cipher else {
-            if self.pending.len() < MAX_PENDING {
+    ) {
+        let Some(keys) = self.handshake_keys(header, context.keys) else {
+            let is_early = self.cipher.is_none() && !context.keys.is_empty();
+            if is_early && self.pending.len() < MAX_PENDING {
                 self.pending.push(packet.to_vec());
             }
-            return Progress::Continues;
-        };
-        // What the client sends is not opened.
-        let Some(keys) = PacketKeys::handshake(version, cipher, server, server) else {
-            return Progress::Continues;
+            return;
         };
         self.server_flight
             .on_packet(&keys, Side::Server, header, packet, context.scratch);
         let mut reader = Reader::new(self.server_flight.assembly.whole());
-        if let Ok(Message::EncryptedExtensions(protocol)) = messages::next(&mut reader) {
-            if let Some(protocol) = protocol {
-                context.labels.choose(protocol, LabelSource::KeyLog);
-            }
-            return Progress::Done;
+        if let Ok(Message::EncryptedExtensions(Some(protocol))) = messages::next(&mut reader) {
+            context.labels.choose(protocol);
         }
-        Progress::Continues
     }
 
-    /// The client sent a 1-RTT packet: the handshake was complete for it. Only a protocol that it offers can have been
-    /// chosen, because QUIC has none without (RFC 9001, section 8.1).
-    fn on_client_data(&mut self, context: &mut Context<'_>) -> Progress {
-        let Some(hello) = self.hello else {
-            return Progress::Continues;
+    /// The client's Finished, which follows that of the server, completes the handshake.
+    fn on_client_handshake(
+        &mut self,
+        header: &ProtectedHeader,
+        packet: &[u8],
+        context: &mut Context<'_>,
+    ) {
+        let Some(keys) = self.handshake_keys(header, context.keys) else {
+            return;
         };
-        if hello.offers_only_h3 && context.labels.label.is_none() {
-            context.labels.label = Some(Label {
-                version: HttpVersion::H3,
-                source: LabelSource::Handshake,
-            });
-        }
-        let opens = context.keys.server(&hello.random).is_some();
-        match opens && context.labels.alpn_chosen.is_none() {
-            true => Progress::Continues,
-            false => Progress::Done,
+        self.client_flight
+            .on_packet(&keys, Side::Client, header, packet, context.scratch);
+        let is_finished = |message: &Message<'_>| matches!(message, Message::Finished);
+        if messages::any(self.client_flight.assembly.whole(), is_finished) {
+            self.stage = Stage::Complete;
         }
     }
 }

@@ -36,16 +36,16 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether a stream begins with a handshake of TLS.
-pub(super) fn begins_handshake(stream: &[u8]) -> bool {
-    stream.starts_with(&[HANDSHAKE, 3])
-}
+/// The first bytes of records of handshakes.
+pub(super) const HANDSHAKE_STARTS: [[u8; 2]; 2] = [[HANDSHAKE, 3], [CHANGE_CIPHER_SPEC, 3]];
 
-/// What a stream begins with.
+/// The records at the beginning of a stream.
 pub(super) struct Plain<'a> {
-    /// The messages in its unencrypted records.
+    /// The messages in its handshake records, of which those after a ChangeCipherSpec may be encrypted.
     pub(super) messages: Vec<u8>,
-    /// The stream from its first encrypted record, if it has one.
+    /// How many bytes of them precede the first ChangeCipherSpec, if there is one.
+    change: Option<usize>,
+    /// The stream from its first record of application data, if it has one: in TLS 1.3, from its first encrypted record.
     pub(super) encrypted: Option<&'a [u8]>,
     /// More records follow when more bytes arrive.
     pub(super) continues: bool,
@@ -53,28 +53,44 @@ pub(super) struct Plain<'a> {
 
 impl<'a> Plain<'a> {
     pub(super) fn of(mut stream: &'a [u8]) -> Self {
-        let mut messages = Vec::new();
+        let mut plain = Self {
+            messages: Vec::new(),
+            change: None,
+            encrypted: None,
+            continues: true,
+        };
         loop {
             let before = stream;
             let Some(record) = Record::next(&mut stream) else {
-                return Self {
-                    messages,
-                    encrypted: None,
-                    continues: before.len() < HEADER,
-                };
+                plain.continues = before.len() < HEADER;
+                return plain;
             };
             match record.header[0] {
-                HANDSHAKE => messages.extend_from_slice(record.fragment),
-                CHANGE_CIPHER_SPEC => {}
-                kind => {
-                    return Self {
-                        messages,
-                        encrypted: (kind == APPLICATION_DATA).then_some(before),
-                        continues: kind == APPLICATION_DATA,
-                    };
+                HANDSHAKE => plain.messages.extend_from_slice(record.fragment),
+                CHANGE_CIPHER_SPEC => {
+                    plain.change.get_or_insert(plain.messages.len());
+                }
+                APPLICATION_DATA => {
+                    plain.encrypted = Some(before);
+                    return plain;
+                }
+                _ => {
+                    plain.continues = false;
+                    return plain;
                 }
             }
         }
+    }
+
+    /// The messages that are not encrypted, up to TLS 1.2.
+    pub(super) fn before_change(&self) -> &[u8] {
+        &self.messages[..self.change.unwrap_or(self.messages.len())]
+    }
+
+    /// Whether the sender's Finished follows its ChangeCipherSpec, up to TLS 1.2 (RFC 5246, section 7.4.9).
+    pub(super) fn is_finished(&self) -> bool {
+        self.change
+            .is_some_and(|before| self.messages.len() > before)
     }
 }
 
@@ -85,10 +101,12 @@ pub(super) struct Opened {
     pub(super) continues: bool,
 }
 
-/// Opens the records of a stream that are there as a whole, with the key of the first of them.
+/// Opens the records of a stream that are there as a whole, with the key of the first of them. Records before that one,
+/// which only a client has, are early data (RFC 8446, section 4.2.10).
 pub(super) fn open(mut stream: &[u8], mut key: RecordKey) -> Opened {
     let mut messages = Vec::new();
     let mut copy = Vec::new();
+    let mut is_early = true;
     while let Some(record) = Record::next(&mut stream) {
         if !record.is_whole {
             break;
@@ -100,8 +118,10 @@ pub(super) fn open(mut stream: &[u8], mut key: RecordKey) -> Opened {
         copy.extend_from_slice(record.fragment);
         match key.open_next(record.header, &mut copy) {
             Some(opened) if opened.content_type == HANDSHAKE => {
+                is_early = false;
                 messages.extend_from_slice(opened.content);
             }
+            None if is_early => {}
             _ => {
                 return Opened {
                     messages,

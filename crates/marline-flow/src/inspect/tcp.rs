@@ -6,10 +6,10 @@ use marline_wire::Reader;
 use super::alpn::{list, printable};
 use super::assembly::Assembly;
 use super::cleartext::Beginning;
-use super::messages::{self, Message, NoMessage, ServerHello};
-use super::records::{self, Plain};
-use super::{End, Label, LabelSource, Labels, Progress, other};
-use crate::keylog::KeyLog;
+use super::messages::{self, Message, NoMessage};
+use super::records::{self, Opened, Plain};
+use super::{End, HttpVersion, Label, LabelSource, Labels, Progress, other};
+use crate::keylog::{HandshakeSecrets, KeyLog};
 use crate::limits::{MAX_NAME, MAX_SEGMENTS, MAX_STREAM};
 
 /// A connection whose beginning is looked at.
@@ -28,6 +28,20 @@ struct Stream {
     /// The sequence number of the first byte.
     first: Option<u32>,
     assembly: Assembly,
+    beginning: Beginning,
+    /// Whether the end sent any content.
+    has_content: bool,
+}
+
+/// A segment with content.
+#[derive(Clone, Copy)]
+pub(crate) struct Content<'a> {
+    pub(crate) sender: End,
+    /// The sequence number of its first byte.
+    pub(crate) sequence: u32,
+    pub(crate) payload: &'a [u8],
+    /// Which ends sent any packets: of some connections only one direction passes the place of the capture.
+    pub(crate) is_seen: [bool; 2],
 }
 
 impl Tcp {
@@ -37,6 +51,8 @@ impl Tcp {
             streams: syns.map(|syn| Stream {
                 first: syn.map(|syn| syn.wrapping_add(1)),
                 assembly: Assembly::new(MAX_STREAM),
+                beginning: Beginning::Incomplete,
+                has_content: false,
             }),
             segments: 0,
             client: None,
@@ -51,18 +67,14 @@ impl Tcp {
 
     /// How many bytes of memory it holds.
     pub(crate) fn held(&self) -> usize {
-        self.streams
-            .iter()
-            .map(|stream| stream.assembly.held())
-            .sum()
+        let streams = self.streams.iter().map(|stream| stream.assembly.held());
+        size_of::<Self>() + streams.sum::<usize>()
     }
 
-    /// `end` sent a payload that begins with this sequence number.
+    /// An end sent content.
     pub(crate) fn on_segment(
         &mut self,
-        end: End,
-        sequence: u32,
-        payload: &[u8],
+        content: &Content<'_>,
         keys: &KeyLog,
         labels: &mut Labels,
     ) -> Progress {
@@ -70,114 +82,163 @@ impl Tcp {
         if self.segments > MAX_SEGMENTS {
             return Progress::Done;
         }
-        let stream = &mut self.streams[end];
-        let first = *stream.first.get_or_insert(sequence);
-        // What was sent before the first segment that is known has an offset that is far beyond the limit.
-        let offset = sequence.wrapping_sub(first) as usize;
-        if !stream.assembly.insert(offset, payload) {
+        let stream = &mut self.streams[content.sender];
+        stream.has_content = true;
+        let first = *stream.first.get_or_insert(content.sequence);
+        if stream.beginning == Beginning::Unknown {
             return Progress::Continues;
         }
+        // What was sent before the first segment that is known has an offset that is far beyond the limit.
+        let offset = content.sequence.wrapping_sub(first) as usize;
+        if !stream.assembly.insert(offset, content.payload) {
+            return Progress::Continues;
+        }
+        if stream.beginning == Beginning::Incomplete {
+            stream.beginning = Beginning::of(stream.assembly.whole());
+        }
+        if stream.beginning == Beginning::Unknown {
+            stream.assembly.clear();
+        }
         let full = stream.assembly.is_full();
-        match self.advance(keys, labels) {
+        match self.advance(content, keys, labels) {
             Progress::Continues if full => Progress::Done,
             progress => progress,
         }
     }
 
-    fn advance(&mut self, keys: &KeyLog, labels: &mut Labels) -> Progress {
-        if self.random.is_none() {
-            for end in 0..2 {
-                if self.begin(end, labels) == Progress::Done {
-                    return Progress::Done;
-                }
-            }
+    /// Looks at what both ends have sent. Nothing that one end sends is a label, unless only that end is seen.
+    fn advance(&mut self, content: &Content<'_>, keys: &KeyLog, labels: &mut Labels) -> Progress {
+        use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls, Unknown};
+        let [a, b] = [0, 1].map(|end: End| self.streams[end].beginning);
+        if a == Tls || b == Tls {
+            return self.tls(content.is_seen, keys, labels);
         }
-        let (Some(client), Some(random)) = (self.client, self.random) else {
-            return Progress::Continues;
-        };
-        let plain = Plain::of(self.streams[other(client)].assembly.whole());
-        match server_hello(&plain.messages) {
-            Err(NoMessage::Incomplete) if plain.continues => Progress::Continues,
-            Err(_) => Progress::Done,
-            Ok(hello) if hello.is_tls13 => {
-                let secret = keys.server(&random);
-                let Some(key) = secret.and_then(|secret| RecordKey::new(hello.cipher, secret))
-                else {
-                    return Progress::Done;
-                };
-                match plain.encrypted {
-                    Some(stream) => encrypted_extensions(stream, key, labels),
-                    None if plain.continues => Progress::Continues,
-                    None => Progress::Done,
-                }
-            }
-            Ok(hello) => {
-                if let Some(protocol) = hello.protocol {
-                    labels.choose(protocol, LabelSource::Handshake);
-                }
-                Progress::Done
-            }
-        }
-    }
-
-    /// Looks at the first bytes of `end`, before a ClientHello is known.
-    fn begin(&mut self, end: End, labels: &mut Labels) -> Progress {
-        let stream = self.streams[end].assembly.whole();
-        let mut known = |client, version| {
-            let source = LabelSource::Handshake;
-            labels.label = Some(Label { version, source });
-            self.client = Some(client);
-            Progress::Done
-        };
-        match Beginning::of(stream) {
-            Beginning::Incomplete => Progress::Continues,
-            Beginning::Unknown => Progress::Done,
-            Beginning::Request(version) => known(end, version),
-            Beginning::Response(version) => known(other(end), version),
-            Beginning::Tls => {
-                let plain = Plain::of(stream);
-                match messages::next(&mut Reader::new(&plain.messages)) {
-                    Ok(Message::ClientHello(hello)) => {
-                        self.client = Some(end);
-                        self.random = Some(hello.random);
-                        labels.on_hello(&hello);
-                        Progress::Continues
+        for (end, beginning, theirs) in [(0, a, b), (1, b, a)] {
+            match beginning {
+                Request | Preface => self.client = Some(end),
+                // Whatever the client sent, the server took it for a request.
+                Response => {
+                    self.client = Some(other(end));
+                    let has_sent = self.streams[other(end)].has_content;
+                    let is_request = matches!(theirs, Incomplete | Request | Unknown);
+                    if is_request && (has_sent || !content.is_seen[other(end)]) {
+                        labels.show(HttpVersion::H1);
+                        return Progress::Done;
                     }
-                    // The ServerHello may have overtaken it.
-                    Ok(Message::ServerHello(_)) => Progress::Continues,
-                    Err(NoMessage::Incomplete) if plain.continues => Progress::Continues,
-                    _ => Progress::Done,
                 }
+                Settings if theirs == Preface => {
+                    labels.show(HttpVersion::H2);
+                    return Progress::Done;
+                }
+                Ssh if theirs == Ssh => {
+                    labels.show(HttpVersion::Other);
+                    return Progress::Done;
+                }
+                _ => {}
             }
         }
+        match a == Incomplete || b == Incomplete {
+            true => Progress::Continues,
+            false => Progress::Done,
+        }
+    }
+
+    fn tls(&mut self, is_seen: [bool; 2], keys: &KeyLog, labels: &mut Labels) -> Progress {
+        let is_tls =
+            |stream: &Stream| matches!(stream.beginning, Beginning::Tls | Beginning::Incomplete);
+        if !self.streams.iter().all(is_tls) {
+            return Progress::Done;
+        }
+        let plain = self
+            .streams
+            .each_ref()
+            .map(|stream| Plain::of(stream.assembly.whole()));
+        for (end, plain) in plain.iter().enumerate() {
+            match messages::next(&mut Reader::new(&plain.messages)) {
+                Ok(Message::ClientHello(hello)) if self.random.is_none() => {
+                    self.client = Some(end);
+                    self.random = Some(hello.random);
+                    labels.on_hello(&hello);
+                }
+                // The ClientHello may follow, or pass elsewhere.
+                Ok(Message::ServerHello(_)) => self.client = Some(other(end)),
+                _ => {}
+            }
+        }
+        let Some(client) = self.client else {
+            return Progress::while_any(plain.iter().any(|plain| plain.continues));
+        };
+        let [ours, theirs] = [&plain[client], &plain[other(client)]];
+        let hello = match messages::find_server_hello(&theirs.messages) {
+            Ok(hello) => hello,
+            Err(error) => {
+                let may_come = error == NoMessage::Incomplete && theirs.continues;
+                return Progress::while_any(may_come);
+            }
+        };
+        if hello.is_tls13 {
+            return match self.random {
+                Some(random) => match keys.handshake(&random) {
+                    Some(secrets) => tls13(hello.cipher, secrets, [ours, theirs], labels),
+                    None => Progress::Done,
+                },
+                None => Progress::while_any(is_seen[client] && ours.messages.is_empty()),
+            };
+        }
+        let Some(protocol) = hello.protocol else {
+            return Progress::Done;
+        };
+        labels.choose(protocol);
+        // In a full handshake the server sends Finished last; otherwise it sends no content before the client's Finished.
+        let is_last = |message: &Message<'_>| matches!(message, Message::ServerHelloDone);
+        let server_knows =
+            || messages::any(theirs.before_change(), is_last) || theirs.encrypted.is_some();
+        let is_complete = match is_seen[client] {
+            true => ours.is_finished(),
+            false => server_knows(),
+        };
+        if theirs.is_finished() && is_complete {
+            labels.confirm(LabelSource::Handshake);
+            return Progress::Done;
+        }
+        Progress::while_any(
+            [ours, theirs]
+                .iter()
+                .all(|plain| plain.continues || plain.is_finished()),
+        )
     }
 }
 
-/// The ServerHello among messages that is not a HelloRetryRequest.
-pub(super) fn server_hello(messages: &[u8]) -> Result<ServerHello<'_>, NoMessage> {
-    let mut reader = Reader::new(messages);
-    loop {
-        match messages::next(&mut reader)? {
-            Message::ServerHello(hello) if hello.is_retry => {}
-            Message::ServerHello(hello) => return Ok(hello),
-            _ => return Err(NoMessage::Malformed),
-        }
+/// Opens the handshake that follows the hellos: the server's choice, and the client's Finished, with which it has verified
+/// that of the server.
+fn tls13(
+    cipher: u16,
+    secrets: HandshakeSecrets<'_>,
+    [ours, theirs]: [&Plain<'_>; 2],
+    labels: &mut Labels,
+) -> Progress {
+    let open = |plain: &Plain<'_>, secret: &[u8]| match plain.encrypted {
+        Some(stream) => Some(records::open(stream, RecordKey::new(cipher, secret)?)),
+        None => Some(Opened {
+            messages: Vec::new(),
+            continues: plain.continues,
+        }),
+    };
+    let (Some(ours), Some(theirs)) = (open(ours, secrets.client), open(theirs, secrets.server))
+    else {
+        return Progress::Done;
+    };
+    match messages::next(&mut Reader::new(&theirs.messages)) {
+        Ok(Message::EncryptedExtensions(Some(protocol))) => labels.choose(protocol),
+        Err(NoMessage::Incomplete) => return Progress::while_any(theirs.continues),
+        _ => return Progress::Done,
     }
-}
-
-/// What EncryptedExtensions says, which is the first message of the server that is encrypted.
-fn encrypted_extensions(stream: &[u8], key: RecordKey, labels: &mut Labels) -> Progress {
-    let opened = records::open(stream, key);
-    match messages::next(&mut Reader::new(&opened.messages)) {
-        Ok(Message::EncryptedExtensions(protocol)) => {
-            if let Some(protocol) = protocol {
-                labels.choose(protocol, LabelSource::KeyLog);
-            }
-            Progress::Done
-        }
-        Err(NoMessage::Incomplete) if opened.continues => Progress::Continues,
-        _ => Progress::Done,
+    let is_finished = |message: &Message<'_>| matches!(message, Message::Finished);
+    if messages::any(&ours.messages, is_finished) {
+        labels.confirm(LabelSource::KeyLog);
+        return Progress::Done;
     }
+    Progress::while_any(ours.continues)
 }
 
 impl Labels {
@@ -188,5 +249,11 @@ impl Labels {
         self.sni = name.map(|name| printable(name).to_ascii_lowercase().into());
         let protocols = hello.protocols();
         self.alpn_offered = (!protocols.is_empty()).then(|| list(&protocols).into());
+    }
+
+    /// The packets of both ends show a version.
+    pub(super) fn show(&mut self, version: HttpVersion) {
+        let source = LabelSource::Handshake;
+        self.label = Some(Label { version, source });
     }
 }

@@ -18,6 +18,8 @@ fn records() -> Vec<Record> {
     let hello = tls_record(&client_hello("a.example", &["h2", "http/1.1"]));
     connection.send(&mut run, true, &hello, 1000);
     connection.send(&mut run, false, &tls_record(&server_hello(&["h2"])), 1000);
+    connection.send(&mut run, true, &tls12_finished(), 1000);
+    connection.send(&mut run, false, &tls12_finished(), 1000);
     run.packet(&udp(
         address("10.0.0.1:5000"),
         address("10.0.0.2:53"),
@@ -47,7 +49,7 @@ fn csv_has_a_line_for_each_record_and_nothing_for_what_is_missing() {
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with(NAMES), "{}", lines[0]);
     assert!(
-        lines[1].starts_with("1,1700000000.000000000,1700000000.000000000,0.000000000,2001:db8::1,40000,2001:db8::2,443,tcp,3,2,"),
+        lines[1].starts_with("1,1700000000.000000000,1700000000.000000000,0.000000000,2001:db8::1,40000,2001:db8::2,443,tcp,4,3,"),
         "{}",
         lines[1]
     );

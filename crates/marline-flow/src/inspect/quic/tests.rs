@@ -9,7 +9,9 @@ use marline_proto::{
     Cipher, ClientConfig, RetryPolicy, ServerConfig, TlsClientConfig, crypto_provider,
 };
 use marline_wire::frame::Crypto;
-use marline_wire::packet::{LongHeader, LongType, Packet, parse, patch_length, truncate};
+use marline_wire::packet::{
+    LongHeader, LongType, Packet, ProtectedKind, VersionNegotiation, parse, patch_length, truncate,
+};
 use marline_wire::{ConnectionId, Version};
 use proptest::prelude::*;
 
@@ -254,12 +256,137 @@ proptest! {
         for datagram in sending.datagrams(&hello) {
             run.packet(&udp(client, server, &datagram));
         }
-        // A 1-RTT packet: the handshake is complete.
-        run.packet(&udp(client, server, &[0x40; 40]));
         let record = run.records().remove(0);
         prop_assert_eq!(record.sni.as_deref(), Some(NAME));
         prop_assert_eq!(record.alpn_offered.as_deref(), Some("h3,h3-29"));
-        prop_assert_eq!(record.http_version, Some("h3"));
-        prop_assert_eq!(record.label_source, Some("handshake"));
+        prop_assert_eq!(record.http_version, None);
+    }
+}
+
+/// The kinds of the packets in a datagram that are 1-RTT packets.
+fn has_data(datagram: &Datagram) -> bool {
+    let mut rest = &datagram.bytes[..];
+    while let Ok(Packet::Protected(header)) = parse(rest, 0, true) {
+        if header.kind == ProtectedKind::Short {
+            return true;
+        }
+        rest = &rest[header.len..];
+    }
+    false
+}
+
+fn is_client(datagram: &Datagram) -> bool {
+    datagram.source.port() == 50_000
+}
+
+#[test]
+fn a_handshake_is_labelled_once_both_ends_have_sent_data() {
+    for version in Version::ALL {
+        let handshake = Handshake::of(version, |_| {});
+        let datagrams = &handshake.datagrams;
+        let client = datagrams
+            .iter()
+            .position(|datagram| is_client(datagram) && has_data(datagram))
+            .unwrap();
+        let answer = (client..datagrams.len())
+            .find(|i| !is_client(&datagrams[*i]) && has_data(&datagrams[*i]))
+            .unwrap();
+        for seen in 1..=datagrams.len() {
+            let label = record(&datagrams[..seen], None).http_version;
+            assert_eq!(label, (seen > answer).then_some("h3"), "{seen} datagrams");
+        }
+        for of_client in [true, false] {
+            let one: Vec<_> = datagrams
+                .iter()
+                .filter(|datagram| is_client(datagram) == of_client)
+                .cloned()
+                .collect();
+            assert_eq!(record(&one, None).http_version, None);
+            assert_eq!(record(&one, Some(handshake.keys())).http_version, None);
+        }
+    }
+}
+
+/// Bytes that a client, or what answers it, may send without a handshake.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    let id = ConnectionId::new(b"original").unwrap();
+    let mut negotiation = Vec::new();
+    VersionNegotiation::encode(&[], &id, &[0x0a0a_0a0a, 2], 0xc0, &mut negotiation);
+    let header = |kind| {
+        let mut packet = Vec::new();
+        let (scid, token) = (ConnectionId::new(b"server").unwrap(), &[][..]);
+        let version = Version::V1.number();
+        let header = LongHeader {
+            kind,
+            version,
+            dcid: ConnectionId::EMPTY,
+            scid,
+            token,
+        };
+        let end = header.encode(truncate(0, None), false, &mut packet);
+        patch_length(&mut packet, end.length_offset, 60);
+        packet.resize(packet.len() + 60, 0x5a);
+        packet
+    };
+    let retry = [&[0xf0, 0, 0, 0, 1, 0, 6][..], b"server", b"token", &[7; 16]].concat();
+    prop_oneof![
+        Just(Vec::new()),
+        Just(vec![0; 800]),
+        Just(negotiation),
+        Just(retry),
+        Just(header(LongType::Initial)),
+        Just(header(LongType::Handshake)),
+        // 1-RTT packets and stateless resets have no more form than this.
+        prop::collection::vec(any::<u8>(), 1..200).prop_map(|mut bytes| {
+            bytes[0] = bytes[0] & 0x7f | 0x40;
+            bytes
+        }),
+        prop::collection::vec(any::<u8>(), 1..1200),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_surrounds_an_initial_packet_is_no_handshake(
+        turns in prop::collection::vec((any::<bool>(), any::<bool>(), noise()), 1..10),
+    ) {
+        let [client, server]: [SocketAddr; 2] = ["10.0.0.1:50000", "192.0.2.1:443"].map(address);
+        let hello = client_hello(NAME, &PROTOCOLS);
+        let mut frames = Vec::new();
+        Crypto { offset: 0, data: &hello }.encode(&mut frames);
+        let dcid = ConnectionId::new(b"original").unwrap();
+        let first = initial(Version::V1, dcid, 0, &frames);
+        let mut run = Run::new();
+        run.packet(&udp(client, server, &first));
+        for (of_client, is_coalesced, noise) in turns {
+            let (from, to) = if of_client { (client, server) } else { (server, client) };
+            let datagram = match is_coalesced && of_client {
+                true => [&first[..], &noise].concat(),
+                false => noise,
+            };
+            run.packet(&udp(from, to, &datagram));
+        }
+        let record = run.records().remove(0);
+        prop_assert_eq!(record.sni.as_deref(), Some(NAME));
+        prop_assert_eq!(record.http_version, None);
+        prop_assert_eq!(record.label_source, None);
+    }
+
+    #[test]
+    fn packets_to_other_connection_ids_complete_no_handshake(
+        noises in prop::collection::vec(noise(), 12),
+    ) {
+        // The server's first flight is genuine, and the client sends nothing but its first one again.
+        let handshake = Handshake::of(Version::V1, |_| {});
+        let first = handshake.datagrams.iter().position(|datagram| !is_client(datagram)).unwrap();
+        let mut datagrams = handshake.datagrams[..=first].to_vec();
+        for (i, noise) in noises.iter().enumerate() {
+            let mut again = datagrams[i % 2 * first].clone();
+            again.bytes.extend(noise);
+            datagrams.push(again);
+        }
+        let record = record(&datagrams, None);
+        prop_assert_eq!(record.sni.as_deref(), Some(SERVER_NAME));
+        prop_assert_eq!(record.http_version, None);
     }
 }
