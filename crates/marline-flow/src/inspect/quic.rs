@@ -40,6 +40,8 @@ pub(crate) struct Quic {
     datagrams: u32,
     /// How far the handshake has come, as both ends show.
     stage: Stage,
+    /// Where the last 1-RTT packet of each end goes, client first, if not to the ID that its receiver chose first.
+    later_ids: [ConnectionId; 2],
 }
 
 /// How far a handshake has come.
@@ -134,6 +136,7 @@ impl Quic {
             pending: Vec::new(),
             datagrams: 0,
             stage: Stage::Begun,
+            later_ids: [ConnectionId::EMPTY; 2],
         };
         let keys = quic.initial_keys(header.version?);
         let packet = datagram.get(..header.len)?;
@@ -178,7 +181,7 @@ impl Quic {
             let (packet, after) = rest.split_at(header.len.min(rest.len()));
             rest = after;
             if header.kind == ProtectedKind::Short {
-                self.on_short(is_client, packet);
+                self.on_short(is_client, packet, first.is_some());
                 break;
             }
             if *first.get_or_insert(header.dcid) == header.dcid {
@@ -215,20 +218,30 @@ impl Quic {
         }
     }
 
-    /// A packet with a short header, which is a 1-RTT packet if it goes to the ID that its receiver chose.
-    fn on_short(&mut self, is_client: bool, packet: &[u8]) {
-        let Some(server_id) = &self.server_id else {
+    /// A packet with a short header, which is a 1-RTT packet if it goes to an ID of its receiver.
+    fn on_short(&mut self, is_client: bool, packet: &[u8], is_behind_another: bool) {
+        let Some(server_id) = self.server_id else {
             return;
         };
-        let id = if is_client {
-            server_id
-        } else {
-            &self.client_id
+        let id = if is_client { server_id } else { self.client_id };
+        let later_id = &mut self.later_ids[usize::from(!is_client)];
+        let Some((to, _)) = packet[1..].split_at_checked(id.len()) else {
+            return;
         };
-        // Without an ID, all that tells it is the fixed bit, which an end may clear (RFC 9287), and the length.
-        let is_fixed = !id.is_empty() || packet[0] & FIXED != 0;
-        let is_addressed = packet.get(1..).is_some_and(|rest| rest.starts_with(id));
-        if !is_fixed || !is_addressed || packet.len() < SMALLEST_SHORT + id.len() {
+        let is_addressed = match to {
+            // Nothing but the fixed bit tells it, which an end may clear (RFC 9287).
+            [] => packet[0] & FIXED != 0,
+            to if *to == *id => true,
+            // All in a datagram go to one ID (RFC 9000, section 12.2), and there is no other in Initial packets.
+            _ if is_behind_another => false,
+            // Some change to another ID at once, which then recurs.
+            to => {
+                let recurs = *to == **later_id;
+                *later_id = ConnectionId::new(to).unwrap_or_default();
+                recurs
+            }
+        };
+        if !is_addressed || packet.len() < SMALLEST_SHORT + id.len() {
             return;
         }
         self.stage = match (self.stage, is_client) {

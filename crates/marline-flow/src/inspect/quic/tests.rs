@@ -263,7 +263,7 @@ proptest! {
     }
 }
 
-/// The kinds of the packets in a datagram that are 1-RTT packets.
+/// Whether a datagram has a 1-RTT packet.
 fn has_data(datagram: &Datagram) -> bool {
     let mut rest = &datagram.bytes[..];
     while let Ok(Packet::Protected(header)) = parse(rest, 0, true) {
@@ -305,6 +305,27 @@ fn a_handshake_is_labelled_once_both_ends_have_sent_data() {
             assert_eq!(record(&one, Some(handshake.keys())).http_version, None);
         }
     }
+}
+
+#[test]
+fn ends_that_change_their_connection_ids_at_once_complete_the_handshake() {
+    let handshake = Handshake::of(Version::V1, |_| {});
+    let mut datagrams = handshake.datagrams;
+    for datagram in &mut datagrams {
+        if matches!(parse(&datagram.bytes, 0, true), Ok(Packet::Protected(header)) if header.kind == ProtectedKind::Short)
+        {
+            let id = if is_client(datagram) { 0xc1 } else { 0x5e };
+            datagram.bytes[1..9].fill(id);
+        }
+    }
+    assert_eq!(record(&datagrams, None).http_version, Some("h3"));
+    // Without recurrence they are anything.
+    for (i, datagram) in datagrams.iter_mut().enumerate() {
+        if datagram.bytes[1..9] == [0x5e; 8] {
+            datagram.bytes[1..9].fill(i as u8);
+        }
+    }
+    assert_eq!(record(&datagrams, None).http_version, None);
 }
 
 /// Bytes that a client, or what answers it, may send without a handshake.
