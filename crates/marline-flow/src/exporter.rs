@@ -1,9 +1,12 @@
 //! Packets in, records out.
 
 use crate::capture::{Item, Packet};
-use crate::decode::{Decoded, Segment, Skipped, TcpFields, Transport, decode, flags};
-use crate::fragments::Fragments;
-use crate::inspect::{Content, End, Labels, Progress, Quic, QuicContext, Tcp};
+use crate::decode::{
+    Aggregate, Decoded, Fragment, Layers, Malformed, Segment, Skipped, TcpFields, Transport,
+    decode, flags,
+};
+use crate::fragments::{First, Fragmented, Fragments};
+use crate::inspect::{Content, End, Progress, Quic, QuicContext, QuicIds, QuicVersion, Tcp};
 use crate::keylog::KeyLog;
 use crate::limits::{MAX_BEFORE_QUIC, MAX_INSPECTED};
 use crate::measures::Sample;
@@ -12,7 +15,7 @@ use crate::record::Record;
 use crate::server_log::ServerLog;
 use crate::statistics::Statistics;
 use crate::table::{
-    ClientSource, Directed, EndReason, Flow, Inspection, Options, Phase, Slot, Table,
+    ClientSource, Directed, EndReason, Flow, Found, Inspection, Options, Phase, Slot, Table,
 };
 
 /// Where labels come from beside the packets.
@@ -36,6 +39,8 @@ pub struct Exporter<S> {
     sink: S,
     /// The latest time of a packet.
     clock_ns: u64,
+    /// What surrounds the packet that is looked at.
+    layers: Layers,
 }
 
 /// What looks at the beginnings of connections.
@@ -45,6 +50,8 @@ struct Inspector {
     /// Bytes of all connections that are looked at.
     held: usize,
     scratch: Vec<u8>,
+    /// The IDs of the connection of the last packet, if that showed them.
+    ids: Option<QuicIds>,
 }
 
 /// How far the times of a capture may be before those of the one before it: captures that follow each other overlap by a moment.
@@ -60,11 +67,13 @@ impl<S: Sink> Exporter<S> {
                 keys: sources.keys.unwrap_or_default(),
                 held: 0,
                 scratch: Vec::new(),
+                ids: None,
             },
             server_log: sources.server_log,
             statistics: Statistics::default(),
             sink,
             clock_ns: 0,
+            layers: Layers::default(),
         }
     }
 
@@ -117,31 +126,63 @@ impl<S: Sink> Exporter<S> {
         }
         // By reference: moved out, it would be copied. Without copies on a packet's way an export of cut packets takes a fifth less
         // time.
-        match &decode(packet) {
-            Decoded::Segment(segment) => self.segment(segment, now_ns),
-            Decoded::Fragment(fragment) => {
-                let of = self.fragments.find(&fragment.key, now_ns);
-                let found = of.and_then(|of| Some((of.sender, self.table.find(&of.key)?)));
-                match found {
-                    Some((sender, slot)) => self.table.get_mut(slot).count(&Sample {
-                        sender,
-                        time_ns: now_ns,
-                        ip_bytes: fragment.ip_bytes,
-                        payload_bytes: fragment.payload_bytes,
-                        tcp: None,
-                    }),
-                    None => self.statistics.skipped.count(Skipped::LoneFragment),
-                }
-                Ok(())
+        let decoded = &decode(packet, &mut self.layers);
+        self.decoded(decoded, now_ns)
+    }
+
+    #[inline(always)]
+    fn decoded(&mut self, decoded: &Decoded<'_>, now_ns: u64) -> Result<(), OutputError> {
+        match decoded {
+            Decoded::Segment(segment) => self.segment(segment, now_ns)?,
+            Decoded::Fragment(fragment) => self.fragment(fragment, now_ns),
+            Decoded::Aggregate(aggregate) => return self.aggregate(*aggregate, now_ns),
+            Decoded::Skipped(why) => self.statistics.skipped.count(*why),
+            Decoded::Malformed(why) => self.statistics.malformed.count(*why),
+        }
+        if let Some(key) = self.layers.fragment() {
+            let (key, path) = (*key, None);
+            self.fragments
+                .expect(Fragmented { key, path }, First::Tunnel, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Takes the packets of a frame that has several.
+    #[inline(never)]
+    fn aggregate(&mut self, mut aggregate: Aggregate<'_>, now_ns: u64) -> Result<(), OutputError> {
+        let mut number = 0;
+        while let Some(decoded) = aggregate.next(&mut self.layers) {
+            self.decoded(&decoded, now_ns)?;
+            number += 1;
+        }
+        match number {
+            0 => self.statistics.malformed.count(Malformed::Link),
+            number => self.statistics.packets += number - 1,
+        }
+        Ok(())
+    }
+
+    fn fragment(&mut self, fragment: &Fragment, now_ns: u64) {
+        let key = fragment.key;
+        let path = self.table.path(&self.layers);
+        let [of_flow, of_tunnel] =
+            [path, None].map(|path| self.fragments.find(&Fragmented { key, path }, now_ns));
+        let found = match of_flow.or(of_tunnel) {
+            Some(First::Of(directed)) => self.table.find(&directed),
+            Some(First::Tunnel) => {
+                return self.statistics.skipped.count(Skipped::TunnelFragment);
             }
-            Decoded::Skipped(why) => {
-                self.statistics.skipped.count(*why);
-                Ok(())
-            }
-            Decoded::Malformed(why) => {
-                self.statistics.malformed.count(*why);
-                Ok(())
-            }
+            None => None,
+        };
+        match found {
+            Some(Found { slot, sender }) => self.table.get_mut(slot).count(&Sample {
+                sender,
+                time_ns: now_ns,
+                ip_bytes: fragment.ip_bytes,
+                payload_bytes: fragment.payload_bytes,
+                tcp: None,
+            }),
+            None => self.statistics.skipped.count(Skipped::LoneFragment),
         }
     }
 
@@ -171,20 +212,31 @@ impl<S: Sink> Exporter<S> {
 
     #[inline]
     fn segment(&mut self, segment: &Segment<'_>, now_ns: u64) -> Result<(), OutputError> {
-        let directed = Directed::of(segment);
-        let slot = match self.table.find(&directed.key) {
-            Some(slot) => self.continue_flow(slot, &directed, segment, now_ns)?,
+        let directed = self.table.key(segment, &self.layers);
+        self.table.hold_key(&directed.key);
+        let found = match self.table.find(&directed) {
+            Some(found) => Some(found),
+            None => self.table.find_moved(&directed, segment.payload),
+        };
+        let Found { slot, sender } = match found {
+            Some(found) => self.continue_flow(found, &directed, segment, now_ns)?,
             None => self.begin_flow(&directed, now_ns)?,
         };
+        self.table.release_key(&directed.key);
         let flow = self.table.get_mut(slot);
-        flow.on_segment(directed.sender, segment, now_ns);
+        flow.on_segment(sender, segment, now_ns);
         if !flow.inspected {
-            let uninspected = self.inspector.inspect(flow, directed.sender, segment);
+            let uninspected = self.inspector.inspect(flow, sender, segment);
             self.statistics.uninspected += u64::from(uninspected);
+            if let Some(ids) = self.inspector.ids.take() {
+                self.table.set_quic(slot, ids);
+            }
         }
         self.table.requeue_if_changed(slot);
-        if let Some(key) = segment.fragment() {
-            self.fragments.expect(key, directed, now_ns);
+        if let Some(key) = segment.fragment {
+            let path = Some(directed.key.path());
+            self.fragments
+                .expect(Fragmented { key, path }, First::Of(directed), now_ns);
         }
         Ok(())
     }
@@ -193,45 +245,48 @@ impl<S: Sink> Exporter<S> {
     #[inline]
     fn continue_flow(
         &mut self,
-        slot: Slot,
+        found: Found,
         directed: &Directed,
         segment: &Segment<'_>,
         now_ns: u64,
-    ) -> Result<Slot, OutputError> {
+    ) -> Result<Found, OutputError> {
         let timeouts = &self.table.options().timeouts;
-        let flow = self.table.get(slot);
-        let reason = if flow.is_reused_by(directed.sender, segment) {
+        let flow = self.table.get(found.slot);
+        let reason = if flow.is_reused_by(found.sender, segment)
+            || self.inspector.is_reused(flow, found.sender, segment)
+        {
             EndReason::Reused
         } else if flow.is_idle(timeouts, now_ns) {
             EndReason::Idle
         } else if flow.is_due(timeouts, now_ns) {
             EndReason::Active
         } else {
-            return Ok(slot);
+            return Ok(found);
         };
-        self.begin_next(slot, reason, directed, now_ns)
+        self.begin_next(found, reason, directed, now_ns)
     }
 
     /// Ends a flow, and begins another between the same ports, or its next part.
     #[cold]
     fn begin_next(
         &mut self,
-        slot: Slot,
+        found: Found,
         reason: EndReason,
         directed: &Directed,
         now_ns: u64,
-    ) -> Result<Slot, OutputError> {
+    ) -> Result<Found, OutputError> {
+        let Found { slot, sender } = found;
         if reason == EndReason::Active {
-            let next = self.table.get_mut(slot).continued(directed.sender, now_ns);
-            let ended = self.table.remove(slot);
+            let next = self.table.get_mut(slot).continued(sender, now_ns);
+            let ended = self.table.replace(slot, next);
             self.write(&ended, reason)?;
-            return Ok(self.table.insert(next));
+            return Ok(found);
         }
         self.end(slot, reason)?;
         self.begin_flow(directed, now_ns)
     }
 
-    fn begin_flow(&mut self, directed: &Directed, now_ns: u64) -> Result<Slot, OutputError> {
+    fn begin_flow(&mut self, directed: &Directed, now_ns: u64) -> Result<Found, OutputError> {
         if self.table.is_full()
             && let Some(oldest) = self.table.oldest()
         {
@@ -244,32 +299,36 @@ impl<S: Sink> Exporter<S> {
             Transport::Udp => &mut self.statistics.transports.udp,
         } += 1;
         let id = self.table.new_id();
-        Ok(self.table.insert(Flow::new(*directed, id, now_ns)))
+        Ok(Found {
+            slot: self.table.insert(Flow::new(*directed, id, now_ns)),
+            sender: directed.sender,
+        })
     }
 
     fn end(&mut self, slot: Slot, reason: EndReason) -> Result<(), OutputError> {
         let mut flow = self.table.remove(slot);
         self.inspector.release(&mut flow);
-        self.write(&flow, reason)
+        let written = self.write(&flow, reason);
+        self.table.release(&flow);
+        written
     }
 
     fn end_all(&mut self) -> Result<(), OutputError> {
-        for mut flow in self.table.drain() {
-            self.inspector.release(&mut flow);
-            self.write(&flow, EndReason::Capture)?;
+        for slot in self.table.in_order() {
+            self.end(slot, EndReason::Capture)?;
         }
         Ok(())
     }
 
     fn write(&mut self, flow: &Flow, reason: EndReason) -> Result<(), OutputError> {
         // What closed a connection is the reason of its end, not what made its record due.
-        let reset = (flow.sent[0].flags | flow.sent[1].flags) & flags::RST != 0;
+        let reset = (flow.sent(0).flags | flow.sent(1).flags) & flags::RST != 0;
         let reason = match (flow.phase(), reset) {
             (Phase::Closed, true) => EndReason::Reset,
             (Phase::Closed, false) => EndReason::Fin,
             _ => reason,
         };
-        let record = Record::of(flow, reason, self.server_log.as_ref());
+        let record = Record::of(flow, reason, self.table.paths(), self.server_log.as_ref());
         self.statistics.count_record(&record);
         self.sink.write(&record)
     }
@@ -303,7 +362,7 @@ impl Inspector {
         if segment.payload.is_empty() {
             return false;
         }
-        let before = flow.inspection.as_ref().map_or(0, Inspection::held);
+        let before = held(flow);
         if before == 0 && self.held > MAX_INSPECTED {
             self.end(flow);
             return true;
@@ -312,7 +371,7 @@ impl Inspector {
             Some(fields) => self.inspect_tcp(flow, sender, fields, segment.payload),
             None => self.inspect_datagram(flow, sender, segment.payload),
         };
-        let client = match &flow.inspection {
+        let client = match flow.more().and_then(|more| more.inspection.as_deref()) {
             Some(Inspection::Tcp(tcp)) => tcp.client(),
             Some(Inspection::Quic(quic)) => Some(quic.client()),
             None => None,
@@ -320,8 +379,7 @@ impl Inspector {
         if let Some(client) = client {
             flow.set_client(client, ClientSource::Handshake);
         }
-        let after = flow.inspection.as_ref().map_or(0, Inspection::held);
-        self.held = self.held + after - before;
+        self.held = self.held + held(flow) - before;
         if progress == Progress::Done {
             self.end(flow);
         }
@@ -335,62 +393,92 @@ impl Inspector {
         fields: TcpFields,
         payload: &[u8],
     ) -> Progress {
-        let syns = flow.sent.map(|sent| sent.syn);
-        let inspection = flow
-            .inspection
-            .get_or_insert_with(|| Inspection::Tcp(Box::new(Tcp::new(syns))));
-        let Inspection::Tcp(tcp) = inspection else {
-            return Progress::Done;
-        };
+        let sent = [0, 1].map(|end| *flow.sent(end));
         // A SYN counts as one byte before the data that may come with it (RFC 7413).
         let syn = u32::from(fields.flags & flags::SYN != 0);
         let content = Content {
             sender,
             sequence: fields.sequence.wrapping_add(syn),
             payload,
-            is_seen: flow.sent.map(|sent| sent.packets > 0),
+            is_seen: sent.map(|sent| sent.packets > 0),
         };
-        let labels = flow.labels.get_or_insert_default();
-        tcp.on_segment(&content, &self.keys, labels)
+        let more = flow.more_mut();
+        let begin = || Box::new(Inspection::Tcp(Tcp::new(sent.map(|sent| sent.syn()))));
+        let labels = more.labels.get_or_insert_default();
+        match &mut **more.inspection.get_or_insert_with(begin) {
+            Inspection::Tcp(tcp) => tcp.on_segment(&content, &self.keys, labels),
+            Inspection::Quic(_) => Progress::Done,
+        }
     }
 
     fn inspect_datagram(&mut self, flow: &mut Flow, sender: End, payload: &[u8]) -> Progress {
-        let labels = flow.labels.get_or_insert_default();
+        if flow.more().is_none_or(|more| more.inspection.is_none()) {
+            let packets = flow.packets();
+            if let Some(version) = QuicVersion::of_unreadable(payload) {
+                let labels = flow.more_mut().labels.get_or_insert_default();
+                labels.on_unreadable_quic(&version, payload);
+                return Progress::Done;
+            }
+            let Some(quic) = Quic::begin(sender, payload, &mut self.scratch) else {
+                return match packets >= MAX_BEFORE_QUIC {
+                    true => Progress::Done,
+                    false => Progress::Continues,
+                };
+            };
+            flow.more_mut().inspection = Some(Box::new(Inspection::Quic(quic)));
+        }
+        let more = flow.more_mut();
         let mut context = QuicContext {
             keys: &self.keys,
-            labels,
+            labels: more.labels.get_or_insert_default(),
             scratch: &mut self.scratch,
         };
-        if flow.inspection.is_none() {
-            match Quic::begin(sender, payload, &mut context) {
-                Some(quic) => flow.inspection = Some(Inspection::Quic(Box::new(quic))),
-                None if flow.sent[0].packets + flow.sent[1].packets >= MAX_BEFORE_QUIC => {
-                    return Progress::Done;
-                }
-                None => return Progress::Continues,
-            }
-        }
-        match &mut flow.inspection {
-            Some(Inspection::Quic(quic)) => quic.on_datagram(sender, payload, &mut context),
-            _ => Progress::Done,
-        }
+        let Some(Inspection::Quic(quic)) = more.inspection.as_deref_mut() else {
+            return Progress::Done;
+        };
+        let progress = quic.on_datagram(sender, payload, &mut context);
+        let ids = quic.ids();
+        self.ids = (more.quic.as_deref() != Some(&ids)).then_some(ids);
+        progress
+    }
+
+    /// Whether a datagram begins another connection of QUIC between the ports of one.
+    #[inline(always)]
+    fn is_reused(&mut self, flow: &Flow, sender: End, segment: &Segment<'_>) -> bool {
+        let begins = segment.tcp.is_none() && QuicIds::may_begin(segment.payload);
+        begins && self.begins_another(flow, sender, segment.payload)
+    }
+
+    #[inline(never)]
+    fn begins_another(&mut self, flow: &Flow, sender: End, payload: &[u8]) -> bool {
+        let ids = flow.more().and_then(|more| more.quic.as_deref());
+        ids.is_some_and(|ids| ids.are_followed_by(sender, payload, &mut self.scratch))
     }
 
     /// Ends the inspection of a flow.
     fn end(&mut self, flow: &mut Flow) {
         self.release(flow);
         flow.inspected = true;
-        if flow.labels.as_deref().is_some_and(Labels::is_empty) {
-            flow.labels = None;
+        if flow.more().is_some() {
+            let labels = &mut flow.more_mut().labels;
+            labels.take_if(|labels| labels.is_empty());
         }
     }
 
     /// Frees the memory of the inspection of a flow.
     fn release(&mut self, flow: &mut Flow) {
-        if let Some(inspection) = flow.inspection.take() {
+        if flow.more().is_some()
+            && let Some(inspection) = flow.more_mut().inspection.take()
+        {
             self.held -= inspection.held();
         }
     }
+}
+
+/// Bytes of memory of the inspection of a flow.
+fn held(flow: &Flow) -> usize {
+    let inspection = flow.more().and_then(|more| more.inspection.as_deref());
+    inspection.map_or(0, Inspection::held)
 }
 
 #[cfg(test)]

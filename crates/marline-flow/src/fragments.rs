@@ -1,4 +1,4 @@
-//! Fragmented packets of IP: only their first fragment has ports.
+//! Fragmented packets of IP: only their first fragment has ports, or the header of a tunnel.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,45 +6,62 @@ use ahash::RandomState;
 
 use crate::decode::FragmentKey;
 use crate::limits::{FRAGMENT_TIMEOUT_NS, MAX_FRAGMENTED};
-use crate::table::Directed;
+use crate::table::{Directed, Path};
+
+/// What the first fragment of a packet has.
+#[derive(Clone, Copy)]
+pub(crate) enum First {
+    /// A segment of a flow, of which the later fragments are, too.
+    Of(Directed),
+    /// A tunnel, in which the packet is that counts.
+    Tunnel,
+}
+
+/// A fragmented packet, and what surrounds it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Fragmented {
+    pub(crate) key: FragmentKey,
+    /// Nothing of what carries a tunnel.
+    pub(crate) path: Option<Path>,
+}
 
 /// Of which flows the later fragments are that may still come.
 pub(crate) struct Fragments {
-    flows: HashMap<FragmentKey, Expected, RandomState>,
-    order: VecDeque<FragmentKey>,
+    packets: HashMap<Fragmented, Expected, RandomState>,
+    order: VecDeque<Fragmented>,
 }
 
 #[derive(Clone, Copy)]
 struct Expected {
-    of: Directed,
+    first: First,
     since_ns: u64,
 }
 
 impl Fragments {
     pub(crate) fn new() -> Self {
         Self {
-            flows: HashMap::with_hasher(RandomState::new()),
+            packets: HashMap::with_hasher(RandomState::new()),
             order: VecDeque::new(),
         }
     }
 
     /// The first fragment of a packet came.
-    pub(crate) fn expect(&mut self, key: FragmentKey, of: Directed, now_ns: u64) {
-        let since_ns = now_ns;
-        if self.flows.insert(key, Expected { of, since_ns }).is_none() {
-            self.order.push_back(key);
+    pub(crate) fn expect(&mut self, packet: Fragmented, first: First, since_ns: u64) {
+        let expected = Expected { first, since_ns };
+        if self.packets.insert(packet, expected).is_none() {
+            self.order.push_back(packet);
         }
         if self.order.len() > MAX_FRAGMENTED
             && let Some(oldest) = self.order.pop_front()
         {
-            self.flows.remove(&oldest);
+            self.packets.remove(&oldest);
         }
     }
 
-    /// The flow of a later fragment, if the first one came before.
-    pub(crate) fn find(&self, key: &FragmentKey, now_ns: u64) -> Option<Directed> {
-        let expected = self.flows.get(key)?;
+    /// What the first fragment of a packet had, if it came before.
+    pub(crate) fn find(&self, packet: &Fragmented, now_ns: u64) -> Option<First> {
+        let expected = self.packets.get(packet)?;
         let is_late = now_ns.saturating_sub(expected.since_ns) > FRAGMENT_TIMEOUT_NS;
-        (!is_late).then_some(expected.of)
+        (!is_late).then_some(expected.first)
     }
 }

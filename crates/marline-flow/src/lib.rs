@@ -43,7 +43,7 @@ pub use exporter::{Exporter, Finished, Sources};
 pub use keylog::{KeyLog, KeyLogError};
 pub use limits::{DEFAULT_MAX_FLOWS, IPFIX_UDP_MESSAGE};
 pub use measures::{Measured, Spread};
-pub use record::{Record, Side};
+pub use record::{Record, Side, TunnelRecord};
 pub use server_log::{ServerLog, ServerLogError};
 pub use statistics::Statistics;
 pub use table::{ClientSource, EndReason, Options, Timeouts};

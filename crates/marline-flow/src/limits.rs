@@ -16,6 +16,12 @@ pub(crate) const MAX_INTERFACES: usize = 4096;
 /// VLAN tags of one frame: QinQ has two, and some providers a third.
 pub(crate) const MAX_VLAN_TAGS: usize = 4;
 
+/// VLAN tags and tunnels around a packet: GTP-U in a tunnel of an operator has four, and a mirrored one of a data centre six.
+pub(crate) const MAX_LAYERS: usize = 8;
+
+/// Labels of an MPLS stack: of transport, protection, service and entropy, some of them twice.
+pub(crate) const MAX_LABELS: usize = 8;
+
 /// Extension headers of an IPv6 packet: RFC 8200, section 4.1, has six kinds.
 pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;
 
@@ -23,7 +29,10 @@ pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;
 #[cfg(target_os = "linux")]
 pub(crate) const RECEIVE_BUFFER: usize = 256 << 20;
 
-/// Flows at once by default: 420 MB of memory at most, if they are single SYNs.
+/// Addresses of the client of one flow that are known at once: a phone that changes them every second has that many in a minute.
+pub(crate) const MAX_ALIASES: usize = 64;
+
+/// Flows at once by default: 170 MB of memory, if they are single SYNs.
 pub const DEFAULT_MAX_FLOWS: usize = 1 << 20;
 
 /// Flows at once at most: their numbers have 32 bits in the table.

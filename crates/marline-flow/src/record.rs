@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::decode::{Transport, flags};
+use crate::decode::{Endpoint, Layer, Transport, Tunnel, flags};
 use crate::inspect::{Label, LabelSource, Labels, other};
 use crate::measures::Measured;
 use crate::server_log::ServerLog;
-use crate::table::{ClientSource, EndReason, Flow};
+use crate::table::{ClientSource, EndReason, Flow, Paths};
 
 /// A flow, client to server. The text of a peer is in lower case or percent-encoded.
 #[derive(Clone, Debug)]
@@ -44,6 +44,29 @@ pub struct Record {
     pub client_source: ClientSource,
     /// Why it ended.
     pub end_reason: EndReason,
+    /// The VLANs of its packets, outermost first, with slashes between them.
+    pub vlan: Option<Box<str>>,
+    /// The tunnels around its packets, if there are any.
+    pub tunnel: Option<Box<TunnelRecord>>,
+    /// The version of QUIC: `1`, `2`, `draft-29`, `Q043` and the like.
+    pub quic_version: Option<Box<str>>,
+    /// How often the client's address changed, in a connection of QUIC.
+    pub address_changes: u32,
+}
+
+/// The tunnels around the packets of a flow, outermost first, with slashes between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunnelRecord {
+    /// Their kinds.
+    pub kinds: Box<str>,
+    /// The outer address from which the packets of the client come, of the outermost tunnel over IP.
+    pub client_ip: Option<IpAddr>,
+    /// The outer address to which they go.
+    pub server_ip: Option<IpAddr>,
+    /// The identifiers in packets of the client: TEID, VNI, key, session, label; nothing of a kind without, or unseen.
+    pub client_ids: Option<Box<str>>,
+    /// Those in packets of the server.
+    pub server_ids: Option<Box<str>>,
 }
 
 /// An end of a flow, and what it sent.
@@ -73,10 +96,15 @@ pub struct Side {
 
 impl Record {
     /// The record of a flow that has ended. What its packets do not show, `log` may.
-    pub(crate) fn of(flow: &Flow, end_reason: EndReason, log: Option<&ServerLog>) -> Self {
+    pub(crate) fn of(
+        flow: &Flow,
+        end_reason: EndReason,
+        paths: &Paths,
+        log: Option<&ServerLog>,
+    ) -> Self {
         let key = flow.key();
         let side = |end| {
-            let (endpoint, sent) = (key.endpoint(end), flow.sent[end]);
+            let (endpoint, sent) = (key.endpoint(end), flow.sent(end));
             Side {
                 ip: endpoint.ip(),
                 port: endpoint.port(),
@@ -92,10 +120,11 @@ impl Record {
         };
         let [client, server] = [flow.client(), other(flow.client())].map(side);
         let round_trip = flow.round_trip();
-        let labels = flow.labels.as_deref().cloned().unwrap_or_default();
+        let labels = flow.more().and_then(|more| more.labels.as_deref());
+        let labels = labels.cloned().unwrap_or_default();
         let mut record = Self {
             flow_id: flow.id,
-            part: flow.part,
+            part: flow.part(),
             start_ns: flow.start_ns,
             end_ns: flow.last_ns,
             client,
@@ -110,9 +139,64 @@ impl Record {
             client_rtt_ns: round_trip.confirmation_ns,
             client_source: flow.client_source(),
             end_reason,
+            vlan: None,
+            tunnel: None,
+            quic_version: None,
+            address_changes: flow.address_changes(),
         };
+        record.set_layers(flow, paths);
         record.set_labels(labels, log);
         record
+    }
+
+    fn set_layers(&mut self, flow: &Flow, paths: &Paths) {
+        let mut of_ends = flow
+            .paths(paths)
+            .map(|path| path.map(|path| paths.layers(path)));
+        of_ends.rotate_left(flow.client());
+        let ([Some(layers), _] | [_, Some(layers)]) = of_ends else {
+            return;
+        };
+        if layers.is_empty() {
+            return;
+        }
+        let vlans = layers.iter().filter_map(|layer| match layer {
+            Layer::Vlan(id) => Some(id.to_string()),
+            Layer::Tunnel(_) => None,
+        });
+        self.vlan = joined(vlans.collect());
+        let tunnels = |layers: &'_ [Layer]| -> Vec<Tunnel> {
+            let tunnels = layers.iter().filter_map(|layer| match layer {
+                Layer::Tunnel(tunnel) => Some(*tunnel),
+                Layer::Vlan(_) => None,
+            });
+            tunnels.collect()
+        };
+        let Some(kinds) = joined(
+            tunnels(layers)
+                .iter()
+                .map(|tunnel| tunnel.kind.name().to_owned())
+                .collect(),
+        ) else {
+            return;
+        };
+        let [client_ids, server_ids] = of_ends.map(|layers| {
+            let ids = tunnels(layers?).into_iter().map(|tunnel| tunnel.id);
+            let ids: Vec<_> = ids
+                .map(|id| id.map_or_else(String::new, |id| id.to_string()))
+                .collect();
+            joined(ids).filter(|ids| ids.bytes().any(|byte| byte != b'/'))
+        });
+        let outer = flow.outer_ends(paths);
+        let [client_ip, server_ip] =
+            [0, 1].map(|end: usize| outer.map(|ends| Endpoint::new(ends[end], 0).ip()));
+        self.tunnel = Some(Box::new(TunnelRecord {
+            kinds,
+            client_ip,
+            server_ip,
+            client_ids,
+            server_ids,
+        }));
     }
 
     fn set_labels(&mut self, labels: Labels, log: Option<&ServerLog>) {
@@ -126,6 +210,7 @@ impl Record {
             Some(Label { version, source })
         };
         let label = labels.label.or_else(from_log);
+        self.quic_version = labels.quic_version.map(|version| version.name().into());
         self.sni = labels.sni;
         self.alpn_offered = labels.alpn_offered;
         self.alpn_chosen = labels.alpn_chosen;
@@ -156,6 +241,11 @@ impl Record {
     pub fn duration_s(&self) -> f64 {
         seconds(self.end_ns.saturating_sub(self.start_ns))
     }
+}
+
+/// Texts with slashes between them; nothing if there are none.
+fn joined(texts: Vec<String>) -> Option<Box<str>> {
+    (!texts.is_empty()).then(|| texts.join("/").into())
 }
 
 /// Nanoseconds in seconds; exact to a quarter of a microsecond in this century.

@@ -10,7 +10,7 @@ use crate::table::EndReason;
 /// Counts of an export. Every packet is either of a flow, or skipped, or malformed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Statistics {
-    /// Packets that were read.
+    /// Packets that were read; each of those in a frame that aggregates several counts.
     pub packets: u64,
     /// Their bytes on the link.
     pub bytes: u64,
@@ -117,10 +117,16 @@ pub struct SkippedCounts {
     pub not_ip: u64,
     /// Neither TCP nor UDP.
     pub other_transport: u64,
-    /// Tunnels.
+    /// Tunnels that are not opened: of other kinds, without content, or too deep in others.
     pub tunnel: u64,
+    /// Encrypted: ESP, frames of 802.11, CAPWAP over DTLS.
+    pub protected: u64,
     /// Fragments without their first fragment.
     pub lone_fragment: u64,
+    /// Later fragments of packets with tunnels, whose content counts with the first one.
+    pub tunnel_fragment: u64,
+    /// Link types that are not read, of some interfaces of a capture.
+    pub link_type: u64,
 }
 
 /// Packets that cannot be decoded, by reason.
@@ -160,7 +166,16 @@ impl KeyLogLines {
 impl SkippedCounts {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.not_ip + self.other_transport + self.tunnel + self.lone_fragment
+        let Self {
+            not_ip,
+            other_transport,
+            tunnel,
+            protected,
+            lone_fragment,
+            tunnel_fragment,
+            link_type,
+        } = self;
+        not_ip + other_transport + tunnel + protected + lone_fragment + tunnel_fragment + link_type
     }
 
     pub(crate) fn count(&mut self, why: Skipped) {
@@ -168,7 +183,10 @@ impl SkippedCounts {
             Skipped::NotIp => &mut self.not_ip,
             Skipped::OtherTransport => &mut self.other_transport,
             Skipped::Tunnel => &mut self.tunnel,
+            Skipped::Protected => &mut self.protected,
             Skipped::LoneFragment => &mut self.lone_fragment,
+            Skipped::TunnelFragment => &mut self.tunnel_fragment,
+            Skipped::LinkType => &mut self.link_type,
         } += 1;
     }
 }

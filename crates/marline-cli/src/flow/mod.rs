@@ -373,7 +373,9 @@ fn unreadable(error: &CaptureError) -> Failure {
         Problem::Compressed => {
             "decompress it into a pipe: `zstdcat FILE | marline flow - -o FLOWS`"
         }
-        Problem::LinkType(_) => "capture on an interface of IP, such as `tcpdump -i any`",
+        Problem::LinkType(_) => {
+            "capture on an interface of IP, such as `tcpdump -i any`; if each packet has the same N bytes before IP, `editcap -T rawip -C N FILE OUT` removes them"
+        }
         Problem::Truncated(0) => "it has no whole header, so capture again",
         Problem::Truncated(_) => "--truncated leaves that packet out",
         _ => "`capinfos FILE` describes it, and `editcap` may mend it",

@@ -79,8 +79,11 @@ pub(super) fn text(output: &str, statistics: &Statistics, left: Left) -> String 
         &[
             ("not IP", skipped.not_ip),
             ("neither TCP nor UDP", skipped.other_transport),
-            ("tunnels", skipped.tunnel),
+            ("tunnels that are not opened", skipped.tunnel),
+            ("encrypted", skipped.protected),
             ("fragments without their first", skipped.lone_fragment),
+            ("later fragments of tunnels", skipped.tunnel_fragment),
+            ("of link types that are not read", skipped.link_type),
         ],
     );
     line(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use super::gzip::Fault;
+use super::link::Named;
 
 /// A capture cannot be read; the message names it and says what to do.
 #[derive(Debug)]
@@ -63,7 +64,8 @@ impl fmt::Display for CaptureError {
             Problem::Compressed => f.write_str("is compressed, and not by gzip alone"),
             Problem::LinkType(number) => write!(
                 f,
-                "has packets of link type {number}, which is none of Ethernet, raw IP, Linux cooked and loopback"
+                "has packets of link type {}, which is none of Ethernet, 802.11, PPP, raw IP, Linux cooked, netfilter log and loopback",
+                Named(*number)
             ),
             Problem::Truncated(at) => write!(f, "ends within the packet or block at byte {at}"),
             Problem::Malformed { at, what } => write!(f, "is malformed at byte {at}: {what}"),

@@ -1,6 +1,8 @@
 //! What the first bytes of a packet are.
 
-/// The link layers whose packets can be read (numbers of <https://www.tcpdump.org/linktypes.html>).
+use std::fmt;
+
+/// The link layers of packets (numbers of <https://www.tcpdump.org/linktypes.html>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Ethernet, with or without VLAN tags.
@@ -13,19 +15,113 @@ pub enum LinkType {
     CookedV1,
     /// Its version 2.
     CookedV2,
+    /// PPP, with or without the framing of HDLC, or Cisco's.
+    Ppp,
+    /// PPP after a byte that states the direction.
+    PppWithDirection,
+    /// PPP after two bytes of pppd, the first of which states the direction.
+    PppPppd,
+    /// PPP after a header of a PPPoE session.
+    PppEther,
+    /// HDLC of Cisco.
+    CiscoHdlc,
+    /// IEEE 802.11.
+    Wifi,
+    /// IEEE 802.11 after a header of Radiotap.
+    Radiotap,
+    /// Another link type after a header of Per-Packet Information, mostly IEEE 802.11.
+    Ppi,
+    /// A message of Linux's netfilter log.
+    Nflog,
+    /// One that is not read, by its number.
+    Other(u32),
 }
 
 impl LinkType {
-    /// The link type with a number, if it is known.
-    pub const fn from_number(number: u32) -> Option<Self> {
+    /// The link type with a number.
+    pub const fn from_number(number: u32) -> Self {
         match number {
-            1 => Some(Self::Ethernet),
+            1 => Self::Ethernet,
             // 12 and 14 are what some systems wrote for 101; 228 is IPv4 only, 229 IPv6 only.
-            12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
-            0 | 108 => Some(Self::Loopback),
-            113 => Some(Self::CookedV1),
-            276 => Some(Self::CookedV2),
-            _ => None,
+            12 | 14 | 101 | 228 | 229 => Self::Raw,
+            0 | 108 => Self::Loopback,
+            113 => Self::CookedV1,
+            276 => Self::CookedV2,
+            9 | 50 => Self::Ppp,
+            204 => Self::PppWithDirection,
+            166 => Self::PppPppd,
+            51 => Self::PppEther,
+            104 => Self::CiscoHdlc,
+            105 => Self::Wifi,
+            127 => Self::Radiotap,
+            192 => Self::Ppi,
+            239 => Self::Nflog,
+            number => Self::Other(number),
+        }
+    }
+}
+
+/// Names of link types that are not read, as tcpdump has them.
+const NAMES: [(u32, &str); 46] = [
+    (3, "AX25"),
+    (6, "IEEE802_5, Token Ring"),
+    (7, "ARCNET_BSD"),
+    (8, "SLIP"),
+    (10, "FDDI"),
+    (11, "ATM_RFC1483"),
+    (100, "ATM_RFC1483"),
+    (107, "FRELAY, Frame Relay"),
+    (114, "LTALK"),
+    (117, "PFLOG"),
+    (119, "IEEE802_11_PRISM"),
+    (122, "IP_OVER_FC"),
+    (123, "SUNATM"),
+    (129, "ARCNET_LINUX"),
+    (138, "APPLE_IP_OVER_IEEE1394"),
+    (139, "MTP2_WITH_PHDR"),
+    (143, "DOCSIS"),
+    (144, "LINUX_IRDA"),
+    (163, "IEEE802_11_AVS"),
+    (187, "BLUETOOTH_HCI_H4"),
+    (189, "USB_LINUX"),
+    (190, "CAN20B"),
+    (195, "IEEE802_15_4_WITHFCS"),
+    (197, "ERF"),
+    (201, "BLUETOOTH_HCI_H4_WITH_PHDR"),
+    (203, "LAPD"),
+    (209, "IPMB_LINUX"),
+    (220, "USB_LINUX_MMAPPED"),
+    (224, "FC_2"),
+    (226, "IPNET"),
+    (227, "CAN_SOCKETCAN"),
+    (230, "IEEE802_15_4_NOFCS"),
+    (231, "DBUS"),
+    (240, "NETANALYZER"),
+    (242, "IPOIB"),
+    (247, "INFINIBAND"),
+    (248, "SCTP"),
+    (249, "USBPCAP"),
+    (251, "BLUETOOTH_LE_LL"),
+    (252, "WIRESHARK_UPPER_PDU"),
+    (253, "NETLINK"),
+    (254, "BLUETOOTH_LINUX_MONITOR"),
+    (256, "BLUETOOTH_LE_LL_WITH_PHDR"),
+    (258, "PKTAP"),
+    (279, "ETW"),
+    (283, "IEEE802_15_4_TAP"),
+];
+
+/// The number of a link type that is not read, with its name.
+pub(super) struct Named(pub(super) u32);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number) = self;
+        match NAMES.iter().find(|(named, _)| named == number) {
+            Some((_, name)) => write!(f, "{number} ({name})"),
+            // Users' own.
+            None if (147..=162).contains(number) => write!(f, "{number} (USER{})", number - 147),
+            None => write!(f, "{number}"),
         }
     }
 }

@@ -17,10 +17,17 @@ use nix::sys::time::TimeSpec;
 use super::{LinkType, Packet};
 use crate::limits::{MAX_PACKET, RECEIVE_BUFFER};
 
-/// Types of hardware (`linux/if_arp.h`): Ethernet, loopback, and nothing before IP as TUN devices have it.
+/// Types of hardware (`linux/if_arp.h`): Ethernet, loopback, nothing before IP as TUN devices and tunnels of IP have it, and 802.11
+/// of interfaces that monitor.
 const ARPHRD_ETHER: u16 = 1;
 const ARPHRD_LOOPBACK: u16 = 772;
 const ARPHRD_NONE: u16 = 0xfffe;
+const ARPHRD_RAWIP: u16 = 519;
+const ARPHRD_TUNNEL: u16 = 768;
+const ARPHRD_TUNNEL6: u16 = 769;
+const ARPHRD_SIT: u16 = 776;
+const ARPHRD_IEEE80211: u16 = 801;
+const ARPHRD_IEEE80211_RADIOTAP: u16 = 803;
 
 /// The type of a packet that this machine sends (`linux/if_packet.h`).
 const PACKET_OUTGOING: u8 = 4;
@@ -96,7 +103,11 @@ impl Live {
         let address = address(name)?;
         let link = match address.hatype() {
             ARPHRD_ETHER | ARPHRD_LOOPBACK => LinkType::Ethernet,
-            ARPHRD_NONE => LinkType::Raw,
+            ARPHRD_NONE | ARPHRD_RAWIP | ARPHRD_TUNNEL | ARPHRD_TUNNEL6 | ARPHRD_SIT => {
+                LinkType::Raw
+            }
+            ARPHRD_IEEE80211 => LinkType::Wifi,
+            ARPHRD_IEEE80211_RADIOTAP => LinkType::Radiotap,
             hardware => {
                 let name = name.to_owned();
                 return Err(LiveError::LinkType { name, hardware });

@@ -46,8 +46,10 @@ impl Pcap {
         if !input.has(HEADER)? {
             return Err(Problem::Truncated(0));
         }
-        let link = self.order.u32(input.array(20)) & LINK_TYPE;
-        let link = LinkType::from_number(link).ok_or(Problem::LinkType(link))?;
+        let link = LinkType::from_number(self.order.u32(input.array(20)) & LINK_TYPE);
+        if let LinkType::Other(number) = link {
+            return Err(Problem::LinkType(number));
+        }
         input.consume(HEADER);
         Ok(Self { link, ..self })
     }

@@ -41,6 +41,9 @@ pub(super) struct Pcapng {
     key_log: Option<KeyLogBlock>,
     /// The time of the last packet, for those that have none.
     last_ns: u64,
+    /// Whether there was a packet that can be read, and the link type of one that cannot.
+    has_readable: bool,
+    unreadable: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +113,10 @@ impl Pcapng {
             }
             let at = input.position();
             if !input.has(BLOCK_FRAME)? {
-                return match input.bytes() {
-                    [] => Ok(None),
+                return match (input.bytes(), self.unreadable) {
+                    // Packets of one interface among others are left out; a capture of nothing else has no flows.
+                    ([], Some(link)) if !self.has_readable => Err(Problem::LinkType(link)),
+                    ([], _) => Ok(None),
                     _ => Err(Problem::Truncated(at)),
                 };
             }
@@ -169,7 +174,10 @@ impl Pcapng {
                 .get(found.interface)
                 .ok_or(Problem::Malformed { at, what })?;
             let link = LinkType::from_number(interface.link);
-            let link = link.ok_or(Problem::LinkType(interface.link))?;
+            match link {
+                LinkType::Other(number) => self.unreadable = Some(number),
+                _ => self.has_readable = true,
+            }
             let time = found.time.map(|time| interface.clock.ns(time));
             self.last_ns = time.unwrap_or(self.last_ns);
             let block = input.take(length);

@@ -232,7 +232,8 @@ fn what_is_no_capture_is_refused_by_what_it_is() {
         (b"\x28\xb5\x2f\xfd...", "is compressed"),
         (b"PK\x03\x04", "is neither pcap nor pcapng"),
         (b"abc", "is neither pcap nor pcapng"),
-        (&pcap(147, &[])[..], "link type 147"),
+        (&pcap(147, &[])[..], "link type 147 (USER0)"),
+        (&pcap(9999, &[])[..], "link type 9999, which"),
         (
             &pcap(1, &[])[..20],
             "ends within the packet or block at byte 0",
@@ -243,7 +244,7 @@ fn what_is_no_capture_is_refused_by_what_it_is() {
         ),
         (
             &[section(), interface(189, &[]), enhanced(0, 0, 1, b"x")].concat(),
-            "link type 189",
+            "link type 189 (USB_LINUX)",
         ),
         (
             &[section(), enhanced(0, 0, 1, b"x")].concat(),
@@ -258,6 +259,25 @@ fn what_is_no_capture_is_refused_by_what_it_is() {
         assert!(error.starts_with("x.pcap: "), "{error}");
         assert!(error.contains(problem), "`{problem}` in {error}");
     }
+}
+
+#[test]
+fn packets_of_an_interface_that_is_not_read_are_left_out() {
+    let file = [
+        section(),
+        interface(189, &[]),
+        interface(1, &[]),
+        enhanced(0, 1, 3, b"usb"),
+        enhanced(1, 2, 3, b"eth"),
+        enhanced(0, 3, 3, b"usb"),
+    ];
+    let links: Vec<_> = read_all(&file.concat())
+        .unwrap()
+        .into_iter()
+        .map(|(_, link, ..)| link)
+        .collect();
+    let other = LinkType::Other(189);
+    assert_eq!(links, [other, LinkType::Ethernet, other]);
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! The headers of IPv4 (RFC 791) and IPv6 (RFC 8200).
 
-use super::transport::{self, Headers};
-use super::{Decoded, Malformed, Skipped, u16_at};
+use super::layers::Layers;
+use super::part::Part;
+use super::{Decoded, Malformed, transport, tunnel};
 use crate::limits::MAX_EXTENSION_HEADERS;
+
+/// The Ethernet types of both versions.
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const IPV6: u16 = 0x86dd;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -38,13 +43,8 @@ pub(super) struct Identification {
 
 /// The addresses of IPv4 within those of IPv6 (RFC 4291, section 2.5.5.2).
 #[inline]
-fn mapped(address: [u8; 4]) -> u128 {
+pub(super) fn mapped(address: [u8; 4]) -> u128 {
     0xffff_0000_0000 | u128::from(u32::from_be_bytes(address))
-}
-
-/// Protocols that carry packets of IP, or frames that do: IP in IP, IPv6 in IP, L2TP, GRE, ESP, EtherIP, IPComp, MPLS.
-fn is_tunnel(protocol: u8) -> bool {
-    matches!(protocol, 4 | 41 | 47 | 50 | 97 | 98 | 108 | 115 | 137)
 }
 
 /// The length of a packet: that of its header, or what is on the link where offloads left the field 0.
@@ -55,10 +55,48 @@ fn total(stated: usize, on_link: usize) -> usize {
     }
 }
 
+/// What a header of IP says of the packet that carries a segment or a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carrier {
+    pub(super) source: u128,
+    pub(super) destination: u128,
+    pub(super) ip_bytes: u64,
+    /// Other fragments follow.
+    pub(super) fragment: Option<Identification>,
+}
+
+impl Carrier {
+    /// The packet it is the first fragment of, if it is one.
+    pub(super) fn fragment(&self) -> Option<FragmentKey> {
+        self.fragment.map(|identification| FragmentKey {
+            source: self.source,
+            destination: self.destination,
+            identification,
+        })
+    }
+}
+
+/// Whether a header of IP begins, whose packet fits.
+pub(super) fn is_header(part: Part<'_>) -> bool {
+    let fits = |length: usize| part.is_open || length <= part.length;
+    match part.data {
+        [first, _, high, low, ..] if first >> 4 == 4 => {
+            let header = usize::from(first & 0xf) * 4;
+            let total = total(u16::from_be_bytes([*high, *low]).into(), part.length);
+            (V4_HEADER..=total).contains(&header) && fits(total)
+        }
+        [first, _, _, _, high, low, ..] if first >> 4 == 6 => {
+            fits(V6_HEADER + usize::from(u16::from_be_bytes([*high, *low])))
+        }
+        _ => false,
+    }
+}
+
 #[inline(always)]
-pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
+pub(super) fn v4<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
+    let (data, on_link) = (part.data, part.length);
     let Some(header) = data.first_chunk::<V4_HEADER>() else {
-        return Decoded::Malformed(match on_link < V4_HEADER {
+        return Decoded::Malformed(match on_link < V4_HEADER && !part.is_open {
             true => Malformed::Ip,
             false => Malformed::Cut,
         });
@@ -66,7 +104,7 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
     let header_len = usize::from(header[0] & 0xf) * 4;
     let stated = usize::from(u16::from_be_bytes([header[2], header[3]]));
     let total = total(stated, on_link);
-    if header_len < V4_HEADER || total < header_len || total > on_link {
+    if header_len < V4_HEADER || total < header_len || total > on_link && !part.is_open {
         return Decoded::Malformed(Malformed::Ip);
     }
     let data = &data[..data.len().min(total)];
@@ -83,32 +121,36 @@ pub(super) fn v4(data: &[u8], on_link: usize) -> Decoded<'_> {
         id: u16::from_be_bytes([header[4], header[5]]).into(),
         protocol,
     });
-    Layer {
+    Content {
         protocol,
-        content,
-        content_bytes: total - header_len,
-        headers: Headers {
+        part: Part {
+            data: content,
+            length: total - header_len,
+            is_open: fragment.is_some() || total > on_link,
+        },
+        carrier: Carrier {
             source,
             destination,
             ip_bytes: total as u64,
             fragment,
         },
     }
-    .decode(offset > 0)
+    .decode(offset > 0, layers)
 }
 
 // Not inlined: it would only make the way of other packets longer.
 #[inline(never)]
-pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
+pub(super) fn v6<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
+    let (data, on_link) = (part.data, part.length);
     let Some(header) = data.first_chunk::<V6_HEADER>() else {
-        return Decoded::Malformed(match on_link < V6_HEADER {
+        return Decoded::Malformed(match on_link < V6_HEADER && !part.is_open {
             true => Malformed::Ip,
             false => Malformed::Cut,
         });
     };
     let stated = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let content = total(stated, on_link - V6_HEADER);
-    if content > on_link - V6_HEADER {
+    if content > on_link - V6_HEADER && !part.is_open {
         return Decoded::Malformed(Malformed::Ip);
     }
     let total = V6_HEADER + content;
@@ -154,18 +196,21 @@ pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
                 let Some(content) = data.get(at..) else {
                     return cut_at(at, total);
                 };
-                return Layer {
+                return Content {
                     protocol,
-                    content,
-                    content_bytes: total - at,
-                    headers: Headers {
+                    part: Part {
+                        data: content,
+                        length: total - at,
+                        is_open: fragment.is_some() || total > on_link,
+                    },
+                    carrier: Carrier {
                         source,
                         destination,
                         ip_bytes: total as u64,
                         fragment,
                     },
                 }
-                .decode(is_later);
+                .decode(is_later, layers);
             }
         };
         let Some(next) = data.get(at) else {
@@ -177,18 +222,17 @@ pub(super) fn v6(data: &[u8], on_link: usize) -> Decoded<'_> {
             return Decoded::Malformed(Malformed::Ip);
         }
         if is_later {
-            return Layer {
+            return Content {
                 protocol,
-                content: &[],
-                content_bytes: total - at,
-                headers: Headers {
+                part: Part::new(&[], total - at),
+                carrier: Carrier {
                     source,
                     destination,
                     ip_bytes: total as u64,
                     fragment,
                 },
             }
-            .decode(true);
+            .decode(true, layers);
         }
     }
     Decoded::Malformed(Malformed::Ip)
@@ -203,47 +247,26 @@ fn cut_at<'a>(at: usize, total: usize) -> Decoded<'a> {
 }
 
 /// What IP carries.
-struct Layer<'a> {
+struct Content<'a> {
     protocol: u8,
-    /// As much as was captured.
-    content: &'a [u8],
-    /// Its length on the link.
-    content_bytes: usize,
-    headers: Headers,
+    part: Part<'a>,
+    carrier: Carrier,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> Content<'a> {
     #[inline(always)]
-    fn decode(self, is_later_fragment: bool) -> Decoded<'a> {
-        if let (true, Some(identification)) = (is_later_fragment, self.headers.fragment) {
+    fn decode(self, is_later_fragment: bool, layers: &mut Layers) -> Decoded<'a> {
+        if is_later_fragment && let Some(key) = self.carrier.fragment() {
             return Decoded::Fragment(Fragment {
-                key: FragmentKey {
-                    source: self.headers.source,
-                    destination: self.headers.destination,
-                    identification,
-                },
-                ip_bytes: self.headers.ip_bytes,
-                payload_bytes: self.content_bytes as u64,
+                key,
+                ip_bytes: self.carrier.ip_bytes,
+                payload_bytes: self.part.length as u64,
             });
         }
         match self.protocol {
-            TCP => transport::tcp(self.headers, self.content, self.content_bytes),
-            UDP => transport::udp(self.headers, self.content, self.content_bytes),
-            protocol if is_tunnel(protocol) => Decoded::Skipped(Skipped::Tunnel),
-            _ => Decoded::Skipped(Skipped::OtherTransport),
+            TCP => transport::tcp(self.carrier, self.part),
+            UDP => transport::udp(self.carrier, self.part, layers),
+            number => tunnel::protocol(&self.carrier, number, self.part, layers),
         }
-    }
-}
-
-/// Whether a datagram between these ports is that of a tunnel: VXLAN (RFC 7348), Geneve (RFC 8926), GTP-U (3GPP TS 29.281),
-/// L2TP (RFC 2661).
-pub(super) fn is_tunnel_datagram(destination: u16, content: &[u8]) -> bool {
-    let first = content.first().copied();
-    match destination {
-        4789 => first == Some(0x08),
-        6081 => first.is_some_and(|first| first >> 6 == 0) && u16_at(content, 2) == Some(0x6558),
-        2152 => first.is_some_and(|first| first >> 4 == 3) && content.get(1) == Some(&0xff),
-        1701 => u16_at(content, 0).is_some_and(|field| field & 0xf == 2),
-        _ => false,
     }
 }

@@ -4,14 +4,20 @@
 //! what a header says went through memory each time, which took about a tenth of all instructions (callgrind).
 
 mod ip;
+mod layers;
 mod link;
+mod part;
 mod transport;
+mod tunnel;
+mod wifi;
 
 use crate::capture::Packet;
 
 pub(crate) use ip::{Fragment, FragmentKey};
+pub(crate) use layers::{Layer, Layers, Tunnel, outer_ends};
 pub use transport::Transport;
 pub(crate) use transport::{Endpoint, Segment, TcpFields, flags};
+pub(crate) use wifi::Aggregate;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +26,8 @@ pub(crate) enum Decoded<'a> {
     Segment(Segment<'a>),
     /// A part of a fragmented packet that is not its first.
     Fragment(Fragment),
+    /// Several packets.
+    Aggregate(Aggregate<'a>),
     /// No packet of a flow.
     Skipped(Skipped),
     /// Its headers contradict each other, or were not captured.
@@ -33,10 +41,16 @@ pub(crate) enum Skipped {
     NotIp,
     /// Neither TCP nor UDP, such as ICMP.
     OtherTransport,
-    /// A tunnel, whose inner packets are not looked at.
+    /// A tunnel that is not opened: of another kind, without content, or too deep in others.
     Tunnel,
+    /// Encrypted: ESP, frames of 802.11, CAPWAP over DTLS.
+    Protected,
     /// A fragment whose first fragment was not seen before.
     LoneFragment,
+    /// A later fragment of a packet with a tunnel: the packet in the tunnel counts with the first one.
+    TunnelFragment,
+    /// A link type whose packets are not read.
+    LinkType,
 }
 
 /// What is wrong with a packet.
@@ -52,10 +66,10 @@ pub(crate) enum Malformed {
     Transport,
 }
 
-/// Decodes a packet. Never panics; a header that is impossible is [`Malformed`].
+/// Decodes a packet, and what surrounds it. Never panics; a header that is impossible is [`Malformed`].
 #[inline(always)]
-pub(crate) fn decode<'a>(packet: &Packet<'a>) -> Decoded<'a> {
-    link::decode(packet)
+pub(crate) fn decode<'a>(packet: &Packet<'a>, layers: &mut Layers) -> Decoded<'a> {
+    link::decode(packet, layers)
 }
 
 /// Reads big-endian numbers of a header that may be cut.

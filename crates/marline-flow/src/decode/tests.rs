@@ -3,12 +3,18 @@ use crate::capture::LinkType;
 use crate::testing::*;
 
 fn of(link: LinkType, data: &[u8]) -> Decoded<'_> {
-    decode(&Packet {
-        time_ns: 0,
+    of_length(link, data, data.len())
+}
+
+fn of_length(link: LinkType, data: &[u8], length: usize) -> Decoded<'_> {
+    let time_ns = 0;
+    let packet = Packet {
+        time_ns,
         link,
-        length: data.len(),
+        length,
         data,
-    })
+    };
+    decode(&packet, &mut Layers::default())
 }
 
 #[track_caller]
@@ -48,7 +54,65 @@ fn every_link_type_leads_to_ip() {
             &packet,
         ]
         .concat();
+        let ppp: [u8; 2] = if v6 { [0, 0x57] } else { [0, 0x21] };
+        let snap = [&[0xaa, 0xaa, 3, 0, 0, 0], &kind[..], &packet].concat();
+        let payload = [
+            &(packet.len() as u16 + 4).to_le_bytes()[..],
+            &[9, 0],
+            &packet,
+        ];
+        let family = if v6 { 10 } else { 2 };
+        let nflog = [
+            &[family, 0, 0, 5][..],
+            &[5, 0, 10, 0, b'x', 0, 0, 0],
+            &payload.concat(),
+        ]
+        .concat();
+        let length = packet.len() as u16 + 8;
+        let with_llc = [&[2; 12][..], &length.to_be_bytes(), &snap].concat();
         for (link, frame) in [
+            (LinkType::Ethernet, with_llc),
+            (LinkType::Ppp, [&ppp[..], &packet].concat()),
+            (LinkType::Ppp, [&ppp[1..], &packet].concat()),
+            (LinkType::Ppp, [&[0xff, 3], &ppp[..], &packet].concat()),
+            (LinkType::Ppp, [&[0x0f, 0], &kind[..], &packet].concat()),
+            (
+                LinkType::PppWithDirection,
+                [&[1, 0xff, 3], &ppp[..], &packet].concat(),
+            ),
+            (LinkType::PppPppd, [&[1, 3], &ppp[..], &packet].concat()),
+            (LinkType::PppEther, pppoe(7, &packet)),
+            (
+                LinkType::CiscoHdlc,
+                [&[0x0f, 0], &kind[..], &packet].concat(),
+            ),
+            (LinkType::Wifi, wifi(0x08, 1, &[], &snap)),
+            (LinkType::Wifi, wifi(0x88, 2, &[0, 0], &snap)),
+            (
+                LinkType::Wifi,
+                wifi(0x88, 3, &[2, 2, 2, 2, 2, 2, 5, 0], &snap),
+            ),
+            (LinkType::Wifi, wifi(0x88, 0x82, &[5, 0, 1, 2, 3, 4], &snap)),
+            // A check sequence after the frame.
+            (
+                LinkType::Wifi,
+                [&wifi(0x08, 1, &[], &snap)[..], &[9; 4]].concat(),
+            ),
+            (
+                LinkType::Radiotap,
+                radiotap(0, &wifi(0x88, 1, &[0, 0], &snap)),
+            ),
+            (
+                LinkType::Radiotap,
+                radiotap(0x20, &wifi(0x88, 1, &[0, 0, 0, 0], &snap)),
+            ),
+            (
+                LinkType::Radiotap,
+                radiotap(0x10, &[&wifi(0x08, 1, &[], &snap)[..], &[9; 4]].concat()),
+            ),
+            (LinkType::Ppi, ppi(105, &wifi(0x08, 1, &[], &snap))),
+            (LinkType::Ppi, ppi(1, &ethernet(&[], &packet))),
+            (LinkType::Nflog, nflog),
             (LinkType::Ethernet, ethernet(&[], &packet)),
             (LinkType::Ethernet, ethernet(&[0x8100], &packet)),
             (LinkType::Ethernet, ethernet(&[0x88a8, 0x8100], &packet)),
@@ -80,12 +144,8 @@ fn a_packet_of_which_only_headers_were_captured_counts_with_its_length() {
         address("10.0.0.2:443"),
         &[1; 1200],
     );
-    let Decoded::Segment(segment) = decode(&Packet {
-        time_ns: 0,
-        link: LinkType::Raw,
-        length: whole.len(),
-        data: &whole[..40],
-    }) else {
+    let decoded = of_length(LinkType::Raw, &whole[..40], whole.len());
+    let Decoded::Segment(segment) = decoded else {
         panic!("a segment");
     };
     assert_eq!((segment.ip_bytes, segment.payload_bytes), (1228, 1200));
@@ -138,7 +198,7 @@ fn fragments_of_ipv6_have_the_key_of_their_first() {
     let Decoded::Fragment(fragment) = of(LinkType::Raw, &later) else {
         panic!("a fragment");
     };
-    assert_eq!(segment.fragment(), Some(fragment.key));
+    assert_eq!(segment.fragment, Some(fragment.key));
     assert_eq!((fragment.ip_bytes, fragment.payload_bytes), (51, 3));
     // A packet that was not fragmented though it has the header.
     let atomic = ip(
@@ -148,37 +208,28 @@ fn fragments_of_ipv6_have_the_key_of_their_first() {
         &[&[17, 0, 0, 0, 0, 0, 0, 9][..], inner].concat(),
     );
     assert!(
-        matches!(of(LinkType::Raw, &atomic), Decoded::Segment(segment) if segment.fragment().is_none())
+        matches!(of(LinkType::Raw, &atomic), Decoded::Segment(segment) if segment.fragment.is_none())
     );
 }
 
 #[test]
-fn tunnels_and_other_protocols_are_skipped_by_kind() {
+fn other_protocols_are_skipped_by_kind() {
     let [from, to] = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().unwrap());
-    let vxlan = udp(
-        address("10.0.0.1:50000"),
-        address("10.0.0.2:4789"),
-        &[8, 0, 0, 0, 0, 0, 1, 0],
-    );
-    let gtp = udp(
-        address("10.0.0.1:2152"),
-        address("10.0.0.2:2152"),
-        &[0x30, 0xff, 0, 0, 0, 0, 0, 1],
-    );
     let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
-    let pppoe = [&[2; 12][..], &[0x88, 0x64], &[0; 28]].concat();
     for (link, packet, why) in [
-        (LinkType::Raw, ip(from, to, 47, &[0; 8]), Skipped::Tunnel),
-        (LinkType::Raw, ip(from, to, 4, &datagram()), Skipped::Tunnel),
-        (LinkType::Raw, vxlan, Skipped::Tunnel),
-        (LinkType::Raw, gtp, Skipped::Tunnel),
-        (LinkType::Ethernet, pppoe, Skipped::Tunnel),
+        (
+            LinkType::Raw,
+            ip(from, to, 50, &[9; 40]),
+            Skipped::Protected,
+        ),
+        (LinkType::Raw, ip(from, to, 115, &[0; 40]), Skipped::Tunnel),
         (
             LinkType::Raw,
             ip(from, to, 1, &[8; 8]),
             Skipped::OtherTransport,
         ),
         (LinkType::Ethernet, arp, Skipped::NotIp),
+        (LinkType::Other(189), vec![1; 64], Skipped::LinkType),
     ] {
         assert!(
             matches!(of(link, &packet), Decoded::Skipped(skipped) if skipped == why),
@@ -186,13 +237,6 @@ fn tunnels_and_other_protocols_are_skipped_by_kind() {
             of(link, &packet)
         );
     }
-    // The same ports without the headers of tunnels are of flows.
-    let plain = udp(
-        address("10.0.0.1:50000"),
-        address("10.0.0.2:4789"),
-        b"plain",
-    );
-    assert_eq!(ports(LinkType::Raw, &plain), [50000, 4789]);
 }
 
 #[test]
@@ -222,11 +266,56 @@ fn impossible_headers_are_malformed_by_layer() {
         of(LinkType::Ethernet, &[1; 9]),
         Decoded::Malformed(Malformed::Link)
     ));
-    let cut = Packet {
-        time_ns: 0,
-        link: LinkType::Raw,
-        length: 1000,
-        data: &datagram()[..22],
-    };
-    assert!(matches!(decode(&cut), Decoded::Malformed(Malformed::Cut)));
+    let packet = datagram();
+    let cut = of_length(LinkType::Raw, &packet[..22], 1000);
+    assert!(matches!(cut, Decoded::Malformed(Malformed::Cut)));
+}
+
+/// A frame of 802.11: the first two bytes, and what follows the first three addresses and the number.
+fn wifi(kind: u8, flags: u8, rest: &[u8], content: &[u8]) -> Vec<u8> {
+    [&[kind, flags, 0, 0][..], &[2; 18], &[0; 2], rest, content].concat()
+}
+
+/// A frame after a header of Radiotap with a time, flags, and a second word of other fields.
+fn radiotap(flags: u8, frame: &[u8]) -> Vec<u8> {
+    let present = [3, 0, 0, 0x80, 0, 0, 0, 0];
+    let time = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    [&[0, 0, 25, 0][..], &present, &time, &[flags], frame].concat()
+}
+
+/// A packet after a header of PPI with the common fields of 802.11.
+fn ppi(link: u32, packet: &[u8]) -> Vec<u8> {
+    let fields = [&[2, 0, 20, 0][..], &[0; 20]].concat();
+    let header = [&[0, 0, 32, 0][..], &link.to_le_bytes()].concat();
+    [header, fields, packet.to_vec()].concat()
+}
+
+fn pppoe(session: u8, packet: &[u8]) -> Vec<u8> {
+    let protocol: u8 = if packet[0] >> 4 == 6 { 0x57 } else { 0x21 };
+    let length = packet.len() as u16 + 2;
+    let header = [&[0x11, 0, 0, session][..], &length.to_be_bytes()].concat();
+    [&header[..], &[0, protocol], packet].concat()
+}
+
+#[test]
+fn frames_of_802_11_without_content_of_ip_are_skipped_by_kind() {
+    let snap = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &datagram()].concat();
+    for (frame, why) in [
+        (wifi(0x80, 0, &[], &[0; 40]), Skipped::NotIp),
+        (wifi(0xd4, 0, &[], &[]), Skipped::NotIp),
+        (wifi(0x48, 1, &[], &[]), Skipped::NotIp),
+        (wifi(0x08, 0x41, &[], &snap), Skipped::Protected),
+        (wifi(0x88, 0x41, &[0, 0], &snap), Skipped::Protected),
+    ] {
+        let decoded = of(LinkType::Wifi, &frame);
+        assert!(
+            matches!(decoded, Decoded::Skipped(skipped) if skipped == why),
+            "{decoded:?}"
+        );
+    }
+    let damaged = radiotap(0x40, &wifi(0x08, 1, &[], &snap));
+    assert!(matches!(
+        of(LinkType::Radiotap, &damaged),
+        Decoded::Malformed(Malformed::Link)
+    ));
 }

@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::ip::{FragmentKey, Identification, is_tunnel_datagram};
-use super::{Decoded, Malformed, Skipped};
+use super::ip::{Carrier, FragmentKey};
+use super::layers::Layers;
+use super::part::Part;
+use super::{Decoded, Malformed, tunnel};
 
 /// The transport of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,16 +79,6 @@ pub(crate) mod flags {
     pub(crate) const ACK: u8 = 0x10;
 }
 
-/// What IP says of the packet that a segment is in.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Headers {
-    pub(super) source: u128,
-    pub(super) destination: u128,
-    pub(super) ip_bytes: u64,
-    /// Other fragments follow.
-    pub(super) fragment: Option<Identification>,
-}
-
 /// A segment of TCP or a datagram of UDP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
@@ -100,20 +92,11 @@ pub(crate) struct Segment<'a> {
     pub(crate) payload_bytes: u64,
     /// The content as far as it was captured; nothing of a fragment.
     pub(crate) payload: &'a [u8],
-    /// The packet it is the first fragment of.
-    fragment: Option<Identification>,
+    /// The packet it is the first fragment of, if it is one.
+    pub(crate) fragment: Option<FragmentKey>,
 }
 
 impl Segment<'_> {
-    /// The packet it is the first fragment of, if it is one.
-    pub(crate) fn fragment(&self) -> Option<FragmentKey> {
-        self.fragment.map(|identification| FragmentKey {
-            source: self.source.address,
-            destination: self.destination.address,
-            identification,
-        })
-    }
-
     pub(crate) const fn transport(&self) -> Transport {
         match self.tcp {
             Some(_) => Transport::Tcp,
@@ -141,7 +124,8 @@ fn cut<'a>(bytes: usize, header: usize) -> Decoded<'a> {
 }
 
 #[inline(always)]
-pub(super) fn tcp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
+pub(super) fn tcp(carrier: Carrier, part: Part<'_>) -> Decoded<'_> {
+    let (content, bytes) = (part.data, part.length);
     // The flags are the last field that is needed; the rest of the header may be beyond what was captured.
     let Some(header) = content.first_chunk::<14>() else {
         return cut(bytes, TCP_HEADER);
@@ -151,49 +135,53 @@ pub(super) fn tcp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_>
         return Decoded::Malformed(Malformed::Transport);
     }
     Decoded::Segment(Segment {
-        source: Endpoint::new(headers.source, u16::from_be_bytes([header[0], header[1]])),
+        source: Endpoint::new(carrier.source, u16::from_be_bytes([header[0], header[1]])),
         destination: Endpoint::new(
-            headers.destination,
+            carrier.destination,
             u16::from_be_bytes([header[2], header[3]]),
         ),
         tcp: Some(TcpFields {
             sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
             flags: header[13],
         }),
-        ip_bytes: headers.ip_bytes,
+        ip_bytes: carrier.ip_bytes,
         payload_bytes: (bytes - header_len) as u64,
-        payload: payload(&headers, content, header_len),
-        fragment: headers.fragment,
+        payload: payload(&carrier, content, header_len),
+        fragment: carrier.fragment(),
     })
 }
 
 #[inline(always)]
-pub(super) fn udp(headers: Headers, content: &[u8], bytes: usize) -> Decoded<'_> {
+pub(super) fn udp<'a>(carrier: Carrier, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
+    let (content, bytes) = (part.data, part.length);
     let Some(header) = content.first_chunk::<4>() else {
         return cut(bytes, UDP_HEADER);
     };
     if bytes < UDP_HEADER {
         return Decoded::Malformed(Malformed::Transport);
     }
+    let source = u16::from_be_bytes([header[0], header[1]]);
     let destination = u16::from_be_bytes([header[2], header[3]]);
-    let payload = payload(&headers, content, UDP_HEADER);
-    if is_tunnel_datagram(destination, payload) {
-        return Decoded::Skipped(Skipped::Tunnel);
+    if let Some(port) = tunnel::port(source, destination)
+        && let Ok(datagram) = part.after(UDP_HEADER)
+        && let Some(decoded) = tunnel::datagram(&carrier, port, datagram, layers)
+    {
+        return decoded;
     }
     Decoded::Segment(Segment {
-        source: Endpoint::new(headers.source, u16::from_be_bytes([header[0], header[1]])),
-        destination: Endpoint::new(headers.destination, destination),
+        source: Endpoint::new(carrier.source, source),
+        destination: Endpoint::new(carrier.destination, destination),
         tcp: None,
-        ip_bytes: headers.ip_bytes,
+        ip_bytes: carrier.ip_bytes,
         payload_bytes: (bytes - UDP_HEADER) as u64,
-        payload,
-        fragment: headers.fragment,
+        payload: payload(&carrier, content, UDP_HEADER),
+        fragment: carrier.fragment(),
     })
 }
 
 #[inline]
-fn payload<'a>(headers: &Headers, content: &'a [u8], header_len: usize) -> &'a [u8] {
-    match headers.fragment {
+fn payload<'a>(carrier: &Carrier, content: &'a [u8], header_len: usize) -> &'a [u8] {
+    match carrier.fragment {
         None => content.get(header_len..).unwrap_or_default(),
         Some(_) => &[],
     }

@@ -6,6 +6,7 @@ use crate::table::Timeouts;
 use crate::testing::*;
 
 mod labels;
+mod tunnels;
 
 const CLIENT: &str = "10.0.0.1:40000";
 const SERVER: &str = "192.0.2.1:443";
@@ -381,7 +382,7 @@ proptest! {
     #[test]
     fn no_packet_panics_and_all_are_counted(
         packets in prop::collection::vec(
-            (prop_oneof![hostile(), prop::collection::vec(any::<u8>(), 0..100)], 0u64..20, 0usize..200, 0usize..5),
+            (prop_oneof![hostile(), prop::collection::vec(any::<u8>(), 0..100)], 0u64..20, 0usize..200, 0usize..11),
             0..60,
         ),
         max_flows in 1usize..5,
@@ -390,8 +391,8 @@ proptest! {
         let mut run = Run::with(options, Sources::default());
         let links = [
             LinkType::Raw, LinkType::Ethernet, LinkType::Loopback, LinkType::CookedV1, LinkType::CookedV2,
+            LinkType::Ppp, LinkType::PppEther, LinkType::Wifi, LinkType::Radiotap, LinkType::Ppi, LinkType::Nflog,
         ];
-        let number = packets.len() as u64;
         for (data, seconds, more, link) in &packets {
             run.after(seconds * SECOND);
             let packet = Packet {
@@ -407,7 +408,7 @@ proptest! {
         let of_flows: u64 = records.iter().map(|record| record.client.packets + record.server.packets).sum();
         prop_assert_eq!(
             of_flows + statistics.skipped.total() + statistics.malformed.total(),
-            number
+            statistics.packets
         );
         prop_assert_eq!(statistics.records, records.len() as u64);
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::QuicVersion;
 use crate::limits::MAX_PROTOCOLS;
 
 /// A version of HTTP, or something else.
@@ -77,6 +78,7 @@ pub(crate) struct Labels {
     pub(crate) alpn_offered: Option<Box<str>>,
     pub(crate) alpn_chosen: Option<Box<str>>,
     pub(crate) label: Option<Label>,
+    pub(crate) quic_version: Option<QuicVersion>,
 }
 
 impl Labels {
@@ -86,6 +88,7 @@ impl Labels {
             && self.alpn_offered.is_none()
             && self.alpn_chosen.is_none()
             && self.label.is_none()
+            && self.quic_version.is_none()
     }
 
     /// The server chose a protocol, which is no label before both ends completed the handshake.

@@ -7,10 +7,12 @@ mod messages;
 mod quic;
 mod records;
 mod tcp;
+mod version;
 
 pub(crate) use alpn::{HttpVersion, Label, LabelSource, Labels};
-pub(crate) use quic::{Context as QuicContext, Quic};
+pub(crate) use quic::{Context as QuicContext, Quic, QuicIds};
 pub(crate) use tcp::{Content, Tcp};
+pub(crate) use version::QuicVersion;
 
 /// How far the inspection of a flow has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

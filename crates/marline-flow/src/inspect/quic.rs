@@ -6,7 +6,7 @@ use marline_wire::{ConnectionId, Frame, Frames, Reader, Side, Version};
 
 use super::assembly::Assembly;
 use super::messages::{self, Message};
-use super::{End, HttpVersion, LabelSource, Labels, Progress};
+use super::{End, HttpVersion, LabelSource, Labels, Progress, QuicVersion};
 use crate::keylog::{HandshakeSecrets, KeyLog};
 use crate::limits::{MAX_CRYPTO, MAX_DATAGRAMS, MAX_PENDING};
 
@@ -108,20 +108,70 @@ pub(crate) struct Context<'a> {
     pub(crate) scratch: &'a mut Vec<u8>,
 }
 
+/// The IDs by which the packets of a connection are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuicIds {
+    pub(crate) client: End,
+    /// To which the client's first Initial packet goes, or its first one after a Retry.
+    dcid: ConnectionId,
+    client_id: ConnectionId,
+    /// That which the server chose, once it answered, and another one that the client uses.
+    server: [Option<ConnectionId>; 2],
+}
+
+impl QuicIds {
+    /// The IDs to which the client sends.
+    pub(crate) fn server(&self) -> impl Iterator<Item = ConnectionId> + use<> {
+        self.server.into_iter().flatten()
+    }
+
+    /// Whether a datagram may begin a connection.
+    #[inline(always)]
+    pub(crate) fn may_begin(datagram: &[u8]) -> bool {
+        datagram.first().is_some_and(|first| first & 0xc0 == 0xc0)
+    }
+
+    /// Whether a datagram of `end` begins another connection.
+    pub(crate) fn are_followed_by(&self, end: End, datagram: &[u8], scratch: &mut Vec<u8>) -> bool {
+        let Ok(Packet::Protected(header)) = parse(datagram, 0, false) else {
+            return false;
+        };
+        let repeats_id = !header.scid.is_empty() && header.scid == self.client_id;
+        let is_known = header.dcid == self.dcid || self.server().any(|id| id == header.dcid);
+        // With a token it may be what follows a Retry that was not captured.
+        let may_be_retried = self.server[0].is_none() && !header.token(datagram).is_empty();
+        end == self.client
+            && !repeats_id
+            && !is_known
+            && !may_be_retried
+            && first_initial(datagram, scratch).is_some()
+    }
+}
+
+/// The header of a client's first Initial packet, if a datagram begins with one.
+fn first_initial(datagram: &[u8], scratch: &mut Vec<u8>) -> Option<ProtectedHeader> {
+    // Nearly all datagrams of other protocols and of later packets end here.
+    if !QuicIds::may_begin(datagram) {
+        return None;
+    }
+    let Ok(Packet::Protected(header)) = parse(datagram, 0, false) else {
+        return None;
+    };
+    if !matches!(header.kind, ProtectedKind::Initial { .. }) {
+        return None;
+    }
+    let keys = PacketKeys::initial(header.version?, &header.dcid);
+    let packet = datagram.get(..header.len)?;
+    Stream::new()
+        .on_packet(&keys, Side::Client, &header, packet, scratch)
+        .then_some(header)
+}
+
 impl Quic {
     /// The connection that a datagram of `end` begins; `None` if it begins none.
-    pub(crate) fn begin(end: End, datagram: &[u8], context: &mut Context<'_>) -> Option<Self> {
-        // Nearly all datagrams of other protocols and of later packets end here.
-        if datagram.first()? & 0xc0 != 0xc0 {
-            return None;
-        }
-        let Ok(Packet::Protected(header)) = parse(datagram, 0, false) else {
-            return None;
-        };
-        if !matches!(header.kind, ProtectedKind::Initial { .. }) {
-            return None;
-        }
-        let mut quic = Self {
+    pub(crate) fn begin(end: End, datagram: &[u8], scratch: &mut Vec<u8>) -> Option<Self> {
+        let header = first_initial(datagram, scratch)?;
+        Some(Self {
             client: end,
             dcid: header.dcid,
             initial: [None, None],
@@ -137,17 +187,23 @@ impl Quic {
             datagrams: 0,
             stage: Stage::Begun,
             later_ids: [ConnectionId::EMPTY; 2],
-        };
-        let keys = quic.initial_keys(header.version?);
-        let packet = datagram.get(..header.len)?;
-        Stream::new()
-            .on_packet(keys, Side::Client, &header, packet, context.scratch)
-            .then_some(quic)
+        })
     }
 
     /// Which end is the client.
     pub(crate) fn client(&self) -> End {
         self.client
+    }
+
+    /// By what its packets are known.
+    pub(crate) fn ids(&self) -> QuicIds {
+        let [later_id, _] = self.later_ids;
+        QuicIds {
+            client: self.client,
+            dcid: self.dcid,
+            client_id: self.client_id,
+            server: [self.server_id, Some(later_id).filter(|id| !id.is_empty())],
+        }
     }
 
     /// How many bytes of memory it holds.
@@ -299,6 +355,9 @@ impl Quic {
                 self.server_hello = Stream::new();
             }
         }
+        if self.server_id.is_none() {
+            context.labels.quic_version = Some(QuicVersion::of(version));
+        }
         if self.hello.is_some() {
             return;
         }
@@ -337,6 +396,7 @@ impl Quic {
                 .on_packet(keys, Side::Server, header, packet, context.scratch);
         if opened {
             self.server_id.get_or_insert(header.scid);
+            context.labels.quic_version = Some(QuicVersion::of(version));
         }
         if let Ok(hello) = messages::find_server_hello(self.server_hello.assembly.whole()) {
             self.cipher = Some(hello.cipher);

@@ -112,6 +112,10 @@ fn name(text: Option<&'static str>) -> Value<'static> {
     text.map_or(Value::Nothing, Value::Name)
 }
 
+fn address(ip: Option<IpAddr>) -> Value<'static> {
+    ip.map_or(Value::Nothing, Value::Address)
+}
+
 fn seconds(ns: Option<u64>) -> Value<'static> {
     ns.map_or(Value::Nothing, |ns| Value::Float(ns as f64 / 1e9))
 }
@@ -135,7 +139,7 @@ fn retransmissions(record: &Record, side: &Side) -> Value<'static> {
 }
 
 /// The columns.
-pub(super) const TABLE: [Column; 56] = {
+pub(super) const TABLE: [Column; 64] = {
     use Kind::{Flag, Float, Integer, Small, Text};
     [
         column("flow_id", Integer, |r| Value::Integer(r.flow_id)).distinct(),
@@ -286,6 +290,36 @@ pub(super) const TABLE: [Column; 56] = {
         column("server_rtt_s", Float, |r| seconds(r.server_rtt_ns))
             .optional()
             .distinct(),
+        column("vlan", Text, |r| optional(r.vlan.as_deref())),
+        column("tunnel", Text, |r| {
+            optional(r.tunnel.as_ref().map(|tunnel| &*tunnel.kinds))
+        }),
+        column("tunnel_client_ip", Text, |r| {
+            address(r.tunnel.as_ref().and_then(|tunnel| tunnel.client_ip))
+        }),
+        column("tunnel_server_ip", Text, |r| {
+            address(r.tunnel.as_ref().and_then(|tunnel| tunnel.server_ip))
+        }),
+        column("client_tunnel_id", Text, |r| {
+            optional(
+                r.tunnel
+                    .as_ref()
+                    .and_then(|tunnel| tunnel.client_ids.as_deref()),
+            )
+        }),
+        column("server_tunnel_id", Text, |r| {
+            optional(
+                r.tunnel
+                    .as_ref()
+                    .and_then(|tunnel| tunnel.server_ids.as_deref()),
+            )
+        }),
+        column("quic_version", Text, |r| {
+            optional(r.quic_version.as_deref())
+        }),
+        column("address_changes", Small, |r| {
+            Value::Small(r.address_changes)
+        }),
     ]
 };
 

@@ -3,18 +3,42 @@
 use std::hash::{Hash, Hasher};
 
 use super::Timeouts;
-use crate::decode::{Endpoint, Segment, TcpFields, Transport, flags};
-use crate::inspect::{End, Labels, Quic, Tcp, other};
+use super::paths::{Path, Paths};
+use crate::decode::{Endpoint, Layers, Segment, TcpFields, Transport, flags, outer_ends};
+use crate::inspect::{End, Labels, Quic, QuicIds, Tcp, other};
+use crate::limits::MAX_ALIASES;
 use crate::measures::{Before, Measured, Measures, Past, RoundTrip, Sample};
 
-/// Which flow a packet is of: both ends in order, and the transport.
+/// Which flow a packet is of: both ends in order, the transport, and what surrounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowKey {
-    // Not an array: it would be compared as 16 bytes at a time, which were just written by eight.
-    first: u128,
-    second: u128,
+    first: Halves,
+    second: Halves,
     ports: [u16; 2],
+    path: Path,
     transport: Transport,
+}
+
+/// An address.
+// By halves: it would be compared as 16 bytes at a time, which were just written by eight, and aligned to 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Halves {
+    high: u64,
+    low: u64,
+}
+
+impl Halves {
+    #[inline(always)]
+    const fn of(address: u128) -> Self {
+        Self {
+            high: (address >> 64) as u64,
+            low: address as u64,
+        }
+    }
+
+    const fn address(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
+    }
 }
 
 /// A key, and which of its ends is the sender.
@@ -22,34 +46,50 @@ pub(crate) struct FlowKey {
 pub(crate) struct Directed {
     pub(crate) key: FlowKey,
     pub(crate) sender: End,
+    /// Whether its tunnel goes from the end that is the second in order.
+    is_outer_reversed: bool,
 }
 
 impl Directed {
     #[inline]
-    pub(crate) fn of(segment: &Segment<'_>) -> Self {
+    pub(crate) fn of(segment: &Segment<'_>, path: Path, layers: &Layers) -> Self {
         let (source, destination) = (segment.source, segment.destination);
         let ([a, b], sender) = match source.is_first_of(destination) {
             true => ([source, destination], 0),
             false => ([destination, source], 1),
         };
         let key = FlowKey {
-            first: a.bits(),
-            second: b.bits(),
+            first: Halves::of(a.bits()),
+            second: Halves::of(b.bits()),
             ports: [a.port(), b.port()],
+            path,
             transport: segment.transport(),
         };
-        Self { key, sender }
+        Self {
+            key,
+            sender,
+            is_outer_reversed: layers.is_reversed(),
+        }
     }
 }
 
 impl FlowKey {
     pub(crate) const fn endpoint(&self, end: End) -> Endpoint {
         let addresses = [self.first, self.second];
-        Endpoint::new(addresses[end], self.ports[end])
+        Endpoint::new(addresses[end].address(), self.ports[end])
     }
 
     pub(crate) const fn transport(&self) -> Transport {
         self.transport
+    }
+
+    pub(crate) const fn path(&self) -> Path {
+        self.path
+    }
+
+    /// The same ends, on another path.
+    pub(crate) const fn on(self, path: Path) -> Self {
+        Self { path, ..self }
     }
 }
 
@@ -57,10 +97,13 @@ impl Hash for FlowKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [c, d] = self.ports;
-        state.write_u128(self.first);
-        state.write_u128(self.second);
+        for half in [self.first, self.second] {
+            state.write_u64(half.high);
+            state.write_u64(half.low);
+        }
         let ports = u64::from(c) << 32 | u64::from(d) << 16;
         state.write_u64(ports | u64::from(self.transport == Transport::Tcp));
+        state.write_u32(self.path);
     }
 }
 
@@ -73,8 +116,34 @@ pub(crate) struct Sent {
     pub(crate) payload: u64,
     /// All flags of TCP that were set in any of its packets.
     pub(crate) flags: u8,
+    has_syn: bool,
+    syn: u32,
+}
+
+impl Sent {
+    /// What an end has sent that was not seen.
+    const NOTHING: Self = Self {
+        packets: 0,
+        bytes: 0,
+        payload: 0,
+        flags: 0,
+        has_syn: false,
+        syn: 0,
+    };
+
     /// The sequence number of its SYN.
-    pub(crate) syn: Option<u32>,
+    pub(crate) const fn syn(&self) -> Option<u32> {
+        match self.has_syn {
+            true => Some(self.syn),
+            false => None,
+        }
+    }
+
+    fn set_syn(&mut self, sequence: u32) {
+        if !self.has_syn {
+            (self.has_syn, self.syn) = (true, sequence);
+        }
+    }
 }
 
 /// How far a flow has come, which decides how long it may be idle.
@@ -116,8 +185,8 @@ impl ClientSource {
 /// What the beginning of a flow is looked at with.
 #[derive(Debug)]
 pub(crate) enum Inspection {
-    Tcp(Box<Tcp>),
-    Quic(Box<Quic>),
+    Tcp(Tcp),
+    Quic(Quic),
 }
 
 impl Inspection {
@@ -129,26 +198,46 @@ impl Inspection {
     }
 }
 
-/// A flow.
+/// A flow. It is small while it is a single packet, of which scans and floods make very many.
 #[derive(Debug)]
 pub(crate) struct Flow {
     key: FlowKey,
     pub(crate) id: u64,
-    /// How many records of the flow precede, which the active time-out ended.
-    pub(crate) part: u32,
     pub(crate) start_ns: u64,
     pub(crate) last_ns: u64,
-    pub(crate) sent: [Sent; 2],
-    measures: Measures,
+    /// What the end sent that sent the first packet.
+    opening: Sent,
+    more: Option<Box<More>>,
+    /// Which entry of the queues is about it; earlier ones are not.
+    pub(super) ticket: u32,
+    /// The phase that its entry is for.
+    pub(super) queued: Phase,
     phase: Phase,
-    /// Which end sent the first packet.
     opener: u8,
-    client: End,
+    /// Whether the tunnel of the opener's packets goes from the end that is the second in order.
+    is_outer_reversed: bool,
+    client: u8,
     client_source: ClientSource,
-    pub(crate) labels: Option<Box<Labels>>,
-    pub(crate) inspection: Option<Inspection>,
     /// Whether the inspection has ended.
     pub(crate) inspected: bool,
+}
+
+/// What a flow of more than one packet has, or one whose content is looked at.
+#[derive(Debug)]
+pub(crate) struct More {
+    /// What the other end sent.
+    answers: Sent,
+    measures: Measures,
+    /// How many records of the flow precede, which the active time-out ended.
+    part: u32,
+    /// How often the client's address changed.
+    address_changes: u32,
+    pub(crate) labels: Option<Box<Labels>>,
+    pub(crate) inspection: Option<Box<Inspection>>,
+    /// The IDs by which the packets of a QUIC connection are known.
+    pub(crate) quic: Option<Box<QuicIds>>,
+    /// Other keys of its packets, oldest first.
+    pub(super) aliases: Vec<FlowKey>,
 }
 
 impl Flow {
@@ -159,41 +248,141 @@ impl Flow {
         Self {
             key,
             id,
-            part: 0,
             start_ns: now_ns,
             last_ns: now_ns,
-            sent: [Sent::default(); 2],
-            measures: Measures::default(),
+            opening: Sent::NOTHING,
+            more: None,
+            ticket: 0,
+            queued: Phase::Opening,
             phase: Phase::Opening,
             opener: directed.sender as u8,
-            client: by_port.unwrap_or(directed.sender),
+            is_outer_reversed: directed.is_outer_reversed,
+            client: by_port.unwrap_or(directed.sender) as u8,
             client_source: match by_port {
                 Some(_) => ClientSource::Port,
                 None => ClientSource::First,
             },
-            labels: None,
-            inspection: None,
             inspected: false,
         }
     }
 
     /// The next record of a flow that the active time-out ended, with a packet of `sender`.
     pub(crate) fn continued(&mut self, sender: End, now_ns: u64) -> Self {
-        let zero = |sent: Sent| Sent {
-            syn: sent.syn,
-            ..Sent::default()
+        let [opening, answers] = [sender, other(sender)].map(|end| Sent {
+            has_syn: self.sent(end).has_syn,
+            syn: self.sent(end).syn,
+            ..Sent::NOTHING
+        });
+        let more = self.more_mut();
+        let more = More {
+            answers,
+            measures: Measures::default(),
+            part: more.part + 1,
+            address_changes: 0,
+            labels: more.labels.clone(),
+            inspection: more.inspection.take(),
+            quic: more.quic.clone(),
+            aliases: more.aliases.clone(),
         };
         Self {
-            part: self.part + 1,
             start_ns: now_ns,
             last_ns: now_ns,
-            sent: self.sent.map(zero),
-            measures: Measures::default(),
+            opening,
+            more: Some(Box::new(more)),
             opener: sender as u8,
-            labels: self.labels.clone(),
-            inspection: self.inspection.take(),
+            is_outer_reversed: self.is_outer_reversed != (sender != self.opener()),
             ..*self
         }
+    }
+
+    fn opener(&self) -> End {
+        self.opener.into()
+    }
+
+    /// What an end has sent.
+    #[inline]
+    pub(crate) fn sent(&self, end: End) -> &Sent {
+        match &self.more {
+            _ if end == self.opener() => &self.opening,
+            Some(more) => &more.answers,
+            None => &Sent::NOTHING,
+        }
+    }
+
+    #[inline]
+    fn sent_mut(&mut self, end: End) -> &mut Sent {
+        match end == self.opener() {
+            true => &mut self.opening,
+            false => &mut self.more_mut().answers,
+        }
+    }
+
+    /// What it has beyond its first packet, if there is anything.
+    #[inline]
+    pub(crate) fn more(&self) -> Option<&More> {
+        self.more.as_deref()
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_with(|| {
+            Box::new(More {
+                answers: Sent::NOTHING,
+                measures: Measures::default(),
+                part: 0,
+                address_changes: 0,
+                labels: None,
+                inspection: None,
+                quic: None,
+                aliases: Vec::new(),
+            })
+        })
+    }
+
+    /// How many records of the flow precede, which the active time-out ended.
+    pub(crate) fn part(&self) -> u32 {
+        self.more().map_or(0, |more| more.part)
+    }
+
+    /// How often the client's address changed.
+    pub(crate) fn address_changes(&self) -> u32 {
+        self.more().map_or(0, |more| more.address_changes)
+    }
+
+    /// Its packets have another key, too; which one it had longest, if it has too many. With another address of the client, and not
+    /// only another path, it moved.
+    pub(super) fn add_alias(&mut self, key: FlowKey) -> Option<FlowKey> {
+        let is_move = key.on(self.key.path) != self.key;
+        let more = self.more_mut();
+        more.address_changes += u32::from(is_move);
+        more.aliases.push(key);
+        (more.aliases.len() > MAX_ALIASES).then(|| more.aliases.remove(0))
+    }
+
+    /// The ends of the outermost tunnel over IP around the client's packets, source first.
+    pub(crate) fn outer_ends(&self, paths: &Paths) -> Option<[u128; 2]> {
+        let mut ends = outer_ends(paths.layers(self.key.path))?;
+        ends.sort_unstable();
+        if self.is_outer_reversed != (self.client != self.opener) {
+            ends.reverse();
+        }
+        Some(ends)
+    }
+
+    /// The path of the packets of each end, as far as they are known.
+    pub(crate) fn paths(&self, paths: &Paths) -> [Option<Path>; 2] {
+        let path = self.key.path;
+        if paths.shared(path).is_none() {
+            return [Some(path); 2];
+        }
+        let aliases = self.more().map_or(&[][..], |more| &more.aliases);
+        let alias = aliases.iter().find(|alias| alias.on(path) == self.key);
+        let is_answered = self.sent(other(self.opener())).packets > 0;
+        let answers = alias.map_or(path, |alias| alias.path);
+        let mut both = [Some(path), is_answered.then_some(answers)];
+        both.rotate_right(self.opener());
+        both
     }
 
     pub(crate) const fn key(&self) -> FlowKey {
@@ -205,8 +394,8 @@ impl Flow {
     }
 
     /// Which end is the client.
-    pub(crate) const fn client(&self) -> End {
-        self.client
+    pub(crate) fn client(&self) -> End {
+        self.client.into()
     }
 
     pub(crate) const fn client_source(&self) -> ClientSource {
@@ -216,7 +405,7 @@ impl Flow {
     /// `end` is the client, as `source` shows, unless something more reliable showed another.
     pub(crate) fn set_client(&mut self, end: End, source: ClientSource) {
         if source > self.client_source {
-            self.client = end;
+            self.client = end as u8;
             self.client_source = source;
         }
     }
@@ -230,10 +419,13 @@ impl Flow {
         if flags & (flags::SYN | flags::ACK | flags::RST) != flags::SYN {
             return false;
         }
-        match self.phase {
-            Phase::Closed => true,
-            Phase::Open => self.sent[sender].syn != Some(sequence),
-            Phase::Opening => false,
+        let is_finished = self.sent(0).flags & self.sent(1).flags & flags::FIN != 0;
+        match (self.sent(sender).syn(), self.phase) {
+            (_, Phase::Closed) if is_finished => true,
+            // A SYN with the number of the one before repeats it, after a reset, too.
+            (Some(before), _) => before != sequence,
+            (None, Phase::Open | Phase::Closed) => true,
+            (None, Phase::Opening) => false,
         }
     }
 
@@ -250,21 +442,30 @@ impl Flow {
         match segment.tcp {
             Some(fields) => self.on_tcp(sender, fields),
             None => {
-                if self.sent[0].packets + self.sent[1].packets > 1 {
+                if self.packets() > 1 {
                     self.phase = Phase::Open;
                 }
             }
         }
     }
 
+    /// Packets of both ends.
+    pub(crate) fn packets(&self) -> u64 {
+        self.sent(0).packets + self.sent(1).packets
+    }
+
     /// Counts a packet or a fragment.
     #[inline]
     pub(crate) fn count(&mut self, sample: &Sample) {
-        if self.measures.is_measured(self.sent[sample.sender].packets) {
+        let is_first = self.more.is_none() && self.opening.packets == 0;
+        if !is_first {
             let past = self.past();
-            self.measures.on_packet(sample, &past);
+            let measures = &mut self.more_mut().measures;
+            if measures.is_measured(past.sent[sample.sender].packets) {
+                measures.on_packet(sample, &past);
+            }
         }
-        let sent = &mut self.sent[sample.sender];
+        let sent = self.sent_mut(sample.sender);
         sent.packets += 1;
         sent.bytes += sample.ip_bytes;
         sent.payload += sample.payload_bytes;
@@ -273,17 +474,20 @@ impl Flow {
     }
 
     fn past(&self) -> Past {
-        let sent = self.sent.map(|sent| Before {
-            packets: sent.packets,
-            bytes: sent.bytes,
-            payload_bytes: sent.payload,
-            flags: sent.flags,
-            // That of an earlier part is not among these packets.
-            syn: sent.syn.filter(|_| sent.flags & flags::SYN != 0),
+        let sent = [0, 1].map(|end| {
+            let sent = self.sent(end);
+            Before {
+                packets: sent.packets,
+                bytes: sent.bytes,
+                payload_bytes: sent.payload,
+                flags: sent.flags,
+                // That of an earlier part is not among these packets.
+                syn: sent.syn().filter(|_| sent.flags & flags::SYN != 0),
+            }
         });
         Past {
             sent,
-            opener: self.opener.into(),
+            opener: self.opener(),
             first_ns: self.start_ns,
             last_ns: self.last_ns,
         }
@@ -291,15 +495,19 @@ impl Flow {
 
     /// What was measured of the packets of `end`.
     pub(crate) fn measured(&self, end: End) -> Measured {
-        self.measures.of(end, &self.past().sent[end])
+        let sent = &self.past().sent[end];
+        match self.more() {
+            Some(more) => more.measures.of(end, sent),
+            None => Measures::default().of(end, sent),
+        }
     }
 
     /// The round trip that opened the flow, if its client did so.
     pub(crate) fn round_trip(&self) -> RoundTrip {
-        match self.part {
-            0 if usize::from(self.opener) == self.client => {
+        match self.more() {
+            Some(more) if more.part == 0 && self.opener == self.client => {
                 let is_tcp = self.key.transport == Transport::Tcp;
-                self.measures.round_trip(&self.past(), is_tcp)
+                more.measures.round_trip(&self.past(), is_tcp)
             }
             _ => RoundTrip::default(),
         }
@@ -307,19 +515,18 @@ impl Flow {
 
     #[inline]
     fn on_tcp(&mut self, sender: End, fields: TcpFields) {
-        let sent = &mut self.sent[sender];
-        sent.flags |= fields.flags;
+        self.sent_mut(sender).flags |= fields.flags;
         let changing = flags::SYN | flags::FIN | flags::RST;
         if self.phase != Phase::Opening && fields.flags & changing == 0 {
             return;
         }
         if fields.flags & flags::SYN != 0 {
-            sent.syn.get_or_insert(fields.sequence);
+            self.sent_mut(sender).set_syn(fields.sequence);
             let is_answer = fields.flags & flags::ACK != 0;
             let client = if is_answer { other(sender) } else { sender };
             self.set_client(client, ClientSource::Syn);
         }
-        let [a, b] = &self.sent;
+        let [a, b] = [self.sent(0), self.sent(1)];
         let both = a.flags & b.flags;
         if fields.flags & flags::RST != 0 || both & flags::FIN != 0 {
             self.phase = Phase::Closed;

@@ -1,16 +1,23 @@
 //! The flows that are under way, and when they end.
 
+mod connections;
 mod flow;
+mod paths;
 mod queue;
 
 use std::collections::HashMap;
 
 use ahash::RandomState;
+use hashbrown::HashTable;
 
+use connections::Connections;
 pub use flow::ClientSource;
 pub(crate) use flow::{Directed, Flow, FlowKey, Inspection, Phase};
+pub(crate) use paths::{Path, Paths};
 use queue::{Entry, Queues};
 
+use crate::decode::{Layers, Segment};
+use crate::inspect::{End, QuicIds, other};
 use crate::limits::{DEFAULT_MAX_FLOWS, LARGEST_MAX_FLOWS};
 
 /// When flows end, and how many there may be.
@@ -95,19 +102,28 @@ impl EndReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-struct Occupied {
-    flow: Flow,
-    /// Which entry of the queues is about it; earlier ones are not.
-    ticket: u32,
-    /// The phase that its entry is for.
-    queued: Phase,
+/// A flow, and which of its ends sent a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    pub(crate) sender: End,
+}
+
+/// A flow that has another key, too.
+#[derive(Clone, Copy, Debug)]
+struct Alias {
+    slot: u32,
+    /// Whether its ends are in the other order.
+    is_swapped: bool,
 }
 
 /// Flows by key.
 pub(crate) struct Table {
     options: Options,
-    index: HashMap<FlowKey, u32, RandomState>,
-    slots: Vec<Option<Occupied>>,
+    hasher: RandomState,
+    /// Slots by the key of their flow, which is in the slot alone: a key here would take more than all else.
+    index: HashTable<u32>,
+    slots: Vec<Option<Flow>>,
     free: Vec<u32>,
     queues: Queues,
     tickets: u32,
@@ -116,6 +132,13 @@ pub(crate) struct Table {
     recent: Option<Slot>,
     /// When the next flow may have ended.
     due_ns: u64,
+    paths: Paths,
+    /// Flows whose other direction has another path that is not known yet, by what both paths share.
+    one_way: HashMap<FlowKey, u32, RandomState>,
+    /// Flows that have several keys.
+    aliases: HashMap<FlowKey, Alias, RandomState>,
+    /// Connections of QUIC by what moves with them.
+    connections: Connections,
 }
 
 impl Table {
@@ -123,7 +146,8 @@ impl Table {
         options.max_flows = options.max_flows.clamp(1, LARGEST_MAX_FLOWS);
         Self {
             options,
-            index: HashMap::with_hasher(RandomState::new()),
+            hasher: RandomState::new(),
+            index: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
             queues: Queues::default(),
@@ -131,6 +155,10 @@ impl Table {
             next_id: 1,
             recent: None,
             due_ns: u64::MAX,
+            paths: Paths::default(),
+            one_way: HashMap::default(),
+            aliases: HashMap::default(),
+            connections: Connections::default(),
         }
     }
 
@@ -146,34 +174,117 @@ impl Table {
         self.len() >= self.options.max_flows
     }
 
+    /// What surrounds the packets of flows.
+    pub(crate) fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// The key of a packet; a flow must [have](Self::insert) it before the next packet.
     #[inline(always)]
-    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<Slot> {
-        if let Some(recent) = self.recent
-            && self.get(recent).key() == *key
+    pub(crate) fn key(&mut self, segment: &Segment<'_>, layers: &Layers) -> Directed {
+        Directed::of(segment, self.paths.number(layers), layers)
+    }
+
+    /// The path of a packet, if it is that of any flow.
+    pub(crate) fn path(&mut self, layers: &Layers) -> Option<Path> {
+        self.paths.find(layers)
+    }
+
+    /// The flow of a packet.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, directed: &Directed) -> Option<Found> {
+        let Directed { key, sender, .. } = directed;
+        if let Some(slot) = self.recent
+            && self.get(slot).key() == *key
         {
-            return self.recent;
+            let sender = *sender;
+            return Some(Found { slot, sender });
         }
-        let slot = *self.index.get(key)?;
-        self.recent = Some(Slot(slot));
-        self.recent
+        let hash = self.hasher.hash_one(key);
+        let is_wanted = |slot: &u32| {
+            self.slots[*slot as usize]
+                .as_ref()
+                .is_some_and(|flow| flow.key() == *key)
+        };
+        let Some(slot) = self.index.find(hash, is_wanted) else {
+            return self.find_alias(directed);
+        };
+        let slot = Slot(*slot);
+        self.recent = Some(slot);
+        let sender = *sender;
+        Some(Found { slot, sender })
+    }
+
+    fn find_alias(&mut self, directed: &Directed) -> Option<Found> {
+        let Directed { key, sender, .. } = directed;
+        if let Some(alias) = self.aliases.get(key) {
+            let sender = match alias.is_swapped {
+                true => other(*sender),
+                false => *sender,
+            };
+            let slot = Slot(alias.slot);
+            return Some(Found { slot, sender });
+        }
+        // Of a flow whose first packets had one identifier, the answer has another one.
+        let shared = key.on(self.paths.shared(key.path())?);
+        let slot = *self.one_way.get(&shared)?;
+        let flow = self.slots[slot as usize].as_ref()?;
+        if flow.sent(*sender).packets > 0 {
+            return None;
+        }
+        self.one_way.remove(&shared);
+        self.add_alias(Slot(slot), *key, false);
+        let (slot, sender) = (Slot(slot), *sender);
+        Some(Found { slot, sender })
+    }
+
+    fn add_alias(&mut self, slot: Slot, key: FlowKey, is_swapped: bool) {
+        let oldest = self.get_mut(slot).add_alias(key);
+        if let Some(oldest) = oldest {
+            self.aliases.remove(&oldest);
+            self.paths.release(oldest.path());
+        }
+        self.paths.acquire(key.path());
+        let slot = slot.0;
+        self.aliases.insert(key, Alias { slot, is_swapped });
+    }
+
+    /// The connection of QUIC whose client sends a packet from another address, which is the first one of its key.
+    pub(crate) fn find_moved(&mut self, directed: &Directed, payload: &[u8]) -> Option<Found> {
+        let Directed { key, sender, .. } = *directed;
+        let slot = self.connections.find(directed, payload)?;
+        let client = self.slots[slot as usize].as_ref()?.client();
+        self.add_alias(Slot(slot), key, sender != client);
+        let slot = Slot(slot);
+        Some(Found {
+            slot,
+            sender: client,
+        })
+    }
+
+    /// The IDs of a connection of QUIC are known, or others.
+    pub(crate) fn set_quic(&mut self, slot: Slot, ids: QuicIds) {
+        let flow = self.get_mut(slot);
+        let key = flow.key();
+        let before = flow.more_mut().quic.replace(Box::new(ids.clone()));
+        if let Some(before) = before {
+            self.connections.remove(&key, &before, slot.0);
+        }
+        self.connections.insert(&key, &ids, slot.0);
     }
 
     /// The flow in a slot that [`find`](Self::find) or [`insert`](Self::insert) returned and that was not removed since.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> &Flow {
-        let occupied = self.slots[slot.0 as usize].as_ref();
-        &occupied
-            .expect("the slot of a flow that is in the index is occupied")
-            .flow
+        let flow = self.slots[slot.0 as usize].as_ref();
+        flow.expect("the slot of a flow that is in the index is occupied")
     }
 
     /// The same, to change it.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Flow {
-        let occupied = self.slots[slot.0 as usize].as_mut();
-        &mut occupied
-            .expect("the slot of a flow that is in the index is occupied")
-            .flow
+        let flow = self.slots[slot.0 as usize].as_mut();
+        flow.expect("the slot of a flow that is in the index is occupied")
     }
 
     /// The number of the next flow.
@@ -188,58 +299,107 @@ impl Table {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
         });
-        self.index.insert(flow.key(), slot);
+        let key = flow.key();
+        self.paths.acquire(key.path());
+        if let Some(shared) = self.paths.shared(key.path()) {
+            self.one_way.insert(key.on(shared), slot);
+        }
+        self.slots[slot as usize] = Some(flow);
+        let (slots, hasher) = (&self.slots, &self.hasher);
+        let hash_of = |slot: &u32| {
+            let flow = slots[*slot as usize].as_ref();
+            flow.map_or(0, |flow| hasher.hash_one(flow.key()))
+        };
+        self.index
+            .insert_unique(hasher.hash_one(key), slot, hash_of);
         self.recent = Some(Slot(slot));
-        let queued = flow.phase();
-        self.slots[slot as usize] = Some(Occupied {
-            flow,
-            ticket: 0,
-            queued,
-        });
         self.enqueue(slot);
         Slot(slot)
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> Flow {
-        let occupied = self.slots[slot.0 as usize].take();
-        let flow = occupied
-            .expect("the slot of a flow that is in the index is occupied")
-            .flow;
-        self.index.remove(&flow.key());
+        let flow = self.slots[slot.0 as usize].take();
+        let flow = flow.expect("the slot of a flow that is in the index is occupied");
+        let key = flow.key();
+        let hash = self.hasher.hash_one(key);
+        if let Ok(entry) = self.index.find_entry(hash, |other| *other == slot.0) {
+            entry.remove();
+        }
+        if let Some(shared) = self.paths.shared(key.path()) {
+            let shared = key.on(shared);
+            if self.one_way.get(&shared) == Some(&slot.0) {
+                self.one_way.remove(&shared);
+            }
+        }
+        if let Some(more) = flow.more() {
+            for alias in &more.aliases {
+                self.aliases.remove(alias);
+            }
+            if let Some(ids) = &more.quic {
+                self.connections.remove(&key, ids, slot.0);
+            }
+        }
         self.free.push(slot.0);
         self.recent = None;
         flow
     }
 
+    /// Forgets the paths of a flow that was removed, whose record is written.
+    pub(crate) fn release(&mut self, flow: &Flow) {
+        let aliases = flow.more().map_or(&[][..], |more| &more.aliases);
+        for key in aliases.iter().chain([&flow.key()]) {
+            self.paths.release(key.path());
+        }
+    }
+
+    /// Keeps the path of a packet until [`release_key`](Self::release_key), whatever flows end.
+    #[inline(always)]
+    pub(crate) fn hold_key(&mut self, key: &FlowKey) {
+        self.paths.acquire(key.path());
+    }
+
+    /// The packet of [`hold_key`](Self::hold_key) is of a flow.
+    #[inline(always)]
+    pub(crate) fn release_key(&mut self, key: &FlowKey) {
+        self.paths.release(key.path());
+    }
+
+    /// Puts the next part of a flow in its place. The part that ended.
+    pub(crate) fn replace(&mut self, slot: Slot, next: Flow) -> Flow {
+        let ended = std::mem::replace(self.get_mut(slot), next);
+        self.enqueue(slot.0);
+        ended
+    }
+
     /// The flow in `slot` may have changed its phase: with another phase, another time-out applies.
     #[inline]
     pub(crate) fn requeue_if_changed(&mut self, slot: Slot) {
-        if let Some(occupied) = &self.slots[slot.0 as usize]
-            && occupied.queued != occupied.flow.phase()
+        if let Some(flow) = &self.slots[slot.0 as usize]
+            && flow.queued != flow.phase()
         {
             self.enqueue(slot.0);
         }
     }
 
     fn enqueue(&mut self, slot: u32) {
-        let Some(occupied) = &mut self.slots[slot as usize] else {
+        let Some(flow) = &mut self.slots[slot as usize] else {
             return;
         };
         self.tickets = self.tickets.wrapping_add(1);
-        occupied.ticket = self.tickets;
-        occupied.queued = occupied.flow.phase();
+        flow.ticket = self.tickets;
+        flow.queued = flow.phase();
         let entry = Entry {
             slot,
             ticket: self.tickets,
-            seen_ns: occupied.flow.last_ns,
+            seen_ns: flow.last_ns,
         };
         let due_ns = entry
             .seen_ns
-            .saturating_add(occupied.flow.idle_timeout_ns(&self.options.timeouts));
+            .saturating_add(flow.idle_timeout_ns(&self.options.timeouts));
         self.due_ns = self.due_ns.min(due_ns);
-        let key = occupied.flow.key();
+        let key = flow.key();
         self.queues
-            .of(occupied.queued, key.transport())
+            .of(flow.queued, key.transport())
             .push_back(entry);
     }
 
@@ -256,11 +416,11 @@ impl Table {
         let mut due_ns = u64::MAX;
         for queue in 0..Queues::COUNT {
             while let Some(entry) = self.current_front(queue) {
-                let Some(occupied) = &self.slots[entry.slot as usize] else {
+                let Some(flow) = &self.slots[entry.slot as usize] else {
                     break;
                 };
-                let timeout = occupied.flow.idle_timeout_ns(&self.options.timeouts);
-                let last = occupied.flow.last_ns;
+                let timeout = flow.idle_timeout_ns(&self.options.timeouts);
+                let last = flow.last_ns;
                 if now_ns > last.saturating_add(timeout) {
                     return Some(Slot(entry.slot));
                 }
@@ -281,8 +441,8 @@ impl Table {
         let mut oldest: Option<Entry> = None;
         for queue in 0..Queues::COUNT {
             while let Some(entry) = self.current_front(queue) {
-                let occupied = self.slots[entry.slot as usize].as_ref();
-                if occupied.is_some_and(|occupied| occupied.flow.last_ns != entry.seen_ns) {
+                let flow = self.slots[entry.slot as usize].as_ref();
+                if flow.is_some_and(|flow| flow.last_ns != entry.seen_ns) {
                     self.move_back(queue);
                     continue;
                 }
@@ -302,8 +462,8 @@ impl Table {
     fn current_front(&mut self, queue: usize) -> Option<Entry> {
         loop {
             let entry = *self.queues.at(queue).front()?;
-            let occupied = self.slots[entry.slot as usize].as_ref();
-            if occupied.is_some_and(|occupied| occupied.ticket == entry.ticket) {
+            let flow = self.slots[entry.slot as usize].as_ref();
+            if flow.is_some_and(|flow| flow.ticket == entry.ticket) {
                 return Some(entry);
             }
             self.queues.at(queue).pop_front();
@@ -315,27 +475,21 @@ impl Table {
         let Some(mut entry) = self.queues.at(queue).pop_front() else {
             return;
         };
-        if let Some(occupied) = &self.slots[entry.slot as usize] {
-            entry.seen_ns = occupied.flow.last_ns;
+        if let Some(flow) = &self.slots[entry.slot as usize] {
+            entry.seen_ns = flow.last_ns;
             self.queues.at(queue).push_back(entry);
         }
     }
 
-    /// All flows, in the order in which they began.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Flow> + use<> {
-        self.index.clear();
-        self.free.clear();
-        self.queues = Queues::default();
-        self.recent = None;
-        self.due_ns = u64::MAX;
-        let mut slots = std::mem::take(&mut self.slots);
-        let begun = |(slot, occupied): (usize, &Option<Occupied>)| {
-            let flow = &occupied.as_ref()?.flow;
-            Some((flow.id, flow.part, slot))
-        };
-        let mut order: Vec<_> = slots.iter().enumerate().filter_map(begun).collect();
-        order.sort_unstable();
-        let slots_in_order = order.into_iter().map(|(_, _, slot)| slot);
-        slots_in_order.filter_map(move |slot| slots[slot].take().map(|occupied| occupied.flow))
+    /// The slots of all flows, in the order in which they began.
+    pub(crate) fn in_order(&self) -> Vec<Slot> {
+        let mut order: Vec<_> = (0..self.slots.len() as u32)
+            .filter(|slot| self.slots[*slot as usize].is_some())
+            .collect();
+        order.sort_unstable_by_key(|slot| {
+            let flow = self.slots[*slot as usize].as_ref();
+            flow.map(|flow| (flow.id, flow.part()))
+        });
+        order.into_iter().map(Slot).collect()
     }
 }

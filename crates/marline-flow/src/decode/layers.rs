@@ -1,0 +1,183 @@
+//! What surrounds a packet of IP: VLANs, and tunnels that were opened.
+
+use super::FragmentKey;
+use crate::limits::MAX_LAYERS;
+
+/// A kind of tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TunnelKind {
+    /// IPv4 in IPv4 (RFC 2003).
+    V4InV4,
+    /// IPv6 in IPv4 (RFC 4213).
+    V6InV4,
+    /// IPv4 in IPv6 (RFC 2473).
+    V4InV6,
+    /// IPv6 in IPv6 (RFC 2473).
+    V6InV6,
+    /// GRE (RFC 2784, RFC 2890, and that of PPTP, RFC 2637).
+    Gre,
+    /// ERSPAN: frames that a switch mirrors, in GRE.
+    Erspan,
+    /// EtherIP (RFC 3378).
+    EtherIp,
+    /// GTP version 1, user plane (3GPP TS 29.281).
+    GtpU,
+    /// VXLAN (RFC 7348).
+    Vxlan,
+    /// Geneve (RFC 8926).
+    Geneve,
+    /// Data of CAPWAP (RFC 5415).
+    Capwap,
+    /// L2TP version 2 (RFC 2661).
+    L2tp,
+    /// MPLS (RFC 3032).
+    Mpls,
+    /// PPPoE (RFC 2516).
+    Pppoe,
+}
+
+impl TunnelKind {
+    /// Its name in records.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::V4InV4 => "ipip",
+            Self::V6InV4 => "6in4",
+            Self::V4InV6 => "4in6",
+            Self::V6InV6 => "6in6",
+            Self::Gre => "gre",
+            Self::Erspan => "erspan",
+            Self::EtherIp => "etherip",
+            Self::GtpU => "gtpu",
+            Self::Vxlan => "vxlan",
+            Self::Geneve => "geneve",
+            Self::Capwap => "capwap",
+            Self::L2tp => "l2tp",
+            Self::Mpls => "mpls",
+            Self::Pppoe => "pppoe",
+        }
+    }
+
+    /// Whether each end chooses the identifier of what it receives, so that both directions have different ones.
+    const fn has_one_way_ids(self) -> bool {
+        matches!(self, Self::GtpU | Self::Gre | Self::L2tp | Self::Mpls)
+    }
+}
+
+/// A tunnel around a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tunnel {
+    pub(crate) kind: TunnelKind,
+    /// The TEID, VNI, key, session or label.
+    pub(crate) id: Option<u32>,
+    /// The addresses of the packet of IP that carries it, source first; none on links.
+    pub(crate) ends: Option<[u128; 2]>,
+}
+
+/// Something around a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Layer {
+    /// A VLAN (IEEE 802.1Q).
+    Vlan(u16),
+    /// A tunnel.
+    Tunnel(Tunnel),
+}
+
+/// What surrounds a packet, outermost first.
+#[derive(Clone, Debug)]
+pub(crate) struct Layers {
+    layers: [Layer; MAX_LAYERS],
+    len: usize,
+    /// The fragmented packet whose first fragment has the tunnel.
+    fragment: Option<FragmentKey>,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        Self {
+            layers: [Layer::Vlan(0); MAX_LAYERS],
+            len: 0,
+            fragment: None,
+        }
+    }
+}
+
+impl Layers {
+    /// Forgets all, for the next packet.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+        self.fragment = None;
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn get(&self) -> &[Layer] {
+        &self.layers[..self.len]
+    }
+
+    /// The fragmented packet that carries the innermost of its tunnels.
+    #[inline(always)]
+    pub(crate) fn fragment(&self) -> Option<&FragmentKey> {
+        self.fragment.as_ref()
+    }
+
+    pub(super) fn set_fragment(&mut self, key: Option<FragmentKey>) {
+        self.fragment = key.or(self.fragment);
+    }
+
+    /// Adds an inner layer. Whether there is room.
+    #[must_use]
+    pub(super) fn push(&mut self, layer: Layer) -> bool {
+        let Some(slot) = self.layers.get_mut(self.len) else {
+            return false;
+        };
+        *slot = layer;
+        self.len += 1;
+        true
+    }
+
+    /// Forgets the layers behind the first `len`.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// What both directions have in common: the ends of tunnels in order, and no identifiers that differ.
+    pub(crate) fn both_ways(&self) -> Self {
+        let mut both = self.clone();
+        for layer in &mut both.layers[..self.len] {
+            if let Layer::Tunnel(tunnel) = layer {
+                if let Some(ends) = &mut tunnel.ends {
+                    ends.sort_unstable();
+                }
+                if tunnel.kind.has_one_way_ids() {
+                    tunnel.id = None;
+                }
+            }
+        }
+        both
+    }
+
+    /// Whether the outermost tunnel over IP goes from the end that is the second in order.
+    #[inline(always)]
+    pub(crate) fn is_reversed(&self) -> bool {
+        self.len > 0 && outer_ends(self.get()).is_some_and(|[from, to]| from > to)
+    }
+
+    /// Whether an identifier may differ in the other direction.
+    pub(crate) fn has_one_way_ids(&self) -> bool {
+        self.get().iter().any(|layer| {
+            matches!(layer, Layer::Tunnel(tunnel) if tunnel.id.is_some() && tunnel.kind.has_one_way_ids())
+        })
+    }
+}
+
+/// The ends of the outermost tunnel over IP.
+pub(crate) fn outer_ends(layers: &[Layer]) -> Option<[u128; 2]> {
+    layers.iter().find_map(|layer| match layer {
+        Layer::Tunnel(tunnel) => tunnel.ends,
+        Layer::Vlan(_) => None,
+    })
+}

@@ -1,0 +1,158 @@
+//! What surrounds the packets of flows, with a number for each.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use crate::decode::{Layer, Layers};
+
+/// The number of the layers around a packet: 0 if there are none. Both directions have the same one, but where the identifiers of
+/// tunnels differ.
+pub(crate) type Path = u32;
+
+/// Packets with nothing around them.
+pub(crate) const PLAIN: Path = 0;
+
+struct Entry {
+    layers: Box<[Layer]>,
+    /// What both directions share; the same path, if that is everything.
+    shared: Path,
+    users: u32,
+}
+
+/// The paths of the flows that are under way. Those without flows are forgotten, so that there are no more than flows.
+#[derive(Default)]
+pub(crate) struct Paths {
+    numbers: HashMap<Box<[Layer]>, Path, RandomState>,
+    /// The first one is the entry of path 1.
+    entries: Vec<Option<Entry>>,
+    free: Vec<Path>,
+    /// That of the packet before, which is often that of the next one, too.
+    recent: Option<Recent>,
+}
+
+struct Recent {
+    layers: Box<[Layer]>,
+    path: Path,
+}
+
+impl Paths {
+    /// The path of a packet, if one of its flows is under way.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, layers: &Layers) -> Option<Path> {
+        match layers.is_empty() {
+            true => Some(PLAIN),
+            false => self.find_layers(layers),
+        }
+    }
+
+    fn find_layers(&mut self, layers: &Layers) -> Option<Path> {
+        if let Some(recent) = &self.recent
+            && *recent.layers == *layers.get()
+        {
+            return Some(recent.path);
+        }
+        let path = *self.numbers.get(canonical(layers).get())?;
+        let layers = layers.get().into();
+        self.recent = Some(Recent { layers, path });
+        Some(path)
+    }
+
+    /// The path of a packet. Before another one is asked for, a flow must [use](Self::acquire) it.
+    pub(crate) fn number(&mut self, layers: &Layers) -> Path {
+        if let Some(path) = self.find(layers) {
+            return path;
+        }
+        let both = layers.both_ways();
+        match layers.has_one_way_ids() {
+            true => {
+                let shared = self.insert(both.get(), None);
+                self.acquire(shared);
+                self.insert(canonical(layers).get(), Some(shared))
+            }
+            false => self.insert(both.get(), None),
+        }
+    }
+
+    fn insert(&mut self, layers: &[Layer], shared: Option<Path>) -> Path {
+        if let Some(path) = self.numbers.get(layers) {
+            return *path;
+        }
+        let path = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() as Path
+        });
+        self.entries[path as usize - 1] = Some(Entry {
+            layers: layers.into(),
+            shared: shared.unwrap_or(path),
+            users: 0,
+        });
+        self.numbers.insert(layers.into(), path);
+        path
+    }
+
+    fn entry(&self, path: Path) -> Option<&Entry> {
+        self.entries.get((path as usize).checked_sub(1)?)?.as_ref()
+    }
+
+    /// The layers of a path, outermost first.
+    pub(crate) fn layers(&self, path: Path) -> &[Layer] {
+        self.entry(path).map_or(&[], |entry| &entry.layers)
+    }
+
+    /// What the other direction of a path shares with it; nothing if it is the same path.
+    pub(crate) fn shared(&self, path: Path) -> Option<Path> {
+        let shared = self.entry(path)?.shared;
+        (shared != path).then_some(shared)
+    }
+
+    /// A flow uses a path.
+    #[inline(always)]
+    pub(crate) fn acquire(&mut self, path: Path) {
+        if let Some(index) = (path as usize).checked_sub(1)
+            && let Some(Some(entry)) = self.entries.get_mut(index)
+        {
+            entry.users += 1;
+        }
+    }
+
+    /// A flow does not use it any more.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, path: Path) {
+        if let Some(index) = (path as usize).checked_sub(1) {
+            self.release_entry(index);
+        }
+    }
+
+    fn release_entry(&mut self, index: usize) {
+        let Some(Some(entry)) = self.entries.get_mut(index) else {
+            return;
+        };
+        entry.users -= 1;
+        if entry.users > 0 {
+            return;
+        }
+        let (path, shared) = (index as Path + 1, entry.shared);
+        self.numbers.remove(&entry.layers);
+        self.entries[index] = None;
+        self.free.push(path);
+        self.recent = None;
+        if shared != path {
+            self.release(shared);
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+/// The layers as both directions have them, or as they are where that is not possible.
+fn canonical(layers: &Layers) -> Layers {
+    match layers.has_one_way_ids() {
+        true => layers.clone(),
+        false => layers.both_ways(),
+    }
+}
