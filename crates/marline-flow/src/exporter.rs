@@ -371,7 +371,7 @@ impl Inspector {
             Some(fields) => self.inspect_tcp(flow, sender, fields, segment.payload),
             None => self.inspect_datagram(flow, sender, segment.payload),
         };
-        let client = match flow.more().and_then(|more| more.inspection.as_deref()) {
+        let client = match flow.more().and_then(|more| more.inspection.as_ref()) {
             Some(Inspection::Tcp(tcp)) => tcp.client(),
             Some(Inspection::Quic(quic)) => Some(quic.client()),
             None => None,
@@ -403,9 +403,9 @@ impl Inspector {
             is_seen: sent.map(|sent| sent.packets > 0),
         };
         let more = flow.more_mut();
-        let begin = || Box::new(Inspection::Tcp(Tcp::new(sent.map(|sent| sent.syn()))));
+        let begin = || Inspection::Tcp(Box::new(Tcp::new(sent.map(|sent| sent.syn()))));
         let labels = more.labels.get_or_insert_default();
-        match &mut **more.inspection.get_or_insert_with(begin) {
+        match more.inspection.get_or_insert_with(begin) {
             Inspection::Tcp(tcp) => tcp.on_segment(&content, &self.keys, labels),
             Inspection::Quic(_) => Progress::Done,
         }
@@ -425,7 +425,7 @@ impl Inspector {
                     false => Progress::Continues,
                 };
             };
-            flow.more_mut().inspection = Some(Box::new(Inspection::Quic(quic)));
+            flow.more_mut().inspection = Some(Inspection::Quic(Box::new(quic)));
         }
         let more = flow.more_mut();
         let mut context = QuicContext {
@@ -433,7 +433,7 @@ impl Inspector {
             labels: more.labels.get_or_insert_default(),
             scratch: &mut self.scratch,
         };
-        let Some(Inspection::Quic(quic)) = more.inspection.as_deref_mut() else {
+        let Some(Inspection::Quic(quic)) = more.inspection.as_mut() else {
             return Progress::Done;
         };
         let progress = quic.on_datagram(sender, payload, &mut context);
@@ -477,7 +477,7 @@ impl Inspector {
 
 /// Bytes of memory of the inspection of a flow.
 fn held(flow: &Flow) -> usize {
-    let inspection = flow.more().and_then(|more| more.inspection.as_deref());
+    let inspection = flow.more().and_then(|more| more.inspection.as_ref());
     inspection.map_or(0, Inspection::held)
 }
 

@@ -29,6 +29,10 @@ pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;
 #[cfg(target_os = "linux")]
 pub(crate) const RECEIVE_BUFFER: usize = 256 << 20;
 
+/// Flows between the same inner ends, in tunnels between the same hosts, that wait for the first answer at once: private addresses
+/// of a few customers coincide.
+pub(crate) const MAX_UNANSWERED: usize = 8;
+
 /// Addresses of the client of one flow that are known at once: a phone that changes them every second has that many in a minute.
 pub(crate) const MAX_ALIASES: usize = 64;
 

@@ -164,7 +164,7 @@ impl Record {
             Layer::Vlan(id) => Some(id.to_string()),
             Layer::Tunnel(_) => None,
         });
-        self.vlan = joined(vlans.collect());
+        self.vlan = joined(&vlans.collect::<Vec<_>>());
         let tunnels = |layers: &'_ [Layer]| -> Vec<Tunnel> {
             let tunnels = layers.iter().filter_map(|layer| match layer {
                 Layer::Tunnel(tunnel) => Some(*tunnel),
@@ -172,12 +172,11 @@ impl Record {
             });
             tunnels.collect()
         };
-        let Some(kinds) = joined(
-            tunnels(layers)
-                .iter()
-                .map(|tunnel| tunnel.kind.name().to_owned())
-                .collect(),
-        ) else {
+        let kinds: Vec<_> = tunnels(layers)
+            .iter()
+            .map(|tunnel| tunnel.kind.name().to_owned())
+            .collect();
+        let Some(kinds) = joined(&kinds) else {
             return;
         };
         let [client_ids, server_ids] = of_ends.map(|layers| {
@@ -185,7 +184,7 @@ impl Record {
             let ids: Vec<_> = ids
                 .map(|id| id.map_or_else(String::new, |id| id.to_string()))
                 .collect();
-            joined(ids).filter(|ids| ids.bytes().any(|byte| byte != b'/'))
+            joined(&ids).filter(|ids| ids.bytes().any(|byte| byte != b'/'))
         });
         let outer = flow.outer_ends(paths);
         let [client_ip, server_ip] =
@@ -244,7 +243,7 @@ impl Record {
 }
 
 /// Texts with slashes between them; nothing if there are none.
-fn joined(texts: Vec<String>) -> Option<Box<str>> {
+fn joined(texts: &[String]) -> Option<Box<str>> {
     (!texts.is_empty()).then(|| texts.join("/").into())
 }
 

@@ -186,7 +186,7 @@ pub(super) fn ppp<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
         [0xff, 3, ..] => 2,
         _ => 0,
     };
-    let protocol = after(part, start, |part| {
+    after(part, start, |part| {
         // The first byte of a protocol is even, unless it is left out.
         let (protocol, length) = match part.data {
             [short, ..] if short & 1 == 1 => (u16::from(*short), 1),
@@ -200,8 +200,7 @@ pub(super) fn ppp<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
             0xfd | 0x53 => Decoded::Skipped(Skipped::Protected),
             _ => Decoded::Skipped(Skipped::NotIp),
         })
-    });
-    protocol
+    })
 }
 
 /// Address and control, and an Ethernet type.

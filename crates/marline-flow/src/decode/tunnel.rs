@@ -2,6 +2,8 @@
 //!
 //! Nothing here is inlined: it would only make the way of other packets longer, and it calls what calls it.
 
+use std::ops::RangeInclusive;
+
 use super::ip::{Carrier, mapped};
 use super::layers::{Layer, Layers, Tunnel, TunnelKind};
 use super::part::Part;
@@ -25,6 +27,8 @@ const TRANSPARENT_ETHERNET: u16 = 0x6558;
 const ERSPAN_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
+/// 802.11, from access points of Aruba.
+const ARUBA: RangeInclusive<u16> = 0x8200..=0x82ff;
 
 /// Ports of tunnels over UDP.
 const L2TP: u16 = 1701;
@@ -151,6 +155,7 @@ fn gre<'a>(
     Ok(match kind {
         TRANSPARENT_ETHERNET => open(tunnel, Inner::Ethernet, content, layers),
         PPP => open(tunnel, Inner::Ppp, content, layers),
+        kind if ARUBA.contains(&kind) => open(tunnel, Inner::Wifi, content, layers),
         // Type I has no header of its own, and no number.
         ERSPAN_II if !is_numbered => {
             let tunnel = carrier.tunnel(TunnelKind::Erspan, None);
@@ -288,17 +293,20 @@ fn gtp_u(part: Part<'_>) -> Option<Found<'_>> {
     })
 }
 
-/// Flags, of which only the one for the identifier is set, and the identifier; what VXLAN-GPE and group policies add is passed
-/// over.
+/// Flags, what follows (VXLAN-GPE, draft-ietf-nvo3-vxlan-gpe-13, if a flag says so), and the identifier.
 fn vxlan(part: Part<'_>) -> Option<Found<'_>> {
-    let header: [u8; 8] = part.array(0).ok()?;
-    if header[0] & 0x88 != 0x08 || header[0] & 0x77 != 0 || header[7] != 0 {
-        return None;
-    }
-    Some(Found {
+    const HAS_ID: u8 = 0x08;
+    const HAS_PROTOCOL: u8 = 0x04;
+    let [flags, .., protocol, a, b, c, _] = part.array::<8>(0).ok()?;
+    let inner = match (flags & HAS_PROTOCOL, protocol) {
+        (0, _) | (_, 3) => Inner::Ethernet,
+        (_, 1 | 2) => Inner::Ip,
+        _ => return None,
+    };
+    (flags & HAS_ID != 0).then_some(Found {
         kind: TunnelKind::Vxlan,
-        id: part.u32(4).ok()? >> 8,
-        inner: Inner::Ethernet,
+        id: u32::from_be_bytes([0, a, b, c]),
+        inner,
         content: part.after(8).ok()?,
     })
 }
@@ -447,7 +455,6 @@ pub(super) fn pppoe<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'
         id: Some(u16::from_be_bytes([header[2], header[3]]).into()),
         ends: None,
     };
-    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let content = part.after(header.len())?.limit(length);
-    Ok(open(tunnel, Inner::Ppp, content, layers))
+    // Its length only tells padding, which the length of IP does, too, and more reliably.
+    Ok(open(tunnel, Inner::Ppp, part.after(header.len())?, layers))
 }

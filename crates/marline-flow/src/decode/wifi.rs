@@ -128,10 +128,12 @@ fn data_frame<'a>(
         part = part.limit(part.length - FCS);
     }
     let [mut kind, mut flags] = part.array(0)?;
-    // Some access points send both bytes the other way around (in CAPWAP).
-    if kind & 3 != 0 && flags & 3 == 0 {
+    // Some access points send pairs of bytes the other way around (in CAPWAP).
+    let is_swapped = kind & 3 != 0 && flags & 3 == 0;
+    if is_swapped {
         (kind, flags) = (flags, kind);
     }
+    let low = usize::from(is_swapped);
     let (is_data, subtype) = (kind & 0x0f == DATA << 2, kind >> 4);
     if kind & 3 != 0 {
         return Err(Malformed::Link);
@@ -146,7 +148,7 @@ fn data_frame<'a>(
     let mut at = if flags & 3 == 3 { 30 } else { 24 };
     let mut is_aggregate = false;
     if subtype & 8 != 0 {
-        is_aggregate = part.u8(at)? & 0x80 != 0;
+        is_aggregate = part.u8(at + low)? & 0x80 != 0;
         at += 2;
         if flags & 0x80 != 0 {
             at += 4;
@@ -156,8 +158,7 @@ fn data_frame<'a>(
         at = at.next_multiple_of(4);
     }
     let mut body = part.after(at)?;
-    let [fragment, _] = part.array(22)?;
-    if fragment & 0xf > 0 {
+    if part.u8(22 + low)? & 0xf > 0 {
         return Ok(Decoded::Skipped(Skipped::LoneFragment));
     }
     body.is_open |= flags & 4 != 0;

@@ -210,6 +210,39 @@ fn a_syn_after_the_end_of_a_connection_begins_another_flow() {
 }
 
 #[test]
+fn a_syn_with_another_number_begins_another_flow_in_every_state() {
+    let syn = |sequence| TestSegment {
+        from: address(CLIENT),
+        to: address(SERVER),
+        flags: flags::SYN,
+        sequence,
+        payload: &[],
+    };
+    for answers in 0..4 {
+        let mut run = Run::new();
+        let mut connection = Connection::new(CLIENT, SERVER);
+        run.packet(&connection.segment(true, flags::SYN, &[]));
+        let rest = [
+            connection.segment(false, flags::SYN | flags::ACK, &[]),
+            connection.segment(true, flags::ACK, &[]),
+            connection.segment(false, flags::RST | flags::ACK, &[]),
+        ];
+        for packet in &rest[..answers] {
+            run.packet(packet);
+        }
+        // Repeated, it is of the same connection, after a reset, too.
+        run.packet(&syn(1000).packet());
+        run.packet(&syn(77).packet());
+        let records = run.records();
+        let packets: Vec<_> = records
+            .iter()
+            .map(|record| record.client.packets + record.server.packets)
+            .collect();
+        assert_eq!(packets, [answers as u64 + 2, 1]);
+    }
+}
+
+#[test]
 fn a_repeated_syn_of_an_open_connection_is_of_its_flow() {
     let mut run = Run::new();
     let mut connection = Connection::new(CLIENT, SERVER);

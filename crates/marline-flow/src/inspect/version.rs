@@ -44,7 +44,7 @@ impl QuicVersion {
     fn named(version: [u8; 4]) -> Option<Self> {
         let name = match version {
             // draft-ietf-quic-transport-00 to -34.
-            [0xff, 0, 0, draft] => format!("draft-{draft}"),
+            [0xff, 0, 0, draft @ ..=34] => format!("draft-{draft}"),
             [kind @ (b'Q' | b'T'), b'0', tens, ones]
                 if tens.is_ascii_digit() && ones.is_ascii_digit() =>
             {

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use super::Timeouts;
-use super::paths::{Path, Paths};
+use super::paths::{PLAIN, Path, Paths};
 use crate::decode::{Endpoint, Layers, Segment, TcpFields, Transport, flags, outer_ends};
 use crate::inspect::{End, Labels, Quic, QuicIds, Tcp, other};
 use crate::limits::MAX_ALIASES;
@@ -97,13 +97,13 @@ impl Hash for FlowKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [c, d] = self.ports;
-        for half in [self.first, self.second] {
-            state.write_u64(half.high);
-            state.write_u64(half.low);
-        }
+        state.write_u128(self.first.address());
+        state.write_u128(self.second.address());
         let ports = u64::from(c) << 32 | u64::from(d) << 16;
         state.write_u64(ports | u64::from(self.transport == Transport::Tcp));
-        state.write_u32(self.path);
+        if self.path != PLAIN {
+            state.write_u32(self.path);
+        }
     }
 }
 
@@ -185,8 +185,8 @@ impl ClientSource {
 /// What the beginning of a flow is looked at with.
 #[derive(Debug)]
 pub(crate) enum Inspection {
-    Tcp(Tcp),
-    Quic(Quic),
+    Tcp(Box<Tcp>),
+    Quic(Box<Quic>),
 }
 
 impl Inspection {
@@ -233,7 +233,7 @@ pub(crate) struct More {
     /// How often the client's address changed.
     address_changes: u32,
     pub(crate) labels: Option<Box<Labels>>,
-    pub(crate) inspection: Option<Box<Inspection>>,
+    pub(crate) inspection: Option<Inspection>,
     /// The IDs by which the packets of a QUIC connection are known.
     pub(crate) quic: Option<Box<QuicIds>>,
     /// Other keys of its packets, oldest first.

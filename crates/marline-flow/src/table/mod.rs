@@ -18,7 +18,7 @@ use queue::{Entry, Queues};
 
 use crate::decode::{Layers, Segment};
 use crate::inspect::{End, QuicIds, other};
-use crate::limits::{DEFAULT_MAX_FLOWS, LARGEST_MAX_FLOWS};
+use crate::limits::{DEFAULT_MAX_FLOWS, LARGEST_MAX_FLOWS, MAX_UNANSWERED};
 
 /// When flows end, and how many there may be.
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +133,8 @@ pub(crate) struct Table {
     /// When the next flow may have ended.
     due_ns: u64,
     paths: Paths,
-    /// Flows whose other direction has another path that is not known yet, by what both paths share.
-    one_way: HashMap<FlowKey, u32, RandomState>,
+    /// Flows whose other direction has another path that is not known yet, by what both paths share, oldest first.
+    one_way: HashMap<FlowKey, Vec<u32>, RandomState>,
     /// Flows that have several keys.
     aliases: HashMap<FlowKey, Alias, RandomState>,
     /// Connections of QUIC by what moves with them.
@@ -227,15 +227,25 @@ impl Table {
         }
         // Of a flow whose first packets had one identifier, the answer has another one.
         let shared = key.on(self.paths.shared(key.path())?);
-        let slot = *self.one_way.get(&shared)?;
-        let flow = self.slots[slot as usize].as_ref()?;
-        if flow.sent(*sender).packets > 0 {
-            return None;
-        }
-        self.one_way.remove(&shared);
+        let unanswered = |slot: &&u32| {
+            let flow = self.slots[**slot as usize].as_ref();
+            flow.is_some_and(|flow| flow.sent(*sender).packets == 0)
+        };
+        let slot = *self.one_way.get(&shared)?.iter().find(unanswered)?;
+        self.forget_one_way(&shared, slot);
         self.add_alias(Slot(slot), *key, false);
         let (slot, sender) = (Slot(slot), *sender);
         Some(Found { slot, sender })
+    }
+
+    /// A flow is answered, or ends.
+    fn forget_one_way(&mut self, shared: &FlowKey, slot: u32) {
+        if let Some(slots) = self.one_way.get_mut(shared) {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.one_way.remove(shared);
+            }
+        }
     }
 
     fn add_alias(&mut self, slot: Slot, key: FlowKey, is_swapped: bool) {
@@ -264,13 +274,15 @@ impl Table {
 
     /// The IDs of a connection of QUIC are known, or others.
     pub(crate) fn set_quic(&mut self, slot: Slot, ids: QuicIds) {
-        let flow = self.get_mut(slot);
+        let flow = self.slots[slot.0 as usize].as_mut();
+        let flow = flow.expect("the slot of a flow that is in the index is occupied");
         let key = flow.key();
-        let before = flow.more_mut().quic.replace(Box::new(ids.clone()));
-        if let Some(before) = before {
+        let known = &mut flow.more_mut().quic;
+        if let Some(before) = known.take() {
             self.connections.remove(&key, &before, slot.0);
         }
         self.connections.insert(&key, &ids, slot.0);
+        *known = Some(Box::new(ids));
     }
 
     /// The flow in a slot that [`find`](Self::find) or [`insert`](Self::insert) returned and that was not removed since.
@@ -302,7 +314,11 @@ impl Table {
         let key = flow.key();
         self.paths.acquire(key.path());
         if let Some(shared) = self.paths.shared(key.path()) {
-            self.one_way.insert(key.on(shared), slot);
+            let slots = self.one_way.entry(key.on(shared)).or_default();
+            if slots.len() >= MAX_UNANSWERED {
+                slots.remove(0);
+            }
+            slots.push(slot);
         }
         self.slots[slot as usize] = Some(flow);
         let (slots, hasher) = (&self.slots, &self.hasher);
@@ -326,10 +342,7 @@ impl Table {
             entry.remove();
         }
         if let Some(shared) = self.paths.shared(key.path()) {
-            let shared = key.on(shared);
-            if self.one_way.get(&shared) == Some(&slot.0) {
-                self.one_way.remove(&shared);
-            }
+            self.forget_one_way(&key.on(shared), slot.0);
         }
         if let Some(more) = flow.more() {
             for alias in &more.aliases {

@@ -296,14 +296,20 @@ fn both_directions_of_a_tunnel_may_have_identifiers_of_their_own() {
         let [from, to] = [CLIENT, SERVER].map(address);
         let mut run = Run::new();
         // The same addresses in two tunnels, whose ends chose all four identifiers.
-        for (there, back) in [(1, 2), (3, 4), (1, 2), (3, 4)] {
+        for (of_client, id) in [
+            (true, 1),
+            (true, 3),
+            (false, 2),
+            (false, 4),
+            (false, 2),
+            (true, 3),
+            (true, 1),
+            (false, 4),
+        ] {
+            let (from, to) = if of_client { (from, to) } else { (to, from) };
             send(
                 &mut run,
-                &wrapping.of(true, there, &udp(from, to, b"query")),
-            );
-            send(
-                &mut run,
-                &wrapping.of(false, back, &udp(to, from, b"answer")),
+                &wrapping.of(of_client, id, &udp(from, to, b"content")),
             );
         }
         let records = run.records();

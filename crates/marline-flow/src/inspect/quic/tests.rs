@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use marline_proto::testing::{Datagram, Pair, SERVER_NAME, TestIdentity};
+use marline_proto::testing::{Datagram, Pair, PairConfig, SERVER_NAME, TestIdentity};
 use marline_proto::{
     Cipher, ClientConfig, RetryPolicy, ServerConfig, TlsClientConfig, crypto_provider,
 };
@@ -42,9 +42,16 @@ struct Handshake {
 impl Handshake {
     /// A handshake of a client that begins with `version` and offers nothing but HTTP/3.
     fn of(version: Version, change_server: impl FnOnce(&mut ServerConfig)) -> Self {
+        Self::with(Pair::new(), version, change_server)
+    }
+
+    fn with(
+        mut pair: Pair,
+        version: Version,
+        change_server: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         let identity = TestIdentity::new(&[SERVER_NAME]);
         let secrets = Arc::new(Secrets::default());
-        let mut pair = Pair::new();
         pair.reconfigure_server(|config, tls| {
             *tls = identity.server(&[b"h3"], None);
             tls.key_log = Arc::clone(&secrets) as _;
@@ -409,5 +416,134 @@ proptest! {
         let record = record(&datagrams, None);
         prop_assert_eq!(record.sni.as_deref(), Some(SERVER_NAME));
         prop_assert_eq!(record.http_version, None);
+    }
+}
+
+/// The records of all flows of these datagrams.
+fn records(datagrams: &[Datagram]) -> Vec<Record> {
+    let mut run = Run::new();
+    for datagram in datagrams {
+        run.packet(&udp(datagram.source, datagram.destination, &datagram.bytes));
+    }
+    run.records()
+}
+
+#[test]
+fn a_connection_whose_client_changes_its_address_is_one_flow() {
+    let handshake = Handshake::of(Version::V1, |_| {});
+    let count = handshake.datagrams.len() as u64;
+    let mut datagrams = handshake.datagrams;
+    let mut data: Vec<_> = (datagrams.iter())
+        .filter(|datagram| matches!(parse(&datagram.bytes, 0, true), Ok(Packet::Protected(header)) if header.kind == ProtectedKind::Short))
+        .cloned()
+        .collect();
+    data.sort_by_key(|datagram| !is_client(datagram));
+    // Two rebindings of a NAT: another port, another address that is on the other side of the server's in order; and back.
+    for moved in ["10.9.9.9:40001", "255.0.0.1:3", "10.9.9.9:40001"] {
+        let moved = address(moved);
+        for datagram in &data {
+            let mut datagram = datagram.clone();
+            let end = match is_client(&datagram) {
+                true => &mut datagram.source,
+                false => &mut datagram.destination,
+            };
+            *end = moved;
+            datagrams.push(datagram);
+        }
+    }
+    let record = records(&datagrams);
+    let [record] = &record[..] else {
+        panic!("{} flows", record.len())
+    };
+    assert_eq!(record.client.port, 50_000);
+    assert_eq!(record.address_changes, 2);
+    assert_eq!(record.quic_version.as_deref(), Some("1"));
+    let all = record.client.packets + record.server.packets;
+    assert_eq!(all, count + 3 * data.len() as u64);
+    let server = datagrams[0].destination;
+    let of_client = datagrams
+        .iter()
+        .filter(|datagram| datagram.destination == server)
+        .count();
+    assert_eq!(record.client.packets, of_client as u64);
+}
+
+#[test]
+fn packets_with_other_connection_ids_are_of_other_flows() {
+    let handshake = Handshake::of(Version::V1, |_| {});
+    let mut datagrams = handshake.datagrams;
+    let server = datagrams[0].destination;
+    for (i, source) in ["10.9.9.9:1", "10.9.9.9:2", "10.9.9.9:3"]
+        .iter()
+        .enumerate()
+    {
+        let mut other = datagrams[0].clone();
+        (other.source, other.destination) = (address(source), server);
+        other.bytes = vec![0x40 + i as u8; 60];
+        datagrams.push(other);
+    }
+    assert_eq!(records(&datagrams).len(), 4);
+}
+
+#[test]
+fn connections_in_turn_between_the_same_ports_are_flows_of_their_own() {
+    let turns: Vec<_> = (1..4)
+        .map(|seed| {
+            let config = PairConfig {
+                seed,
+                ..PairConfig::default()
+            };
+            Handshake::with(Pair::with(config), Version::V1, |_| {}).datagrams
+        })
+        .collect();
+    let found = records(&turns.concat());
+    assert_eq!(found.len(), 3);
+    for (record, datagrams) in found.iter().zip(&turns) {
+        assert_eq!(record.sni.as_deref(), Some(SERVER_NAME));
+        assert_eq!(record.http_version, Some("h3"));
+        let all = record.client.packets + record.server.packets;
+        assert_eq!(all, datagrams.len() as u64);
+    }
+    // Repeated packets begin nothing.
+    let mut repeated = turns[0].clone();
+    repeated.extend(turns[0].iter().cloned());
+    assert_eq!(records(&repeated).len(), 1);
+}
+
+#[test]
+fn versions_that_are_not_read_are_named() {
+    let [client, server]: [SocketAddr; 2] = ["10.0.0.1:50000", "192.0.2.1:443"].map(address);
+    let long = |version: &[u8]| [&[0xc3][..], version, &[8], &[7; 8], &[0], &[9; 1200]].concat();
+    let public = |version: &[u8]| {
+        let tags = [&b"PAD\0"[..], &[2, 0, 0, 0], b"SNI\0", &[17, 0, 0, 0]].concat();
+        let hello = [
+            &b"CHLO"[..],
+            &[2, 0, 0, 0],
+            &tags,
+            b"--",
+            b"www.example.org",
+        ]
+        .concat();
+        [&[0x0d][..], &[7; 8], version, &[1], &[0; 12], &hello].concat()
+    };
+    for (datagram, version, name) in [
+        (long(&[0xff, 0, 0, 29]), Some("draft-29"), None),
+        (long(&[0xff, 0, 0, 22]), Some("draft-22"), None),
+        (long(b"Q046"), Some("Q046"), None),
+        (long(b"Q050"), Some("Q050"), None),
+        (long(b"T051"), Some("T051"), None),
+        (long(&[0xfa, 0xce, 0xb0, 2]), Some("mvfst-02"), None),
+        (public(b"Q043"), Some("Q043"), Some("www.example.org")),
+        (public(b"Q039"), Some("Q039"), Some("www.example.org")),
+        (public(b"X043"), None, None),
+        (long(&[0xff, 0, 0, 99]), None, None),
+        (long(&[0x1a, 0x2a, 0x3a, 0x4a]), None, None),
+    ] {
+        let mut run = Run::new();
+        run.packet(&udp(client, server, &datagram));
+        let record = run.records().remove(0);
+        assert_eq!(record.quic_version.as_deref(), version);
+        assert_eq!(record.sni.as_deref(), name);
+        assert_eq!(record.http_version, None);
     }
 }
