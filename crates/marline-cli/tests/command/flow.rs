@@ -116,12 +116,12 @@ fn an_interrupt_ends_it_while_it_waits_for_a_pipe() {
 #[test]
 fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
     let whole = capture();
-    let mut radio = capture();
-    radio[20..24].copy_from_slice(&127u32.to_le_bytes());
+    let mut usb = capture();
+    usb[20..24].copy_from_slice(&189u32.to_le_bytes());
     let directory = directory_with(&[
         ("empty.pcap", b""),
         ("cut.pcap", &whole[..whole.len() - 1]),
-        ("radio.pcap", &radio),
+        ("usb.pcap", &usb),
         ("day.pcap.zst", &[0x28, 0xb5, 0x2f, 0xfd]),
         ("text.pcap", b"no capture"),
         ("begun.pcap", &whole[..10]),
@@ -134,7 +134,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("absent.pcap", &["absent.pcap: ", "check the path"][..]),
         ("empty.pcap", &["is empty", "tcpdump"]),
         ("cut.pcap", &["ends within the packet", "--truncated"]),
-        ("radio.pcap", &["link type 127", "tcpdump -i any"]),
+        ("usb.pcap", &["link type 189 (USB_LINUX)", "tcpdump -i any"]),
         ("day.pcap.zst", &["is compressed", "zstdcat"]),
         ("text.pcap", &["is neither pcap nor pcapng"]),
         ("begun.pcap", &["byte 0", "no whole header"]),

@@ -78,15 +78,16 @@ impl Tcp {
         keys: &KeyLog,
         labels: &mut Labels,
     ) -> Progress {
-        self.segments += 1;
-        if self.segments > MAX_SEGMENTS {
-            return Progress::Done;
-        }
         let stream = &mut self.streams[content.sender];
         stream.has_content = true;
         let first = *stream.first.get_or_insert(content.sequence);
-        if stream.beginning == Beginning::Unknown {
+        // Nothing more is needed of an end whose first bytes say all; an upload may precede its response.
+        if !matches!(stream.beginning, Beginning::Incomplete | Beginning::Tls) {
             return Progress::Continues;
+        }
+        self.segments += 1;
+        if self.segments > MAX_SEGMENTS {
+            return Progress::Done;
         }
         // What was sent before the first segment that is known has an offset that is far beyond the limit.
         let offset = content.sequence.wrapping_sub(first) as usize;
@@ -96,7 +97,7 @@ impl Tcp {
         if stream.beginning == Beginning::Incomplete {
             stream.beginning = Beginning::of(stream.assembly.whole());
         }
-        if stream.beginning == Beginning::Unknown {
+        if !matches!(stream.beginning, Beginning::Incomplete | Beginning::Tls) {
             stream.assembly.clear();
         }
         let full = stream.assembly.is_full();

@@ -157,6 +157,18 @@ fn cleartext_is_labelled_once_both_ends_speak_it() {
     }
 }
 
+#[test]
+fn a_response_after_a_long_upload_is_a_label() {
+    let mut run = Run::new();
+    let mut connection = Connection::new(CLIENT, SERVER);
+    connection.open(&mut run);
+    connection.send(&mut run, true, b"POST / HTTP/1.1\r\n\r\n", 100);
+    connection.send(&mut run, true, &[0; 1_000_000], 1000);
+    assert!(run.exporter.inspector.held < 1000);
+    connection.send(&mut run, false, b"HTTP/1.1 200 OK\r\n\r\n", 100);
+    assert_eq!(run.records()[0].http_version, Some("h1"));
+}
+
 proptest! {
     #[test]
     fn content_of_one_end_is_never_a_label(
