@@ -1,6 +1,7 @@
 //! Versions of QUIC by name, and those whose handshakes are not read: drafts, and what preceded them at Google.
 
 use marline_wire::Version;
+use marline_wire::packet::bits::{FIXED, LONG_FORM};
 
 use super::Labels;
 use super::alpn::printable;
@@ -10,11 +11,10 @@ use crate::limits::MAX_NAME;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuicVersion(Box<str>);
 
-/// The bits of the first byte of a public header of gQUIC (draft-tsvwg-quic-protocol-02, section 6.1): it has a version, it has an
-/// ID of eight bytes, and it has none of IETF QUIC.
+/// The bits of the first byte of a public header of gQUIC (draft-tsvwg-quic-protocol-02, section 6.1): it has a version, and an ID
+/// of eight bytes.
 const GOOGLE_VERSION: u8 = 0x01;
 const GOOGLE_ID: u8 = 0x08;
-const LONG_FORM: u8 = 0x80;
 
 impl QuicVersion {
     pub(super) fn of(version: Version) -> Self {
@@ -33,7 +33,10 @@ impl QuicVersion {
     pub(crate) fn of_unreadable(datagram: &[u8]) -> Option<Self> {
         let first = *datagram.first()?;
         if first & LONG_FORM != 0 {
-            return Self::named(*datagram.get(1..)?.first_chunk()?);
+            let version = Self::named(*datagram.get(1..)?.first_chunk()?)?;
+            // What begins like a draft's packet may be a query of DNS, but for the bit that all drafts set.
+            let may_be = first & FIXED != 0 || !version.0.starts_with("draft");
+            return may_be.then_some(version);
         }
         if first & GOOGLE_VERSION == 0 || first & GOOGLE_ID == 0 {
             return None;
@@ -43,8 +46,8 @@ impl QuicVersion {
 
     fn named(version: [u8; 4]) -> Option<Self> {
         let name = match version {
-            // draft-ietf-quic-transport-00 to -34.
-            [0xff, 0, 0, draft @ ..=34] => format!("draft-{draft}"),
+            // draft-ietf-quic-transport-01 to -34.
+            [0xff, 0, 0, draft @ 1..=34] => format!("draft-{draft}"),
             [kind @ (b'Q' | b'T'), b'0', tens, ones]
                 if tens.is_ascii_digit() && ones.is_ascii_digit() =>
             {

@@ -535,6 +535,15 @@ fn versions_that_are_not_read_are_named() {
         (long(&[0xfa, 0xce, 0xb0, 2]), Some("mvfst-02"), None),
         (public(b"Q043"), Some("Q043"), Some("www.example.org")),
         (public(b"Q039"), Some("Q039"), Some("www.example.org")),
+        // A query of DNS to an authoritative server.
+        (
+            vec![
+                0xc3, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 0, 0, 1, 0, 1,
+            ],
+            None,
+            None,
+        ),
+        (vec![0x83, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], None, None),
         (public(b"X043"), None, None),
         (long(&[0xff, 0, 0, 99]), None, None),
         (long(&[0x1a, 0x2a, 0x3a, 0x4a]), None, None),
