@@ -122,6 +122,22 @@ fn a_client_migrates_to_the_preferred_address_of_the_server() {
 }
 
 #[test]
+fn a_client_is_at_the_preferred_address_soon_after_its_first_challenge_is_lost() {
+    let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
+        ..PairConfig::default()
+    });
+    let mut is_lost = true;
+    pair.network.filter = Some(Box::new(move |_, datagram| {
+        datagram.destination == elsewhere && std::mem::take(&mut is_lost)
+    }));
+    let ends = pair.establish();
+    pair.drive(Duration::from_millis(500));
+    assert_eq!(pair.client(ends.client).remote_address(), elsewhere);
+}
+
+#[test]
 fn a_client_that_moves_while_it_probes_the_preferred_address_goes_there_from_its_new_one() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let home: SocketAddr = "198.51.100.7:50000".parse().unwrap();
@@ -214,4 +230,82 @@ fn packets_copied_from_another_address_do_not_move_the_connection() {
         diverted <= 3 * copied,
         "the attacker got {diverted} bytes for {copied}"
     );
+}
+
+/// A client that changes its address during a transfer.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    rtt: u64,
+    is_upload: bool,
+    /// Whether a NAT changes the port; otherwise the client moves to another host address.
+    is_rebinding: bool,
+    /// In this direction the first datagrams are lost, with the first challenges and responses.
+    direction: Direction,
+    lost: u32,
+}
+
+impl Move {
+    /// How long the transfer stands still, on a path of 20 Mbit/s.
+    fn stall(self) -> Duration {
+        let mut pair = Pair::new();
+        pair.network.set(Conditions {
+            rate: Some(2_500_000),
+            queue: 100_000,
+            delay: Duration::from_millis(self.rtt) / 2,
+            ..Conditions::default()
+        });
+        let ends = pair.establish();
+        let data = pattern(12_000_000);
+        let mut transfer = match self.is_upload {
+            true => Transfer::up(&mut pair, ends, &data),
+            false => Transfer::down(&mut pair, ends, &data),
+        };
+        pair.drive_until(Duration::from_millis(1500), |pair| transfer.advance(pair));
+        match self.is_rebinding {
+            true => pair.network.nat = Some("192.0.2.1:50123".parse().unwrap()),
+            false => pair.migrate(ends.client, "198.51.100.7:50000".parse().unwrap()),
+        }
+        let mut left = self.lost;
+        pair.network.filter = Some(Box::new(move |direction, _| {
+            let is_lost = direction == self.direction && left > 0;
+            left -= u32::from(is_lost);
+            is_lost
+        }));
+        let (mut last, mut longest) = (pair.now, Duration::ZERO);
+        let mut received = transfer.received();
+        pair.drive_until(Duration::from_secs(2), |pair| {
+            let done = transfer.advance(pair);
+            if transfer.received() > received {
+                received = transfer.received();
+                longest = longest.max(pair.now - last);
+                last = pair.now;
+            }
+            done
+        });
+        longest
+    }
+}
+
+#[test]
+fn a_transfer_stands_still_for_few_round_trips_after_its_client_has_moved() {
+    for rtt in [20, 100] {
+        for is_upload in [true, false] {
+            for is_rebinding in [true, false] {
+                for direction in [Direction::ToServer, Direction::ToClient] {
+                    for lost in 0..3 {
+                        let moved = Move {
+                            rtt,
+                            is_upload,
+                            is_rebinding,
+                            direction,
+                            lost,
+                        };
+                        let stall = moved.stall();
+                        let most = 4 * Duration::from_millis(rtt);
+                        assert!(stall < most, "{moved:?}: {stall:?}");
+                    }
+                }
+            }
+        }
+    }
 }

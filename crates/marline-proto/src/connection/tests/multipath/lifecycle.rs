@@ -206,3 +206,28 @@ fn closing_a_connection_with_two_paths_removes_all_routes() {
     assert_eq!(several.pair.server.endpoint.routes_of_ids(), 0);
     assert_eq!(several.pair.client.endpoint.routes_of_ids(), 0);
 }
+
+#[test]
+fn a_path_is_open_soon_after_its_first_challenge_or_response_is_lost() {
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        for lost in 1..=2 {
+            let mut several = Several::with(both(several()));
+            several
+                .pair
+                .network
+                .set_link(address(1), Conditions::default());
+            let mut left = lost;
+            several.pair.network.filter = Some(Box::new(move |to, datagram| {
+                let is_new = [datagram.source, datagram.destination].contains(&address(1));
+                let is_lost = to == direction && is_new && left > 0;
+                left -= u32::from(is_lost);
+                is_lost
+            }));
+            assert_eq!(several.open(1), Ok(ONE));
+            // The probe timeout of Initial packets, 300 ms, once or twice as long the second time, and a round trip.
+            let most = Duration::from_millis(400) * (2 * lost - 1);
+            several.pair.drive(most);
+            assert!(several.is_validated(ONE), "{lost} lost, {direction:?}");
+        }
+    }
+}
