@@ -215,16 +215,10 @@ const FLAGS: &[Flag] = &[
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory, Parser};
+    use clap::{Command, CommandFactory};
 
     use super::*;
-    use crate::get::Arguments;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
+    use crate::cli::Cli;
 
     fn has(command: &Command, flag: &str) -> bool {
         command.get_arguments().any(|argument| {
@@ -236,14 +230,16 @@ mod tests {
 
     #[test]
     fn hints_are_about_flags_that_do_not_exist_and_name_those_that_do() {
-        let command = Line::command();
+        let mut root = Cli::command();
+        root.build();
+        let command = root.find_subcommand("get").unwrap();
         for known in FLAGS {
             for name in known.names {
-                assert!(!has(&command, name), "{name}");
+                assert!(!has(command, name), "{name}");
             }
             let words = known.instead.split([' ', ',', ';', ':']);
             for named in words.filter(|word| word.starts_with('-')) {
-                assert!(has(&command, named), "{named} in {}", known.instead);
+                assert!(has(command, named), "{named} in {}", known.instead);
             }
         }
     }

@@ -160,9 +160,13 @@ async fn what_is_not_complete_at_the_time_limit_fails() {
 fn repeating(
     version: HttpVersion,
     beginning: Vec<u8>,
-    rest: Vec<u8>,
+    rest: &[u8],
     pause: Duration,
 ) -> Arc<Client> {
+    let rest = match pause.is_zero() {
+        true => rest.repeat(1 + (16 << 10) / rest.len()),
+        false => rest.to_vec(),
+    };
     let config = ClientConfig {
         version,
         stall_timeout: Some(LIMIT),
@@ -211,15 +215,18 @@ fn begun() -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn what_never_ends_over_http2_is_an_error() {
-    let goaway = frame(GOAWAY, 0, 0, b"\x7f\xff\xff\xff\x00\x00\x00\x00");
+    // Large ones, of which the limit is fewer.
+    let goaway = [&b"\x7f\xff\xff\xff\x00\x00\x00\x00"[..], &[0; 4000]].concat();
+    let goaway = frame(GOAWAY, 0, 0, &goaway);
+    let settings = frame(4, 0, 0, &[0xff; 6].repeat(600));
     // A field that the dynamic table does not take, of 100 bytes.
     let field = [&b"\x00\x01a\x60"[..], &[b'x'; 96]].concat();
     for (name, beginning, rest) in [
         ("GOAWAY", begun(), goaway.clone()),
         ("GOAWAY before a response", SETTINGS.to_vec(), goaway),
         ("empty DATA", begun(), frame(DATA, 0, 1, b"")),
-        ("unknown frames", begun(), frame(UNKNOWN, 0, 1, &[0; 100])),
-        ("SETTINGS", begun(), SETTINGS.to_vec()),
+        ("unknown frames", begun(), frame(UNKNOWN, 0, 1, &[0; 4000])),
+        ("SETTINGS", begun(), settings),
         (
             "CONTINUATION",
             [SETTINGS.to_vec(), frame(HEADERS, 0, 1, b"\x88")].concat(),
@@ -236,7 +243,7 @@ async fn what_never_ends_over_http2_is_an_error() {
             frame(CONTINUATION, 0, 1, &field),
         ),
     ] {
-        let client = repeating(HttpVersion::Http2, beginning, rest, Duration::ZERO);
+        let client = repeating(HttpVersion::Http2, beginning, &rest, Duration::ZERO);
         let start = Instant::now();
         let object = fetch(&client, FetchOptions::default()).await;
         assert!(object.error.is_some(), "{name}: {object:?}");
@@ -262,7 +269,7 @@ async fn what_never_ends_over_http1_is_an_error() {
         // At once, and a byte now and then.
         for pause in [Duration::ZERO, Duration::from_secs(1)] {
             let version = HttpVersion::Http11Cleartext;
-            let client = repeating(version, beginning.clone(), rest.to_vec(), pause);
+            let client = repeating(version, beginning.clone(), rest, pause);
             let start = Instant::now();
             let object = fetch(&client, FetchOptions::default()).await;
             assert!(object.error.is_some(), "{name}: {object:?}");
