@@ -127,6 +127,7 @@ peers:
 interop:
 	$(MAKE) -C interop peers
 	$(MAKE) -C interop test
+	$(MAKE) -C interop/bench quick
 	$(MAKE) -C interop run
 
 # What runs on the kernel of `make kernel`.
@@ -137,7 +138,7 @@ bench:
 	$(CARGO) bench --workspace
 
 bench-peers:
-	$(MAKE) -C interop/bench build run
+	$(MAKE) -C interop/bench build run short
 
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)

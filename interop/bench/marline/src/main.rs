@@ -10,8 +10,8 @@ use bench_kit::{
 };
 use marline::congestion::{Algorithm, CONTROLLERS};
 use marline::{
-    Bytes, ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig,
-    TlsClientConfig, TlsServerConfig, TransportConfig,
+    Bytes, ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, Runtime as _,
+    SendStream, ServerConfig, TlsClientConfig, TlsServerConfig, TokioRuntime, TransportConfig,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -51,7 +51,13 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
             ..(*config.transport).clone()
         });
     }
-    let endpoint = Endpoint::server(config, args.listen)?;
+    let runtime = Arc::new(TokioRuntime::current()?);
+    let mut settings = EndpointConfig::from_seed(runtime.seed()?);
+    // All clients have one address; the others limit nothing by it.
+    settings.clients.max_connections_per_address = usize::MAX;
+    settings.clients.max_connections_per_prefix = usize::MAX;
+    let socket = runtime.bind(args.listen)?;
+    let endpoint = Endpoint::new(settings, Some(config), socket, runtime)?;
     control::serve(endpoint.local_addr());
     let chunk = client::chunk();
     while let Some(connecting) = endpoint.accept().await {

@@ -146,7 +146,7 @@ fn describe(results: &Results, text: &mut String) {
         results.processor,
         results.load_before,
         task::bulk_bytes(results.quick) >> 20,
-        task::idle_connections(results.quick),
+        task::IDLE_CONNECTIONS,
     );
     for stack in stacks::ALL.iter().filter(|stack| results.has(stack.name)) {
         let _ = writeln!(text, "* {}: {}", stack.name, stack.about);

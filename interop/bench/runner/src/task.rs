@@ -66,7 +66,7 @@ impl Task {
                 format!("requests --bytes 1024 --concurrency 100 --seconds {seconds}")
             }
             Self::Handshakes => format!("handshakes --seconds {seconds}"),
-            Self::Memory => format!("idle --connections {}", idle_connections(quick)),
+            Self::Memory => format!("idle --connections {IDLE_CONNECTIONS}"),
         };
         text.split(' ').map(String::from).collect()
     }
@@ -78,9 +78,7 @@ pub(crate) fn bulk_bytes(quick: bool) -> u64 {
 }
 
 /// Idle connections to measure memory with.
-pub(crate) fn idle_connections(quick: bool) -> usize {
-    if quick { 500 } else { 2000 }
-}
+pub(crate) const IDLE_CONNECTIONS: usize = 2000;
 
 impl Metric {
     /// The name of the metric in JSON.
