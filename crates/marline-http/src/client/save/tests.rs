@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
+
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
