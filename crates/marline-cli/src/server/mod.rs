@@ -16,7 +16,7 @@ use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::server::{
     AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
-    raise_open_file_limit,
+    raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
 
@@ -132,6 +132,7 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
 /// It cannot start, or its endpoint has failed.
 pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     raise_open_file_limit();
+    report_panics_in_one_line();
     let signals = Signals::listen()?;
     let first = Wanted::read(arguments.clone())?;
     let kept = Kept {

@@ -4,15 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
+use http::header::{ALT_SVC, CONTENT_LENGTH, DATE};
 use http::{Method, Request, Response, StatusCode, Version};
 use tower::ServiceExt;
 
 use super::Context;
+use super::files::without_content;
+use super::panics::{self, Panicked};
 use super::record::{Answer, Record, Recorder};
 use super::resources::Origin;
 use crate::body::Body;
-use crate::content::is_bodiless;
+use crate::content::{http_date, is_bodiless};
 
 /// The extension of a request that has the address of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,14 @@ pub(super) async fn respond(
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);
     let method = request.method().clone();
-    let Ok(response) = current.site.clone().oneshot(request).await;
+    let responding = current.site.clone().oneshot(request);
+    let response = match panics::caught(responding).await {
+        Ok(Ok(response)) => response.map(|content| panics::guard(content, &context.metrics)),
+        Err(Panicked) => {
+            context.metrics.handler_panicked();
+            without_content(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    };
     let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, version, &mut response);
     record.begin(response)
@@ -117,11 +126,7 @@ pub(super) fn unreadable(context: &Context, recorder: &Arc<Recorder>, version: V
 
 /// A response by the server itself, without content.
 fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    let mut response = without_content(status);
     add_header_fields(context, version, &mut response);
     response
 }
@@ -130,8 +135,8 @@ fn add_header_fields(context: &Context, version: Version, response: &mut Respons
     let headers = response.headers_mut();
     if version == Version::HTTP_3 {
         // hyper adds the field for the other versions.
-        let now = UNIX_EPOCH + context.runtime.unix_time();
-        if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now)) {
+        let now = UNIX_EPOCH.checked_add(context.runtime.unix_time());
+        if let Some(date) = now.and_then(http_date) {
             headers.entry(DATE).or_insert(date);
         }
     } else if let Some(alt_svc) = &context.alt_svc {

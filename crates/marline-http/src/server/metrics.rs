@@ -57,6 +57,7 @@ pub struct Metrics {
     handshake_failures: AtomicU64,
     refused_connections: AtomicU64,
     rotation_failures: AtomicU64,
+    handler_panics: AtomicU64,
     durations: [AtomicU64; BUCKETS_S.len()],
     duration_ns: AtomicU64,
     requests: AtomicU64,
@@ -230,6 +231,11 @@ impl Metrics {
         counters.unanswered.fetch_add(1, Relaxed);
     }
 
+    /// The site has panicked where it answered a request.
+    pub(super) fn handler_panicked(&self) {
+        self.handler_panics.fetch_add(1, Relaxed);
+    }
+
     /// Keys of the state directory could not be replaced.
     pub(super) fn rotation_failed(&self) {
         self.rotation_failures.fetch_add(1, Relaxed);
@@ -285,6 +291,11 @@ impl Metrics {
             let unanswered = counters.unanswered.load(Relaxed);
             writeln!(out, "{name}{{version=\"{version}\"}} {unanswered}")?;
         }
+        let name = "marline_http_handler_panics_total";
+        let help =
+            "Requests that failed because of a defect of the program, which standard error has.";
+        head(out, name, "counter", help)?;
+        writeln!(out, "{name} {}", self.handler_panics.load(Relaxed))?;
         let name = "marline_key_rotation_failures_total";
         let help = "Failures to replace the keys of the state directory.";
         head(out, name, "counter", help)?;

@@ -24,6 +24,7 @@ mod metrics;
 mod metrics_page;
 mod open_files;
 mod passage;
+mod panics;
 mod progress;
 mod record;
 mod reload;
@@ -64,6 +65,7 @@ pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::{Metrics, MetricsSource};
 pub use self::metrics_page::serve_metrics;
 pub(crate) use self::passage::Passage;
+pub use self::panics::report_panics_in_one_line;
 pub use self::record::PassedOn;
 pub use self::reload::Handle;
 use self::reload::{KeptSessions, QuicEndpoint};
@@ -332,6 +334,12 @@ impl Server {
         };
         let grace = context.current.get().limits.shutdown_grace;
         if !matches!(runtime.timeout(grace, in_time).await, Ok(Ok(()))) {
+            let open = context.metrics.open_records();
+            if open > 0 {
+                report(&format!(
+                    "requests that were cut because the server stops: {open}"
+                ));
+            }
             context.cut.stop();
             // The remaining connections are closed, so that their samples reach the history store.
             for quic in &context.endpoints {

@@ -241,11 +241,7 @@ impl Drop for Record {
             .whole_after
             .unwrap_or_else(|| recorder.runtime.now() - self.start);
         let metrics = &recorder.metrics;
-        let has_failed = self.status.is_none() && std::thread::panicking();
-        let status = match has_failed {
-            true => Some(StatusCode::INTERNAL_SERVER_ERROR),
-            false => self.status,
-        };
+        let status = self.status;
         if let Some(status) = status {
             metrics.responded(self.version, status, self.confirmed, duration);
         }

@@ -186,24 +186,6 @@ async fn a_request_whose_client_leaves_before_the_response_is_no_error_of_the_se
 }
 
 #[tokio::test]
-async fn a_site_that_panics_is_an_error_of_the_server() {
-    let lines = Lines::default();
-    let site = Site::new(tower::service_fn(|_: Request<Body>| async {
-        match std::hint::black_box(true) {
-            true => panic!("a bug of the site"),
-            false => Ok::<_, Infallible>(Response::new(Body::empty())),
-        }
-    }));
-    let server = TestServer::with(site, |config| {
-        config.access_log = Some(AccessLog::new(lines.clone()));
-    })
-    .await;
-    let visitor = server.connect(HttpVersion::Http2).await;
-    assert!(visitor.try_send(Method::GET, "/", &[]).await.is_err());
-    assert_eq!(lines.wait(1).await[0]["status"], 500);
-}
-
-#[tokio::test]
 async fn cleartext_where_tls_is_expected_is_logged_and_counted() {
     let root = directory_of(&[("file", b"12345")]);
     let lines = Lines::default();

@@ -17,6 +17,7 @@ mod log;
 mod metrics;
 mod multipath_tcp;
 mod pages;
+mod panics;
 mod paths;
 mod pem;
 mod pipes;
