@@ -1,9 +1,13 @@
 //! Files of a directory over each version of HTTP.
 
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
 use crate::common::{self, TestServer, VERSIONS, directory_of, pattern};
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use marline_http::client::{ClientError, HttpVersion};
 use marline_http::server::directory;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]
 async fn files_have_types_and_lengths() {
@@ -331,4 +335,244 @@ async fn huge_headers_are_refused() {
             "other requests are not affected"
         );
     }
+}
+
+/// Dates of HTTP begin with 1970 and end with 9999.
+#[tokio::test]
+async fn files_of_any_time_are_served() {
+    let root = directory_of(&[("f", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    let at = |seconds: i64| {
+        let span = Duration::from_secs(seconds.unsigned_abs());
+        match seconds < 0 {
+            true => SystemTime::UNIX_EPOCH - span,
+            false => SystemTime::UNIX_EPOCH + span,
+        }
+    };
+    for (seconds, has_date) in [
+        (-2_000_000_000, false),
+        (-1, false),
+        (0, true),
+        (15_000_000_000, true),
+    ] {
+        let file = File::open(root.path().join("f")).unwrap();
+        file.set_modified(at(seconds)).unwrap();
+        for version in VERSIONS {
+            let visitor = server.connect(version).await;
+            for range in [
+                &[][..],
+                &[("range", "bytes=1-3")],
+                &[("range", "bytes=1-3,5-6")],
+            ] {
+                let (head, content) = visitor.get("/f", range).await;
+                assert!(
+                    head.status().is_success(),
+                    "{seconds} {version:?}: {head:?}"
+                );
+                assert!(!content.is_empty());
+                let (tag, date) = (&head.headers()["etag"], head.headers().get("last-modified"));
+                assert_eq!(date.is_some(), has_date, "{seconds}");
+                if let Some(date) = date {
+                    let parse = |value: &HeaderValue| {
+                        httpdate::parse_http_date(value.to_str().unwrap()).unwrap()
+                    };
+                    assert!(parse(date) <= parse(&head.headers()["date"]), "{head:?}");
+                }
+                let condition = [("if-none-match", tag.to_str().unwrap())];
+                assert_eq!(visitor.get("/f", &condition).await.0.status(), 304);
+                assert_eq!(
+                    visitor.get("/f", &[("if-match", "*")]).await.0.status(),
+                    200
+                );
+            }
+        }
+    }
+}
+
+/// RFC 9110, section 14.1.2.
+#[tokio::test]
+async fn ranges_of_files_with_no_byte_and_one() {
+    let root = directory_of(&[("none", b""), ("one", b"x")]);
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        for (path, range, status, content_range) in [
+            ("/none", "bytes=0-", 416, Some("bytes */0")),
+            ("/none", "bytes=0-0", 416, Some("bytes */0")),
+            ("/none", "bytes=-0", 416, Some("bytes */0")),
+            ("/none", "bytes=-5", 200, None),
+            ("/one", "bytes=0-", 206, Some("bytes 0-0/1")),
+            ("/one", "bytes=0-9", 206, Some("bytes 0-0/1")),
+            ("/one", "bytes=-9", 206, Some("bytes 0-0/1")),
+            ("/one", "bytes=1-", 416, Some("bytes */1")),
+            ("/one", "bytes=-0", 416, Some("bytes */1")),
+            ("/one", "bytes=0-0,0-0,-1", 200, None),
+            ("/one", "bytes=5-9,0-0", 206, Some("bytes 0-0/1")),
+            ("/one", "bytes=1-0", 200, None),
+            ("/one", "bytes=a-b", 200, None),
+            (
+                "/one",
+                "bytes=0-18446744073709551616",
+                206,
+                Some("bytes 0-0/1"),
+            ),
+            ("/one", "lines=0-0", 200, None),
+        ] {
+            let (head, _) = visitor.get(path, &[("range", range)]).await;
+            assert_eq!(head.status(), status, "{version:?} {path} {range}");
+            let found = head.headers().get("content-range");
+            assert_eq!(
+                found.map(|value| value.to_str().unwrap()),
+                content_range,
+                "{range}"
+            );
+            let head = visitor.send(Method::HEAD, path, &[("range", range)]).await;
+            assert_eq!(head.status(), 200, "{version:?} {path} {range}");
+        }
+    }
+}
+
+/// RFC 9110, section 13.1.5.
+#[tokio::test]
+async fn a_range_is_of_the_state_that_if_range_names() {
+    let root = directory_of(&[("f", b"0123456789")]);
+    let server = TestServer::files(root.path()).await;
+    let file = File::options()
+        .write(true)
+        .open(root.path().join("f"))
+        .unwrap();
+    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    file.set_modified(hour_ago).unwrap();
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let (head, _) = visitor.get("/f", &[]).await;
+    let value = |name| head.headers()[name].to_str().unwrap().to_owned();
+    let (tag, date) = (value("etag"), value("last-modified"));
+    let weak = format!("W/{tag}");
+    let get = async |if_range: &str| {
+        let fields = [("range", "bytes=2-3"), ("if-range", if_range)];
+        visitor.get("/f", &fields).await.0.status().as_u16()
+    };
+    assert_eq!(
+        (get(&tag).await, get(&weak).await, get(&date).await),
+        (206, 200, 206)
+    );
+    let other = httpdate::fmt_http_date(hour_ago + Duration::from_secs(2));
+    assert_eq!(get(&other).await, 200);
+    assert_eq!(get("\"other\"").await, 200);
+    // Conditions come first.
+    let fields = [("range", "bytes=20-"), ("if-none-match", &*tag)];
+    assert_eq!(visitor.get("/f", &fields).await.0.status(), 304);
+    let fields = [("range", "bytes=2-3"), ("if-match", &*weak)];
+    assert_eq!(visitor.get("/f", &fields).await.0.status(), 412);
+    // It may change again within the second.
+    file.set_modified(SystemTime::now()).unwrap();
+    let (head, _) = visitor.get("/f", &[]).await;
+    assert_eq!(
+        get(head.headers()["last-modified"].to_str().unwrap()).await,
+        200
+    );
+    assert_eq!((get(&tag).await, get(&date).await), (200, 200));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn names_are_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let root = directory_of(&[("dir with %2F, + and \\/index.html", b"index")]);
+    let names: [&[u8]; 7] = [
+        b"caf\xe9.txt",
+        b"\xff\xfe",
+        b"100%+ a",
+        b"%41",
+        "\u{10ffe9}.html".as_bytes(),
+        "\u{fc}".as_bytes(),
+        b"a\xe9/b\xe9",
+    ];
+    let escaped = |name: &[u8]| -> String {
+        let escape = |byte: &u8| match byte {
+            b'/' => "/".to_owned(),
+            byte => format!("%{byte:02x}"),
+        };
+        name.iter().map(escape).collect()
+    };
+    for name in names {
+        let path = root.path().join(OsStr::from_bytes(name));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, name).unwrap();
+    }
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        for name in names {
+            let path = format!("/{}", escaped(name));
+            let (head, content) = visitor.get(&path, &[]).await;
+            assert_eq!((head.status(), &*content), (StatusCode::OK, name), "{path}");
+        }
+        let (head, content) = visitor
+            .get("/caf%e9.txt", &[("range", "bytes=0-2,4-5")])
+            .await;
+        assert_eq!(head.status(), StatusCode::PARTIAL_CONTENT);
+        assert!(String::from_utf8_lossy(&content).contains("bytes 4-5/8"));
+        for missing in [
+            "/caf%c3%a9.txt",
+            "/%00",
+            "/..%2f..%2fetc%2fpasswd",
+            "/%2f%2fhost",
+        ] {
+            let (head, _) = visitor.get(missing, &[]).await;
+            assert_eq!(head.status(), StatusCode::NOT_FOUND, "{missing}");
+        }
+        let path = format!("/{}", escaped(b"dir with %2F, + and \\"));
+        let (head, _) = visitor.get(&format!("{path}?a=%20"), &[]).await;
+        assert_eq!(
+            head.headers()["location"],
+            format!("{path}/?a=%20"),
+            "{version:?}"
+        );
+        let (_, content) = visitor.get(&format!("{path}/"), &[]).await;
+        assert_eq!(content, b"index");
+        let (head, _) = visitor.get(&format!("/{}", escaped(b"a\xe9")), &[]).await;
+        assert_eq!(head.headers()["location"], "/%61%e9/");
+    }
+}
+
+/// A header with such a target cannot be built from it.
+#[tokio::test]
+async fn a_directory_is_redirected_to_also_from_a_path_that_is_not_escaped() {
+    let root = directory_of(&[("e\u{fc}/index.html", b"index")]);
+    let server = TestServer::files(root.path()).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    let request = "GET /e\u{fc}?\u{fc} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 307 "), "{response}");
+    assert!(
+        response.contains("location: /e%C3%BC/?%C3%BC\r\n"),
+        "{response}"
+    );
+}
+
+#[tokio::test]
+async fn variants_have_entity_tags_of_their_own() {
+    let root = directory_of(&[("f.txt", b"same"), ("f.txt.gz", b"size")]);
+    for name in ["f.txt", "f.txt.gz"] {
+        let file = File::options()
+            .write(true)
+            .open(root.path().join(name))
+            .unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
+            .unwrap();
+    }
+    let server = TestServer::files(root.path()).await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let tag = async |coding| {
+        let (head, _) = visitor.get("/f.txt", &[("accept-encoding", coding)]).await;
+        head.headers()["etag"].clone()
+    };
+    assert_ne!(tag("identity").await, tag("gzip").await);
 }

@@ -1,13 +1,15 @@
 //! Static files of one directory.
 //!
-//! tower-http's `ServeDir` handles paths, content types, precompressed variants and conditional requests. Its
-//! file system is [`root::Root`], which contains only the directory. [`ranges::Ranges`] adds range requests,
+//! tower-http's `ServeDir` handles paths, content types and precompressed variants. Its file system is [`root::Root`], which
+//! contains only the directory. [`validators`] has conditional requests, and [`ranges::Ranges`] adds range requests,
 //! including those for several ranges.
 
 mod body;
+mod names;
 mod open_file;
 mod ranges;
 mod root;
+mod validators;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,16 +17,21 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RETRY_AFTER, VARY,
+};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use tower::Service;
 use tower_http::services::ServeDir;
 
 use self::body::FileBody;
-use self::open_file::{Chosen, Place};
+use self::open_file::{Chosen, Modified, Place};
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
+use self::validators::Validators;
 use super::Site;
 use super::open_files::is_exhaustion;
 use super::resources::Origin;
@@ -44,6 +51,14 @@ pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
     Ok(Site::new(Ranges::new(Files(root))))
 }
 
+/// The fields of conditional requests, but for `If-Range`.
+const CONDITIONS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_UNMODIFIED_SINCE,
+];
+
 /// `ServeDir` with the body type of this crate. Also answers requests that it handles wrongly.
 #[derive(Clone)]
 struct Files(Root);
@@ -58,10 +73,25 @@ impl Service<Request<Body>> for Files {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // For a directory `x`, `ServeDir` redirects `//x` to `//x/`, which browsers take for the host `x`.
-        if request.uri().path().starts_with("//") {
+        let (mut parts, body) = request.into_parts();
+        let path = names::textual(parts.uri.path());
+        // For a directory `x`, a redirect of `//x` would be one to `//x/`, which browsers take for the host `x`.
+        if path.starts_with("//") {
             return Box::pin(std::future::ready(Ok(not_found())));
         }
+        let asked = match Uri::try_from(path) {
+            Ok(textual) => std::mem::replace(&mut parts.uri, textual),
+            // That of no file, as `*`.
+            Err(_) => parts.uri.clone(),
+        };
+        let mut conditions = HeaderMap::new();
+        for name in CONDITIONS {
+            for value in parts.headers.get_all(&name) {
+                conditions.append(name.clone(), value.clone());
+            }
+            parts.headers.remove(&name);
+        }
+        let request = Request::from_parts(parts, body);
         let origin = request.extensions().get::<Origin>().cloned();
         let chosen = Chosen::default();
         let root = self.0.for_request(origin.clone(), chosen.clone());
@@ -76,20 +106,43 @@ impl Service<Request<Body>> for Files {
                 Ok(response) => response,
                 Err(error) => return Ok(failed(&error)),
             };
-            if response.status() == StatusCode::NOT_MODIFIED {
-                // As on the response with the content (RFC 9110 section 15.4.5).
-                let vary = HeaderValue::from_static("accept-encoding");
-                response.headers_mut().entry(VARY).or_insert(vary);
+            if response.status() == StatusCode::TEMPORARY_REDIRECT {
+                let target = names::directory(asked.path(), asked.query());
+                return Ok(HeaderValue::try_from(target).map_or_else(
+                    |_| not_found(),
+                    |target| {
+                        response.headers_mut().insert(LOCATION, target);
+                        response.map(Body::new)
+                    },
+                ));
             }
-            declare_type(response.headers_mut());
             let has_content = matches!(
                 response.status(),
                 StatusCode::OK | StatusCode::PARTIAL_CONTENT
             );
-            let length = content_length(response.headers());
-            let (Some(Place { file, position }), Some(length), true) =
-                (chosen.take(), length, has_content)
-            else {
+            let Some(modified) = chosen.modified().filter(|_| has_content) else {
+                return Ok(response.map(Body::new));
+            };
+            let Modified { time, len } = modified;
+            let headers = response.headers_mut();
+            let now = SystemTime::now();
+            let validators = Validators::new(time, len, headers.get(CONTENT_ENCODING), now);
+            match validators.check(&conditions) {
+                Some(StatusCode::NOT_MODIFIED) => {
+                    let mut response = Response::new(Body::empty());
+                    *response.status_mut() = StatusCode::NOT_MODIFIED;
+                    validators.add_to(response.headers_mut());
+                    // As on the response with the content (RFC 9110 section 15.4.5).
+                    let vary = HeaderValue::from_static("accept-encoding");
+                    response.headers_mut().insert(VARY, vary);
+                    return Ok(response);
+                }
+                Some(status) => return Ok(without_content(status)),
+                None => validators.add_to(headers),
+            }
+            declare_type(headers);
+            let length = content_length(headers);
+            let (Some(Place { file, position }), Some(length)) = (chosen.take(), length) else {
                 return Ok(response.map(Body::new));
             };
             Ok(
@@ -158,7 +211,7 @@ fn failed(error: &io::Error) -> Response<Body> {
     }
 }
 
-fn without_content(status: StatusCode) -> Response<Body> {
+pub(super) fn without_content(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     let length = HeaderValue::from_static("0");

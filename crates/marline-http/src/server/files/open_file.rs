@@ -4,8 +4,9 @@ use std::fs::Metadata;
 use std::future::{Ready, ready};
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower_http::services::fs;
@@ -14,7 +15,13 @@ use super::super::open_files::HeldFile;
 
 /// The file of a response: `ServeDir` chooses it, and does not read it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chosen(Arc<Mutex<Option<Place>>>);
+pub(super) struct Chosen(Arc<Mutex<Choice>>);
+
+#[derive(Debug, Default)]
+struct Choice {
+    place: Option<Place>,
+    modified: Option<Modified>,
+}
 
 /// A position in an open file.
 #[derive(Debug)]
@@ -23,14 +30,67 @@ pub(super) struct Place {
     pub(super) position: u64,
 }
 
+/// Which state of a file was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Modified {
+    pub(super) time: SystemTime,
+    pub(super) len: u64,
+}
+
 impl Chosen {
+    fn lock(&self) -> MutexGuard<'_, Choice> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The file, if one was opened.
     pub(super) fn take(&self) -> Option<Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lock().place.take()
+    }
+
+    /// The state of what was found last, if the file system has times.
+    pub(super) fn modified(&self) -> Option<Modified> {
+        self.lock().modified
     }
 
     fn replace(&self, place: Option<Place>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = place;
+        self.lock().place = place;
+    }
+
+    /// A file was found.
+    pub(super) fn found(&self, metadata: &Metadata) {
+        let time = metadata.modified().ok();
+        let len = metadata.len();
+        self.lock().modified = time.map(|time| Modified { time, len });
+    }
+}
+
+/// What `ServeDir` needs to know of a file. It knows no validators: some times make it panic.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    is_directory: bool,
+    len: u64,
+}
+
+impl State {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            is_directory: metadata.is_dir(),
+            len: metadata.len(),
+        }
+    }
+}
+
+impl fs::Metadata for State {
+    fn is_dir(&self) -> bool {
+        self.is_directory
+    }
+
+    fn modified(&self) -> io::Result<SystemTime> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn len(&self) -> u64 {
+        self.len
     }
 }
 
@@ -38,17 +98,18 @@ impl Chosen {
 #[derive(Debug)]
 pub(super) struct OpenFile {
     chosen: Chosen,
-    metadata: Metadata,
+    state: State,
     position: u64,
 }
 
 impl OpenFile {
     /// The file is `chosen`, and what was chosen before no longer is.
-    pub(super) fn new(chosen: Chosen, file: HeldFile, metadata: Metadata) -> Self {
+    pub(super) fn new(chosen: Chosen, file: HeldFile, metadata: &Metadata) -> Self {
         chosen.replace(Some(Place { file, position: 0 }));
+        chosen.found(metadata);
         Self {
             chosen,
-            metadata,
+            state: State::of(metadata),
             position: 0,
         }
     }
@@ -71,7 +132,7 @@ impl AsyncSeek for OpenFile {
         let base = match position {
             SeekFrom::Start(offset) => Some(offset),
             SeekFrom::Current(offset) => this.position.checked_add_signed(offset),
-            SeekFrom::End(offset) => this.metadata.len().checked_add_signed(offset),
+            SeekFrom::End(offset) => this.state.len.checked_add_signed(offset),
         };
         this.position = base.ok_or(io::ErrorKind::InvalidInput)?;
         let place = this.chosen.take().map(|place| Place {
@@ -88,10 +149,10 @@ impl AsyncSeek for OpenFile {
 }
 
 impl fs::File for OpenFile {
-    type Metadata = Metadata;
-    type MetadataFuture<'a> = Ready<io::Result<Metadata>>;
+    type Metadata = State;
+    type MetadataFuture<'a> = Ready<io::Result<State>>;
 
     fn metadata(&self) -> Self::MetadataFuture<'_> {
-        ready(Ok(self.metadata.clone()))
+        ready(Ok(self.state))
     }
 }

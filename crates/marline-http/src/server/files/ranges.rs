@@ -18,6 +18,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tower::{Service, ServiceExt};
 
 pub(in crate::server) use self::spec::ByteRange;
+use super::validators::is_strong_date;
 use crate::body::Body;
 use crate::content::content_length;
 
@@ -92,21 +93,35 @@ where
     *head.method_mut() = Method::HEAD;
     let head = service.clone().oneshot(head).await?;
     let size = content_length(head.headers()).filter(|_| head.status() == StatusCode::OK);
-    let current = if_range.is_none_or(|tag| matches_validator(&tag, head.headers()));
+    let current = if_range
+        .as_ref()
+        .is_none_or(|tag| matches_validator(tag, head.headers()));
     let (Some(size), true) = (size, current) else {
         return service.oneshot(whole()).await;
     };
     let ranges = spec::resolve(&specs, size);
     if ranges.is_empty() {
-        return Ok(not_satisfiable(size));
+        // The last bytes of none are none, which no `Content-Range` can say (RFC 9110 section 14.1.2).
+        return match specs.iter().any(spec::RangeSpec::is_end) && size == 0 {
+            true => service.oneshot(whole()).await,
+            false => Ok(not_satisfiable(size)),
+        };
     }
     // Overlapping ranges with more bytes than the file: the whole file is shorter.
-    let asked: u64 = ranges.iter().map(spec::ByteRange::len).sum();
+    let lengths = ranges.iter().map(spec::ByteRange::len);
+    let asked = lengths.fold(0, u64::saturating_add);
     if ranges.len() > 1 && asked > size {
         return service.oneshot(whole()).await;
     }
     if let [range] = ranges[..] {
-        return service.oneshot(one_range(&parts, range, None)).await;
+        let part = one_range(&parts, range, None);
+        let part = service.clone().oneshot(part).await?;
+        // The file may have changed since.
+        let is_current = part.headers().get(ETAG) == head.headers().get(ETAG);
+        return match if_range.is_none() || is_current {
+            true => Ok(part),
+            false => service.oneshot(whole()).await,
+        };
     }
     Ok(multipart::response(
         service,
@@ -146,7 +161,7 @@ fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
     } else {
         headers
             .get(LAST_MODIFIED)
-            .is_some_and(|date| date == if_range)
+            .is_some_and(|date| is_strong_date(if_range, date))
     }
 }
 

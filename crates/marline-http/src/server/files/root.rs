@@ -11,7 +11,8 @@ use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
 use super::super::open_files::HeldFile;
-use super::open_file::{Chosen, OpenFile};
+use super::names::actual;
+use super::open_file::{Chosen, OpenFile, State};
 use crate::limits;
 use crate::server::resources::Origin;
 
@@ -162,9 +163,9 @@ impl Inner {
 
 impl Backend for Root {
     type File = OpenFile;
-    type Metadata = Metadata;
+    type Metadata = State;
     type OpenFuture = BoxFuture<OpenFile>;
-    type MetadataFuture = BoxFuture<Metadata>;
+    type MetadataFuture = BoxFuture<State>;
 
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
         let Self {
@@ -172,6 +173,7 @@ impl Backend for Root {
             origin,
             chosen,
         } = self.clone();
+        let path = actual(&path);
         Box::pin(async move {
             loop {
                 let opened = Self::open_anywhere(Arc::clone(&inner), path.clone());
@@ -181,7 +183,7 @@ impl Backend for Root {
                     None => Ok(HeldFile::uncounted(file)),
                 };
                 match (held, &origin) {
-                    (Ok(held), _) => return Ok(OpenFile::new(chosen, held, metadata)),
+                    (Ok(held), _) => return Ok(OpenFile::new(chosen, held, &metadata)),
                     // The client's own network may hold another one.
                     (Err(_), Some(origin)) if origin.becomes_proven().await => {}
                     (Err(error), _) => return Err(io::Error::other(error)),
@@ -191,7 +193,12 @@ impl Backend for Root {
     }
 
     fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
-        let opened = Self::open_anywhere(Arc::clone(&self.inner), path);
-        Box::pin(async move { Ok(opened.await?.metadata) })
+        let opened = Self::open_anywhere(Arc::clone(&self.inner), actual(&path));
+        let chosen = self.chosen.clone();
+        Box::pin(async move {
+            let Opened { metadata, .. } = opened.await?;
+            chosen.found(&metadata);
+            Ok(State::of(&metadata))
+        })
     }
 }

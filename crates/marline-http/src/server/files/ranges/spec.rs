@@ -13,6 +13,13 @@ pub(super) enum RangeSpec {
     Last(u64),
 }
 
+impl RangeSpec {
+    /// Whether it is for bytes at the end, as many as there are.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Last(1..))
+    }
+}
+
 /// The bytes `first` to `last` of a file of known size, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct ByteRange {
