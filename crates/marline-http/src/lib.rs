@@ -18,6 +18,7 @@ pub mod client;
 mod content;
 mod file;
 pub mod har;
+mod header;
 pub mod http3;
 mod interim;
 pub mod limits;
@@ -31,6 +32,7 @@ mod tasks;
 pub mod tcp;
 mod tls;
 pub mod transport;
+mod whole;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;

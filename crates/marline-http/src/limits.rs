@@ -100,6 +100,10 @@ pub const MAX_CONCURRENT_REQUESTS: u32 = 256;
 /// rest is for other fields.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 
+/// Fields of one header section of a request or response, in every version. Browsers send some thirty, applications a hundred with
+/// preloads and cookies; each takes about 100 bytes of memory besides its own.
+pub const MAX_HEADER_FIELDS: usize = 512;
+
 /// The largest header section that a server can be configured to accept. Each request in progress may hold one.
 pub const LARGEST_HEADER_BYTES: u64 = 64 * 1024;
 

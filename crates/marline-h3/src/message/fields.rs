@@ -36,6 +36,11 @@ impl Section {
             }
             let name = HeaderName::from_lowercase(&field.name)
                 .map_err(|_| StreamError::malformed("an invalid field name"))?;
+            if has_blank_ends(&field.value) {
+                return Err(StreamError::malformed(
+                    "a field value with blanks around it",
+                ));
+            }
             let mut value = HeaderValue::from_maybe_shared(field.value)
                 .map_err(|_| StreamError::malformed("an invalid field value"))?;
             value.set_sensitive(field.is_sensitive);
@@ -85,6 +90,13 @@ pub(super) fn is_connection_specific(name: &HeaderName) -> bool {
         || *name == UPGRADE
         || name == "keep-alive"
         || name == "proxy-connection"
+}
+
+/// Whether a field value begins or ends with a space or a tab, which makes a message of HTTP/3 and HTTP/2 malformed (section 4.2; RFC 9113,
+/// section 8.2.1).
+pub fn has_blank_ends(value: &[u8]) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_blank(value.first()) || is_blank(value.last())
 }
 
 /// Whether a token may contain the byte (RFC 9110, section 5.6.2).

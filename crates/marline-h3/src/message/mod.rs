@@ -1,5 +1,6 @@
 //! Messages: field sections to requests, responses and trailers, and back (RFC 9114, sections 4.1.2 to 4.4).
 
+mod authority;
 mod encode;
 mod fields;
 mod length;
@@ -8,7 +9,9 @@ mod response;
 #[cfg(test)]
 mod tests;
 
+pub use self::authority::is_authority;
 pub(crate) use self::encode::{request_fields, request_path, response_fields, trailer_fields};
+pub use self::fields::has_blank_ends;
 pub(crate) use self::length::ContentLength;
 pub(crate) use self::request::decode_request;
 pub(crate) use self::response::decode_response;

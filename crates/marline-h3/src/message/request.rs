@@ -6,6 +6,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
 
 use super::Protocol;
+use super::authority::is_authority;
 use super::fields::{Section, set_once};
 use crate::error::StreamError;
 use crate::qpack::FieldLine;
@@ -141,8 +142,7 @@ fn authority(given: Option<Bytes>, request: &Request<()>) -> Result<Authority, S
 }
 
 fn parse_authority(authority: Bytes) -> Result<Authority, StreamError> {
-    // User information must not be there (section 4.3.1).
-    if authority.is_empty() || authority.contains(&b'@') {
+    if !is_authority(&authority) {
         return Err(StreamError::malformed("an invalid authority"));
     }
     Authority::from_maybe_shared(authority)

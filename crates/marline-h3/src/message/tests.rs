@@ -94,6 +94,12 @@ fn requests_have_method_scheme_authority_and_path() {
         (":authority", ""),
         (":authority", "user@a"),
         (":authority", "a/b"),
+        (":authority", "a,b"),
+        (":authority", "a:"),
+        (":authority", "a:99999"),
+        (":authority", "*"),
+        (":authority", "[::1"),
+        (":authority", "\u{e9}"),
         (":path", ""),
         (":path", "index.html"),
         (":path", "*"),
@@ -190,6 +196,10 @@ fn names_are_lower_case_tokens_and_values_have_no_control_characters() {
         ("a\0", "a"),
         ("a", "b\r\nc: d"),
         ("a", "b\0"),
+        ("a", " b"),
+        ("a", "b "),
+        ("a", "\tb"),
+        ("a", " "),
     ] {
         assert_malformed(get(&[field]), field);
         assert_malformed(response(&[(":status", "200"), field]), field);

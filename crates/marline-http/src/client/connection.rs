@@ -32,8 +32,10 @@ use super::stall::Activity;
 use super::target::Origin;
 use super::{ClientError, HttpProxy, HttpVersion};
 use crate::body::{Body, BoxError, with_source};
+use crate::header;
 use crate::http3::Session;
 use crate::interim;
+use crate::limits;
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
@@ -146,6 +148,10 @@ impl Connection {
         let response = response
             .await
             .map_err(|cause| ClientError::NoResponse { cause })?;
+        if let Some(fault) = header::fault(&response, limits::MAX_HEADER_FIELDS) {
+            let cause = fault.into();
+            return Err(ClientError::NoResponse { cause });
+        }
         self.activity.on_response();
         let (parts, content) = response.into_parts();
         let download = Download::new(content, &method, &parts, &self.activity);

@@ -154,6 +154,32 @@ impl Named for ClientFields {
     ];
 }
 
+/// What becomes of fields by which a client names another path, host or method than its request has. Some frameworks obey them, behind the
+/// back of whatever judges requests before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RewriteFields {
+    /// They are removed.
+    #[default]
+    Remove,
+    /// They are passed on.
+    Keep,
+}
+
+impl Named for RewriteFields {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "remove",
+            about: "They are removed",
+            value: Self::Remove,
+        },
+        Word {
+            name: "keep",
+            about: "They are passed on",
+            value: Self::Keep,
+        },
+    ];
+}
+
 /// The settings of a reverse proxy. Start from [`ProxyConfig::to`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyConfig {
@@ -183,6 +209,10 @@ pub struct ProxyConfig {
     pub keep_alive: Duration,
     /// Bytes of the header of a response.
     pub max_header_bytes: usize,
+    /// Its fields.
+    pub max_header_fields: usize,
+    /// What becomes of fields by which a client names another path or method than it asks for.
+    pub rewrite_fields: RewriteFields,
     /// How long an application gets no requests after it could not be reached, if there are others.
     pub fail_time: Duration,
     /// What is requested to see whether an application works; without it, requests of clients show that.
@@ -281,6 +311,18 @@ impl ProxyConfig {
             |c: &mut Self| &mut c.max_header_bytes,
         ),
         &Field::new(
+            "max_header_fields",
+            Domain::integer(32, 4096),
+            "Fields of a response's header section; one that has more is 502",
+            |c: &mut Self| &mut c.max_header_fields,
+        ),
+        &Field::new(
+            "rewrite_fields",
+            Domain::words::<RewriteFields>(),
+            "What becomes of X-Original-URL, X-Rewrite-URL, X-HTTP-Method-Override and their like, by which a client names another path, host or method than it asks for",
+            |c: &mut Self| &mut c.rewrite_fields,
+        ),
+        &Field::new(
             "fail_time",
             WAIT,
             "How long an application that could not be reached gets no requests, if there are others",
@@ -321,6 +363,8 @@ impl ProxyConfig {
             max_idle_connections: limits::MAX_IDLE_UPSTREAM_CONNECTIONS,
             keep_alive: limits::UPSTREAM_KEEP_ALIVE,
             max_header_bytes: limits::MAX_UPSTREAM_HEADER_BYTES,
+            max_header_fields: limits::MAX_HEADER_FIELDS,
+            rewrite_fields: RewriteFields::default(),
             fail_time: limits::UPSTREAM_FAIL_TIME,
             health_path: None,
             health_interval: limits::HEALTH_INTERVAL,

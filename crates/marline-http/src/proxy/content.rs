@@ -141,7 +141,7 @@ impl<G: Guard> http_body::Body for Content<G> {
             Some(Ok(mut frame)) => match this.count(&frame) {
                 Ok(()) if frame.is_trailers() => {
                     if let Some(trailers) = frame.trailers_mut() {
-                        fields::remove_hop_by_hop(trailers);
+                        fields::clean_trailers(trailers);
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }

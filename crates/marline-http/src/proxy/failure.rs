@@ -117,6 +117,20 @@ pub(super) fn cause(error: &(dyn StdError + 'static)) -> String {
     last.to_string()
 }
 
+/// Whether the header of a message was too large, in bytes or in fields.
+pub(super) fn is_too_large(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<hyper::Error>()
+            && error.is_parse_too_large()
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
 /// Whether the connection ended, so that another may be better.
 pub(super) fn is_lost_connection(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);

@@ -4,8 +4,12 @@ use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    AGE, ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, DATE, EXPECT, EXPIRES, FORWARDED, HOST,
+    HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, LOCATION, MAX_FORWARDS, ORIGIN, PRAGMA, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, RANGE, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    VARY, VIA, WARNING, WWW_AUTHENTICATE,
 };
 use http::{Request, Response, Version};
 
@@ -15,6 +19,8 @@ use crate::limits;
 /// The name of this proxy in `Via`.
 const PSEUDONYM: &str = "marline";
 
+/// Whether a request may be a replay (RFC 8470, section 5.1).
+pub(super) const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 const PROXY: HeaderName = HeaderName::from_static("proxy");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -35,6 +41,62 @@ pub(super) const CLAIMS: [HeaderName; 11] = [
     HeaderName::from_static("x-client-ip"),
     HeaderName::from_static("true-client-ip"),
     HeaderName::from_static("x-real-ip"),
+];
+
+/// By what a client may name another path, host or method than its request has.
+pub(super) const REWRITES: [HeaderName; 11] = [
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-original-uri"),
+    HeaderName::from_static("x-original-host"),
+    HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-override-url"),
+    HeaderName::from_static("x-forwarded-path"),
+    HeaderName::from_static("x-forwarded-uri"),
+    HeaderName::from_static("x-host"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
+];
+
+/// What must not be in trailers: fields about framing, routing, authentication and content, and those that change how a message is
+/// processed (RFC 9110, section 6.5.1).
+const NOT_IN_TRAILERS: [HeaderName; 36] = [
+    CONTENT_LENGTH,
+    HOST,
+    TRAILER,
+    EARLY_DATA,
+    AGE,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    COOKIE,
+    DATE,
+    EXPECT,
+    EXPIRES,
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    LOCATION,
+    MAX_FORWARDS,
+    ORIGIN,
+    PRAGMA,
+    RANGE,
+    RETRY_AFTER,
+    SET_COOKIE,
+    VARY,
+    VIA,
+    WARNING,
+    WWW_AUTHENTICATE,
+    ALT_SVC,
+    HeaderName::from_static("x-accel-redirect"),
+    HeaderName::from_static("x-sendfile"),
+    HeaderName::from_static("http2-settings"),
+    HeaderName::from_static("authentication-info"),
 ];
 
 /// Fields that stay although `Connection` lists them: they are about the message, and its meaning depends on them.
@@ -162,12 +224,11 @@ pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
     headers.remove(PROXY);
 }
 
-/// Removes from the trailers of a request what its header must not have either, and what trailers must not have (RFC 9110, section
-/// 6.5.1).
+/// Removes from trailers what the header must not have either, and what trailers must not have.
 pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
     remove_ambiguous(trailers);
-    for name in CLAIMS.iter().chain(&ESSENTIAL) {
+    for name in CLAIMS.iter().chain(&REWRITES).chain(&NOT_IN_TRAILERS) {
         trailers.remove(name);
     }
 }
@@ -406,6 +467,33 @@ mod tests {
         ]);
         remove_ambiguous(&mut fields);
         assert_eq!(fields, headers(&[("x-kept", "1")]));
+    }
+
+    #[test]
+    fn trailers_have_nothing_about_framing_routing_and_processing() {
+        let mut fields = headers(&[
+            ("content-length", "5"),
+            ("transfer-encoding", "chunked"),
+            ("host", "b"),
+            ("trailer", "x"),
+            ("content-type", "text/html"),
+            ("set-cookie", "a=1"),
+            ("authorization", "Basic eA=="),
+            ("cache-control", "public"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x-original-url", "/"),
+            ("early-data", "1"),
+            ("digest", "a"),
+            ("server-timing", "db;dur=1"),
+            ("grpc-status", "0"),
+        ]);
+        clean_trailers(&mut fields);
+        let kept = [
+            ("digest", "a"),
+            ("server-timing", "db;dur=1"),
+            ("grpc-status", "0"),
+        ];
+        assert_eq!(fields, headers(&kept));
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::interim::Interim;
 use crate::limits;
 use crate::pipes::ObjectKind;
 use crate::server::{PassedOn, Site, Tunnel};
+use crate::whole::Whole;
 
 /// The settings of a gateway. Start from [`GatewayConfig::to`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +166,10 @@ impl Gateway {
         let content = HeldBody::new(body, false, &parts.extensions);
         let fetched = self.fetch(Request::from_parts(parts, ()), &content).await;
         let pipe = fetched.as_ref().ok().and_then(|one| one.carrier.pipe());
-        let fetched = fetched.and_then(|fetched| self.pass_back(fetched, &method, key, content));
+        let fetched = match fetched {
+            Ok(fetched) => self.pass_back(fetched, &method, key, content).await,
+            Err(failure) => Err(failure),
+        };
         let error = fetched.as_ref().err().map(ToString::to_string);
         let mut response = fetched.unwrap_or_else(Failure::into_response);
         let passed = PassedOn::to(self.shown.clone(), error).over_pipe(pipe);
@@ -263,6 +267,7 @@ impl Gateway {
             headers.insert(TE, HeaderValue::from_static("trailers"));
         }
         headers.remove(EXPECT);
+        headers.remove(fields::EARLY_DATA);
         // The local program asks for this machine.
         headers.remove(HOST);
         headers.remove(SEC_WEBSOCKET_KEY);
@@ -293,7 +298,7 @@ impl Gateway {
     }
 
     /// The response as the local program gets it.
-    fn pass_back(
+    async fn pass_back(
         &self,
         fetched: Fetched,
         method: &Method,
@@ -301,6 +306,7 @@ impl Gateway {
         request: HeldBody,
     ) -> Result<Response<Body>, Failure> {
         let (mut parts, download) = fetched.response.into_parts();
+        let is_new = parts.version >= Version::HTTP_2;
         let version = parts.version;
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, version).map_err(|_| Failure::Circle)?;
@@ -319,7 +325,15 @@ impl Gateway {
         }
         let length = download.expected();
         let length = length.filter(|_| !is_bodiless(method, parts.status));
-        let body = Body::new(download);
+        let mut body = Body::new(download);
+        if let Some(length) = length.filter(|_| is_new) {
+            let idle = self.idle_timeout;
+            let confirming = timeout(idle, Whole::new(body, length).confirmed());
+            let confirmed = confirming
+                .await
+                .map_err(|_| Failure::ResponseTimeout(idle))?;
+            body = Body::new(confirmed.map_err(|error| Failure::Response(error.to_string()))?);
+        }
         let carrier = fetched.carrier;
         let content = Content::new(body, length, self.idle_timeout, request, carrier);
         Ok(Response::from_parts(parts, Body::new(content)))

@@ -26,7 +26,9 @@ mod upstream;
 mod upstream_metrics;
 mod websocket;
 
-pub use self::config::{ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, UpstreamUrl};
+pub use self::config::{
+    ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, RewriteFields, UpstreamUrl,
+};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
 pub use self::pipe_metrics::PipeMetrics;

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
-};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
@@ -18,7 +16,7 @@ use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use super::config::{ClientFields, ProxyConfig};
+use super::config::{ClientFields, ProxyConfig, RewriteFields};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
@@ -29,11 +27,11 @@ use super::upstream_metrics::UpstreamMetrics;
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::{Body, with_source};
 use crate::content::is_bodiless;
+use crate::header;
 use crate::interim::Interim;
 use crate::limits;
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
-
-const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+use crate::whole::Whole;
 
 /// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
 /// fast as the slower end takes it. `metrics` count what applications do.
@@ -139,7 +137,7 @@ impl Proxy {
             Ok((answered, content)) => {
                 let upstream = Arc::clone(&answered.upstream);
                 let url = upstream.url().to_string();
-                let response = self.pass_back(answered, &method, content);
+                let response = self.pass_back(answered, &method, content).await;
                 let mut response = response.unwrap_or_else(|failure| {
                     upstream.counters().on_failure(&failure);
                     failure.into_response()
@@ -154,6 +152,7 @@ impl Proxy {
     /// Joins a client's WebSocket, whose content is `body`, with one of an application.
     async fn open_websocket(&self, mut head: Request<()>, body: Body) -> Response<Body> {
         *head.method_mut() = Method::GET;
+        let is_upgrade = head.version() < Version::HTTP_2;
         let content = HeldBody::new(body, false, head.extensions());
         let none = HeldBody::new(Body::empty(), false, head.extensions());
         let client = self.accountable(&head);
@@ -174,15 +173,17 @@ impl Proxy {
             Err(unanswered) => return unanswered.into_response(),
         };
         let passed = PassedOn::to(upstream.url().to_string(), None);
+        // To Upgrade, any other response is an answer (RFC 9110, section 7.8). To extended CONNECT, a success would open the tunnel.
+        let status = response.status();
         let is_refusal =
-            !response.status().is_success() && response.status() != StatusCode::SWITCHING_PROTOCOLS;
+            status != StatusCode::SWITCHING_PROTOCOLS && (is_upgrade || !status.is_success());
         let opened = if is_refusal {
             let answered = Answered {
                 response,
                 upstream,
                 slot,
             };
-            self.pass_back(answered, &Method::GET, none)
+            self.pass_back(answered, &Method::GET, none).await
         } else {
             upgraded(response, &content, accept).await.map(|upgraded| {
                 let idle = self.config.idle_timeout;
@@ -309,9 +310,17 @@ impl Proxy {
         if content.is_empty() {
             headers.remove(EXPECT);
         }
+        if self.config.rewrite_fields == RewriteFields::Remove {
+            fields::REWRITES
+                .iter()
+                .for_each(|name| drop(headers.remove(name)));
+        }
+        if claims == ClientFields::Replace {
+            headers.remove(fields::EARLY_DATA);
+        }
         if is_early {
             // The application may want to wait (RFC 8470, section 5.1).
-            headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+            headers.insert(fields::EARLY_DATA, HeaderValue::from_static("1"));
         }
         match received.host {
             Some(host) => headers.insert(HOST, host),
@@ -376,7 +385,7 @@ impl Proxy {
     }
 
     /// The response as the client gets it.
-    fn pass_back(
+    async fn pass_back(
         &self,
         answered: Answered,
         method: &Method,
@@ -388,13 +397,19 @@ impl Proxy {
             upstream: _,
         } = answered;
         let malformed = |what: &str| Failure::Response(what.to_owned());
+        if let Some(fault) = header::fault(&response, self.config.max_header_fields) {
+            return Err(Failure::Response(fault));
+        }
         let (mut parts, body) = response.into_parts();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(malformed("it changes to a protocol that nobody asked for"));
         }
         // The buffer of the parser is larger.
-        if fields::size(&parts.headers) > self.config.max_header_bytes {
-            return Err(malformed("its header is too large"));
+        let max_bytes = self.config.max_header_bytes;
+        if fields::size(&parts.headers) > max_bytes {
+            return Err(Failure::Response(format!(
+                "its header has more than {max_bytes} bytes"
+            )));
         }
         let lengths = parts.headers.get_all(CONTENT_LENGTH).iter().count();
         let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
@@ -417,11 +432,19 @@ impl Proxy {
         fields::remove_hop_by_hop(&mut parts.headers);
         let passed = fields::add_via(&mut parts.headers, parts.version);
         passed.map_err(|_| Failure::Circle)?;
+        let is_new = parts.version >= Version::HTTP_2;
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();
-        let body = Body::new(body.map_err(with_source));
+        let mut body = Body::new(body.map_err(with_source));
         let length = announced.filter(|_| !is_bodiless(method, parts.status));
         let idle = self.config.idle_timeout;
+        if let Some(length) = length.filter(|_| is_new) {
+            let confirming = timeout(idle, Whole::new(body, length).confirmed());
+            let confirmed = confirming
+                .await
+                .map_err(|_| Failure::ResponseTimeout(idle))?;
+            body = Body::new(confirmed.map_err(|error| Failure::Response(error.to_string()))?);
+        }
         let content = Content::new(body, length, idle, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))
     }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use self::connector::Connector;
 use super::config::{ClientFields, ProxyConfig, UpstreamUrl};
 use super::content::Guard;
-use super::failure::{Failure, cause, is_lost_connection};
+use super::failure::{Failure, cause, is_lost_connection, is_too_large};
 use super::places::{NoPlace, Place, Places, Tenants};
 use super::request_body::HeldBody;
 use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
@@ -38,6 +38,8 @@ pub(super) struct Upstream {
     client: Client<Connector, Body>,
     places: Places,
     place_timeout: Duration,
+    max_header_bytes: usize,
+    max_header_fields: usize,
     connect_timeout: Duration,
     response_timeout: Duration,
     fail_time: Duration,
@@ -93,6 +95,7 @@ impl Upstream {
             .pool_idle_timeout(config.keep_alive)
             .pool_max_idle_per_host(config.max_idle_connections)
             .http1_max_buf_size(config.max_header_bytes)
+            .http1_max_headers(config.max_header_fields)
             .http2_only(url.is_http2())
             .http2_adaptive_window(true)
             .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))
@@ -104,6 +107,8 @@ impl Upstream {
             client,
             places: Places::new(config.max_requests, tenants),
             place_timeout: config.place_timeout,
+            max_header_bytes: config.max_header_bytes,
+            max_header_fields: config.max_header_fields,
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             fail_time: config.fail_time,
@@ -233,6 +238,10 @@ impl Upstream {
         SendError {
             failure: match content.failure() {
                 Some(failure) => Failure::Content(failure),
+                None if is_too_large(error) => Failure::Response(format!(
+                    "its header has more than {} bytes or {} fields",
+                    self.max_header_bytes, self.max_header_fields
+                )),
                 None => Failure::Response(cause),
             },
             is_unsent: false,

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT,
-    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use sha1::{Digest, Sha1};
 
 use super::failure::{Failure, cause};
+use super::fields;
 use super::request_body::HeldBody;
 use super::tunnel::{Joined, Task};
 use crate::body::Body;
@@ -92,10 +93,8 @@ pub(super) async fn upgraded(
     let (read, write) = tokio::io::split(TokioIo::new(stream));
     let Joined { body, task } = Joined::new(read, write, content.to_body());
     let mut headers = std::mem::take(response.headers_mut());
-    for name in [CONNECTION, UPGRADE, CONTENT_LENGTH] {
-        let name: HeaderName = name;
-        headers.remove(name);
-    }
+    fields::remove_hop_by_hop(&mut headers);
+    headers.remove(CONTENT_LENGTH);
     if accept.is_some() {
         headers.remove(SEC_WEBSOCKET_ACCEPT);
     }

@@ -108,6 +108,8 @@ pub struct ServerLimits {
     pub max_concurrent_requests: u32,
     /// Bytes of one request's header section: 8 KiB to [`limits::LARGEST_HEADER_BYTES`].
     pub max_header_bytes: u32,
+    /// Fields of one request's header section.
+    pub max_header_fields: usize,
     /// Time for a TLS handshake over TCP. That of QUIC is [`TransportConfig`](marline::TransportConfig)'s.
     pub handshake_timeout: Duration,
     /// Time for the header section of a request to arrive once it began.
@@ -131,6 +133,7 @@ impl Default for ServerLimits {
             buffer_timeout: limits::BUFFER_TIMEOUT,
             max_concurrent_requests: limits::MAX_CONCURRENT_REQUESTS,
             max_header_bytes: limits::MAX_HEADER_BYTES,
+            max_header_fields: limits::MAX_HEADER_FIELDS,
             handshake_timeout: limits::HANDSHAKE_TIMEOUT,
             header_timeout: limits::HEADER_TIMEOUT,
             idle_timeout: limits::IDLE_TIMEOUT,
@@ -192,8 +195,14 @@ impl ServerLimits {
             "max_header_bytes",
             // What HTTP/1.1 needs for its buffer at least.
             Domain::bytes(8192, limits::LARGEST_HEADER_BYTES),
-            "Size of a request's header section",
+            "Size of a request's header section; one that is larger is 431",
             |c: &mut Self| &mut c.max_header_bytes,
+        ),
+        &Field::new(
+            "max_header_fields",
+            Domain::integer(32, 4096),
+            "Fields of a request's header section; one that has more is 431",
+            |c: &mut Self| &mut c.max_header_fields,
         ),
         &Field::new(
             "handshake_timeout",
@@ -311,6 +320,7 @@ mod tests {
             buffer_timeout: _,
             max_concurrent_requests: _,
             max_header_bytes: _,
+            max_header_fields: _,
             handshake_timeout: _,
             header_timeout: _,
             idle_timeout: _,
@@ -324,6 +334,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 15);
+        assert_eq!(ServerLimits::SETTINGS.len(), 16);
     }
 }

@@ -14,7 +14,8 @@ use super::panics::{self, Panicked};
 use super::record::{Answer, Record, Recorder};
 use super::resources::Origin;
 use crate::body::Body;
-use crate::content::{http_date, is_bodiless};
+use crate::content::{content_length, http_date, is_bodiless};
+use crate::whole::Whole;
 
 /// The extension of a request that has the address of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,11 @@ pub(super) async fn respond(
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);
     let method = request.method().clone();
+    let request = match whole(context, request).await {
+        Ok(request) => request,
+        // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
+        Err(status) => return record.begin(refusal(context, version, status)),
+    };
     let responding = current.site.clone().oneshot(request);
     let response = match panics::caught(responding).await {
         Ok(Ok(response)) => response.map(|content| panics::guard(content, &context.metrics)),
@@ -70,6 +76,27 @@ pub(super) async fn respond(
     let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, version, &mut response);
     record.begin(response)
+}
+
+/// A request of HTTP/2 or 3 with content of the length that it announces, or else none that looks whole.
+///
+/// # Errors
+/// It announces no content and has some, or does not end in time.
+async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body>, StatusCode> {
+    let announced = content_length(request.headers());
+    let is_tunnel = *request.method() == Method::CONNECT;
+    let Some(length) = announced.filter(|_| request.version() >= Version::HTTP_2 && !is_tunnel)
+    else {
+        return Ok(request);
+    };
+    let (parts, body) = request.into_parts();
+    let limit = context.current.get().limits.header_timeout;
+    let confirming = Whole::new(body, length).confirmed();
+    match context.runtime.timeout(limit, confirming).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(parts, Body::new(body))),
+        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
+    }
 }
 
 /// A response that has no content, without what the site gave: hyper sends it over HTTP/2.

@@ -24,6 +24,7 @@ use super::record::{Answer, Record, Recorder};
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
+use crate::header;
 use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
 use crate::interim::Interim;
 use crate::limits;
@@ -300,6 +301,9 @@ impl Exchange {
             // It may be a replay (RFC 8470).
             let status = StatusCode::TOO_EARLY;
             refuse(&self.context, &self.recorder, &request, status)
+        } else if header::request_fields(&request) > self.max_fields() {
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            refuse(&self.context, &self.recorder, &request, status)
         } else {
             let (interim, mut interims) = interim();
             request.extensions_mut().insert(interim);
@@ -327,6 +331,10 @@ impl Exchange {
             response
         };
         self.send(&mut sender, response, &method, origin).await;
+    }
+
+    fn max_fields(&self) -> usize {
+        self.context.current.get().limits.max_header_fields
     }
 
     /// Sends an interim response, if the client accepts it. Returns whether others can follow.

@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::header::{CONNECTION, HOST, HeaderValue};
-use http::uri::Authority;
-use http::{Request, Response, StatusCode, Version};
+use http::header::CONNECTION;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -46,11 +45,11 @@ use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::progress::Progress;
-use super::record::Recorder;
+use super::record::{Answer, Recorder};
 use super::resources::{Chunk, Origin};
 use super::{Context, ServerLimits};
 use crate::body::Body;
-use crate::limits;
+use crate::{header, limits};
 
 /// The response to cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
@@ -227,7 +226,10 @@ impl ClientConnection {
         } else {
             let recorder = self.recorder();
             let record = unreadable(&self.context, &recorder, Version::HTTP_11);
-            if matches!(timeout(wait, refuse_unread(stream, NOT_TLS)).await, Ok(Ok(()))) {
+            if matches!(
+                timeout(wait, refuse_unread(stream, NOT_TLS)).await,
+                Ok(Ok(()))
+            ) {
                 let status = StatusCode::BAD_REQUEST;
                 self.deliveries.answered(record, status, NOT_TLS_CONTENT);
             }
@@ -308,6 +310,7 @@ impl ClientConnection {
             tunnels: tunnels.clone(),
             version,
             idle,
+            max_fields: limits.max_header_fields,
         });
         let service = service_fn(move |request: Request<Incoming>| {
             let (of_requests, origin) = (Arc::clone(&of_requests), origin.clone());
@@ -353,18 +356,28 @@ struct OfRequests {
     tunnels: Tunnels,
     version: Version,
     idle: Duration,
+    max_fields: usize,
 }
 
 impl OfRequests {
-    async fn answer(&self, request: Request<Incoming>, origin: Origin) -> Response<Content> {
+    async fn answer(&self, mut request: Request<Incoming>, origin: Origin) -> Response<Content> {
         let Self {
             context,
             recorder,
             version,
             ..
         } = self;
-        let has_valid_host = has_valid_host(&request);
-        let asked = match context.protocols.tunnels && has_valid_host {
+        if let Some(status) = fault(&request, self.max_fields) {
+            let request = request.map(|_| Body::empty());
+            let mut answer = refuse(context, recorder, &request, status);
+            if *version != Version::HTTP_2 {
+                // Where the next request begins is not certain.
+                close_after(&mut answer);
+            }
+            return self.deliveries.follow(answer);
+        }
+        header::join_cookies(request.headers_mut());
+        let asked = match context.protocols.tunnels {
             true => tunnels::asked(request, *version),
             false => Err(request),
         };
@@ -387,16 +400,18 @@ impl OfRequests {
                 _ => Body::new(counted(content, recorder, count)),
             }
         });
-        let mut answer = match has_valid_host {
-            true => respond(context, recorder, request, origin).await,
-            false => refuse(context, recorder, &request, StatusCode::BAD_REQUEST),
-        };
+        let mut answer = respond(context, recorder, request, origin).await;
         if *version != Version::HTTP_2 && context.stop.is_stopping() {
-            let headers = answer.response.headers_mut();
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            close_after(&mut answer);
         }
         self.deliveries.follow(answer)
     }
+}
+
+/// Has the client send no further request on its connection of HTTP/1.1 (RFC 9112, section 9.6).
+fn close_after(answer: &mut Answer) {
+    let headers = answer.response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// How hyper has answered a request of HTTP/1.1 that ended its connection with `error`, if it could not read it.
@@ -409,13 +424,31 @@ fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
     }
 }
 
+/// The status with which a request is refused whose header is malformed, or has more than `max_fields` fields.
+fn fault<B: http_body::Body>(request: &Request<B>, max_fields: usize) -> Option<StatusCode> {
+    let headers = request.headers();
+    // It has none, and what follows is of the tunnel (RFC 9110, section 9.3.6).
+    let is_tunnel_with_content = request.method() == Method::CONNECT
+        && request.version() < Version::HTTP_2
+        && !request.body().is_end_stream();
+    let is_malformed = !header::has_valid_host(request)
+        || header::has_blanks(request.version(), headers)
+        || is_tunnel_with_content;
+    match (header::request_fields(request) > max_fields, is_malformed) {
+        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (false, false) => None,
+    }
+}
+
 fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
-        .max_buf_size(limits.max_header_bytes as usize);
+        .max_buf_size(limits.max_header_bytes as usize)
+        .max_headers(limits.max_header_fields);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -447,23 +480,4 @@ where
         count(&recorder, bytes as u64);
         frame
     })
-}
-
-/// Whether a request has the `Host` fields that it should: one in HTTP/1.1, at most one in HTTP/1.0, and a valid one
-/// (RFC 9112 section 3.2). Neither that nor the target has user information (RFC 9110, sections 4.2.4 and 7.2).
-fn has_valid_host<B>(request: &Request<B>) -> bool {
-    let authority = request.uri().authority();
-    if authority.is_some_and(|authority| authority.as_str().contains('@')) {
-        return false;
-    }
-    let mut hosts = request.headers().get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        // A target without an authority has an empty one.
-        (Some(host), None) => {
-            let is_valid = Authority::try_from(host.as_bytes()).is_ok();
-            host.is_empty() || (is_valid && !host.as_bytes().contains(&b'@'))
-        }
-        (None, _) => request.version() != Version::HTTP_11,
-        _ => false,
-    }
 }

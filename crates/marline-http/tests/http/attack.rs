@@ -1,13 +1,16 @@
 //! Attacks on a larger scale, for `make attack` (`tools/attack.sh`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use marline::TransportConfig;
-use marline_http::client::HttpVersion;
+use marline_http::client::{HttpVersion, parse_url};
+use tokio::io::AsyncWriteExt;
 
-use crate::budgets::{LARGE, buffered};
-use crate::common::{TestServer, directory_of};
+use crate::budgets::{LARGE, begin, buffered, connect_from, metric};
+use crate::common::{TestServer, client_with, directory_of};
 use crate::floods::{CALM, PING, SETTINGS, connect, send_until_closed};
+use crate::proxy::{application::Application, proxy};
 
 /// Longer than any of these takes.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -42,6 +45,85 @@ async fn unread_http3() {
 async fn unread_http2() {
     let during = unread(HttpVersion::Http2, 8, TransportConfig::default()).await;
     assert!(during < 128 * MIB, "{during}");
+}
+
+/// An application that sends a gigabyte to whoever asks, and reads nothing.
+async fn torrent() -> Application {
+    Application::with(Arc::new(|mut stream, header| {
+        Box::pin(async move {
+            if header.starts_with("POST ") {
+                return std::future::pending().await;
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n";
+            stream.write_all(answer).await.ok()?;
+            let part = vec![7; 100_000];
+            while stream.write_all(&part).await.is_ok() {}
+            None
+        })
+    }))
+    .await
+}
+
+/// Clients that take no more than they must, of a proxy with its default settings.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make attack"]
+async fn unread_proxy() {
+    let application = torrent().await;
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let server = proxy(&[application.url()]).await;
+        let transport = TransportConfig {
+            stream_receive_window: Some(1 << 16),
+            ..TransportConfig::default()
+        };
+        let client = client_with(|config| {
+            config.version = version;
+            config.quic.transport = transport.into();
+        });
+        let url = parse_url(&server.url(version, "/"), version).unwrap();
+        let headers = http::HeaderMap::new();
+        let (mut opened, mut responses) = (Vec::new(), Vec::new());
+        for _ in 0..4 {
+            let connection = client.connect(&url.origin).await.unwrap();
+            for _ in 0..60 {
+                let response = connection.get(&url.origin, &url.uri, &headers).await;
+                responses.push(response.unwrap());
+            }
+            opened.push(connection);
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let held = metric(&server, "marline_buffered_bytes");
+        println!("{version:?}: {:.1} MiB held", held as f64 / MIB as f64);
+        assert!((1..=128 * MIB).contains(&held), "{held}");
+        drop((responses, opened, client));
+        let given_back = async {
+            while metric(&server, "marline_buffered_bytes") > 0 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, given_back).await.unwrap();
+    }
+}
+
+/// Networks that hold all places of a proxy, and a neighbour.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make attack"]
+async fn slow_posts() {
+    let application = torrent().await;
+    let server = proxy(&[application.url()]).await;
+    let mut slow = Vec::new();
+    for network in 1..=20 {
+        for _ in 0..64 {
+            let mut stream = connect_from(&server, [127, 1, network, 1]).await;
+            let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx";
+            stream.write_all(head.as_bytes()).await.unwrap();
+            slow.push(stream);
+        }
+    }
+    for _ in 0..10 {
+        let mut stream = connect_from(&server, [127, 9, 9, 1]).await;
+        let answer = tokio::time::timeout(Duration::from_secs(10), begin(&mut stream, "/")).await;
+        assert!(answer.unwrap().contains("200 OK"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -221,6 +221,7 @@ impl TcpClient {
         } else {
             let (sender, connection) = http1::Builder::new()
                 .max_buf_size(limits::MAX_HEADER_BYTES as usize)
+                .max_headers(limits::MAX_HEADER_FIELDS)
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;

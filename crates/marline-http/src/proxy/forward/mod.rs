@@ -186,6 +186,7 @@ impl Forward {
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
         parts.headers.remove(EXPECT);
+        parts.headers.remove(fields::EARLY_DATA);
         if !content.is_empty() && length.is_none() {
             // hyper would leave out the content of GET and HEAD.
             let chunked = HeaderValue::from_static("chunked");
@@ -202,9 +203,17 @@ impl Forward {
         parts.uri = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();
-        let failed = |error: &hyper::Error| Failure::Response(cause(error));
+        let failed = |error: &hyper::Error| match error.is_parse_too_large() {
+            true => Failure::Response(format!(
+                "its header has more than {} bytes or {} fields",
+                limits::MAX_UPSTREAM_HEADER_BYTES,
+                limits::MAX_HEADER_FIELDS
+            )),
+            false => Failure::Response(cause(error)),
+        };
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(limits::MAX_UPSTREAM_HEADER_BYTES)
+            .max_headers(limits::MAX_HEADER_FIELDS)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| failed(&error))?;

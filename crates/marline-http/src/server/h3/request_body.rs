@@ -9,6 +9,7 @@ use marline_h3::{ErrorCode, StreamEvent};
 
 use crate::body::BoxError;
 use crate::http3::{Carrier, Receiver};
+use crate::limits;
 
 /// The content of a request; stops the client's stream when it is dropped.
 pub(super) struct RequestBody<C: Carrier> {
@@ -58,11 +59,21 @@ impl<C: Carrier> http_body::Body for RequestBody<C> {
 
 impl<C: Carrier> Drop for RequestBody<C> {
     fn drop(&mut self) {
-        // Most requests have no content, and their end has already arrived.
+        if self.is_ended {
+            return;
+        }
+        // Most requests have no content, and their end has already arrived. What has arrived of others may show that they are malformed.
         let cx = &mut Context::from_waker(Waker::noop());
-        if !self.is_ended && !matches!(self.receiver.poll_next(cx), Poll::Ready(Ok(None) | Err(_)))
-        {
-            self.receiver.stop(ErrorCode::NO_ERROR);
+        let mut left = limits::MAX_DISCARDED_BYTES;
+        loop {
+            match self.receiver.poll_next(cx) {
+                Poll::Ready(Ok(Some(StreamEvent::Data(data)))) if data.len() <= left => {
+                    left -= data.len();
+                }
+                Poll::Ready(Ok(Some(StreamEvent::Trailers(_)))) => {}
+                Poll::Ready(Ok(None) | Err(_)) => return,
+                _ => return self.receiver.stop(ErrorCode::NO_ERROR),
+            }
         }
     }
 }

@@ -119,9 +119,15 @@ pub(super) struct Asking {
 
 /// Makes `request` the CONNECT that sites know, if it asks for a tunnel.
 #[expect(clippy::result_large_err, reason = "the request goes on")]
-pub(super) fn asked<B>(mut request: Request<B>, version: Version) -> Result<Asking, Request<B>> {
+pub(super) fn asked<B: http_body::Body>(
+    mut request: Request<B>,
+    version: Version,
+) -> Result<Asking, Request<B>> {
     let is_connect = request.method() == Method::CONNECT;
-    let is_upgrade = !is_connect && request.version() == Version::HTTP_11 && is_websocket(&request);
+    // The tunnel would begin behind the content, which belongs to the request (RFC 9110, section 7.8): an Upgrade may be ignored.
+    let is_upgrade = request.version() == Version::HTTP_11
+        && is_websocket(&request)
+        && request.body().is_end_stream();
     if !is_connect && !is_upgrade {
         return Err(request);
     }

@@ -137,12 +137,12 @@ struct Requests {
     tasks: JoinSet<()>,
 }
 
-/// Sends `count` requests whose responses nobody reads.
+/// Sends `count` requests whose responses nobody reads; those with content over connections of their own.
 async fn unread(
     server: &TestServer,
     version: HttpVersion,
     count: usize,
-    body: impl Fn() -> Option<Body>,
+    content: Option<fn() -> Body>,
 ) -> Requests {
     let transport = TransportConfig {
         stream_receive_window: Some(2000),
@@ -157,7 +157,8 @@ async fn unread(
         client,
         tasks: JoinSet::new(),
     };
-    let is_shared = matches!(version, HttpVersion::Http2 | HttpVersion::Http3);
+    let has_streams = matches!(version, HttpVersion::Http2 | HttpVersion::Http3);
+    let is_shared = has_streams && content.is_none();
     let mut connection = None;
     for _ in 0..count {
         if connection.is_none() || !is_shared {
@@ -165,11 +166,10 @@ async fn unread(
                 requests.client.connect(&url.origin).await.unwrap(),
             ));
         }
-        let content = body();
         let mut request = Request::new(Body::empty());
         if let Some(content) = content {
             *request.method_mut() = Method::POST;
-            *request.body_mut() = content;
+            *request.body_mut() = content();
         }
         *request.uri_mut() = url.uri.clone();
         let (connection, origin) = (connection.clone().unwrap(), url.origin.clone());
@@ -186,27 +186,23 @@ async fn unread_responses_are_in_the_budget_over_every_version() {
     let application = torrent(50_000).await;
     for version in VERSIONS {
         let server = proxy_to(&application).await;
-        let clients = unread(&server, version, 100, || None).await;
+        let clients = unread(&server, version, 100, None).await;
         assert_is_shared(&server, clients, &format!("{version:?}")).await;
     }
 }
 
+fn endless() -> Body {
+    let frame = || Ok::<_, std::io::Error>(Frame::data(Bytes::from_static(&[7; 16_000])));
+    Body::new(StreamBody::new(stream::repeat_with(frame)))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn content_that_no_application_reads_is_in_the_budget_over_every_version() {
-    let endless = || {
-        let frame = || Ok::<_, std::io::Error>(Frame::data(Bytes::from_static(&[7; 16_000])));
-        Some(Body::new(StreamBody::new(stream::repeat_with(frame))))
-    };
     let application = torrent(1000).await;
     for version in VERSIONS {
         let server = proxy_to(&application).await;
-        // Those over HTTP/1.1 end one after the other, as each gives back what the next one needs.
-        let count = if version == HttpVersion::Http2 || version == HttpVersion::Http3 {
-            100
-        } else {
-            16
-        };
-        let clients = unread(&server, version, count, endless).await;
+        // They end one after the other, as each gives back what the next one needs.
+        let clients = unread(&server, version, 16, Some(endless)).await;
         assert_is_shared(&server, clients, &format!("{version:?}")).await;
     }
 }

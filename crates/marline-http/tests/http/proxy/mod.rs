@@ -1,12 +1,13 @@
 //! The reverse proxy before applications that behave, and others.
 
 mod answers;
-mod application;
+pub(crate) mod application;
 mod budgets;
 mod forward;
 mod gateway;
 mod hostile;
 mod interim;
+mod messages;
 mod pipes;
 mod several;
 mod soak;
@@ -27,7 +28,7 @@ use crate::common::{TestServer, read};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A proxy before `urls`.
-async fn proxy(urls: &[String]) -> TestServer {
+pub(crate) async fn proxy(urls: &[String]) -> TestServer {
     proxy_with(urls, |_| {}).await
 }
 

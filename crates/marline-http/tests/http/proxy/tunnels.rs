@@ -192,22 +192,48 @@ async fn connect(
 
 #[tokio::test]
 async fn a_websocket_that_the_application_refuses_is_refused() {
-    for (answer, status) in [
-        ("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", 403),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", 502),
+    // To Upgrade, which a server may ignore (RFC 9110, section 7.8), and to extended CONNECT.
+    for (answer, upgraded, connected) in [
+        (
+            "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+            403,
+            403,
+        ),
+        (
+            "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 2\r\n\r\nno",
+            302,
+            302,
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", 200, 502),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+            200,
+            502,
+        ),
+        ("HTTP/1.1 204 No Content\r\n\r\n", 204, 502),
         (
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n",
             502,
+            502,
         ),
-        ("", 502),
+        ("", 502, 502),
     ] {
         let application = Application::that_sends(answer, super::application::Then::Close).await;
         let proxy = proxy(&[application.url()]).await;
-        let (_, header) = upgrade(proxy.address).await;
-        let expected = format!("HTTP/1.1 {status} ");
+        let (mut stream, header) = upgrade(proxy.address).await;
+        let expected = format!("HTTP/1.1 {upgraded} ");
         assert!(header.starts_with(&expected), "{answer}: {header}");
+        if answer.contains("no") && upgraded != 502 {
+            let mut content = [0; 2];
+            let content_begins = header.contains("chunked");
+            if content_begins {
+                stream.read_exact(&mut [0; 3]).await.unwrap();
+            }
+            stream.read_exact(&mut content).await.unwrap();
+            assert_eq!(&content, b"no", "{answer}");
+        }
         let response = connect(&proxy, Body::empty()).await;
-        assert_eq!(whole(response).await.status, status, "{answer}");
+        assert_eq!(whole(response).await.status, connected, "{answer}");
     }
 }
 
@@ -256,5 +282,40 @@ async fn requests_for_tunnels_need_a_valid_host() {
         let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut status)).await;
         read.unwrap().unwrap();
         assert_eq!(&status, b"HTTP/1.1 400 ", "{host:?}");
+    }
+}
+
+/// RFC 9110, sections 7.8 and 9.3.6.
+#[tokio::test]
+async fn content_of_a_request_for_a_tunnel_is_none_of_the_tunnel() {
+    let application = Application::with(Arc::new(|mut stream, header| {
+        Box::pin(async move {
+            assert_eq!(field(&header, "upgrade"), None, "{header}");
+            let mut content = [0; 5];
+            stream.read_exact(&mut content).await.ok()?;
+            assert_eq!(&content, b"hello");
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            stream.write_all(answer).await.ok()?;
+            Some(stream)
+        })
+    }))
+    .await;
+    let proxy = proxy(&[application.url()]).await;
+    let upgrade = "GET /path?query HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nContent-Length: 5\r\n\r\nhello";
+    let connect = "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n";
+    let with_length = format!("{connect}Content-Length: 5\r\n\r\nhello");
+    let with_coding = format!("{connect}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+    for (request, status) in [(upgrade, 200), (&with_length, 400), (&with_coding, 400)] {
+        let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 13];
+        let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut answer)).await;
+        read.unwrap().unwrap();
+        assert_eq!(
+            answer,
+            *format!("HTTP/1.1 {status} ").as_bytes(),
+            "{request}"
+        );
     }
 }

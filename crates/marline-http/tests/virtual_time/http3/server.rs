@@ -106,6 +106,8 @@ fn malformed_requests_are_reset_and_others_go_on() {
         get(&[("te", "gzip")]),
         get(&[("Accept", "*/*")]),
         get(&[("a", "b\r\nc: d")]),
+        get(&[("a", " b")]),
+        get(&[("a", "b\t")]),
         get(&[("content-length", "1"), ("content-length", "2")]),
         headers(&[(":method", "GET"), (":scheme", "https"), (":path", "/")]),
         [
@@ -130,6 +132,35 @@ fn malformed_requests_are_reset_and_others_go_on() {
         }
         let answer = exchange(&peer.connection, &request("GET", "/", &[])).await;
         assert_eq!(answer, response(200, b""));
+    });
+}
+
+/// RFC 9114, section 4.1.2, also where the site does not read the content.
+#[test]
+fn a_request_with_more_content_than_it_announces_is_reset() {
+    let site = || {
+        BoxCloneSyncService::new(tower::service_fn(async |_: Request<Body>| {
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        }))
+    };
+    run(async |network| {
+        let Serving { address, .. } = serve_site(&network.servers[0], site()).await;
+        let client = client(&network.client, []);
+        let connection = connect(&client, address).await.unwrap();
+        for (length, content, expected) in [
+            ("0", &b"hello"[..], None),
+            ("4", b"hello", None),
+            ("0", b"", Some(200)),
+            ("5", b"hello", Some(200)),
+        ] {
+            let head = request("POST", "/", &[("content-length", length)]);
+            let answer = exchange(&connection, &[head, data(content)].concat()).await;
+            let expected = match expected {
+                Some(status) => response(status, b""),
+                None => Answer::Reset(ErrorCode::MESSAGE_ERROR),
+            };
+            assert_eq!(answer, expected, "{length}, {content:?}");
+        }
     });
 }
 

@@ -1,0 +1,134 @@
+//! What holds for the header of a message in every version of HTTP.
+
+use http::header::{COOKIE, HOST, HeaderMap, HeaderValue};
+use http::{Request, Response, Version};
+use marline_h3::{has_blank_ends, is_authority};
+
+/// The fields of a request, of which its host is one in every version.
+pub(crate) fn request_fields<B>(request: &Request<B>) -> usize {
+    let has_only_authority =
+        request.version() >= Version::HTTP_2 && !request.headers().contains_key(HOST);
+    request.headers().len() + usize::from(has_only_authority)
+}
+
+/// Whether the host of a request is valid where it is given, and the same where it is given twice: as `:authority` and `Host` in HTTP/2
+/// and 3, of which HTTP/1.1 needs the latter (RFC 9113, section 8.3.1; RFC 9112, section 3.2). Neither has user information (RFC 9110,
+/// sections 4.2.4 and 7.2).
+pub(crate) fn has_valid_host<B>(request: &Request<B>) -> bool {
+    let authority = request.uri().authority().map(|name| name.as_str());
+    if authority.is_some_and(|authority| !is_authority(authority.as_bytes())) {
+        return false;
+    }
+    let is_new = request.version() >= Version::HTTP_2;
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => {
+            let host = host.as_bytes();
+            let differs = |authority: &str| !authority.as_bytes().eq_ignore_ascii_case(host);
+            // In HTTP/1.1, a target with an authority precedes the field, and one without an authority has an empty one.
+            let is_other = is_new && authority.is_some_and(differs);
+            !is_other && (is_authority(host) || (host.is_empty() && !is_new))
+        }
+        (None, _) => request.version() != Version::HTTP_11,
+        _ => false,
+    }
+}
+
+/// Whether a message of HTTP/2 has a field value with blanks around it, which the `h2` library does not check (RFC 9113, section 8.2.1).
+pub(crate) fn has_blanks(version: Version, headers: &HeaderMap) -> bool {
+    version == Version::HTTP_2
+        && headers
+            .values()
+            .any(|value| has_blank_ends(value.as_bytes()))
+}
+
+/// What makes a response unusable, if anything does: too many fields for `max_fields`, or blanks around values.
+pub(crate) fn fault<B>(response: &Response<B>, max_fields: usize) -> Option<String> {
+    let headers = response.headers();
+    if headers.len() > max_fields {
+        return Some(format!("its header has more than {max_fields} fields"));
+    }
+    let has_blanks = has_blanks(response.version(), headers);
+    has_blanks.then(|| "a field value has blanks around it".to_owned())
+}
+
+/// Makes one field of the cookies of a request of HTTP/2, which may come in several for compression (RFC 9113, section 8.2.3).
+pub(crate) fn join_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<_> = headers.get_all(COOKIE).iter().collect();
+    if cookies.len() < 2 {
+        return;
+    }
+    let is_sensitive = cookies.iter().any(|cookie| cookie.is_sensitive());
+    let cookies: Vec<_> = cookies.iter().map(|cookie| cookie.as_bytes()).collect();
+    if let Ok(mut joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        joined.set_sensitive(is_sensitive);
+        headers.insert(COOKIE, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(version: Version, uri: &str, hosts: &[&str]) -> Request<()> {
+        let mut request = Request::new(());
+        *request.version_mut() = version;
+        *request.uri_mut() = uri.parse().expect("it is a URI");
+        for host in hosts {
+            let host = host.parse().expect("it is a value");
+            request.headers_mut().append(HOST, host);
+        }
+        request
+    }
+
+    #[test]
+    fn a_request_has_one_valid_host() {
+        let [old, new] = [Version::HTTP_11, Version::HTTP_2];
+        for (version, uri, hosts, is_valid) in [
+            (old, "/", &["a"][..], true),
+            (old, "/", &[""], true),
+            (old, "/", &[], false),
+            (old, "/", &["a", "a"], false),
+            (old, "/", &["a,b"], false),
+            (old, "/", &["a:99999"], false),
+            (old, "/", &["u@a"], false),
+            (old, "http://b/", &["a"], true),
+            (old, "http://u@b/", &["a"], false),
+            (Version::HTTP_10, "/", &[], true),
+            (new, "https://a/", &[], true),
+            (new, "https://a/", &["A"], true),
+            (new, "https://a/", &["b"], false),
+            (new, "https://a/", &[""], false),
+            (new, "https://a,b/", &[], false),
+            (new, "https://a:/", &[], false),
+            (new, "https://*/", &[], false),
+        ] {
+            let request = request(version, uri, hosts);
+            assert_eq!(has_valid_host(&request), is_valid, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_field_in_every_version() {
+        assert_eq!(request_fields(&request(Version::HTTP_11, "/", &["a"])), 1);
+        assert_eq!(
+            request_fields(&request(Version::HTTP_2, "https://a/", &[])),
+            1
+        );
+        assert_eq!(
+            request_fields(&request(Version::HTTP_3, "https://a/", &["a"])),
+            1
+        );
+    }
+
+    #[test]
+    fn cookies_become_one_field() {
+        let mut headers = HeaderMap::new();
+        for cookie in ["a=1", "b=2; c=3", "d=4"] {
+            headers.append(COOKIE, HeaderValue::from_static(cookie));
+        }
+        join_cookies(&mut headers);
+        let cookies: Vec<_> = headers.get_all(COOKIE).iter().collect();
+        assert_eq!(cookies, ["a=1; b=2; c=3; d=4"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Headers and trailers that mean one thing in every version.
+
+use http::{Method, StatusCode};
+use marline_http::Body;
+use marline_http::client::HttpVersion;
+use marline_http::proxy::RewriteFields;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::application::{Application, Then, field};
+use super::{LIMIT, get, proxy, proxy_with, request, whole};
+use crate::common::VERSIONS;
+use crate::floods::connect;
+
+const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+#[tokio::test]
+async fn headers_have_the_same_number_of_fields_in_every_version_and_direction() {
+    for (fields, of_request, of_response) in [
+        (120, StatusCode::OK, StatusCode::OK),
+        (490, StatusCode::OK, StatusCode::OK),
+        (
+            520,
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            StatusCode::BAD_GATEWAY,
+        ),
+    ] {
+        let links = "Link: </a.css>; rel=preload\r\n".repeat(fields);
+        let many = format!("HTTP/1.1 200 OK\r\n{links}Content-Length: 2\r\n\r\nok");
+        let many = Application::that_sends(many, Then::Continue).await;
+        let many = proxy(&[many.url()]).await;
+        let hello = Application::that_sends(HELLO, Then::Continue).await;
+        let hello = proxy(&[hello.url()]).await;
+        for version in VERSIONS {
+            let got = get(&many, version).await;
+            assert_eq!(
+                got.status, of_response,
+                "{version:?}, {fields}: {}",
+                got.text
+            );
+            if of_response == StatusCode::BAD_GATEWAY {
+                let reason = "its header has more than 65536 bytes or 512 fields";
+                assert!(got.text.contains(reason), "{}", got.text);
+            }
+            let names: Vec<_> = (0..fields).map(|number| format!("x-{number}")).collect();
+            let headers: Vec<_> = names.iter().map(|name| (&**name, "1")).collect();
+            let response = request(&hello, version, Method::GET, &headers, Body::empty());
+            let status = response.await.unwrap().status();
+            assert_eq!(status, of_request, "{version:?}, {fields}");
+        }
+    }
+}
+
+/// RFC 9113, section 8.2.3; RFC 9114, section 4.2.1.
+#[tokio::test]
+async fn cookies_reach_an_application_in_one_field() {
+    let application = Application::that_sends(HELLO, Then::Continue).await;
+    let proxy = proxy(&[application.url()]).await;
+    let cookies = [("cookie", "a=1"), ("x-a", "1"), ("cookie", "b=2; c=3")];
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let response = request(&proxy, version, Method::GET, &cookies, Body::empty());
+        whole(response.await.unwrap()).await;
+        let seen = application.last_request();
+        assert_eq!(field(&seen, "cookie"), Some("a=1; b=2; c=3"), "{seen}");
+        assert_eq!(seen.matches("cookie").count(), 1, "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn what_clients_say_of_replays_and_of_other_targets_reaches_no_application() {
+    let fields = [
+        ("early-data", "1"),
+        ("x-original-url", "/admin"),
+        ("x-rewrite-url", "/admin"),
+        ("x-http-method-override", "DELETE"),
+        ("forwarded", "for=10.0.0.1"),
+    ];
+    for (rewrite_fields, are_kept) in [(RewriteFields::Remove, false), (RewriteFields::Keep, true)]
+    {
+        let application = Application::that_sends(HELLO, Then::Continue).await;
+        let proxy = proxy_with(&[application.url()], |config| {
+            config.rewrite_fields = rewrite_fields;
+        })
+        .await;
+        for version in VERSIONS {
+            let response = request(&proxy, version, Method::GET, &fields, Body::empty());
+            whole(response.await.unwrap()).await;
+            let seen = application.last_request();
+            for (name, _) in fields {
+                let is_kept = are_kept && name.starts_with("x-");
+                assert_eq!(field(&seen, name).is_some(), is_kept, "{version:?}: {seen}");
+            }
+        }
+    }
+}
+
+/// A frame of HEADERS on stream 1 with literal fields; it ends the stream if `is_last`.
+fn header_frame(fields: &[(&str, &str)], is_last: bool) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        block.push(0);
+        for text in [name, value] {
+            block.push(u8::try_from(text.len()).unwrap());
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    let length = u8::try_from(block.len()).unwrap();
+    let flags = if is_last { 5 } else { 4 };
+    [&[0, 0, length, 1, flags, 0, 0, 0, 1][..], &block].concat()
+}
+
+/// RFC 9113, sections 8.1.1, 8.2.1 and 8.3.1: no response but 400, or none.
+#[tokio::test]
+async fn malformed_requests_of_http2_reach_no_application() {
+    let target = |authority| {
+        [
+            (":method", "POST"),
+            (":scheme", "https"),
+            (":authority", authority),
+            (":path", "/"),
+        ]
+    };
+    let with = |field| [&target("a")[..], &[field]].concat();
+    let mut malformed: Vec<_> = [
+        "a,b", "a:99999", "a:", "*", "u@a", "[::1", "a%20b", "\u{e9}",
+    ]
+    .into_iter()
+    .map(|authority| header_frame(&target(authority), true))
+    .collect();
+    for field in [("x-a", " b"), ("x-a", "b "), ("x-a", "\tb"), ("host", "b")] {
+        malformed.push(header_frame(&with(field), true));
+    }
+    let content = [0, 0, 5, 0, 1, 0, 0, 0, 1, b'h', b'e', b'l', b'l', b'o'];
+    for length in ["0", "4", "6"] {
+        let head = header_frame(&with(("content-length", length)), false);
+        malformed.push([&head[..], &content].concat());
+    }
+    let application = Application::that_sends(HELLO, Then::Continue).await;
+    let proxy = proxy(&[application.url()]).await;
+    for request in malformed {
+        let mut stream = connect(&proxy).await;
+        stream.write_all(&request).await.unwrap();
+        let answered = async {
+            loop {
+                let mut header = [0; 9];
+                stream.read_exact(&mut header).await.ok()?;
+                let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+                let mut payload = vec![0; length as usize];
+                stream.read_exact(&mut payload).await.ok()?;
+                match header[3] {
+                    // Index 12 of the static table is 400.
+                    1 => return Some(payload[0] == 0x80 | 12),
+                    // RST_STREAM, GOAWAY
+                    3 | 7 => return Some(true),
+                    _ => {}
+                }
+            }
+        };
+        let is_refused = tokio::time::timeout(LIMIT, answered).await.unwrap();
+        assert_ne!(
+            is_refused,
+            Some(false),
+            "{}",
+            String::from_utf8_lossy(&request)
+        );
+    }
+    let whole_ones = application.requests.lock().unwrap();
+    let reached: Vec<_> = whole_ones
+        .iter()
+        .filter(|head| !head.contains("content-length: "))
+        .collect();
+    assert!(reached.is_empty(), "{reached:?}");
+}
