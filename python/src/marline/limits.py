@@ -32,3 +32,12 @@ MAX_MODEL_TREES = 1000
 
 MAX_MODEL_DEPTH = 1000
 """Questions that a flow is asked by one tree. Trees of forests of a million flows have less than 100."""
+
+MAX_UNPACKED_RATIO = 200
+"""Bytes unpacked for each of a compressed file: logs of flows have up to 30, what is made to fill disks 1000."""
+
+MIN_UNPACKED_BYTES = 64 << 20
+"""What a compressed file may unpack to however small it is."""
+
+MAX_UNPACKING_BYTES = 256 << 20
+"""Memory that unpacking may take: the strongest setting of xz needs 65 MiB, and a file can ask for 4 GiB."""

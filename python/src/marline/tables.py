@@ -20,6 +20,7 @@ from marline.errors import (
     NotANumberError,
     UnreadableFileError,
 )
+from marline.unpacked import SUFFIXES, Plain
 
 _NUMBERS = (str, float, int, Decimal)
 """Types of values that can be numbers; decimal ones are in files of Parquet."""
@@ -28,8 +29,10 @@ _NUMBERS = (str, float, int, Decimal)
 class Table:
     """A table in a file, of which only the header was looked at."""
 
-    def __init__(self, path: Path, relation: duckdb.DuckDBPyRelation) -> None:
-        self._path = path
+    def __init__(self, file: Plain, relation: duckdb.DuckDBPyRelation) -> None:
+        # What is unpacked for it must stay.
+        self._file = file
+        self._path = file.path
         self._relation = relation
 
     @classmethod
@@ -38,14 +41,19 @@ class Table:
 
         Raises :class:`MissingFileError`, :class:`EmptyTableError` and :class:`UnreadableFileError`.
         """
-        reader = _READERS.get(path.suffix.lower())
+        packed = path.suffix.lower() in SUFFIXES
+        reader = _READERS.get((path.with_suffix("") if packed else path).suffix.lower())
         if reader is None:
-            raise UnreadableFileError(path, f"its suffix must be one of {', '.join(_READERS)}")
+            raise UnreadableFileError(
+                path,
+                f"its suffix must be one of {', '.join(_READERS)}, and may have one of {', '.join(SUFFIXES)} behind it",
+            )
         require_file(path)
         try:
-            if path.stat().st_size == 0:
+            file = Plain(path)
+            if not file.beginning(1):
                 raise EmptyTableError(path, "is empty")
-            return cls(path, reader(duckdb.connect(), path))
+            return cls(file, reader(duckdb.connect(), file.place))
         except duckdb.Error as error:
             raise UnreadableFileError(path, reason(error)) from error
         except OSError as error:

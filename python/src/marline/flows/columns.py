@@ -1,6 +1,6 @@
 """The columns of a flow, whatever wrote its record."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 COLUMNS: Final = {
@@ -50,16 +50,29 @@ _MOST: Final = 1 << 53
 """Packets or bytes of a flow: 9 PB, beyond which not every number is one of floating point."""
 
 
-def possible(columns: Collection[str]) -> str:
-    """Whether a record can be of a flow, in SQL that each engine understands; of ``columns``, those that a table has.
+def impossible(columns: Collection[str]) -> dict[str, str]:
+    """Why a record is of no flow, and what all others meet, in SQL that each engine understands.
 
-    Never NULL. Both engines take what is not a number for larger than all numbers.
+    ``columns`` are those that a table has. The first reason that holds is that of a record. Both engines take what is
+    not a number for larger than all numbers.
     """
     counts = [f"{end}_{what}" for end in ("client", "server") for what in ("packets", "bytes")]
-    conditions = [
-        *(f"{name} IS NOT NULL" for name in NEEDED),
-        f"start_s >= 0 AND end_s >= start_s AND end_s < {_END_OF_TIME_S}",
-        *(f"{name} BETWEEN 0 AND 65535" for name in ("client_port", "server_port")),
-        *(f"coalesce({name}, 0) BETWEEN 0 AND {_MOST}" for name in counts if name in columns),
-    ]
-    return f"coalesce({' AND '.join(conditions)}, false)"
+    counted = [f"coalesce({name}, 0) BETWEEN 0 AND {_MOST}" for name in counts if name in columns]
+    return {
+        "without a time, an address or a port": " AND ".join(f"{name} IS NOT NULL" for name in NEEDED),
+        "end before they start": "end_s >= start_s",
+        "of no time from 1970 to 9999": f"start_s >= 0 AND end_s < {_END_OF_TIME_S}",
+        "with a port beyond 65535": " AND ".join(f"{end}_port BETWEEN 0 AND 65535" for end in ("client", "server")),
+        "with a number of packets or bytes that cannot be": " AND ".join(counted) or "true",
+    }
+
+
+def possible(columns: Collection[str]) -> str:
+    """Whether a record can be of a flow; never NULL."""
+    return f"coalesce({' AND '.join(f'({condition})' for condition in impossible(columns).values())}, false)"
+
+
+def first_unmet(conditions: Mapping[str, str]) -> str:
+    """The name of the first condition that a record does not meet, in SQL; NULL if it meets all."""
+    cases = (f"WHEN NOT coalesce({condition}, false) THEN '{name}'" for name, condition in conditions.items())
+    return f"CASE {' '.join(cases)} END"

@@ -11,7 +11,7 @@ from marline.arrays import Numbers
 from marline.errors import MarlineError, UnreadableFileError
 from marline.flows.characterise.adoption import Service, adoption
 from marline.flows.characterise.options import Options
-from marline.flows.columns import HTTPS_PORT, VERSIONS
+from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS, first_unmet, impossible
 from marline.flows.features import SELECTED, FlowFeature
 from marline.flows.source import FlowFile
 from marline.progress import Progress
@@ -75,6 +75,8 @@ class Report:
     kinds: tuple[Kind, ...]
     """Of the versions that occur, in the order of :data:`VERSIONS`."""
     services: tuple[Service, ...]
+    reasons: dict[str, int]
+    """Records that are left out, by the first reason that each has."""
 
     @property
     def left_out(self) -> int:
@@ -104,13 +106,20 @@ def analyse(path: Path, options: Options) -> Report:
             for name in VERSIONS
             if name in counts
         )
+        asked = {
+            **impossible(COLUMNS),
+            f"not to port {HTTPS_PORT}": f"server_port = {HTTPS_PORT}",
+            "without a label": f"http_version IN {VERSIONS}",
+        }
+        left_out = flows.relation.project(f"{first_unmet(asked)} AS why").filter("why IS NOT NULL")
+        reasons = dict(left_out.aggregate("why, count(*)", "why").order("why").fetchall())
         progress.step("services")
         services = adoption(https, options.services)
     except duckdb.Error as error:
         raise UnreadableFileError(path, reason(error)) from error
     finally:
         progress.end()
-    return Report(path, flows.format, options, records, kinds, services)
+    return Report(path, flows.format, options, records, kinds, services, reasons)
 
 
 def _distributions(flows: duckdb.DuckDBPyRelation) -> dict[str, dict[str, Distribution]]:

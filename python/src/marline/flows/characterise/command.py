@@ -56,7 +56,8 @@ def table(report: Report) -> str:
         values = "".join(f"{_median(kind.of.get(column), unit):>13}" for column, unit in columns.values())
         lines.append(f"{kind.version:10}{kind.flows:>14,}{values}")
     if report.left_out:
-        lines.append(f"{report.left_out:,} of {report.records:,} records are left out: no label, or another port")
+        reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
+        lines.append(f"{report.left_out:,} of {report.records:,} records are left out: {reasons}")
     return "\n".join(lines) + "\n"
 
 

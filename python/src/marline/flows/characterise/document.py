@@ -12,6 +12,7 @@ def to_json(report: Report) -> dict[str, Json]:
         "format": report.format,
         "records": report.records,
         "left_out": report.left_out,
+        "left_out_by_reason": {**report.reasons},
         "versions": {
             kind.version: {
                 "flows": kind.flows,

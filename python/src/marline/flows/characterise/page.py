@@ -73,10 +73,12 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     result.section("All numbers")
     result.table(_quartiles(report))
     result.section("How")
+    reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
+    counted = f": {reasons}" if reasons else ""
+    result.text(f"{report.left_out:,} of {report.records:,} records are left out{counted}.")
     result.text(
-        f"{report.left_out:,} of {report.records:,} records are left out: they have no label, are to another port, or "
-        "are no flows. Bytes are what the records say: with headers of IP where the program that wrote them counts "
-        "these. Values are counted in bins that differ by 2.3 %; the shares at the ends of bins are exact."
+        "Bytes are what the records say: with headers of IP where the program that wrote them counts these. Values are "
+        "counted in bins that differ by 2.3 %; the shares at the ends of bins are exact."
     )
     options = f"--sample {report.options.sample} --services {report.options.services}"
     command = f"python -m marline characterise {report.source.name} -o DIR {options}"

@@ -15,7 +15,7 @@ from marline.errors import MarlineError, UnreadableFileError
 from marline.flows.classify.decision import DEFAULT_THRESHOLD, Decision
 from marline.flows.classify.model import Model
 from marline.flows.classify.taken import conditions, value
-from marline.flows.classify.taken import reason as reason_why
+from marline.flows.columns import first_unmet
 from marline.flows.features import TRANSPORT
 from marline.flows.source import FlowFile, connect
 from marline.interrupts import INTERRUPTS
@@ -76,10 +76,11 @@ def predict(model: Model, source: Path, out: Path, threshold: float = DEFAULT_TH
     if out.suffix != ".parquet":
         raise NotParquetError(f"{out}: the suffix must be .parquet")
     file = OutputFile(out, source)
-    records, columns = FlowFile.open(source, connect(keep_order=True)).copied()
+    flows = FlowFile.open(source, connect(keep_order=True))
+    records, columns = flows.copied()
     kept = [name for name in columns if name.lower() not in ADDED]
     asked = conditions(model.features)
-    values = [reason_why(asked), value(TRANSPORT), *(value(feature) for feature in model.features)]
+    values = [first_unmet(asked), value(TRANSPORT), *(value(feature) for feature in model.features)]
     counts, left_out = np.zeros(len(model.names) + 1, dtype=np.int64), Counter[str]()
     try:
         # Columns by their places: a file can have any names.

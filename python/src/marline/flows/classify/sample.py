@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError, MissingColumnsError, UnreadableFileError
-from marline.flows.classify.taken import ELSEWHERE, INCOMPLETE, NO_FLOW, OTHER_TRANSPORT, conditions, reason, value
-from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS
+from marline.flows.classify.taken import ELSEWHERE, INCOMPLETE, NO_FLOW, OTHER_TRANSPORT, conditions, value
+from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS, first_unmet
 from marline.flows.features import CANDIDATES, FEATURE_SETS, TRANSPORT, FlowFeature
 from marline.flows.source import FlowFile
-from marline.tables import reason as reason_of
+from marline.tables import reason
 
 FEWEST = 100
 """Rows that a sample has at least."""
@@ -170,7 +170,7 @@ class _Part:
         asked = {**asked, UNLABELLED: _LABELLED, INCOMPLETE: asked[INCOMPLETE]}
         asked = {name: asked[name] for name in _PLURALS}
         try:
-            records = flows.relation.project(f"*, {reason(asked)} AS why")
+            records = flows.relation.project(f"*, {first_unmet(asked)} AS why")
             columns = (
                 records.filter("why IS NULL")
                 # An order of their own, so that folds and results do not depend on the engine.
@@ -180,7 +180,7 @@ class _Part:
             )
             counts = dict(records.filter("why IS NOT NULL").aggregate("why, count(*)", "why").fetchall())
         except duckdb.Error as error:
-            raise UnreadableFileError(flows.path, reason_of(error)) from error
+            raise UnreadableFileError(flows.path, reason(error)) from error
         numbers = [
             np.ma.filled(np.ma.asarray(columns[f"{feature.column}_value"], dtype=np.float64), np.nan)
             for feature in read

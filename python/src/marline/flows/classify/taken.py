@@ -25,9 +25,3 @@ def conditions(features: Iterable[FlowFeature]) -> Mapping[str, str]:
         OTHER_TRANSPORT: "coalesce(lower(transport) IN ('tcp', 'udp'), true)",
         INCOMPLETE: " AND ".join(f"isfinite({value(feature)})" for feature in features),
     }
-
-
-def reason(conditions: Mapping[str, str]) -> str:
-    """The first of the conditions that a record does not meet, in SQL, by its name; NULL if it meets all."""
-    cases = (f"WHEN NOT coalesce({condition}, false) THEN '{name}'" for name, condition in conditions.items())
-    return f"CASE {' '.join(cases)} END"

@@ -24,8 +24,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "flows",
         type=Path,
         metavar="FILE",
-        help="a table of flows (Parquet, CSV), Tstat's log_tcp_complete, Zeek's conn.log (with ssl.log and quic.log "
-        "beside it), or `nfdump -o csv`",
+        help="a table of flows (Parquet, CSV, JSON), Tstat's log_tcp_complete, Zeek's conn.log (with ssl.log and "
+        "quic.log beside it), or nfdump's CSV or JSON; may be compressed (gzip, bzip2, xz, Zstandard)",
     )
     Forms.add_options(parser)
     parser.add_argument(
@@ -38,7 +38,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         default=[],
         type=_prefix,
         metavar="CLIENT",
-        help="leave out an address, or a prefix of 8, 16 or 24 bits, behind which are many users; can be repeated",
+        help="leave out an address or a prefix (10.8.0.0/13, 2001:db8::/32) with many users behind it; can be repeated",
     )
     parser.add_argument("--engine", choices=ENGINES, default="duckdb", help="what reads and sorts the flows (duckdb)")
     parser.add_argument(
@@ -50,7 +50,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Analyse, write, print. Raises :class:`marline.MarlineError`."""
     options = Options(arguments.gap, arguments.http, tuple(arguments.without), arguments.engine, arguments.spark_master)
-    forms = Forms(table, lambda report: to_json(report.summary), render)
+    forms = Forms(table, lambda report: to_json(report.summary, report.reasons), render)
     forms.put_out(lambda: analyse(arguments.flows, options), arguments)
 
 
@@ -69,7 +69,8 @@ def table(report: Report) -> str:
             f"time overlap {p:.1f} %, data overlap {'-' if r is None else f'{r:.1f} %'}"
         )
     if report.left_out:
-        lines.append(f"{report.left_out:,} of {report.records:,} records are not looked at")
+        reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
+        lines.append(f"{report.left_out:,} of {report.records:,} records are not looked at: {reasons}")
     return "\n".join(lines) + "\n"
 
 
@@ -89,6 +90,4 @@ def _prefix(text: str) -> str:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be an address or a prefix, and is {text}") from error
-    if network.num_addresses > 1 and (network.version == 6 or network.prefixlen not in (8, 16, 24)):
-        raise argparse.ArgumentTypeError(f"a prefix must be of 8, 16 or 24 bits of IPv4, and is {text}")
     return str(network)

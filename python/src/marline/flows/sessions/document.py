@@ -1,11 +1,13 @@
 """The analysis as JSON."""
 
+from collections.abc import Mapping
+
 from marline.flows.sessions.summary import Class, Distribution, Summary
 from marline.json import Json
 
 
-def to_json(summary: Summary) -> dict[str, Json]:
-    """What ``--json`` prints."""
+def to_json(summary: Summary, reasons: Mapping[str, int] | None = None) -> dict[str, Json]:
+    """What ``--json`` prints; with the records that were not looked at, by their ``reasons``."""
     return {
         "flows": summary.flows,
         "sessions": summary.sessions,
@@ -23,6 +25,7 @@ def to_json(summary: Summary) -> dict[str, Json]:
         "data_overlap_percent": _distribution(summary.data_overlap),
         "time_overlap_by_duration": [_class(one) for one in summary.by_duration],
         "data_overlap_by_size": [_class(one) for one in summary.by_size],
+        **({} if reasons is None else {"left_out": {**reasons}}),
     }
 
 

@@ -5,18 +5,20 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
 from marline.errors import MarlineError, UnreadableFileError
-from marline.flows.columns import COLUMNS, possible
+from marline.flows.addresses import outside, steps, within
+from marline.flows.columns import COLUMNS, first_unmet, impossible
+from marline.flows.formats import MARLINE
 from marline.flows.sessions.options import ANY_VERSION, Options
 from marline.flows.sessions.scan import Flows, Sessions, scan
-from marline.flows.source import MARLINE, FlowFile
+from marline.flows.source import FlowFile
 from marline.tables import quoted, reason
 
 BATCH = 122_880
@@ -43,28 +45,39 @@ def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     return _spark(flows, options)
 
 
-def chosen(options: Options, columns: Collection[str]) -> str:
-    """The condition for the flows that are looked at, in SQL that both engines understand."""
-    version = [] if options.http == ANY_VERSION else [f"http_version = '{options.http}'"]
-    without = [f"NOT ({_within(prefix)})" for prefix in options.without]
-    return " AND ".join([possible(columns), *version, *without])
+CLIENT: Final = "client_number"
+"""The client's address, as it is compared with prefixes."""
 
 
-def _within(prefix: str) -> str:
-    """Whether the client's address is of a prefix that ends at a dot: as text, which both engines can compare."""
-    network = ip_network(prefix)
-    if network.num_addresses == 1:
-        return f"client_ip = '{network.network_address}'"
-    octets = str(network.network_address).split(".")[: network.prefixlen // 8]
-    return f"client_ip LIKE '{'.'.join(octets)}.%'"
+def chosen(options: Options, columns: Collection[str]) -> dict[str, str]:
+    """The conditions of the flows that are looked at, by what others are, in SQL.
+
+    Records have the column :data:`CLIENT` by the :func:`marline.flows.addresses.steps`, if clients are left out.
+    """
+    conditions = impossible(columns)
+    if options.http != ANY_VERSION:
+        conditions[f"not of {options.http}"] = f"http_version = '{options.http}'"
+    if options.without:
+        left_out = " OR ".join(within(CLIENT, ip_network(prefix)) for prefix in options.without)
+        conditions["of clients that are left out"] = f"NOT ({left_out})"
+    return conditions
+
+
+def looked_at(flows: FlowFile, options: Options) -> tuple[duckdb.DuckDBPyRelation, dict[str, str]]:
+    """All records, with what the conditions need, and the conditions."""
+    records = flows.relation
+    for name, expression in steps("client_ip", CLIENT) if options.without else []:
+        records = records.project(f"*, {expression} AS {name}")
+    return records, chosen(options, COLUMNS)
 
 
 def _duckdb(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     # One bit of the hashes is given up, so that they are signed numbers that both sort alike.
     hashed = "CAST(hash({}) >> 1 AS BIGINT)"
     name = "coalesce(sni, '')"
+    records, conditions = looked_at(flows, options)
     sorted_flows = (
-        flows.relation.filter(chosen(options, COLUMNS))
+        records.filter(f"{first_unmet(conditions)} IS NULL")
         .project(
             f"{hashed.format(f'client_ip, server_ip, {name}')} AS key, "
             f"{hashed.format(f'{name}, client_ip, server_ip')} AS second_key, "
@@ -113,15 +126,24 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     name = "coalesce(sni, '')"
     gap_us = options.gap_us
 
+    networks = [ip_network(prefix) for prefix in options.without]
+
     def scanned(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - runs in the workers
 
+        if networks:
+            # Its own expressions would be written out within each other, and be beyond number.
+            kept = outside(networks)
+            batches = (
+                batch.filter(pa.array([kept(address) for address in batch["client_ip"].to_pylist()]))
+                for batch in batches
+            )
         for found in scan(map(Flows.of, batches), gap_us):
             yield pa.record_batch([pa.array(getattr(found, column)) for column in _COLUMNS], names=_COLUMNS)
 
     table = (
         spark.read.parquet(str(flows.path.absolute()))
-        .where(chosen(options, flows.has))
+        .where(f"{first_unmet(chosen(replace(options, without=()), flows.has))} IS NULL")
         .selectExpr(
             f"{key.format(f'client_ip, server_ip, {name}')} AS key",
             f"{key.format(f'{name}, client_ip, server_ip')} AS second_key",
@@ -129,6 +151,7 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
             "CAST(round(end_s * 1e6) AS BIGINT) AS end_us",
             "CAST(client_port AS BIGINT) AS client_port",
             "CAST(coalesce(client_bytes, 0) + coalesce(server_bytes, 0) AS BIGINT) AS size",
+            "client_ip",
         )
         .repartition("key")
         .sortWithinPartitions("key", "second_key", "start_us")

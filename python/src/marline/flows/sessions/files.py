@@ -18,7 +18,7 @@ _MOST_FLOWS = 10_000
 def render(report: Report) -> dict[str, bytes]:
     """The files by name: ``sessions.json``, ``report.html``, and each figure as SVG and PNG."""
     figures = _figures(report.summary)
-    files = {"sessions.json": (json.dumps(to_json(report.summary), indent=1) + "\n").encode()}
+    files = {"sessions.json": (json.dumps(to_json(report.summary, report.reasons), indent=1) + "\n").encode()}
     for picture in figures.values():
         files[f"{picture.name}.svg"] = picture.to_svg().encode()
         files[f"{picture.name}.png"] = picture.to_png()

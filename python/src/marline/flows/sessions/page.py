@@ -50,12 +50,16 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     _time_overlap(result, summary, figures)
     _data_overlap(result, summary, figures)
     result.section("How")
-    without = f", nor of the clients {', '.join(options.without)}" if options.without else ""
     result.text(
-        f"{report.left_out:,} of {report.records:,} records are not looked at: they are no flows of the version "
-        f"asked for{without}. A session is parallel if its flows have two client ports or more. Flows without a name "
+        f"{report.left_out:,} of {report.records:,} records are not looked at, by the first reason that each has. A "
+        "session is parallel if its flows have two client ports or more. Flows without a name "
         "are of one name. Users behind one address are one client."
     )
+    if report.reasons:
+        rows = [[name, f"{count:,}"] for name, count in report.reasons.items()]
+        result.table(Table(["records that are not looked at", ""], rows, frozenset({1})))
+    if options.without:
+        result.text(f"The clients that are left out: {', '.join(options.without)}.")
     command = ["python -m marline sessions", report.source.name, "-o DIR", f"--gap {options.gap_s:g}"]
     command += [f"--http {options.http}", *(f"--without {prefix}" for prefix in options.without)]
     result.footer(

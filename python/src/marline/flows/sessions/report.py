@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from marline.errors import MarlineError
-from marline.flows.columns import VERSIONS
-from marline.flows.sessions.engines import sessions
+import duckdb
+
+from marline.errors import MarlineError, UnreadableFileError
+from marline.flows.columns import VERSIONS, first_unmet
+from marline.flows.sessions.engines import looked_at, sessions
 from marline.flows.sessions.options import ANY_VERSION, Options
 from marline.flows.sessions.summary import Summary, summarise
 from marline.flows.source import FlowFile
+from marline.tables import reason
 
 
 class NoFlowsError(MarlineError):
@@ -25,6 +28,8 @@ class Report:
     records: int
     """In the file."""
     summary: Summary
+    reasons: dict[str, int]
+    """Records that are not looked at, by the first reason that each has."""
 
     @property
     def left_out(self) -> int:
@@ -39,8 +44,24 @@ def analyse(path: Path, options: Options) -> Report:
     versions = flows.versions()
     summary = summarise(found)
     if not summary.flows:
-        raise NoFlowsError(_nothing(path, versions, options))
-    return Report(path, flows.format, options, sum(versions.values()), summary)
+        raise NoFlowsError(_nothing(path, versions, options) + _because(_reasons(flows, options), options))
+    return Report(path, flows.format, options, sum(versions.values()), summary, _reasons(flows, options))
+
+
+def _reasons(flows: FlowFile, options: Options) -> dict[str, int]:
+    records, conditions = looked_at(flows, options)
+    try:
+        counts = dict(records.project(f"{first_unmet(conditions)} AS why").aggregate("why, count(*)", "why").fetchall())
+    except duckdb.Error as error:
+        raise UnreadableFileError(flows.path, reason(error)) from error
+    return {name: counts[name] for name in conditions if name in counts}
+
+
+def _because(reasons: dict[str, int], options: Options) -> str:
+    """What the records are that can be no flows."""
+    of_version = f"not of {options.http}"
+    told = ", ".join(f"{count:,} {name}" for name, count in reasons.items() if name != of_version)
+    return f": {told}" if told else ""
 
 
 def _nothing(path: Path, versions: dict[str | None, int], options: Options) -> str:
