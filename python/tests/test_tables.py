@@ -123,3 +123,12 @@ def test_a_file_that_is_not_there_and_a_directory_are_errors(tmp_path: Path) -> 
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(UnreadableFileError, match="is not a file"):
         Table.open(tmp_path / "d.csv")
+
+
+def test_a_table_beyond_what_memory_should_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n" + "1\n" * 101)
+    assert len(Table.open(path).load(["a"], "").texts("a")) == 101
+    monkeypatch.setattr("marline.tables.MAX_TABLE_ROWS", 100)
+    with pytest.raises(UnreadableFileError, match="has more than 100 rows"):
+        Table.open(path).load(["a"], "")

@@ -90,7 +90,7 @@ def stratified(classes: Classes, folds: int, seed: int) -> Folds:
     return dealt
 
 
-def by_group(groups: Sequence[str]) -> Folds:
+def by_group(groups: Sequence[str] | npt.NDArray[np.integer]) -> Folds:
     """The fold of each row: one for each group."""
     return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
 

@@ -41,3 +41,6 @@ MIN_UNPACKED_BYTES = 64 << 20
 
 MAX_UNPACKING_BYTES = 256 << 20
 """Memory that unpacking may take: the strongest setting of xz needs 65 MiB, and a file can ask for 4 GiB."""
+
+MAX_TABLE_ROWS = 1_000_000
+"""Rows of a table of transfers, all of which are held in memory: some 2 GB. The full run of the study has 2016."""

@@ -20,6 +20,7 @@ from marline.errors import (
     NotANumberError,
     UnreadableFileError,
 )
+from marline.limits import MAX_TABLE_ROWS
 from marline.unpacked import SUFFIXES, Plain
 
 _NUMBERS = (str, float, int, Decimal)
@@ -78,11 +79,13 @@ class Table:
         if missing:
             raise MissingColumnsError(self._path, missing, hint)
         try:
-            rows = self._relation.project(", ".join(map(quoted, columns))).fetchall()
+            rows = self._relation.project(", ".join(map(quoted, columns))).limit(MAX_TABLE_ROWS + 1).fetchall()
         except duckdb.Error as error:
             raise UnreadableFileError(self._path, reason(error)) from error
         if not rows:
             raise EmptyTableError(self._path)
+        if len(rows) > MAX_TABLE_ROWS:
+            raise UnreadableFileError(self._path, f"has more than {MAX_TABLE_ROWS:,} rows: take some of them")
         return Rows(self._path, dict(zip(columns, zip(*rows, strict=True), strict=True)))
 
 

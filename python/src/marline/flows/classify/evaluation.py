@@ -186,8 +186,8 @@ GROUPS: Final = ("client", "file")
 def _deals(sample: Sample, options: Options) -> dict[str, Folds | None]:
     """The folds of each validation."""
     found: dict[str, Folds | None] = {STRATIFIED: stratified(sample.classes, options.folds, options.seed)}
-    for name, groups in zip(GROUPS, (sample.clients.astype(str), sample.sources.astype(str)), strict=True):
-        of = by_group(groups.tolist())
+    for name, groups in zip(GROUPS, (sample.clients, sample.sources), strict=True):
+        of = by_group(groups)
         found[name] = None if of.max() == 0 else _dealt(of, options.folds)
     return found
 

@@ -89,8 +89,8 @@ class Sample:
     """Of each row, a place among the names."""
     services: npt.NDArray[np.object_]
     """The name that the client asked for, or nothing."""
-    clients: npt.NDArray[np.object_]
-    """The address of each client."""
+    clients: npt.NDArray[np.uint64]
+    """A hash of the address of each client."""
     identities: npt.NDArray[np.uint64]
     """What tells each flow from all others: its ends and its start."""
     sources: Classes
@@ -154,7 +154,7 @@ class _Part:
     transport: Numbers
     versions: npt.NDArray[np.str_]
     services: npt.NDArray[np.object_]
-    clients: npt.NDArray[np.object_]
+    clients: npt.NDArray[np.uint64]
     identities: npt.NDArray[np.uint64]
     left_out: LeftOut
 
@@ -175,7 +175,7 @@ class _Part:
                 records.filter("why IS NULL")
                 # An order of their own, so that folds and results do not depend on the engine.
                 .order("start_s, client_ip, client_port, server_ip, end_s")
-                .project(f"{values}, http_version, sni, client_ip, {identity} AS identity")
+                .project(f"{values}, http_version, sni, hash(client_ip) AS client, {identity} AS identity")
                 .fetchnumpy()
             )
             counts = dict(records.filter("why IS NOT NULL").aggregate("why, count(*)", "why").fetchall())
@@ -191,7 +191,7 @@ class _Part:
             numbers[-1],
             np.asarray(columns["http_version"]).astype(str),
             np.ma.filled(np.ma.asarray(columns["sni"], dtype=object), ""),
-            np.asarray(columns["client_ip"], dtype=object),
+            np.asarray(columns["client"], dtype=np.uint64),
             np.asarray(columns["identity"], dtype=np.uint64),
             LeftOut({name: counts.get(name, 0) for name in _PLURALS}),
         )
