@@ -1,4 +1,4 @@
-"""What ``pyproject.toml`` cannot say: a build without a file of data that the package needs fails."""
+"""Checks that ``pyproject.toml`` cannot ask for: a build without a file of data that the package needs fails."""
 
 from pathlib import Path
 

@@ -221,7 +221,7 @@ ZEEK_FLOWS = [
 
 def zeek(path: Path) -> list[tuple[Any, ...]]:
     columns = "start_s, end_s, client_port, transport, client_packets, server_bytes, client_syn, sni, http_version"
-    # What is unpacked is there as long as the file.
+    # The unpacked file is there as long as this.
     opened = FlowFile.open(path)
     return opened.flows.order("start_s").project(columns).fetchall()
 

@@ -1,4 +1,4 @@
-"""Whatever a command writes, and what it needs for that, is looked at before its work begins."""
+"""Outputs of commands, and all that is needed to write them, are checked before the work begins."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ FILES = (["classify", "train", "absent"], ["classify", "predict", "absent", "abs
 
 
 def refused(arguments: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command says of an output. Its inputs do not exist, which it would say if it had looked for them."""
+    """The message about an output. Its inputs do not exist, which it would say if it had looked for them."""
     assert main([*arguments, "-o", str(out)]) == 1
     told = capsys.readouterr().err
     assert "absent" not in told

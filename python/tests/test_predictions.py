@@ -200,7 +200,7 @@ def test_an_evaluation_has_what_its_accuracy_is_to_be_compared_with(
         assert one["importances"][0]["accuracy_loss_percent"] > 5
     report = (tmp_path / "out" / "report.html").read_text()
     assert "labelled.parquet more.parquet" in report
-    for told in ("UDP is h3, all else h2", "Brier score", "by client", "threshold", "points of accuracy"):
+    for told in ("UDP is h3, all else h2", "Brier score", "by client", "threshold", "in points"):
         assert told in report
 
 

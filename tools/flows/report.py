@@ -70,9 +70,7 @@ def page(results: dict[str, Any], out: Path, published: Path) -> str:
     _figure(result, "Accuracy by the flows learnt from", out / "classify" / "learning-curve.svg")
     _figure(result, "Time of training (figure 3.7a)", out / "classify" / "training-time.svg")
     _figure(result, "Rate of classification (figure 3.7b)", out / "classify" / "classification-rate.svg")
-    result.text(
-        "What needs no learning: the accuracy of always one version, and of the transport alone, here and elsewhere."
-    )
+    result.text("Accuracies without learning: of always one version, and by the transport alone, here and elsewhere.")
     result.table(baselines(results["classify"]))
     result.text("Elsewhere: learnt from the set train, tested with the set test, whose pages and links are others.")
     result.table(elsewhere(results["classify"]))
@@ -171,7 +169,7 @@ def elsewhere(classify: dict[str, Any]) -> Table:
 
 
 def baselines(classify: dict[str, Any]) -> Table:
-    """What answers find that need no learning."""
+    """Accuracies of answers that need no learning."""
     rows = []
     for one in classify["baselines"]:
         (test,) = one["tests"]

@@ -102,7 +102,7 @@ def held_out(
     learn: Callable[[Numbers, Classes], Callable[[Numbers], Said]],
     step: Callable[[int], None] = lambda _: None,
 ) -> Said:
-    """What is said of the rows of each fold by what was learnt from all others; ``step`` is told of each fold."""
+    """Classes or probabilities of the rows of each fold, by a model of all others; ``step`` is called after each."""
     parts, places = [], []
     for fold in np.unique(folds):
         held = folds == fold

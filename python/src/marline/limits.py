@@ -13,13 +13,13 @@ MAX_MODEL_FILE_BYTES = 1 << 30
 """A file of a model. A forest of a million flows has some 10 million nodes, which are 70 MB in a file."""
 
 MAX_MODEL_BYTES = 4 << 30
-"""What the arrays of a model take in memory: ten times a forest of a million flows."""
+"""Arrays of a model in memory: ten times a forest of a million flows."""
 
 MAX_MODEL_RATIO = 100
 """Bytes in memory for each in the file: models have up to 12, and what is made to fill the memory up to 1032."""
 
 MIN_MODEL_BYTES = 1 << 20
-"""What a model may take in memory however small its file is."""
+"""Memory that a model may take however small its file is."""
 
 MAX_MODEL_ARRAYS = 1 << 16
 """Arrays of a model. A tree of counts has 15 for each leaf, and at most a leaf for 30 flows."""
@@ -37,7 +37,7 @@ MAX_UNPACKED_RATIO = 200
 """Bytes unpacked for each of a compressed file: logs of flows have up to 30, what is made to fill disks 1000."""
 
 MIN_UNPACKED_BYTES = 64 << 20
-"""What a compressed file may unpack to however small it is."""
+"""Size unpacked that a compressed file may have however small it is."""
 
 MAX_UNPACKING_BYTES = 256 << 20
 """Memory that unpacking may take: the strongest setting of xz needs 65 MiB, and a file can ask for 4 GiB."""

@@ -31,7 +31,7 @@ class Table:
     """A table in a file, of which only the header was looked at."""
 
     def __init__(self, file: Plain, relation: duckdb.DuckDBPyRelation) -> None:
-        # What is unpacked for it must stay.
+        # Holds the file that is unpacked for it.
         self._file = file
         self._path = file.path
         self._relation = relation

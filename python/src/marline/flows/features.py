@@ -64,4 +64,4 @@ TRANSPORT: Final = FlowFeature(
 """0 for TCP, 1 for UDP: the study, which knew no HTTP over UDP, does not have it."""
 
 FEATURE_SETS: Final = {"transport": (*SELECTED, TRANSPORT), "published": SELECTED}
-"""What models can use, by name."""
+"""Features of models, by the name of the set."""

@@ -30,7 +30,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a threshold leaves."""
+    """The answers that are as probable as a threshold."""
 
     threshold: float
     answered: float

@@ -1,4 +1,4 @@
-"""What a flow is taken for, by the probabilities of the versions and by what its transport can carry."""
+"""The version that a flow is taken for, by the probabilities and by the versions that its transport can carry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DEFAULT_THRESHOLD: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What flows are taken for."""
+    """The versions that flows are taken for."""
 
     probabilities: Numbers
     """Of each flow (row) and class (column); 0 of what its transport cannot carry, and a row of 0 if that is all."""

@@ -56,7 +56,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """What a feature is worth."""
+    """The worth of a feature."""
 
     feature: FlowFeature
     loss: float
@@ -155,7 +155,7 @@ class _Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What each algorithm is to do."""
+    """The work of each algorithm."""
 
     sample: Sample
     elsewhere: tuple[_Elsewhere, ...]
@@ -204,14 +204,14 @@ def _dealt(groups: Folds, folds: int) -> Folds:
 
 
 def _baselines(sample: Sample, elsewhere: tuple[_Elsewhere, ...]) -> tuple[Baseline, ...]:
-    """What the answers say that need no learning; they see the whole sample."""
+    """Answers that need no learning, over the whole sample."""
     largest = int(np.bincount(sample.classes).argmax())
     over_tcp = sample.classes[sample.transport == TCP]
     of_tcp = sample.names[int(np.bincount(over_tcp).argmax())] if len(over_tcp) else "h2"
     number = len(sample.names)
 
     def judged(classes: Classes, taken: Classes) -> Confusion:
-        # What is none of the classes is wrong, whatever it is taken for.
+        # A version that is none of the classes is wrong for each flow.
         wrong = np.where(classes == 0, 1, 0)
         return Confusion.of(classes, np.where(taken < 0, wrong, taken), number)
 
@@ -307,7 +307,7 @@ def _curve(
 
 
 def _importances(learnt: Learnt, sample: Sample, held: Classes, seed: int) -> tuple[Importance, ...]:
-    """What is lost of the accuracy where a feature has the values of other flows."""
+    """The accuracy that is lost where a feature has the values of other flows."""
     rows, transport, classes = sample.of()[held], sample.transport[held], sample.classes[held]
     rng = np.random.default_rng(seed)
 

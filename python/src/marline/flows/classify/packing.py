@@ -1,4 +1,4 @@
-"""What an algorithm has learnt, as arrays. The compiled loops check nothing, so that all is checked here."""
+"""Learnt models as arrays. The compiled loops check nothing, so that all is checked here."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def pack(learnt: Learnt) -> Arrays:
 
 
 def unpack(algorithm: str, arrays: Arrays, features: int, number: int) -> Learnt:
-    """What was packed, of so many features and classes. Raises :class:`ValueError` or :class:`KeyError`."""
+    """The model that was packed, of so many features and classes. Raises :class:`ValueError` or :class:`KeyError`."""
     left = dict(arrays)
     learnt = _unpack(algorithm, left, features, number)
     if left:

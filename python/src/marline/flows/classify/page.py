@@ -81,8 +81,8 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
         f"the study's 17 candidates: {', '.join(feature.label for feature in evaluation.selected)}."
     )
     result.text(
-        "What a feature is worth: the points of accuracy that are lost where it has the values of other flows, of the "
-        "tenth that is held back. Features that say the same are each worth little."
+        "The worth of a feature is the accuracy in points that is lost where it has the values of other flows, of "
+        "the tenth that is held back. Features that say the same are each worth little."
     )
     result.table(_importances(evaluation))
     test = "".join(f" --test {test.name}" for test in options.tests)
@@ -125,8 +125,8 @@ def _features(evaluation: Evaluation) -> str:
 
 
 def _worth(result: Page, evaluation: Evaluation) -> None:
-    """What an accuracy is to be compared with."""
-    result.subsection("What that is worth")
+    """Answers with which an accuracy is to be compared."""
+    result.subsection("Beside answers that need no learning")
     result.text(
         "Beside the algorithms: answers that need no learning. By client and by file, all flows of a client or of a "
         "file are held back together, because they resemble each other."

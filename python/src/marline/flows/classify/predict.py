@@ -29,7 +29,7 @@ ADDED: Final = (PREDICTED, PROBABILITY, WHY_NOT)
 """The columns that are added: a version, :data:`UNKNOWN` or nothing; how probable it is; why there is none."""
 
 UNKNOWN: Final = "unknown"
-"""What a flow is taken for whose most probable version is not probable enough."""
+"""The answer for a flow whose most probable version is below the threshold."""
 
 NOTHING_POSSIBLE: Final = "is of a transport that no version of the model goes over"
 

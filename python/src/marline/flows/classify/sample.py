@@ -31,7 +31,7 @@ _PLURALS: Final = {
     UNLABELLED: "have no label",
     INCOMPLETE: "lack a number",
 }
-"""What is said of records that are not learnt from, in the order in which it is asked."""
+"""Reasons for which records are not learnt from, as a sentence has them, in the order in which they are asked."""
 
 
 class OneClassError(MarlineError):
@@ -92,7 +92,7 @@ class Sample:
     clients: npt.NDArray[np.uint64]
     """A hash of the address of each client."""
     identities: npt.NDArray[np.uint64]
-    """What tells each flow from all others: its ends and its start."""
+    """A hash of the ends and the start of each flow, which no other flow has."""
     sources: Classes
     """Of each row, the place of its file among those that were read."""
     left_out: LeftOut

@@ -17,7 +17,7 @@ def value(feature: FlowFeature) -> str:
 
 
 def conditions(features: Iterable[FlowFeature]) -> Mapping[str, str]:
-    """What a record must meet, in SQL, by what is said of one that does not, in this order."""
+    """The conditions of a record, in SQL, by the reason for which one that does not meet them is left out, in order."""
     return {
         NO_FLOW: possible(COLUMNS),
         ELSEWHERE: f"server_port = {HTTPS_PORT}",

@@ -58,7 +58,7 @@ def _reasons(flows: FlowFile, options: Options) -> dict[str, int]:
 
 
 def _because(reasons: dict[str, int], options: Options) -> str:
-    """What the records are that can be no flows."""
+    """The reasons for which records are no flows, as the end of a message."""
     of_version = f"not of {options.http}"
     told = ", ".join(f"{count:,} {name}" for name, count in reasons.items() if name != of_version)
     return f": {told}" if told else ""
