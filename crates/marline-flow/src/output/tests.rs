@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use super::columns::Value;
 use super::*;
 use crate::anonymize::Anonymizer;
-use crate::record::Record;
+use crate::record::{Record, TunnelRecord};
 use crate::testing::*;
 
 const NAMES: &str = "flow_id,start_s,end_s,duration_s,client_ip,client_port,server_ip,server_port,transport,client_packets,\
@@ -140,9 +140,20 @@ fn a_client_hello_writes_no_formula() {
 #[test]
 fn anonymous_files_have_no_original_address_or_name() {
     let anonymizer = Anonymizer::new(&[7; 32]);
-    let records = records();
+    let mut records = records();
+    let outer = |text: &str| Some(text.parse().unwrap());
+    records[0].tunnel = Some(Box::new(TunnelRecord {
+        kinds: "gtp".into(),
+        client_ip: outer("198.51.100.1"),
+        server_ip: outer("2001:db8:ffff::2"),
+        client_ids: None,
+        server_ids: None,
+    }));
     let mut originals = vec!["a.example".to_owned()];
-    for address in records.iter().flat_map(|r| [r.client.ip, r.server.ip]) {
+    let outer = records.iter().filter_map(|record| record.tunnel.as_ref());
+    let outer = outer.flat_map(|tunnel| [tunnel.client_ip, tunnel.server_ip]);
+    let inner = records.iter().flat_map(|r| [r.client.ip, r.server.ip]);
+    for address in inner.chain(outer.flatten()) {
         originals.push(address.to_string());
         assert_ne!(anonymizer.address(address), address);
     }
