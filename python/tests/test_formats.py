@@ -124,6 +124,10 @@ def as_lines(rows: list[Record]) -> str:
     return "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in objects(rows))
 
 
+def as_older_array(rows: list[Record]) -> str:
+    return as_array(rows).replace('"first"', '"t_first"').replace('"last"', '"t_last"')
+
+
 NFDUMP: dict[str, Callable[[list[Record]], str]] = {
     "csv since 1.7.5": as_1_7_5,
     "csv in another order": in_another_order,
@@ -132,6 +136,7 @@ NFDUMP: dict[str, Callable[[list[Record]], str]] = {
     "csv in seconds": in_seconds,
     "csv until 1.7.4": older,
     "json": as_array,
+    "json until 1.6": as_older_array,
     "ndjson": as_lines,
 }
 

@@ -122,8 +122,8 @@ def _flag(letter: str) -> str:
 _BOTH = 'TRY_CAST("opkt" AS BIGINT) > 0'
 
 _NFDUMP_NAMES: Final = {
-    "ts": ("ts", "firstSeen", "first"),
-    "te": ("te", "lastSeen", "last"),
+    "ts": ("ts", "firstSeen", "first", "t_first"),
+    "te": ("te", "lastSeen", "last", "t_last"),
     "td": ("td", "duration"),
     "pr": ("pr", "proto"),
     "sa": ("sa", "srcAddr", "src4_addr", "src6_addr"),
@@ -136,7 +136,7 @@ _NFDUMP_NAMES: Final = {
     "opkt": ("opkt", "outPackets", "out_packets"),
     "obyt": ("obyt", "outBytes", "out_bytes"),
 }
-"""Its columns, as CSV had them until 1.7.4 and has them since, and as JSON has them."""
+"""Its columns, as CSV had them until 1.7.4 and has them since, and as JSON had them until 1.6 and has them."""
 
 NFDUMP_KEYS: Final = sorted({name for names in _NFDUMP_NAMES.values() for name in names})
 
@@ -157,7 +157,7 @@ NFDUMP_NEEDS: Final = {
 def is_nfdump(names: Collection[str]) -> bool:
     """Whether these are names of nfdump's columns, in any order."""
     has = [any(name in names for name in _NFDUMP_NAMES[ours]) for ours in ("ts", "sa", "da")]
-    return all(has) or {"first", "last", "in_packets"} <= set(names)
+    return all(has) or (has[0] and "in_packets" in names)
 
 
 def nfdump_columns(names: Collection[str]) -> str:
