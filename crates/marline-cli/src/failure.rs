@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use http::StatusCode;
+use marline::settings;
 use marline_http::client::{CertificateProblem, ClientError, ProxyError};
 
 use crate::get::{curl, hints};
@@ -95,6 +96,9 @@ pub(crate) fn of_arguments(error: &clap::Error, root: &Command) -> ExitCode {
     if let Some(message) = unknown_flag(error, &called) {
         return Failure::Usage(format!("{message}; see `{called} --help`")).report();
     }
+    if let Some(message) = unknown_name(error, command(root, &called)) {
+        return see_help(&message, &called).report();
+    }
     let text = error.to_string();
     let mut words = Vec::new();
     for line in text.lines() {
@@ -116,12 +120,25 @@ pub(crate) fn of_arguments(error: &clap::Error, root: &Command) -> ExitCode {
             message.push(')');
         }
     }
+    see_help(&message, &called).report()
+}
+
+/// `message`, and where the help is.
+fn see_help(message: &str, called: &str) -> Failure {
     let see = if message.ends_with('?') {
         " See"
     } else {
         "; see"
     };
-    Failure::Usage(format!("{message}{see} `{called} --help`")).report()
+    Failure::Usage(format!("{message}{see} `{called} --help`"))
+}
+
+/// The command that is `called`.
+fn command<'a>(root: &'a Command, called: &str) -> &'a Command {
+    let verbs = called.split(' ').skip(1);
+    verbs.fold(root, |command, verb| {
+        command.find_subcommand(verb).unwrap_or(command)
+    })
 }
 
 /// The command that `arguments` name, as `marline lab run`: before its verb, it has no flag with a value.
@@ -137,6 +154,9 @@ fn called(root: &Command, arguments: impl Iterator<Item = OsString>) -> String {
     }
     name
 }
+
+/// The flag that no message suggests: it switches the verification of certificates off.
+const RISKY: &str = "--insecure";
 
 /// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
 /// switches the verification of certificates off.
@@ -155,7 +175,37 @@ fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
         return Some(format!("there is no {flag}; {instead}"));
     }
     let suggested = text(ContextKind::SuggestedArg)?;
-    (suggested == "--insecure").then(|| format!("there is no {flag}"))
+    (suggested == RISKY).then(|| format!("there is no {flag}"))
+}
+
+/// A message about an unknown flag or verb of `command`, with the nearest known ones.
+fn unknown_name(error: &clap::Error, command: &Command) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let written = text(ContextKind::InvalidArg)?;
+            let flag = written.strip_prefix("--")?;
+            let flags = command.get_arguments().filter(|one| !one.is_hide_set());
+            let flags = flags.filter_map(|one| one.get_long());
+            let flags: Vec<_> = flags
+                .map(|name| format!("--{name}"))
+                .filter(|name| name != RISKY)
+                .collect();
+            let advice = settings::advice(&format!("--{flag}"), flags.iter().map(String::as_str));
+            let flag = settings::quote(flag);
+            Some(format!("there is no --{flag}; {advice}"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let verb = text(ContextKind::InvalidSubcommand)?;
+            let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+            let verbs = verbs.map(Command::get_name);
+            Some(settings::unknown("verb", verb, verbs))
+        }
+        _ => None,
+    }
 }
 
 /// Advice for the user about an error.

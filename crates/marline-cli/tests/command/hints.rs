@@ -362,3 +362,53 @@ fn what_a_terminal_would_obey_is_escaped_in_all_output() {
         &["\\u001b[2J\\u009b31m\\u202e\\u000a"],
     );
 }
+
+#[test]
+fn unknown_names_are_answered_with_the_nearest_and_never_with_all() {
+    let root = TempDir::new().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = root.path().join(name);
+        fs::write(&path, content).unwrap();
+        text(&path).to_owned()
+    };
+    let near = file("near.toml", "dir = '.'\nidle-timout = '1s'\n");
+    let far = file("far.toml", "dir = '.'\nfrobnicate = 1\n");
+    let inside = file("inside.toml", "dir = '.'\n[http]\ntimeout = '1s'\n");
+    for (arguments, words) in [
+        (&["serve", ".", "--lissten", ":0"][..], "--listen?"),
+        (&["serve", ".", "--tls", "1.3"], "--tls-min?"),
+        (&["get", "https://h/", "--max-tiem", "3"], "--max-time?"),
+        (&["get", "https://h/", "--frobnicate"], "the nearest of "),
+        (&["proxy", "--too", "http://a"], "--to?"),
+        (&["lab", "run", "demo/page", "--repeat", "3"], "--repeats?"),
+        (&["lab", "rum"], "unknown verb \"rum\"; did you mean run?"),
+        (&["srve"], "unknown verb \"srve\"; did you mean serve?"),
+        (
+            &["serve", ".", "--set", "recieve_window=1MB"],
+            "receive_window?",
+        ),
+        (&["serve", ".", "--set", "frobnicate=1"], "the nearest of "),
+        (&["serve", ".", "--cc", "cubci"], "did you mean cubic?"),
+        (
+            &["serve", "--config", &near],
+            "did you mean max_idle_timeout?",
+        ),
+        (&["serve", "--config", &far], "the nearest of "),
+        (&["serve", "--config", &inside], "timeout"),
+        (
+            &["lab", "link", "--link", "los=1%", "--", "true"],
+            "did you mean loss?",
+        ),
+        (
+            &["lab", "link", "--link", "frobnicate=1", "--", "true"],
+            "the nearest of ",
+        ),
+    ] {
+        let output = run(arguments);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(words), "`{words}` in {printed}");
+        assert!(printed.len() < 400, "{printed}");
+        assert!(!printed.contains("--insecure"), "{printed}");
+    }
+}

@@ -1,6 +1,7 @@
 //! A Wi-Fi channel that is written as its stations and the links among them.
 
-use super::error::nearest;
+use marline_words::advice;
+
 use super::key::Key;
 use super::{Problem, SpecError, WifiSpec, pairs, wifi};
 use crate::Station;
@@ -127,8 +128,10 @@ fn amended(base: &WifiSpec, text: &str, part: &Part) -> Result<WifiSpec, SpecErr
             let is_elsewhere = key.is_some();
             let problem = Problem::NotOf {
                 part: part.name,
-                known: known().collect(),
-                nearest: nearest(name, known()).filter(|_| !is_elsewhere),
+                advice: match is_elsewhere {
+                    true => format!("known: {}", known().collect::<Vec<_>>().join(", ")),
+                    false => advice(name, known()),
+                },
             };
             return Err(problem.at(name));
         };
@@ -177,14 +180,14 @@ mod tests {
     fn errors_name_the_key_and_the_keys_of_the_part() {
         assert_eq!(
             problem(ChannelSpec::new("wifi.hops=2")),
-            "wifi.hops: not a key of a channel; known here: wifi.phy, wifi.mcs, wifi.short-guard, wifi.aggregation, \
-             wifi.acks, wifi.error, wifi.busy, wifi.busy-time, wifi.contenders, wifi.reorder, wifi.queue or wifi.delay"
+            "wifi.hops: not a key of a channel; known: wifi.phy, wifi.mcs, wifi.short-guard, wifi.aggregation, \
+             wifi.acks, wifi.error, wifi.busy, wifi.busy-time, wifi.contenders, wifi.reorder, wifi.queue, wifi.delay"
         );
         let mut channel = ChannelSpec::new("").unwrap();
         assert_eq!(
             problem(channel.add_station("wifi.ack=2")),
-            "wifi.ack: not a key of a station; known here: wifi.aggregation, wifi.acks, wifi.queue or wifi.scan; did \
-             you mean `wifi.acks`?"
+            "wifi.ack: not a key of a station; did you mean wifi.acks? known: wifi.aggregation, wifi.acks, \
+             wifi.queue, wifi.scan"
         );
         assert_eq!(
             problem(channel.add_link([0, 1], "wifi.mcs=16")),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use marline_words::advice;
+
 /// An error in a link specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
@@ -17,13 +19,13 @@ pub struct SpecError {
 pub enum Problem {
     /// The key is unknown.
     UnknownKey {
-        /// The most similar key, if any.
-        nearest: Option<String>,
+        /// Which are known.
+        advice: String,
     },
     /// The preset is unknown.
     UnknownPreset {
-        /// The most similar name, if any.
-        nearest: Option<&'static str>,
+        /// Which are known.
+        advice: String,
     },
     /// The key has no value.
     NoValue,
@@ -81,10 +83,8 @@ pub enum Problem {
     NotOf {
         /// The part.
         part: &'static str,
-        /// The keys that can.
-        known: Vec<&'static str>,
-        /// The most similar of them, if any.
-        nearest: Option<&'static str>,
+        /// Which can.
+        advice: String,
     },
     /// The key cannot be set per direction.
     BothDirections,
@@ -127,14 +127,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownKey { nearest } => {
-                f.write_str("unknown key")?;
-                did_you_mean(f, nearest.as_deref())
-            }
-            Self::UnknownPreset { nearest } => {
-                f.write_str("unknown preset")?;
-                did_you_mean(f, *nearest)
-            }
+            Self::UnknownKey { advice } => write!(f, "unknown key; {advice}"),
+            Self::UnknownPreset { advice } => write!(f, "unknown preset; {advice}"),
             Self::NoValue => {
                 f.write_str("no value; keys are written `key=value`, a preset's name comes first")
             }
@@ -144,37 +138,23 @@ impl fmt::Display for Problem {
                 write!(f, "`{value}` has no unit; write {}", or(&with))
             }
             Self::UnknownUnit { unit, units } => {
-                write!(f, "unknown unit `{unit}`; known here: {}", or(units))?;
-                did_you_mean(f, nearest(unit, units.iter().copied()))
+                let advice = advice(unit, units.iter().copied());
+                write!(f, "unknown unit `{unit}`; {advice}")
             }
             Self::NotANumber { value } => write!(f, "`{value}` is not a number"),
             Self::Above100 { value } => write!(f, "{value} is above 100%"),
             Self::OutOfRange { value, range } => write!(f, "{value} is out of range: {range}"),
             Self::UnknownName { value, known } => {
-                write!(f, "unknown name `{value}`; known here: {}", or(known))?;
-                did_you_mean(f, nearest(value, known.iter().copied()))
+                let advice = advice(value, known.iter().copied());
+                write!(f, "unknown name `{value}`; {advice}")
             }
             Self::Conflict { with } => write!(f, "cannot be combined with `{with}`"),
             Self::Needs { key } => write!(f, "requires `{key}`"),
-            Self::NotOf {
-                part,
-                known,
-                nearest,
-            } => {
-                write!(f, "not a key of {part}; known here: {}", or(known))?;
-                did_you_mean(f, *nearest)
-            }
+            Self::NotOf { part, advice } => write!(f, "not a key of {part}; {advice}"),
             Self::BothDirections => f.write_str("cannot be set per direction"),
             Self::Model { reason } => f.write_str(reason),
             Self::File { name, reason } => write!(f, "{name}: {reason}"),
         }
-    }
-}
-
-fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: Option<&str>) -> fmt::Result {
-    match nearest {
-        Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-        None => Ok(()),
     }
 }
 
@@ -185,39 +165,4 @@ fn or<S: AsRef<str>>(words: &[S]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => words.concat(),
     }
-}
-
-/// The candidate with the smallest edit distance, if that is at most a third of the word's length.
-pub(super) fn nearest<S: AsRef<str>>(
-    word: &str,
-    candidates: impl IntoIterator<Item = S>,
-) -> Option<S> {
-    let word: Vec<_> = word.chars().take(40).flat_map(char::to_lowercase).collect();
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&word, candidate.as_ref()), candidate))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= word.len().max(3) / 3)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Edit distance: insertions, deletions, substitutions and transpositions of adjacent letters.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<_> = b.chars().flat_map(char::to_lowercase).collect();
-    let mut before = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let mut best = (last[j] + usize::from(x != y))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                best = best.min(before[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }

@@ -17,7 +17,7 @@
 //! assert_eq!(link.to_string().parse(), Ok(link));
 //!
 //! let error = "rate=7mbps,los=2%".parse::<LinkSpec>().unwrap_err();
-//! assert_eq!(error.to_string(), "los: unknown key; did you mean `loss`?");
+//! assert_eq!(error.to_string(), "los: unknown key; did you mean loss?");
 //! # Ok::<(), marline_link::spec::SpecError>(())
 //! ```
 //!
@@ -54,8 +54,9 @@ pub use wifi::{PhyName, Scan, WifiSpec};
 use std::fmt;
 use std::str::FromStr;
 
+use marline_words::advice;
+
 use crate::preset::{self, Preset};
-use error::nearest;
 use key::{Key, PairWriter, named};
 
 /// A link between a client and a server.
@@ -194,7 +195,7 @@ impl LinkSpec {
             "preset" => {
                 *self = Preset::find(value)
                     .ok_or_else(|| Problem::UnknownPreset {
-                        nearest: nearest(value, preset::PRESETS.iter().map(|preset| preset.name)),
+                        advice: advice(value, preset::PRESETS.iter().map(|preset| preset.name)),
                     })?
                     .link();
                 Ok(())
@@ -271,15 +272,16 @@ fn directional(key: &str) -> Option<Directional<'_>> {
 }
 
 fn unknown(name: &str) -> Problem {
-    let nearest = match directional(name) {
+    let advice = match directional(name) {
         Some(Directional { name: key, .. }) => {
             let prefix = &name[..name.len() - key.len()];
-            nearest(key, direction::KEYS.iter().map(|key| key.name))
-                .map(|key| format!("{prefix}{key}"))
+            let known = direction::KEYS.iter();
+            let known: Vec<_> = known.map(|key| format!("{prefix}{}", key.name)).collect();
+            advice(name, known.iter().map(String::as_str))
         }
-        None => nearest(name, keys().map(|key| key.0)).map(str::to_owned),
+        None => advice(name, keys().map(|key| key.0)),
     };
-    Problem::UnknownKey { nearest }
+    Problem::UnknownKey { advice }
 }
 
 impl FromStr for LinkSpec {

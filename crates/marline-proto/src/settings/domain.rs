@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Bound;
 use std::time::Duration;
 
+use marline_words::{quote, unknown};
+
 use super::units::{read_bytes, read_time, write_bytes, write_time};
-use super::words::{quote, unknown};
 
 /// What somebody wrote for a setting, on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]

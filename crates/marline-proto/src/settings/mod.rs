@@ -29,17 +29,16 @@ mod policy;
 mod section;
 mod table;
 mod units;
-mod words;
 
 pub use choice::Choice;
 pub use domain::{Domain, FormerName, Named, Shown, Value, Word, Written};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
+pub use marline_words::{advice, one_line, quote, unknown};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, show};
 pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
-pub use words::{one_line, quote, unknown};
 
 use std::sync::Arc;
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use marline_words::{quote, unknown};
+
 use super::domain::{Shown, Word, Written};
 use super::table::{Refused, Row, Settings, apply, call, is_key, rows};
-use super::words::{quote, unknown};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
 ///

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use marline_words::{quote, unknown};
+
 use super::domain::{Domain, Shown, Word, Written};
-use super::words::{quote, unknown};
 
 /// The settings of a configuration `C`.
 pub type Settings<C> = &'static [&'static dyn Setting<C>];

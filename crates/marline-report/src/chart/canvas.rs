@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::scale::Scale;
-use crate::html::escape;
+use crate::html::{escape, plain, prose};
 
 /// Width of a chart, in SVG units; the page scales it.
 pub(super) const WIDTH: f64 = 920.0;
@@ -148,7 +148,7 @@ pub(super) fn open(width: f64, height: f64, label: &str, html: &mut String) {
     let _ = write!(
         html,
         " viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">",
-        escape(label)
+        plain(label)
     );
 }
 
@@ -159,10 +159,10 @@ pub(super) fn figure(
     html: &mut String,
     content: impl FnOnce(&mut String),
 ) {
-    let _ = write!(html, "<figure><figcaption>{}</figcaption>", escape(title));
+    let _ = write!(html, "<figure><figcaption>{}</figcaption>", prose(title));
     content(html);
     if !note.is_empty() {
-        let _ = write!(html, "<p class=\"note\">{}</p>", escape(note));
+        let _ = write!(html, "<p class=\"note\">{}</p>", prose(note));
     }
     html.push_str("</figure>\n");
 }

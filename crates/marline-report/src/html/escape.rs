@@ -25,3 +25,30 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(safe)
 }
+
+/// Escapes prose. Names between backticks, as authors of experiments write them, become code.
+pub fn prose(text: &str) -> Cow<'_, str> {
+    let mut html = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`')
+        && let Some((code, others)) = after.split_once('`')
+    {
+        html += &escape(before);
+        html += "<code>";
+        html += &escape(code);
+        html += "</code>";
+        rest = others;
+    }
+    match html.is_empty() {
+        true => escape(text),
+        false => Cow::Owned(html + &escape(rest)),
+    }
+}
+
+/// Prose for where there is no code, as in titles of windows: without the backticks of [`prose`].
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    match text.matches('`').count() {
+        0 | 1 => escape(text),
+        _ => Cow::Owned(escape(&text.replace('`', "")).into_owned()),
+    }
+}

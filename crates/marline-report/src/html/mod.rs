@@ -6,7 +6,8 @@ pub(crate) mod nested;
 mod table;
 mod verdict;
 
-pub use escape::escape;
+pub(crate) use escape::plain;
+pub use escape::{escape, prose};
 pub use table::Table;
 pub use verdict::Verdict;
 
@@ -41,7 +42,7 @@ impl Report {
     /// An empty page.
     pub fn new(title: impl Into<String>) -> Self {
         let title = title.into();
-        let body = format!("<h1>{}</h1>\n", escape(&title));
+        let body = format!("<h1>{}</h1>\n", prose(&title));
         Self {
             title,
             body,
@@ -99,7 +100,7 @@ impl Report {
             verdict.class(),
             verdict.sign(),
             verdict.words(),
-            escape(text)
+            prose(text)
         );
         self
     }
@@ -108,14 +109,14 @@ impl Report {
     /// `inside` adds on a click.
     #[must_use]
     pub fn details(mut self, summary: &str, inside: impl FnOnce(Self) -> Self) -> Self {
-        let _ = writeln!(self.body, "<details><summary>{}</summary>", escape(summary));
+        let _ = writeln!(self.body, "<details><summary>{}</summary>", prose(summary));
         let mut page = inside(self);
         page.body.push_str("</details>\n");
         page
     }
 
     fn element(mut self, open: &str, close: &str, text: &str) -> Self {
-        let _ = writeln!(self.body, "<{open}>{}</{close}>", escape(text));
+        let _ = writeln!(self.body, "<{open}>{}</{close}>", prose(text));
         self
     }
 
@@ -127,8 +128,8 @@ impl Report {
             let _ = write!(
                 self.body,
                 "<div><dt>{}</dt><dd>{}</dd></div>",
-                escape(name),
-                escape(&value)
+                prose(name),
+                prose(&value)
             );
         }
         self.body.push_str("</dl>\n");
@@ -182,7 +183,7 @@ impl Report {
                 let _ = write!(
                     html,
                     "<li><a href=\"#section-{at}\">{}</a></li>",
-                    escape(title)
+                    prose(title)
                 );
             }
             html.push_str("</ol></nav>\n");
@@ -200,7 +201,7 @@ impl Report {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{PATTERNS}<main>\n{before}{}{sections}{}</main>\n</body>\n</html>\n",
-            escape(&self.title),
+            plain(&self.title),
             self.contents(),
             self.footer
         )

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use super::{escape, prose};
 
 /// The style of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Table {
     pub(super) fn write(&self, html: &mut String) {
         html.push_str("<div class=\"scroll rows\"><table><thead><tr>");
         for (title, kind) in &self.columns {
-            let _ = write!(html, "<th{}>{}</th>", class(*kind), escape(title));
+            let _ = write!(html, "<th{}>{}</th>", class(*kind), prose(title));
         }
         html.push_str("</tr></thead><tbody>");
         for row in &self.rows {
@@ -77,7 +77,11 @@ impl Table {
             let empty = String::new();
             let cells = row.iter().chain(std::iter::repeat(&empty));
             for ((_, kind), cell) in self.columns.iter().zip(cells) {
-                let _ = write!(html, "<td{}>{}</td>", class(*kind), escape(cell));
+                let cell = match kind {
+                    Kind::Code => escape(cell),
+                    _ => prose(cell),
+                };
+                let _ = write!(html, "<td{}>{cell}</td>", class(*kind));
             }
             html.push_str("</tr>");
         }

@@ -147,3 +147,29 @@ fn published_numbers_have_their_own_style() {
     assert!(page.contains("<th class=\"number theirs\">published &amp; measured</th>"));
     assert!(page.contains("<td class=\"number theirs\">9</td>"));
 }
+
+#[test]
+fn prose_has_code_between_backticks_and_escapes_the_rest() {
+    for (text, html) in [
+        ("plain", "plain"),
+        ("`a` and `b<c`", "<code>a</code> and <code>b&lt;c</code>"),
+        ("one ` alone & no more", "one ` alone &amp; no more"),
+        ("`a` and ` alone", "<code>a</code> and ` alone"),
+        ("`<script>`", "<code>&lt;script&gt;</code>"),
+    ] {
+        assert_eq!(prose(text), html);
+    }
+    let page = Report::new("`a`")
+        .lead("`b`")
+        .section("`c`")
+        .text("`d`")
+        .note("`e`");
+    let page = page
+        .details("`f`", |page| page)
+        .verdict(Verdict::Holds, "`g`");
+    let html = page.render();
+    assert!(!html.contains('`'), "{html}");
+    for code in ["a", "b", "c", "d", "e", "f", "g"] {
+        assert!(html.contains(&format!("<code>{code}</code>")), "{code}");
+    }
+}

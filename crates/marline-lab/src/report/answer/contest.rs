@@ -57,7 +57,8 @@ impl Contest {
                 format!("The {what} of {a} is equal to that of {b}{values}, {chance}.")
             }
             None => format!(
-                "{a} has a {size} {what} than {b}{values}, {}.",
+                "It is not decided whether {a} or {b} has the {} {what}, {}: that of {a} is {size}{values}.",
+                words.better,
                 chance(result)
             ),
         }
@@ -104,18 +105,6 @@ impl Contest {
             at(low, "95\u{a0}% interval "),
             at(high, "")
         );
-        if gains
-            .iter()
-            .all(|gain| gain.result.sure_interval().is_none())
-        {
-            let is_better = |gain: &&Gain<'_>| gain.percent > 0.0 && !is_equal(gain.percent);
-            let better = gains.iter().filter(is_better).count();
-            return format!(
-                "{a} has a {} {what} than {b} at {better} of {total} points, {range}, {}.",
-                words.better,
-                chance(first)
-            );
-        }
         let count = |verdict: Verdict| {
             let verdicts = gains.iter().map(|gain| Verdict::of(gain.result));
             verdicts.filter(|found| *found == verdict).count()
@@ -127,9 +116,13 @@ impl Contest {
             (worse, 0) => format!(" ({} at {worse})", words.worse),
             (worse, unsure) => format!(" ({} at {worse}, undecided at {unsure})", words.worse),
         };
+        let unsure = gains
+            .iter()
+            .find(|gain| gain.result.sure_interval().is_none());
+        let caution = unsure.map_or_else(String::new, |gain| format!(", {}", chance(gain.result)));
         match (better, worse) {
             (0, 0) => format!(
-                "It is not decided at any of {total} points whether {a} or {b} has the {} {what}: that of {a} is {range}.",
+                "It is not decided at any of {total} points whether {a} or {b} has the {} {what}{caution}: that of {a} is {range}.",
                 words.better
             ),
             _ => format!(

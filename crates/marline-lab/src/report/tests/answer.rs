@@ -74,14 +74,9 @@ fn an_interval_that_has_zero_in_it_decides_nothing() {
 #[test]
 fn one_run_of_each_is_too_few_to_be_sure() {
     let text = answer(PLAIN, fake);
-    assert!(
-        text.starts_with("fast has a 20 % smaller median completion time than slow: "),
-        "{text}"
-    );
-    assert!(
-        text.ends_with(" ms, in 1 run each, too few to be sure."),
-        "{text}"
-    );
+    let begin = "It is not decided whether fast or slow has the smaller median completion time, in 1 run each, too few to be sure: \
+                 that of fast is 20 % smaller: ";
+    assert!(text.starts_with(begin), "{text}");
 }
 
 #[test]
@@ -97,7 +92,8 @@ fn of_rates_the_larger_one_is_better() {
     let text = format!("metrics = ['goodput_mbps']\n{}", PLAIN.trim_start());
     let text = answer(&text, rates);
     assert!(
-        text.starts_with("fast has a 25 % larger median goodput than slow: "),
+        text.contains("has the larger median goodput, in 1 run each")
+            && text.contains("25 % larger"),
         "{text}"
     );
 }
@@ -206,13 +202,46 @@ fn fewer_runs_than_an_interval_of_the_median_takes_have_none() {
     let text = answer(&TRAIN.replace("repeats = 8", "repeats = 5"), fake);
     assert_eq!(
         text,
-        "fast has a smaller median completion time than slow at 2 of 2 points, from 20 % smaller (500 kB) to 20 % \
-         smaller (2.4 MB), in 5 runs each, too few to be sure."
+        "It is not decided at any of 2 points whether fast or slow has the smaller median completion time, in 5 runs each, \
+         too few to be sure: that of fast is from 20 % smaller (500 kB) to 20 % smaller (2.4 MB)."
     );
-    let html = ResultsDirectory::of(&TRAIN.replace("repeats = 8", "repeats = 5"), fake).html();
-    assert!(
-        html.contains("better with 95 % confidence at 0 of 2 points, worse at 0, undecided at 2")
-    );
+}
+
+#[test]
+fn the_answer_and_the_comparisons_agree() {
+    for (repeats, answered, compared) in [
+        (
+            "1",
+            "not decided at any of 2 points",
+            "at 0 of 2 points, worse at 0, undecided at 2",
+        ),
+        (
+            "5",
+            "not decided at any of 2 points",
+            "at 0 of 2 points, worse at 0, undecided at 2",
+        ),
+        (
+            "8",
+            "at 2 of 2 points with 95 % confidence",
+            "at 2 of 2 points, worse at 0, undecided at 0",
+        ),
+    ] {
+        let scenario = TRAIN.replace("repeats = 8", &format!("repeats = {repeats}"));
+        let text = answer(&scenario, fake);
+        assert!(text.contains(answered), "{repeats}: {text}");
+        let html = ResultsDirectory::of(&scenario, fake).html();
+        assert!(html.contains(compared), "{repeats}");
+    }
+}
+
+#[test]
+fn names_between_backticks_are_set_as_code() {
+    let scenario = TRAIN
+        .replace("A download", "A `fast` download")
+        .replace("<one>", "`one`");
+    let html = ResultsDirectory::of(&scenario, fake).html();
+    assert!(html.contains("A <code>fast</code> download"), "{html}");
+    assert!(!html.contains('`'), "{html}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn errors_in_channels_name_the_line_and_the_key() {
         (
             "[channels.36]\nwifi.phy = 'ht40'",
             "[channels.36]\nrate = '1mbps'\nwifi.phy = 'ht40'",
-            "train.toml:6: [channels.36] rate: rate: not a key of a channel; known here: wifi.phy,",
+            "train.toml:6: [channels.36] rate: rate: not a key of a channel; known: wifi.phy,",
         ),
         (
             "stations.client.wifi.acks = 2",
@@ -93,7 +93,7 @@ fn errors_in_channels_name_the_line_and_the_key() {
         (
             "stations.client.wifi.acks = 2",
             "stations.client.wifi.mcs = 2",
-            "wifi.mcs: not a key of a station; known here: wifi.aggregation,",
+            "wifi.mcs: not a key of a station; known: wifi.aggregation,",
         ),
         (
             "stations.client.wifi.acks = 2",
@@ -108,7 +108,7 @@ fn errors_in_channels_name_the_line_and_the_key() {
         (
             "wifi.mcs = 4",
             "rtt = '4ms'",
-            "train.toml:15: [links.second] rtt: rtt: not a key of a link of a channel; known here: wifi.mcs,",
+            "train.toml:15: [links.second] rtt: rtt: not a key of a link of a channel; known: wifi.mcs,",
         ),
         (
             "channel = '36'\nwifi.mcs = 4",

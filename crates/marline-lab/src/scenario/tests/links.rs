@@ -67,7 +67,7 @@ fn errors_in_links_name_the_setting() {
     for (more, expected) in [
         (
             "[variant.a]\nlink.los = '1%'",
-            "train.toml:5: [variant.a.link] los: los: unknown key; did you mean `loss`?",
+            "train.toml:5: [variant.a.link] los: los: unknown key; did you mean loss?",
         ),
         (
             "[sweep]\n'link.loss' = ['1%', '101%']",
@@ -79,7 +79,7 @@ fn errors_in_links_name_the_setting() {
         ),
         (
             "[sweep]\nlink = ['lte-a', 'lte-b']",
-            "train.toml:5: [sweep] link: preset: unknown preset; did you mean `lte-a`?",
+            "train.toml:5: [sweep] link: preset: unknown preset; did you mean lte-a?",
         ),
         (
             "[variant.a]\nlink = 'loss=1%, loss=2%'",

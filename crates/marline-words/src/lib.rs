@@ -1,0 +1,217 @@
+//! Messages about unknown names, with the nearest known ones.
+
+use std::borrow::Cow;
+
+/// Names that messages list at most.
+const LISTED: usize = 12;
+
+/// The nearest of more names that messages list.
+const NEAREST: usize = 3;
+
+/// Messages quote no more characters of a word than this, and compare no more.
+const QUOTED: usize = 64;
+
+/// Bytes of a part of a name, as `idle` in `idle_timeout`, from which it can stand for the name.
+const LEAST_PART: usize = 3;
+
+/// `text` as messages quote it: in one line, and only the beginning of one that is long.
+pub fn quote(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => Cow::Owned(format!("{}...", one_line(&text[..end]))),
+        None => one_line(text),
+    }
+}
+
+/// `text` with escapes for line breaks and other control characters, which a terminal would obey.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    Cow::Owned(line)
+}
+
+/// `unknown {what} "{word}"` with [`advice`].
+pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let advice = advice(word, known);
+    format!("unknown {what} \"{}\"; {advice}", quote(word))
+}
+
+/// What somebody may have meant by `word`, or which names are `known`: all, if they are few, or the nearest.
+pub fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in known {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let meant = meant(word, &names);
+    match (meant.is_empty(), names.len() > LISTED) {
+        (false, true) => format!("did you mean {}?", or(&meant)),
+        (false, false) => format!("did you mean {}? known: {}", or(&meant), names.join(", ")),
+        (true, false) => format!("known: {}", names.join(", ")),
+        (true, true) => {
+            let nearest = nearest(word, &names);
+            format!("the nearest of {} are {}", names.len(), nearest.join(", "))
+        }
+    }
+}
+
+/// Which of `names` somebody may have meant by `word`: the one with the fewest edits between, or else those that share parts.
+fn meant<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let near = names
+        .iter()
+        .filter_map(|name| Some((edits(word, name)?, *name)));
+    if let Some((_, name)) = near.min_by_key(|(edits, _)| *edits) {
+        return vec![name];
+    }
+    let sharing = names.iter().filter(|name| shares_parts(word, name));
+    let mut sharing: Vec<_> = sharing.copied().collect();
+    sharing.sort_by_key(|name| name.len());
+    sharing.truncate(NEAREST);
+    sharing
+}
+
+/// The edits between `word` and `name` if somebody may have meant `name`. Words of another length are not compared: what a
+/// file has for a word can be long.
+fn edits(word: &str, name: &str) -> Option<usize> {
+    let most = (name.len() / 3).max(1).min(name.len().saturating_sub(1));
+    if word.len().abs_diff(name.len()) > most * char::MAX.len_utf8() {
+        return None;
+    }
+    let edits = strsim::osa_distance(&normalized(word), &normalized(name));
+    Some(edits).filter(|edits| *edits <= most)
+}
+
+/// Whether each part of `word` begins a part of `name`, as those of `max-conn` do in `max_connections`, or each part of `name` is
+/// one of `word`, as in `cert_file` for `cert`.
+fn shares_parts(word: &str, name: &str) -> bool {
+    let (word, name) = (normalized(word), normalized(name));
+    let all = |some: &str, is_in_other: &dyn Fn(&str) -> bool| {
+        let mut some = parts(some).peekable();
+        some.peek().is_some() && some.all(|part| part.len() >= LEAST_PART && is_in_other(part))
+    };
+    all(&word, &|part| {
+        parts(&name).any(|other| other.starts_with(part))
+    }) || all(&name, &|part| parts(&word).any(|other| other == part))
+}
+
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_alphanumeric())
+        .filter(|part| !part.is_empty())
+}
+
+/// The names that are most like `word`, whether or not somebody may have meant them.
+fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let word = normalized(word);
+    let mut names: Vec<_> = names
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&word, &normalized(name)), *name))
+        .collect();
+    names.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    names
+        .into_iter()
+        .take(NEAREST)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// The beginning of `word` in lower case, with `_` for each `-`, as both are written for keys.
+fn normalized(word: &str) -> String {
+    let begin = word.chars().take(QUOTED).flat_map(char::to_lowercase);
+    begin.map(|c| if c == '-' { '_' } else { c }).collect()
+}
+
+/// `a, b or c`.
+fn or(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than are listed.
+    const KEYS: [&str; 14] = [
+        "listen",
+        "cert",
+        "key",
+        "profile",
+        "qlog",
+        "metrics",
+        "access_log",
+        "max_connections",
+        "idle_timeout",
+        "header_timeout",
+        "handshake_timeout",
+        "receive_window",
+        "up.loss",
+        "down.loss",
+    ];
+
+    #[test]
+    fn the_nearest_names_are_proposed() {
+        for (word, advised) in [
+            ("lissen", "did you mean listen?"),
+            ("Listen", "did you mean listen?"),
+            ("access-lgo", "did you mean access_log?"),
+            ("down.los", "did you mean down.loss?"),
+            ("max_conn", "did you mean max_connections?"),
+            ("connections", "did you mean max_connections?"),
+            (
+                "timeout",
+                "did you mean idle_timeout, header_timeout or handshake_timeout?",
+            ),
+            ("cert_file", "did you mean cert?"),
+            ("qqqqqqqq", "the nearest of 14 are "),
+        ] {
+            let advice = advice(word, KEYS);
+            assert!(advice.starts_with(advised), "{word}: {advice}");
+            assert!(advice.matches(',').count() < 3, "{word}: {advice}");
+        }
+    }
+
+    #[test]
+    fn few_names_are_all_listed() {
+        let known = ["newreno", "cubic", "bbr"];
+        assert_eq!(
+            unknown("controller", "cubci", known),
+            "unknown controller \"cubci\"; did you mean cubic? known: newreno, cubic, bbr"
+        );
+        assert_eq!(
+            unknown("controller", "vegas", known),
+            "unknown controller \"vegas\"; known: newreno, cubic, bbr"
+        );
+    }
+
+    #[test]
+    fn quotes_stay_in_one_line() {
+        assert_eq!(quote("hy\nbrid"), "hy\\nbrid");
+        assert_eq!(quote("\u{1b}[2J"), "\\u{1b}[2J");
+        assert_eq!(quote("größer \"x\""), "größer \"x\"");
+    }
+
+    #[test]
+    fn a_long_word_is_quoted_and_compared_in_part() {
+        let long = "cubic".repeat(1 << 20);
+        assert_eq!(edits(&long, "cubic"), None);
+        let message = unknown("controller", &long, ["newreno", "cubic"]);
+        assert!(message.len() < 200, "{} bytes", message.len());
+        assert!(message.contains("cubi...\"; known: newreno"), "{message}");
+        assert!(advice(&long, KEYS).len() < 200);
+        assert_eq!(quote("cubic"), "cubic");
+        assert_eq!(
+            quote(&"\u{e9}".repeat(65)),
+            format!("{}...", "\u{e9}".repeat(64))
+        );
+    }
+}
