@@ -168,6 +168,6 @@ pub(crate) const COUPLED_PATHS: usize = 16;
 /// some seconds.
 pub(crate) const RESERVED_CHALLENGES: u64 = 6;
 
-/// The least space in a datagram, in bytes, in which a packet of frames is begun whose sizes are not known before they
-/// are written: header, tag and a few frames.
+/// The least space in a datagram, in bytes, in which a packet of data is begun: header, tag and a few frames, of which
+/// the sizes are known only when they are written.
 pub(crate) const MIN_PACKET_SPACE: usize = 112;

@@ -9,7 +9,7 @@ use marline_wire::packet::truncate_for_reordering;
 use super::path::{Path, Stage};
 use super::{ChallengePace, Proof, RemoteCid, Tuple, Validation};
 use crate::crypto::TAG_LEN;
-use crate::limits::MIN_PACKET_SPACE;
+use crate::limits::{MIN_PACKET_SPACE, RESERVED_CHALLENGES};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -276,6 +276,9 @@ impl Path {
     /// Whether a challenge or a response is due on a 4-tuple. Responses on the one in use leave with other frames, unless
     /// nothing else may be sent there.
     fn is_probe_due(&self, now: Instant, tuple: &Tuple) -> bool {
+        if tuple.validation.is_none() && !tuple.responses.is_due() {
+            return false;
+        }
         let pace = self.challenge_pace(tuple);
         let is_alone = !self.is_active(tuple) || self.stage == Stage::Opening || tuple.is_limited();
         let answers = is_alone && tuple.responses.is_due() && pace.affordable > 0;
@@ -325,10 +328,16 @@ impl Path {
         (header + PathChallenge { data: [0; 8] }.size() + TAG_LEN) as u64
     }
 
-    /// What data may take of the amplification limit of the 4-tuple in use, in bytes.
+    /// What data may take of the amplification limit of the 4-tuple in use, in bytes. Some is kept for challenges: only an
+    /// answer ends the limit.
     pub(crate) fn credit_for_data(&self) -> u64 {
+        let active = &self.tuples.active;
+        let credit = active.amplification.credit();
+        if !active.is_limited() {
+            return credit;
+        }
         let challenge = self.challenge_size(self.remote_cids.active());
-        self.tuples.active.credit_for_data(challenge)
+        credit.saturating_sub(RESERVED_CHALLENGES * challenge)
     }
 
     /// Whether that leaves room for a packet.

@@ -2,7 +2,7 @@
 
 use super::{AmplificationLimit, EcnValidation, MtuDiscovery, RemoteCid, Responses, Validation};
 use crate::config::TransportConfig;
-use crate::limits::{MIN_DATAGRAM_SIZE, RESERVED_CHALLENGES};
+use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::tuple::FourTuple;
 
 /// A 4-tuple, and what is known about the path between its ends.
@@ -45,16 +45,6 @@ impl Tuple {
     /// Whether the amplification limit holds until an answer to a challenge comes.
     pub(super) fn is_limited(&self) -> bool {
         self.validation.is_some() && !self.amplification.is_validated()
-    }
-
-    /// What data may take of the amplification limit, in bytes, where a datagram with a challenge has
-    /// `challenge`. Some is kept for challenges: only an answer ends the limit.
-    pub(super) fn credit_for_data(&self, challenge: u64) -> u64 {
-        let reserved = match self.is_limited() {
-            true => RESERVED_CHALLENGES * challenge,
-            false => 0,
-        };
-        self.amplification.credit().saturating_sub(reserved)
     }
 }
 

@@ -35,6 +35,14 @@ fn watch(pair: &mut Pair) -> Seen {
     seen
 }
 
+/// A pair whose server would rather be talked to at `address`.
+fn preferring(address: SocketAddr) -> Pair {
+    Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| server.preferred_address = Some(address)),
+        ..PairConfig::default()
+    })
+}
+
 fn slow(pair: &mut Pair) {
     pair.network.set(Conditions {
         rate: Some(250_000),
@@ -109,10 +117,7 @@ fn a_client_returns_to_its_address_if_validation_of_the_new_one_fails() {
 #[test]
 fn a_client_migrates_to_the_preferred_address_of_the_server() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
-    let mut pair = Pair::with(PairConfig {
-        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
-        ..PairConfig::default()
-    });
+    let mut pair = preferring(elsewhere);
     let ends = pair.establish();
     upload(&mut pair, ends, &pattern(1_000_000));
     download(&mut pair, ends, &pattern(1_000_000));
@@ -124,10 +129,7 @@ fn a_client_migrates_to_the_preferred_address_of_the_server() {
 #[test]
 fn a_client_is_at_the_preferred_address_soon_after_its_first_challenge_is_lost() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
-    let mut pair = Pair::with(PairConfig {
-        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
-        ..PairConfig::default()
-    });
+    let mut pair = preferring(elsewhere);
     let mut is_lost = true;
     pair.network.filter = Some(Box::new(move |_, datagram| {
         datagram.destination == elsewhere && std::mem::take(&mut is_lost)
@@ -141,10 +143,7 @@ fn a_client_is_at_the_preferred_address_soon_after_its_first_challenge_is_lost()
 fn a_client_that_moves_while_it_probes_the_preferred_address_goes_there_from_its_new_one() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let home: SocketAddr = "198.51.100.7:50000".parse().unwrap();
-    let mut pair = Pair::with(PairConfig {
-        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
-        ..PairConfig::default()
-    });
+    let mut pair = preferring(elsewhere);
     let former = pair.client.address;
     let seen = watch(&mut pair);
     let ends = pair.establish();
@@ -169,10 +168,7 @@ fn a_client_that_moves_while_it_probes_the_preferred_address_goes_there_from_its
 #[test]
 fn a_client_does_not_migrate_to_an_unreachable_preferred_address() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
-    let mut pair = Pair::with(PairConfig {
-        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
-        ..PairConfig::default()
-    });
+    let mut pair = preferring(elsewhere);
     pair.network.filter = Some(Box::new(move |_, datagram| {
         datagram.destination == elsewhere
     }));
