@@ -11,7 +11,7 @@ const NEAREST: usize = 3;
 /// Messages quote no more characters of a word than this, and compare no more.
 const QUOTED: usize = 64;
 
-/// Bytes of a part of a name, as `idle` in `idle_timeout`, from which it can stand for the name.
+/// Bytes from which the beginning of a part of a name, as `conn` of `connections`, can stand for it.
 const LEAST_PART: usize = 3;
 
 /// `text` as messages quote it: in one line, and only the beginning of one that is long.
@@ -95,10 +95,11 @@ fn shares_parts(word: &str, name: &str) -> bool {
     let (word, name) = (normalized(word), normalized(name));
     let all = |some: &str, is_in_other: &dyn Fn(&str) -> bool| {
         let mut some = parts(some).peekable();
-        some.peek().is_some() && some.all(|part| part.len() >= LEAST_PART && is_in_other(part))
+        some.peek().is_some() && some.all(is_in_other)
     };
     all(&word, &|part| {
-        parts(&name).any(|other| other.starts_with(part))
+        parts(&name)
+            .any(|other| other == part || (part.len() >= LEAST_PART && other.starts_with(part)))
     }) || all(&name, &|part| parts(&word).any(|other| other == part))
 }
 
@@ -172,6 +173,8 @@ mod tests {
                 "did you mean idle_timeout, header_timeout or handshake_timeout?",
             ),
             ("cert_file", "did you mean cert?"),
+            ("log", "did you mean qlog?"),
+            ("up", "did you mean up.loss?"),
             ("qqqqqqqq", "the nearest of 14 are "),
         ] {
             let advice = advice(word, KEYS);

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::{Method, StatusCode};
+use marline::{Runtime, TokioRuntime};
 use marline_http::client::{ClientError, Download, HttpVersion, parse_url};
 use marline_http::server::{Identity, ServerConfig, StateDirectory, directory};
 use marline_http::{TlsVersion, TlsVersions};
@@ -187,7 +187,7 @@ async fn tls_1_3_can_be_required_and_a_reload_changes_it() {
 async fn sessions_of_tls_1_2_are_resumed_without_tickets() {
     let files = directory_of(&[]);
     let kept = TempDir::new().unwrap();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = TokioRuntime::current().unwrap().unix_time();
     let state = StateDirectory::open(&kept.path().join("state"), now).unwrap();
     let server = server(&files, |config| config.state = Some(Arc::new(state))).await;
     let session = kept.path().join("session.pem");

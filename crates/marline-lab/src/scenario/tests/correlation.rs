@@ -53,7 +53,7 @@ fn metrics_are_correlated_where_they_are_asked_for() {
         ),
         (
             "x = 'a'\nwhere = { kb = 1 }",
-            "unknown parameter \"kb\"; known: content_kb",
+            "unknown parameter \"kb\"; did you mean content_kb? known: content_kb",
         ),
         (
             "x = 'a'\nwhere = { content_kb = 1 }",
