@@ -100,10 +100,7 @@ impl FieldValue for Listen {
     }
 
     fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Word(text) => text.parse().ok(),
-            _ => None,
-        }
+        String::from_value(value)?.parse().ok()
     }
 }
 
