@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use marline::Prefix;
 use tokio::sync::watch;
@@ -102,6 +102,11 @@ impl Origin {
     /// Whether its request arrived in 0-RTT, and the handshake is not complete: it may be a replay.
     pub(super) fn is_early(&self) -> bool {
         self.proof.as_ref().is_some_and(|proof| !*proof.borrow())
+    }
+
+    /// The time of the server's clock, if it can be said.
+    pub(super) fn unix_time(&self) -> Option<SystemTime> {
+        UNIX_EPOCH.checked_add(self.runtime.unix_time())
     }
 
     /// Completes when its response has to end.

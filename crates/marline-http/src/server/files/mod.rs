@@ -17,7 +17,6 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::SystemTime;
 
 use http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH,
@@ -125,7 +124,7 @@ impl Service<Request<Body>> for Files {
             };
             let Modified { time, len } = modified;
             let headers = response.headers_mut();
-            let now = SystemTime::now();
+            let now = origin.as_ref().and_then(Origin::unix_time);
             let validators = Validators::new(time, len, headers.get(CONTENT_ENCODING), now);
             match validators.check(&conditions) {
                 Some(StatusCode::NOT_MODIFIED) => {

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue,
@@ -18,6 +19,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tower::{Service, ServiceExt};
 
 pub(in crate::server) use self::spec::ByteRange;
+use super::super::resources::Origin;
 use super::validators::is_strong_date;
 use crate::body::Body;
 use crate::content::content_length;
@@ -78,6 +80,7 @@ where
     S::Future: Send,
 {
     let (mut parts, _) = request.into_parts();
+    let now = parts.extensions.get().and_then(Origin::unix_time);
     let specs = spec::parse(range.as_bytes());
     // A content coding would apply to the multipart format as well: several ranges are served without one.
     if specs.as_ref().is_some_and(|specs| specs.len() > 1) {
@@ -95,7 +98,7 @@ where
     let size = content_length(head.headers()).filter(|_| head.status() == StatusCode::OK);
     let current = if_range
         .as_ref()
-        .is_none_or(|tag| matches_validator(tag, head.headers()));
+        .is_none_or(|tag| matches_validator(tag, head.headers(), now));
     let (Some(size), true) = (size, current) else {
         return service.oneshot(whole()).await;
     };
@@ -152,7 +155,7 @@ fn one_range(parts: &Parts, range: spec::ByteRange, pinned: Option<&HeaderValue>
 }
 
 /// `If-Range` uses strong comparison (RFC 9110 section 13.1.5).
-fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
+fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap, now: Option<SystemTime>) -> bool {
     let validator = if_range.as_bytes();
     if validator.starts_with(b"\"") {
         headers.get(ETAG).is_some_and(|tag| tag == if_range)
@@ -161,7 +164,7 @@ fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
     } else {
         headers
             .get(LAST_MODIFIED)
-            .is_some_and(|date| is_strong_date(if_range, date))
+            .is_some_and(|date| is_strong_date(if_range, date, now))
     }
 }
 

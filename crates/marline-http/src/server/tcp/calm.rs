@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::progress::Progress;
 use super::super::stop::Stopped;
-use super::deliveries::Deliveries;
+use super::deliveries::{Deliveries, Look};
 use crate::limits;
 
 /// A frame GOAWAY for all streams (RFC 9113 section 6.8) with ENHANCE_YOUR_CALM.
@@ -37,6 +37,7 @@ pub(super) struct Calm<S> {
     stream: S,
     progress: Arc<Progress>,
     deliveries: Deliveries,
+    look: Look,
     version: Version,
     limit: Duration,
     alarm: Pin<Box<Sleep>>,
@@ -60,6 +61,7 @@ impl<S> Calm<S> {
             stream,
             progress,
             deliveries,
+            look: Look::new(),
             version,
             limit,
             alarm: Box::pin(sleep(limit)),
@@ -220,7 +222,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let shut_down = Pin::new(&mut this.stream).poll_shutdown(cx);
+        // A client that has its response may close its side without reading what follows, close_notify of TLS: it resets
+        // the connection then, and does not acknowledge what it has read.
+        let shut_down = match this.look.poll(cx, &this.deliveries) {
+            Poll::Ready(()) => Pin::new(&mut this.stream).poll_shutdown(cx),
+            Poll::Pending => Poll::Pending,
+        };
         this.check(cx, shut_down)
     }
 }

@@ -74,7 +74,7 @@ impl Closing {
                 }
                 unacknowledged = missing;
             }
-            if client_has_ended && (missing == 0 || self.is_over()) {
+            if client_has_ended && (missing == 0 || self.deliveries.is_over()) {
                 return;
             }
             let end = match all_acknowledged {
@@ -106,11 +106,6 @@ impl Closing {
                 () = sleep_until(next) => {}
             }
         }
-    }
-
-    /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
-    fn is_over(&self) -> bool {
-        self.stream.peer_addr().is_err()
     }
 
     fn discard(&self) -> std::io::Result<usize> {

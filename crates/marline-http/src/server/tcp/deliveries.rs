@@ -9,12 +9,14 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::{Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use slab::Slab;
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 
 use super::super::progress::Progress;
 use super::super::record::{Answer, Record};
@@ -179,6 +181,13 @@ impl Deliveries {
         self.lock().flushed.iter().any(|part| part.is_end)
     }
 
+    /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.lock();
+        let socket = state.socket.as_ref();
+        socket.is_none_or(|socket| socket.stream.peer_addr().is_err())
+    }
+
     /// The client is not worth waiting for.
     pub(super) fn expel(&self) {
         self.lock().is_expelled = true;
@@ -198,6 +207,38 @@ impl Deliveries {
         drop(state);
         received.into_iter().for_each(Record::received);
         drop(others);
+    }
+}
+
+/// Looks whether the client has received responses, as often as is worth it: the system does not tell.
+pub(super) struct Look {
+    next: Option<Pin<Box<Sleep>>>,
+    wait: Duration,
+}
+
+impl Look {
+    pub(super) fn new() -> Self {
+        Self {
+            next: None,
+            wait: limits::FIRST_LOOK,
+        }
+    }
+
+    /// Ready when nothing is left to wait for.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, deliveries: &Deliveries) -> Poll<()> {
+        while deliveries.has_unconfirmed() {
+            let wait = self.wait;
+            let next = self.next.get_or_insert_with(|| Box::pin(sleep(wait)));
+            ready!(next.as_mut().poll(cx));
+            self.next = None;
+            self.wait = (2 * self.wait).min(limits::LAST_LOOK);
+            deliveries.refresh();
+            if deliveries.is_over() {
+                break;
+            }
+        }
+        *self = Self::new();
+        Poll::Ready(())
     }
 }
 

@@ -13,11 +13,10 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::Instant;
 
 use super::closing::Closing;
-use super::deliveries::Deliveries;
-use crate::limits;
+use super::deliveries::{Deliveries, Look};
 
 /// Makes a connection end with a reset: what was sent is not whole.
 #[derive(Clone, Debug, Default)]
@@ -40,9 +39,7 @@ pub(super) struct Socket {
     moved: Instant,
     /// Whether it was shut down: all was sent that should be.
     is_shut_down: bool,
-    /// When responses that were sent may be acknowledged, and the time until then.
-    look: Option<Pin<Box<Sleep>>>,
-    wait: Duration,
+    look: Look,
     close: Option<oneshot::Sender<Closing>>,
 }
 
@@ -64,26 +61,9 @@ impl Socket {
             deliveries,
             moved: Instant::now(),
             is_shut_down: false,
-            look: None,
-            wait: limits::FIRST_LOOK,
+            look: Look::new(),
             close: Some(close),
         }
-    }
-
-    /// Looks whether the client has received responses, as often as is worth it. The system does not tell.
-    fn poll_deliveries(&mut self, cx: &mut Context<'_>) {
-        while self.deliveries.has_unconfirmed() {
-            let wait = self.wait;
-            let look = self.look.get_or_insert_with(|| Box::pin(sleep(wait)));
-            if look.as_mut().poll(cx).is_pending() {
-                return;
-            }
-            self.look = None;
-            self.wait = (2 * self.wait).min(limits::LAST_LOOK);
-            self.deliveries.refresh();
-        }
-        self.look = None;
-        self.wait = limits::FIRST_LOOK;
     }
 
     fn wrote(&mut self, written: usize) {
@@ -118,7 +98,9 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_deliveries(cx);
+        let this = &mut *self;
+        // It only has to be looked.
+        let _ = this.look.poll(cx, &this.deliveries);
         if !self.read.is_empty() {
             let len = self.read.len().min(buf.remaining());
             buf.put_slice(&self.read[..len]);
@@ -172,7 +154,8 @@ impl AsyncWrite for Socket {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // A socket has no buffer of its own.
         self.deliveries.flushed();
-        self.poll_deliveries(cx);
+        let this = &mut *self;
+        let _ = this.look.poll(cx, &this.deliveries);
         Poll::Ready(Ok(()))
     }
 
