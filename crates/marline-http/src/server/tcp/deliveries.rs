@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -40,6 +40,10 @@ struct State {
     /// Responses of which something was taken, or that have ended, since the last flush.
     unflushed: Vec<usize>,
     flushed: VecDeque<Flushed>,
+    /// Ends of responses among them.
+    ends: usize,
+    /// The task of the connection.
+    waker: Option<Waker>,
     /// Bytes of content that were passed to the connection, and that the client has not acknowledged.
     outstanding: u64,
     /// Whether the connection is closed for what the client does, or fails to do.
@@ -92,6 +96,8 @@ impl Deliveries {
             responses: Slab::new(),
             unflushed: Vec::new(),
             flushed: VecDeque::new(),
+            ends: 0,
+            waker: None,
             outstanding: 0,
             is_expelled: false,
         })))
@@ -130,6 +136,8 @@ impl Deliveries {
         let outgoing = self.begin(record);
         outgoing.passed(bytes, true);
         outgoing.taken(bytes);
+        drop(outgoing);
+        self.settle();
     }
 
     fn begin(&self, record: Record) -> Arc<Outgoing> {
@@ -170,15 +178,31 @@ impl Deliveries {
     pub(super) fn refresh(&self) -> u64 {
         let Refreshed {
             received,
+            lost,
             unacknowledged,
         } = self.lock().refresh();
         received.into_iter().for_each(Record::received);
+        drop(lost);
         unacknowledged
     }
 
-    /// Whether [`refresh`](Self::refresh) may record something.
-    pub(super) fn has_unconfirmed(&self) -> bool {
-        self.lock().flushed.iter().any(|part| part.is_end)
+    /// Whether there are responses that have ended, for whose acknowledgment the task of `cx` waits.
+    fn has_unconfirmed(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.lock();
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            waker => *waker = Some(cx.waker().clone()),
+        }
+        state.ends > 0 || state.is_flushed && !state.unflushed.is_empty()
+    }
+
+    /// Responses that have ended since the last flush are a part of it, if nothing was written since: another task than that of
+    /// the connection may have dropped what was written already.
+    pub(super) fn settle(&self) {
+        let mut state = self.lock();
+        if state.is_flushed {
+            state.on_flushed();
+        }
     }
 
     /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
@@ -201,12 +225,12 @@ impl Deliveries {
     /// Records the others: the connection is closed.
     pub(super) fn close(&self) {
         let mut state = self.lock();
-        let Refreshed { received, .. } = state.refresh();
+        let Refreshed { received, lost, .. } = state.refresh();
         state.socket = None;
         let others: Vec<_> = state.responses.drain().collect();
         drop(state);
         received.into_iter().for_each(Record::received);
-        drop(others);
+        drop((lost, others));
     }
 }
 
@@ -226,12 +250,13 @@ impl Look {
 
     /// Ready when nothing is left to wait for.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deliveries: &Deliveries) -> Poll<()> {
-        while deliveries.has_unconfirmed() {
+        while deliveries.has_unconfirmed(cx) {
             let wait = self.wait;
             let next = self.next.get_or_insert_with(|| Box::pin(sleep(wait)));
             ready!(next.as_mut().poll(cx));
             self.next = None;
             self.wait = (2 * self.wait).min(limits::LAST_LOOK);
+            deliveries.settle();
             deliveries.refresh();
             if deliveries.is_over() {
                 break;
@@ -246,6 +271,8 @@ impl Look {
 struct Refreshed {
     /// The records of responses that the client has received.
     received: Vec<Record>,
+    /// Those of others that have ended. They are recorded when they are dropped, without a lock.
+    lost: Vec<Record>,
     /// Bytes of the connection that it has not acknowledged.
     unacknowledged: u64,
 }
@@ -268,6 +295,7 @@ impl State {
                 continue;
             };
             delivery.is_listed = false;
+            self.ends += usize::from(delivery.has_ended);
             self.flushed.push_back(Flushed {
                 response,
                 bytes: std::mem::take(&mut delivery.taken),
@@ -278,18 +306,15 @@ impl State {
     }
 
     fn refresh(&mut self) -> Refreshed {
-        let mut received = Vec::new();
+        let (mut received, mut lost) = (Vec::new(), Vec::new());
         let Some(socket) = &self.socket else {
             return Refreshed {
                 received,
+                lost,
                 unacknowledged: 0,
             };
         };
         let acknowledged = socket.acknowledged(self.written);
-        if self.is_flushed {
-            // What has ended since then.
-            self.on_flushed();
-        }
         let mut is_news = false;
         let is_received = |part: &Flushed| part.offset <= acknowledged;
         while self.flushed.front().is_some_and(is_received) {
@@ -297,6 +322,7 @@ impl State {
                 break;
             };
             is_news = true;
+            self.ends -= usize::from(part.is_end);
             let Some(delivery) = self.responses.get_mut(part.response) else {
                 continue;
             };
@@ -305,9 +331,17 @@ impl State {
             delivery.outstanding = delivery.outstanding.saturating_sub(part.bytes);
             self.outstanding = self.outstanding.saturating_sub(part.bytes);
             if part.is_end {
-                let delivery = self.responses.remove(part.response);
-                self.outstanding = self.outstanding.saturating_sub(delivery.outstanding);
-                received.push(delivery.record);
+                let Delivery {
+                    record,
+                    outstanding,
+                    ..
+                } = self.responses.remove(part.response);
+                self.outstanding = self.outstanding.saturating_sub(outstanding);
+                // Otherwise its stream or its connection was reset.
+                match outstanding {
+                    0 => received.push(record),
+                    _ => lost.push(record),
+                }
             }
         }
         if is_news && self.outstanding == 0 {
@@ -316,6 +350,7 @@ impl State {
         }
         Refreshed {
             received,
+            lost,
             unacknowledged: self.written - acknowledged,
         }
     }
@@ -342,17 +377,22 @@ impl Outgoing {
 
     /// Content was written to a buffer that is flushed.
     fn taken(&self, bytes: usize) {
-        self.change(|delivery| delivery.taken += bytes as u64);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Delivery)) {
-        self.deliveries.lock().list(self.response, change);
+        let mut state = self.deliveries.lock();
+        state.list(self.response, |delivery| delivery.taken += bytes as u64);
     }
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        self.change(|delivery| delivery.has_ended = true);
+        let mut state = self.deliveries.lock();
+        state.list(self.response, |delivery| delivery.has_ended = true);
+        let waker = match state.is_flushed {
+            true => state.waker.take(),
+            // The next flush follows.
+            false => None,
+        };
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -79,6 +79,9 @@ impl Drop for Socket {
             let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
             return self.deliveries.close();
         }
+        if self.is_shut_down {
+            self.deliveries.settle();
+        }
         let closing = Closing::new(
             Arc::clone(&self.stream),
             self.deliveries.clone(),

@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use marline::{Connection, ConnectionError, Runtime, TransportConfig};
 use marline_h3::ErrorCode;
 use marline_h3::frame::FrameType;
+use marline_http::limits;
 use marline_http::server::{Handle, Site};
 use marline_http::{Body, BoxError};
 use marline_sim::Host;
@@ -364,6 +365,8 @@ fn a_stopping_server_rejects_requests_and_refuses_connections() {
         };
         network.client.sleep(Duration::from_secs(1)).await;
         stopping.handle.shut_down();
+        // Until then, a client need not know.
+        network.client.sleep(2 * limits::DRAIN).await;
         let answer = exchange(&stopping.connection, &request("GET", "/slow", &[])).await;
         assert_eq!(answer, Answer::Reset(ErrorCode::REQUEST_REJECTED));
         let refused = connect(&client, serving.address).await;
