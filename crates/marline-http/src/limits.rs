@@ -197,6 +197,14 @@ pub const TCP_CHUNK_BYTES: usize = 16 * 1024;
 /// queue in which it waits.
 pub const HELD_PART_BYTES: usize = 256;
 
+/// How often a connection of HTTP/3 looks for how much content of requests nobody reads, while there are such requests: at 1 Gbit/s,
+/// 12 MB arrive between.
+pub const RECEIVED_CHECK: Duration = Duration::from_millis(100);
+
+/// How long a connection may hold content of requests for which there is no budget: as long as a network waits before others give something
+/// back. One of HTTP/2 reads nothing in that time.
+pub const RECEIVED_PATIENCE: Duration = BUFFER_PATIENCE;
+
 /// How often a response over HTTP/3 that waits looks for what its client has acknowledged of its small parts: a round-trip time.
 pub const COPIED_RECHECK: Duration = Duration::from_millis(100);
 

@@ -32,6 +32,11 @@ pub trait Carrier: Clone + Send + Sync + 'static {
         0
     }
 
+    /// Bytes that the peer has sent on all streams, and that were not read.
+    fn unread(&self) -> u64 {
+        0
+    }
+
     /// Opens a bidirectional stream, as soon as the peer allows one more.
     ///
     /// # Errors
@@ -131,6 +136,10 @@ impl Carrier for marline::Connection {
 
     fn unacknowledged(&self) -> u64 {
         Self::unacknowledged(self)
+    }
+
+    fn unread(&self) -> u64 {
+        Self::unread(self)
     }
 
     fn poll_accept_uni(&self, cx: &mut Context<'_>) -> Poll<Result<Self::Recv, ConnectionError>> {

@@ -340,7 +340,7 @@ impl Grant {
     }
 
     /// Gives back what is above `bytes`.
-    fn shrink(&mut self, bytes: usize) {
+    pub(super) fn shrink(&mut self, bytes: usize) {
         let spare = self.bytes.saturating_sub(bytes as u64);
         if spare > 0 {
             self.bytes -= spare;

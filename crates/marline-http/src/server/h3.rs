@@ -20,6 +20,7 @@ use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
+use super::received::{OpenContents, Received};
 use super::record::{Answer, Record, Recorder};
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
@@ -186,6 +187,12 @@ pub(super) async fn serve<C: Carrier>(
     let stopped = context.stop.stopped();
     let mut exchanges = TaskSet::new(&context.runtime);
     let responses = Arc::new(Responses::of(connection.clone()));
+    let contents = OpenContents::default();
+    let mut origin = Origin::new(context, recorder.client.ip(), Chunk::default());
+    if let Some(proof) = early() {
+        origin = origin.with_proof(proof);
+    }
+    let mut unread = pin!(watch_unread(context, connection.clone(), &contents, origin));
     let Begun {
         session,
         mut driver,
@@ -201,6 +208,10 @@ pub(super) async fn serve<C: Carrier>(
     while !(leaving && exchanges.is_empty()) {
         tokio::select! {
             biased;
+            () = &mut unread => {
+                session.close(ErrorCode::EXCESSIVE_LOAD, "too much content is not read");
+                break;
+            }
             () = &mut leave, if !leaving => leaving = true,
             Some(_) = exchanges.join_next() => {}
             request = driver.accept() => match request {
@@ -209,6 +220,7 @@ pub(super) async fn serve<C: Carrier>(
                         context: Arc::clone(context),
                         recorder: Arc::clone(recorder),
                         responses: Arc::clone(&responses),
+                        contents: contents.clone(),
                         early: early(),
                     };
                     exchanges.spawn(exchange.run(request));
@@ -219,6 +231,41 @@ pub(super) async fn serve<C: Carrier>(
     }
     while exchanges.join_next().await.is_some() {}
     session.close(ErrorCode::NO_ERROR, "");
+}
+
+/// Completes when a `connection` holds too much of `contents` that nobody reads, or what others are entitled to.
+async fn watch_unread<C: Carrier>(
+    context: &Context,
+    connection: C,
+    contents: &OpenContents,
+    origin: Origin,
+) {
+    let runtime = &context.runtime;
+    let watching = async {
+        let mut received = Received::new(origin.clone());
+        let mut excess_since = None;
+        loop {
+            contents.opened().await;
+            let unread = usize::try_from(connection.unread()).unwrap_or(usize::MAX);
+            let now = runtime.now();
+            if received.set(unread) {
+                excess_since = None;
+            } else if now.saturating_since(*excess_since.get_or_insert(now))
+                >= limits::RECEIVED_PATIENCE
+            {
+                return;
+            }
+            runtime.sleep(limits::RECEIVED_CHECK).await;
+            if contents.is_empty() {
+                received.set(0);
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = origin.evicted() => {}
+        () = watching => {}
+    }
 }
 
 /// What takes the interim responses of a site, and where they arrive. More than [`limits::MAX_INTERIM_RESPONSES`] are dropped.
@@ -239,6 +286,8 @@ struct Exchange {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
     responses: Arc<Responses>,
+    /// Those of its connection.
+    contents: OpenContents,
     /// Set if the request arrived in 0-RTT.
     early: Option<AddressProof>,
 }
@@ -280,7 +329,7 @@ impl Exchange {
         sender.set_priority(head.priority);
         let origin = self.origin();
         let request = head.request;
-        let request = request.map(|()| Body::new(RequestBody::new(receiver)));
+        let request = request.map(|()| Body::new(RequestBody::new(receiver, self.contents.open())));
         let mut answering = pin!(self.answer_for(&origin, request, sender));
         tokio::select! {
             biased;

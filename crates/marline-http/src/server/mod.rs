@@ -26,6 +26,7 @@ mod open_files;
 mod panics;
 mod passage;
 mod progress;
+mod received;
 mod record;
 mod reload;
 mod resources;

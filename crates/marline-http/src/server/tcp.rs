@@ -45,6 +45,7 @@ use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::progress::Progress;
+use super::received::{OpenContents, Received};
 use super::record::{Answer, Recorder};
 use super::resources::{Chunk, Origin};
 use super::{Context, ServerLimits};
@@ -302,12 +303,14 @@ impl ClientConnection {
         let metrics = Arc::clone(&context.metrics);
         let limits = context.current.get().limits.clone();
         let (evicted, make_room) = (origin.evicted(), origin.evicted());
+        let contents = OpenContents::charged_to(Received::new(origin.clone()));
         let idle = limits.idle_timeout;
         let of_requests = Arc::new(OfRequests {
             context: Arc::clone(&context),
             recorder: Arc::clone(&recorder),
             deliveries: deliveries.clone(),
             tunnels: tunnels.clone(),
+            contents: contents.clone(),
             version,
             idle,
             max_fields: limits.max_header_fields,
@@ -317,7 +320,7 @@ impl ClientConnection {
             async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
         });
         let drain = Drain::new(&context, Arc::clone(&progress), version);
-        let calm = Calm::new(stream, progress, deliveries.clone(), version, idle, evicted);
+        let calm = Calm::new(stream, progress, deliveries.clone(), version, idle, evicted, contents);
         let stream = TokioIo::new(calm);
         let mut builder = builder(version, &limits);
         if context.protocols.tunnels {
@@ -354,6 +357,8 @@ struct OfRequests {
     recorder: Arc<Recorder>,
     deliveries: Deliveries,
     tunnels: Tunnels,
+    /// The contents of its requests, which HTTP/2 takes in before they are read.
+    contents: OpenContents,
     version: Version,
     idle: Duration,
     max_fields: usize,
@@ -396,7 +401,14 @@ impl OfRequests {
             let recorder = Arc::clone(recorder);
             let count = Recorder::on_content;
             match *version {
-                Version::HTTP_2 => Body::new(counted(DiscardUnread::new(content), recorder, count)),
+                Version::HTTP_2 => {
+                    let open = self.contents.open();
+                    let content = counted(DiscardUnread::new(content), recorder, count);
+                    Body::new(content.map_frame(move |frame| {
+                        open.on_read(frame.data_ref().map_or(0, Bytes::len));
+                        frame
+                    }))
+                }
                 _ => Body::new(counted(content, recorder, count)),
             }
         });

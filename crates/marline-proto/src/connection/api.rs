@@ -101,6 +101,11 @@ impl Connection {
         self.streams.all_unacknowledged()
     }
 
+    /// Bytes that the peer has sent on all streams, gaps included, and that were not read: as many as are held in memory at most.
+    pub fn unread(&self) -> u64 {
+        self.streams.unread_bytes()
+    }
+
     /// Ends the stream after what was written.
     ///
     /// # Errors

@@ -42,6 +42,11 @@ impl ReceiveWindow {
         self.advertised
     }
 
+    /// Bytes read or dropped so far.
+    pub(super) const fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
     /// The present size, in bytes.
     pub(super) const fn size(&self) -> u64 {
         self.size

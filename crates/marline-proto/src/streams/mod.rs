@@ -193,6 +193,11 @@ impl Streams {
         self.received
     }
 
+    /// Of these, bytes that were not read or dropped.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        self.received.saturating_sub(self.window.consumed())
+    }
+
     /// Whether a bidirectional stream of this end is not received in full.
     pub(crate) fn awaits_response(&self) -> bool {
         self.table.iter().any(|(id, stream)| {

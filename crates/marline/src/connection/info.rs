@@ -31,6 +31,11 @@ impl Connection {
         self.0.lock().proto.all_unacknowledged()
     }
 
+    /// Bytes that the peer has sent on streams, and that were not read.
+    pub fn unread(&self) -> u64 {
+        self.0.lock().proto.unread()
+    }
+
     /// The smoothed round-trip time.
     pub fn rtt(&self) -> Duration {
         self.0.lock().proto.rtt()

@@ -10,18 +10,22 @@ use marline_h3::{ErrorCode, StreamEvent};
 use crate::body::BoxError;
 use crate::http3::{Carrier, Receiver};
 use crate::limits;
+use crate::server::received::OpenContent;
 
 /// The content of a request; stops the client's stream when it is dropped.
 pub(super) struct RequestBody<C: Carrier> {
     receiver: Receiver<C>,
+    /// Until it has ended.
+    open: Option<OpenContent>,
     /// Whether it has ended, or failed.
     is_ended: bool,
 }
 
 impl<C: Carrier> RequestBody<C> {
-    pub(super) fn new(receiver: Receiver<C>) -> Self {
+    pub(super) fn new(receiver: Receiver<C>, open: OpenContent) -> Self {
         Self {
             receiver,
+            open: Some(open),
             is_ended: false,
         }
     }
@@ -53,6 +57,7 @@ impl<C: Carrier> http_body::Body for RequestBody<C> {
                 }
             }
         }
+        this.open = None;
         Poll::Ready(None)
     }
 }

@@ -11,10 +11,18 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::super::budget::UsedUp;
 use super::super::progress::Progress;
+use super::super::received::OpenContents;
 use super::super::stop::Stopped;
 use super::deliveries::{Deliveries, Look};
 use crate::limits;
+
+/// What a connection holds of content at most.
+const WINDOW: usize = limits::HTTP2_CONNECTION_WINDOW as usize;
+
+/// Bytes of the preface, before the first frame (section 3.4).
+const PREFACE_BYTES: usize = limits::HTTP2_PREFACE_BYTES;
 
 /// A frame GOAWAY for all streams (RFC 9113 section 6.8) with ENHANCE_YOUR_CALM.
 const ENHANCE_YOUR_CALM: [u8; 17] = go_away(0x0b);
@@ -44,6 +52,10 @@ pub(super) struct Calm<S> {
     /// Completes when the connection has to make room.
     evicted: Stopped,
     outgoing: Frames,
+    incoming: Frames,
+    contents: OpenContents,
+    /// Set while there is no budget for the content that has arrived.
+    excess: Option<Excess>,
     /// What is left of the last frame, if the connection is being closed.
     leaving: Option<&'static [u8]>,
 }
@@ -56,8 +68,12 @@ impl<S> Calm<S> {
         version: Version,
         limit: Duration,
         evicted: Stopped,
+        contents: OpenContents,
     ) -> Self {
         Self {
+            incoming: Frames::after(PREFACE_BYTES),
+            contents,
+            excess: None,
             stream,
             progress,
             deliveries,
@@ -115,6 +131,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
     }
 
+    /// Waits for a budget for the content that has arrived, while nothing more is read. Fails if there is none in time.
+    fn poll_excess(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UsedUp>> {
+        while let Some(excess) = &mut self.excess {
+            if self.contents.on_arrival(0, WINDOW) {
+                self.excess = None;
+            } else if excess.since.elapsed() >= limits::RECEIVED_PATIENCE {
+                return Poll::Ready(Err(UsedUp));
+            } else {
+                ready!(excess.recheck.as_mut().poll(cx));
+                let next = Instant::now() + limits::RECEIVED_CHECK;
+                excess.recheck.as_mut().reset(next);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Ready if there was no progress for too long.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
@@ -162,8 +194,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
             };
             return this.poll_leave(cx, frame, patience).map(Err);
         }
+        if ready!(this.poll_excess(cx)).is_err() {
+            return this
+                .poll_leave(cx, &ENHANCE_YOUR_CALM, limits::LINGER)
+                .map(Err);
+        }
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        let content = this.incoming.advance(&buf.filled()[before..]);
+        if !this.contents.on_arrival(content, WINDOW) {
+            this.excess = Some(Excess::new());
+        }
         let received = this.progress.on_received(buf.filled().len() - before);
         if received > limits::MAX_BYTES_WITHOUT_PROGRESS && this.version == Version::HTTP_2 {
             return this
@@ -232,6 +273,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
     }
 }
 
+/// More content has arrived than there is budget for.
+struct Excess {
+    since: Instant,
+    recheck: Pin<Box<Sleep>>,
+}
+
+impl Excess {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            recheck: Box::pin(sleep(limits::RECEIVED_CHECK)),
+        }
+    }
+}
+
 /// Where frames begin and end in a sequence of bytes (RFC 9113 section 4.1).
 #[derive(Debug, Default)]
 struct Frames {
@@ -239,28 +295,47 @@ struct Frames {
     header: usize,
     /// The length that the header has.
     length: usize,
+    /// Whether it is a frame of DATA.
+    is_data: bool,
     /// Bytes of payload that follow.
     payload: usize,
+    /// Whether these are of DATA.
+    is_content: bool,
 }
 
 impl Frames {
     const HEADER: usize = 9;
 
-    fn advance(&mut self, mut bytes: &[u8]) {
+    /// The frames behind `bytes` bytes that are none.
+    fn after(bytes: usize) -> Self {
+        Self {
+            payload: bytes,
+            ..Self::default()
+        }
+    }
+
+    /// Returns how many of `bytes` are the payload of frames of DATA.
+    fn advance(&mut self, mut bytes: &[u8]) -> usize {
+        let mut content = 0;
         loop {
             let skipped = self.payload.min(bytes.len());
+            content += if self.is_content { skipped } else { 0 };
             self.payload -= skipped;
             bytes = &bytes[skipped..];
             let Some((&byte, rest)) = bytes.split_first() else {
-                return;
+                return content;
             };
             bytes = rest;
             if self.header < 3 {
                 self.length = self.length << 8 | usize::from(byte);
             }
+            if self.header == 3 {
+                self.is_data = byte == 0;
+            }
             self.header += 1;
             if self.header == Self::HEADER {
                 self.payload = std::mem::take(&mut self.length);
+                self.is_content = self.is_data;
                 self.header = 0;
             }
         }
@@ -285,13 +360,15 @@ mod tests {
         for size in 1..40 {
             let mut frames = Frames::default();
             let mut ends = Vec::new();
+            let mut content = 0;
             for (index, chunk) in bytes.chunks(size).enumerate() {
-                frames.advance(chunk);
+                content += frames.advance(chunk);
                 if frames.is_between() {
                     ends.push(index * size + chunk.len());
                 }
             }
             assert_eq!(ends.last(), Some(&bytes.len()), "{size}");
+            assert_eq!(content, 258, "{size}");
             assert!(
                 ends.iter().all(|end| [9, 26, 293].contains(end)),
                 "{ends:?}"

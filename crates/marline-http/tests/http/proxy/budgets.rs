@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use marline::TransportConfig;
@@ -204,6 +204,46 @@ async fn content_that_no_application_reads_is_in_the_budget_over_every_version()
         // They end one after the other, as each gives back what the next one needs.
         let clients = unread(&server, version, 16, Some(endless)).await;
         assert_is_shared(&server, clients, &format!("{version:?}")).await;
+    }
+}
+
+/// What the windows of connections allow, although the site reads nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn content_that_no_site_reads_is_in_the_budget() {
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let site = Site::new(tower::service_fn(async |request: Request<Body>| {
+            if request.method() == Method::POST {
+                std::future::pending::<()>().await;
+            }
+            drop(request);
+            Ok(Response::new(Body::full(vec![7; NEIGHBOURLY])))
+        }));
+        let server = limited(site).await;
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            clients.push(unread(&server, version, 4, Some(endless)).await);
+        }
+        // Connections whose content finds no room are closed.
+        let open = || {
+            let version = if version == HttpVersion::Http2 { 2 } else { 3 };
+            let name = format!("marline_connections_open{{version=\"{version}\"}}");
+            metric(&server, &name)
+        };
+        let used_up = async {
+            while held(&server) < SHARE / 4 || open() == 16 {
+                assert!(held(&server) <= SHARE, "{version:?}: {}", held(&server));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let used_up = tokio::time::timeout(LIMIT, used_up).await;
+        assert!(
+            used_up.is_ok(),
+            "{version:?}: {} are held, {} open",
+            held(&server),
+            open()
+        );
+        neighbour_is_served(&server, &format!("{version:?}")).await;
+        drop(clients);
     }
 }
 
