@@ -136,6 +136,49 @@ fn malformed_requests_are_reset_and_others_go_on() {
     });
 }
 
+/// RFC 9114, section 4.1.2: a site that passes on as much as is announced.
+#[test]
+fn content_of_the_wrong_length_never_looks_whole_to_a_site() {
+    let whole = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&whole);
+    let site = BoxCloneSyncService::new(tower::service_fn(move |request: Request<Body>| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let announced = request.headers()["content-length"].to_str().unwrap();
+            let mut left: usize = announced.parse().unwrap();
+            let mut content = request.into_body();
+            while left > 0
+                && let Some(Ok(frame)) = content.frame().await
+            {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            }
+            seen.fetch_add(usize::from(left == 0), Relaxed);
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        }
+    }));
+    run(async |network| {
+        let Serving { address, .. } = serve_site(&network.servers[0], site).await;
+        let client = client(&network.client, []);
+        let connection = connect(&client, address).await.unwrap();
+        let mut expected = 0;
+        for (length, parts) in [
+            ("0", &[&b"hello"[..]][..]),
+            ("4", &[b"hello"]),
+            ("5", &[b"hello", b"!"]),
+            ("6", &[b"hello"]),
+            ("0", &[]),
+            ("5", &[b"hel", b"lo"]),
+        ] {
+            let total: usize = parts.iter().map(|part| part.len()).sum();
+            expected += usize::from(total.to_string() == length);
+            let mut bytes = request("POST", "/", &[("content-length", length)]);
+            parts.iter().for_each(|part| bytes.extend(data(part)));
+            exchange(&connection, &bytes).await;
+            assert_eq!(whole.load(Relaxed), expected, "{length}, {parts:?}");
+        }
+    });
+}
+
 /// RFC 9114, section 4.1.2, also where the site does not read the content.
 #[test]
 fn a_request_with_more_content_than_it_announces_is_reset() {
