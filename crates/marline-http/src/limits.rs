@@ -270,6 +270,13 @@ pub const MAX_UPSTREAM_REQUESTS: usize = 512;
 /// How long a request waits for a place at an application at all: as long as for memory.
 pub const UPSTREAM_PLACE_TIMEOUT: Duration = BUFFER_TIMEOUT;
 
+/// The window of HTTP/2 for the content of one response of an application: 128 MB/s with a round-trip time of 1 ms, which is more than
+/// data centres have. All of [`MAX_UPSTREAM_REQUESTS`] together are 64 MiB.
+pub const UPSTREAM_STREAM_WINDOW: u32 = 128 * 1024;
+
+/// The largest window of HTTP/2 (RFC 9113, section 6.9.1).
+pub const LARGEST_HTTP2_WINDOW: u32 = (1 << 31) - 1;
+
 /// Requests that wait for a place at one application. Each holds its header, and its connection: 16,384 of 2 KiB take 32 MiB. A network of
 /// clients may have half of what is left.
 pub const MAX_WAITING_REQUESTS: u64 = 16 * 1024;

@@ -83,6 +83,11 @@ impl Upstream {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(config.connect_timeout));
         connector.set_nodelay(true);
+        // As much as all streams together, so that those of clients that read nothing leave others theirs.
+        let streams = u32::try_from(config.max_requests).unwrap_or(u32::MAX);
+        let connection_window = limits::UPSTREAM_STREAM_WINDOW
+            .saturating_mul(streams)
+            .min(limits::LARGEST_HTTP2_WINDOW);
         // By then, those who wait for a response have given up.
         let write_timeout = config.response_timeout.max(config.idle_timeout);
         let tenants = match config.client_fields {
@@ -97,7 +102,8 @@ impl Upstream {
             .http1_max_buf_size(config.max_header_bytes)
             .http1_max_headers(config.max_header_fields)
             .http2_only(url.is_http2())
-            .http2_adaptive_window(true)
+            .http2_initial_stream_window_size(limits::UPSTREAM_STREAM_WINDOW)
+            .http2_initial_connection_window_size(connection_window)
             .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))
             .http2_max_send_buf_size(limits::HTTP2_SEND_BUFFER)
             .set_host(false)

@@ -8,6 +8,10 @@ use futures_util::stream;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use marline::TransportConfig;
 use marline_http::Body;
 use marline_http::client::{Client, ClientConfig, HttpVersion, Trust, parse_url};
@@ -245,6 +249,42 @@ async fn content_that_no_site_reads_is_in_the_budget() {
         neighbour_is_served(&server, &format!("{version:?}")).await;
         drop(clients);
     }
+}
+
+/// Over the one connection of HTTP/2 that a proxy has to an application.
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_responses_leave_others_the_connection_to_an_application() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = service_fn(async |request: Request<Incoming>| {
+                let body = match request.uri().path() {
+                    "/neighbour" => Body::full(vec![7; NEIGHBOURLY]),
+                    _ => endless(),
+                };
+                Ok::<_, std::convert::Infallible>(Response::new(body))
+            });
+            let builder = auto::Builder::new(TokioExecutor::new());
+            tokio::spawn(async move {
+                let serving = builder.serve_connection(TokioIo::new(stream), service);
+                let _ = serving.await;
+            });
+        }
+    });
+    let server = proxy_with(&[format!("h2c://{address}")], |_| {}).await;
+    let clients = unread(&server, HttpVersion::Http3, 100, None).await;
+    let all_open = async {
+        let name = format!("marline_upstream_in_flight{{upstream=\"h2c://{address}\"}}");
+        while metric(&server, &name) < 100 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, all_open).await.unwrap();
+    for _ in 0..3 {
+        neighbour_is_served(&server, "h2c").await;
+    }
+    drop(clients);
 }
 
 #[tokio::test(flavor = "multi_thread")]
