@@ -201,9 +201,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
-        let content = this.incoming.advance(&buf.filled()[before..]);
-        if !this.contents.on_arrival(content, WINDOW) {
-            this.excess = Some(Excess::new());
+        // hyper takes in no more content of HTTP/1.1 than is read.
+        if this.version == Version::HTTP_2 {
+            let content = this.incoming.advance(&buf.filled()[before..]);
+            if !this.contents.on_arrival(content, WINDOW) {
+                this.excess = Some(Excess::new());
+            }
         }
         let received = this.progress.on_received(buf.filled().len() - before);
         if received > limits::MAX_BYTES_WITHOUT_PROGRESS && this.version == Version::HTTP_2 {
