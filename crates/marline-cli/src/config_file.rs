@@ -433,8 +433,8 @@ mod tests {
             error.contains("site.toml:3:") && error.contains("lissen"),
             "{error}"
         );
-        let error = read("profile = 'plan'").unwrap_err();
-        assert!(error.contains("known: plain"), "{error}");
+        let error = read("profile = 'multipaths'").unwrap_err();
+        assert!(error.contains("did you mean multipath?"), "{error}");
         let error = read("listen = 'here'").unwrap_err();
         assert!(error.contains("an address with a port"), "{error}");
         let error = read("dir = 5").unwrap_err();

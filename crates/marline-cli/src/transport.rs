@@ -40,7 +40,7 @@ impl From<QuicVersion> for marline::Version {
 /// The settings of QUIC.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TransportFlags {
-    /// The set of policies to use
+    /// The set of policies to use; `marline reference policies` also has the baselines for experiments
     #[arg(long, value_name = "NAME", value_parser = ProfileParser)]
     pub(crate) profile: Option<Profile>,
 
@@ -196,7 +196,9 @@ impl TypedValueParser for ProfileParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(Profile::ALL.into_iter().map(|profile| {
-            PossibleValue::new(profile.name()).help(profile.about())
+            PossibleValue::new(profile.name())
+                .help(profile.about())
+                .hide(profile.is_baseline())
         })))
     }
 }

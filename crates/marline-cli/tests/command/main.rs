@@ -138,7 +138,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn help_explains_what_published_and_digest_are() {
+fn help_explains_profiles_published_values_and_digests() {
     let help = |arguments: &[&str]| {
         let output = marline(arguments).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -155,7 +155,7 @@ fn help_explains_what_published_and_digest_are() {
     }
     let serve = help(&["serve", "--help"]);
     assert!(
-        serve.contains("published: gQUIC as measured in the papers"),
+        serve.contains("multipath: the default, and a connection may use several paths"),
         "{serve}"
     );
 }
@@ -277,7 +277,7 @@ fn a_bundle_splits_large_objects_over_its_connections() {
     fs::write(root.path().join("large"), &large).unwrap();
     let out = TempDir::new().unwrap();
     let file = out.path().join("file");
-    for (profile, coordinated) in [("bundle", true), ("plain", false)] {
+    for (profile, coordinated) in [("bundle", true), ("default", false)] {
         let server = Server::start(&[text(root.path()), "--profile", profile]);
         let (small, url) = (server.url("a.txt"), server.url("large"));
         for ranges in ["auto", "equal", "handed"] {

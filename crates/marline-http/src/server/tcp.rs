@@ -320,7 +320,15 @@ impl ClientConnection {
             async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
         });
         let drain = Drain::new(&context, Arc::clone(&progress), version);
-        let calm = Calm::new(stream, progress, deliveries.clone(), version, idle, evicted, contents);
+        let calm = Calm::new(
+            stream,
+            progress,
+            deliveries.clone(),
+            version,
+            idle,
+            evicted,
+            contents,
+        );
         let stream = TokioIo::new(calm);
         let mut builder = builder(version, &limits);
         if context.protocols.tunnels {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acknowledgments;
 mod close;
 mod manager;
 mod paths;
@@ -11,4 +12,3 @@ mod resumed;
 mod setup;
 #[cfg(feature = "tracing")]
 mod trace;
-mod wifi;
