@@ -44,6 +44,10 @@ pub const MAX_LINGER: Duration = Duration::from_secs(30);
 /// Bytes that are read from it: an upload of some size that was refused, at which the client looks at the response last.
 pub const MAX_LINGER_BYTES: usize = 64 << 20;
 
+/// Bytes at the end of a response over HTTP/3 that a client may have received without acknowledging them when it closes the
+/// connection without an error: ten packets, for which one acknowledgment is enough.
+pub const UNACKNOWLEDGED_END: u64 = 16 * 1024;
+
 /// How soon the system is asked whether a client has acknowledged what was sent. The interval doubles until [`LAST_LOOK`].
 pub const FIRST_LOOK: Duration = Duration::from_millis(5);
 

@@ -40,6 +40,20 @@ fn explain(error: &ConnectionError) -> String {
 }
 
 impl RequestError {
+    /// Whether the peer has closed the connection, and had no error to signal: with H3_NO_ERROR, or with the code 0, as
+    /// many libraries do.
+    pub(crate) fn is_clean_close(&self) -> bool {
+        match self {
+            Self::Lost(ConnectionError::PeerApplication { code, .. }) => {
+                [0, ErrorCode::NO_ERROR.value()].contains(code)
+            }
+            Self::Lost(ConnectionError::PeerTransport { code, .. }) => {
+                *code == marline::ErrorCode::NO_ERROR
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn abandoned(code: u64) -> Self {
         Self::Abandoned(ErrorCode::new(code))
     }

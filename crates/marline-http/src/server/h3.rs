@@ -491,7 +491,15 @@ impl Exchange {
         loop {
             let before = sender.unacknowledged();
             match pace.step(sender.finish()).await {
-                Some(finished) => return finished.map_err(|_| ErrorCode::REQUEST_CANCELLED),
+                Some(Ok(())) => return Ok(()),
+                Some(Err(error)) => {
+                    // It may have closed the connection instead of acknowledging the end.
+                    let is_end = sender.unacknowledged() <= limits::UNACKNOWLEDGED_END;
+                    return match error.is_clean_close() && is_end {
+                        true => Ok(()),
+                        false => Err(ErrorCode::REQUEST_CANCELLED),
+                    };
+                }
                 None => pace.moved(before.saturating_sub(sender.unacknowledged())),
             }
             if pace.is_over() {

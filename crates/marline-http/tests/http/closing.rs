@@ -193,6 +193,21 @@ async fn a_client_that_leaves_early_has_not_received_the_response() {
     }
 }
 
+/// Such a client acknowledges the end no more, and has it.
+#[tokio::test]
+async fn a_client_of_http3_that_closes_its_connection_after_the_response_has_received_it() {
+    let served = served(|_| {}).await;
+    for _ in 0..20 {
+        let visitor = served.server.connect(HttpVersion::Http3).await;
+        visitor.get("/f", &[("range", "bytes=0-99")]).await;
+        visitor.connection.quic().unwrap().close(0, b"");
+    }
+    for line in served.log.wait(20).await {
+        assert_eq!(line["complete"], true, "{line}");
+        assert_eq!(line["bytes"], 100, "{line}");
+    }
+}
+
 /// The client sends on while the response, which closes the connection, is on its way.
 #[tokio::test]
 async fn the_response_to_a_refused_upload_arrives() {
