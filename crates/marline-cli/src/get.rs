@@ -183,7 +183,7 @@ pub(crate) struct Arguments {
 
     /// Give a request up if nothing of a response arrives on its connection for this long; 0 waits for as long as the
     /// connection lasts [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
     stall_timeout: Option<Duration>,
 
     /// Keep the incomplete part of a file, and continue there; needs -o
@@ -192,7 +192,7 @@ pub(crate) struct Arguments {
 
     /// Write what was fetched, and when, as an HTTP Archive (HAR 1.2), which the tools of browsers read; in a directory it is
     /// get.har
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, value_name = "FILE|DIR", hide_short_help = true)]
     har: Option<PathBuf>,
 
     /// Print a report of objects and connections instead of the content

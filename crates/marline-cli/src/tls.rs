@@ -12,7 +12,7 @@ use crate::values::by_name;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TlsFlags {
     /// Use TLS 1.2 or later, as without this flag
-    #[arg(long = "tlsv1.2", aliases = ["tlsv1", "tlsv1.0", "tlsv1.1"], overrides_with = "tlsv1_3")]
+    #[arg(long = "tlsv1.2", aliases = ["tlsv1", "tlsv1.0", "tlsv1.1"], overrides_with = "tlsv1_3", hide_short_help = true)]
     tlsv1_2: bool,
 
     /// Use TLS 1.3 or later

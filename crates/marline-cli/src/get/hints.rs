@@ -134,7 +134,7 @@ const FLAGS: &[Flag] = &[
         "write --http 3, or leave it out for HTTP/3 with HTTP/2 where that does not connect",
     ),
     flag(
-        &["--tlsv1", "--tlsv1.0", "--tlsv1.1", "--ciphers"],
+        &["--ciphers"],
         "leave it out: the newest version of TLS that both ends have is used, from 1.2 on",
     ),
     flag(

@@ -17,7 +17,7 @@ pub(super) struct ProxyFlags {
 
     /// Use no proxy for these hosts, names with their subdomains, addresses and networks, separated by commas; `*` is all
     /// [default: the variable no_proxy]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
     noproxy: Option<String>,
 }
 

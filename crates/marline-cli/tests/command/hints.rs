@@ -56,7 +56,7 @@ fn flags_of_curl_and_wget_are_answered_with_those_of_get() {
         ("--resolve", "Host: "),
         ("--limit-rate", "lab link"),
         ("--data-raw", "requests are GET"),
-        ("--tlsv1.1", "newest version"),
+        ("--ciphers", "newest version"),
         ("--parallel", "at once"),
         ("--user-agent", "User-Agent: "),
     ] {

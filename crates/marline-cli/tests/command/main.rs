@@ -388,7 +388,6 @@ fn wrong_usage_is_one_line_and_exit_status_2() {
             &["get", "https://h/", "--header", "nonsense"],
             &["Name: value"],
         ),
-        (&["get", "https://h/a", "https://h/b"], &["-o DIR"]),
         (
             &["get", "https://h/x", "https://g/x", "-o", "/tmp/"],
             &["two URLs"],
