@@ -173,8 +173,8 @@ fn mistakes_are_explained() {
             "this must be a size from 1200B to 9kB, not 1100",
         ),
         (
-            "profile = 'tody'",
-            "unknown profile \"tody\"; did you mean today?",
+            "profile = 'multipth'",
+            "unknown profile \"multipth\"; did you mean multipath?",
         ),
         ("http = 3", "http: an integer is no table"),
         (
