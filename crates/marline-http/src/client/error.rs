@@ -49,7 +49,7 @@ pub enum ClientError {
         /// The error of the system or the peer.
         cause: BoxError,
     },
-    /// The server's TLS is too old, or [the configuration](super::ClientConfig::tls) excludes its version.
+    /// The server's TLS is too old, or the configuration of the client excludes its version.
     #[error("no TLS with {host} at {address}: {reason} ({cause})")]
     Tls {
         /// The host as the URL has it.
