@@ -257,6 +257,7 @@ fn client_config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         },
         tls: arguments.tls.versions()?,
         fallback: !arguments.transport.any_is_given(),
+        or_http11: true,
         bundle: arguments.bundle,
         own_sockets: arguments.own_sockets,
         pipes: arguments.pipes.config()?,

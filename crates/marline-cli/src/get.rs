@@ -469,6 +469,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     let mut config = ClientConfig {
         version: arguments.version(),
         fallback: arguments.may_fall_back(),
+        or_http11: arguments.version.is_none(),
         trust,
         tls: arguments.tls.versions()?,
         tcp_protocol: match arguments.mptcp {

@@ -108,6 +108,9 @@ pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 /// preloads and cookies; each takes about 100 bytes of memory besides its own.
 pub const MAX_HEADER_FIELDS: usize = 512;
 
+/// Fields of the header section of a response that a client takes: as many, and those that a proxy before the application adds.
+pub const MAX_RESPONSE_FIELDS: usize = MAX_HEADER_FIELDS + 16;
+
 /// The largest header section that a server can be configured to accept. Each request in progress may hold one.
 pub const LARGEST_HEADER_BYTES: u64 = 64 * 1024;
 

@@ -110,6 +110,9 @@ pub struct ClientConfig {
     /// HTTP/2. For HTTP/3 without [`bundle`](Self::bundle),
     /// [`paths`](Self::paths) and [`pipes`](Self::pipes); needs tokio.
     pub fallback: bool,
+    /// With [`HttpVersion::Http2`]: whether HTTP/1.1 is used where a server does not select HTTP/2 by ALPN, as servers without
+    /// ALPN (RFC 9113, section 3.2). The fallback of HTTP/3 does so in any case.
+    pub or_http11: bool,
     /// Which certificates to trust.
     pub trust: Trust,
     /// The versions of TLS over TCP. QUIC has TLS 1.3 in any case.
@@ -162,6 +165,7 @@ impl Default for ClientConfig {
         Self {
             version: HttpVersion::default(),
             fallback: false,
+            or_http11: false,
             trust: Trust::default(),
             tls: TlsVersions::default(),
             headers: HeaderMap::new(),
@@ -193,6 +197,7 @@ impl ClientConfig {
     pub(super) fn over_http2(&self) -> Self {
         Self {
             version: HttpVersion::Http2,
+            or_http11: true,
             ..self.clone()
         }
     }
@@ -230,6 +235,9 @@ impl ClientConfig {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
+        if self.version == HttpVersion::Http2 && self.or_http11 {
+            tls.alpn_protocols.push(HttpVersion::Http11.alpn().to_vec());
+        }
         tls.require_ems = true;
         if let Some(log) = &self.quic.key_log {
             tls.key_log = log.log();

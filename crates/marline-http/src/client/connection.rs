@@ -148,7 +148,7 @@ impl Connection {
         let response = response
             .await
             .map_err(|cause| ClientError::NoResponse { cause })?;
-        if let Some(fault) = header::fault(&response, limits::MAX_HEADER_FIELDS) {
+        if let Some(fault) = header::fault(&response, limits::MAX_RESPONSE_FIELDS) {
             let cause = fault.into();
             return Err(ClientError::NoResponse { cause });
         }

@@ -451,7 +451,12 @@ fn fault<B: http_body::Body>(request: &Request<B>, max_fields: usize) -> Option<
     let is_tunnel_with_content = request.method() == Method::CONNECT
         && request.version() < Version::HTTP_2
         && !request.body().is_end_stream();
+    // The authority form is for CONNECT alone (RFC 9112, section 3.2.3); `*` is for OPTIONS.
+    let is_target_without_path = request.uri().path().is_empty()
+        && request.method() != Method::CONNECT
+        && request.uri().scheme().is_none();
     let is_malformed = !header::has_valid_host(request)
+        || is_target_without_path
         || header::has_blanks(request.version(), headers)
         || is_tunnel_with_content;
     match (header::request_fields(request) > max_fields, is_malformed) {

@@ -60,6 +60,10 @@ async fn requests_have_one_valid_host() {
         &["GET /file HTTP/1.1", "Host: a", "Host: a"],
         &["GET /file HTTP/1.1", "Host: a/b"],
         &["GET /file HTTP/1.0", "Host: a", "Host: b"],
+        // The authority form of a target is for CONNECT alone.
+        &["GET a:443 HTTP/1.1", "Host: a"],
+        &["GET file HTTP/1.1", "Host: file"],
+        &["HEAD victim.example HTTP/1.1", "Host: a"],
     ] {
         let status = status_of(&server, lines).await;
         assert!(status.contains("400"), "{lines:?}: {status}");

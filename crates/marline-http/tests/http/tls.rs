@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use marline::{Runtime, TokioRuntime};
-use marline_http::client::{ClientError, Download, HttpVersion, parse_url};
+use marline_http::client::{ClientConfig, ClientError, Download, HttpVersion, parse_url};
 use marline_http::server::{Identity, ServerConfig, StateDirectory, directory};
 use marline_http::{TlsVersion, TlsVersions};
 use tempfile::TempDir;
@@ -89,9 +89,18 @@ async fn fetched(
     version: HttpVersion,
     tls: TlsVersions,
 ) -> Result<Vec<u8>, ClientError> {
+    fetched_by(address, version, |config| config.tls = tls).await
+}
+
+/// The same for a client of a changed configuration.
+async fn fetched_by(
+    address: SocketAddr,
+    version: HttpVersion,
+    change: impl FnOnce(&mut ClientConfig),
+) -> Result<Vec<u8>, ClientError> {
     let client = client_with(|config| {
         config.version = version;
-        config.tls = tls;
+        change(config);
     });
     let origin = parse_url(&format!("https://{address}/"), version)?.origin;
     let connection = client.connect(&origin).await?;
@@ -208,16 +217,42 @@ fn a_range_of_versions_has_one_at_least() {
     );
 }
 
-#[tokio::test]
-async fn servers_that_have_nothing_newer_are_reached() {
+/// A directory with `a.txt` and what `openssl s_server` needs.
+fn files_of_openssl() -> TempDir {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap().pem();
-    let files = directory_of(&[
+    directory_of(&[
         ("a.txt", b"content"),
         ("cert.pem", certificate.as_bytes()),
         ("key.pem", key.serialize_pem().as_bytes()),
-    ]);
+    ])
+}
+
+#[tokio::test]
+async fn http_1_1_is_used_where_a_server_does_not_select_http_2() {
+    let files = files_of_openssl();
+    let without_alpn = SServer::start(files.path(), "-tls1_2");
+    let without_http2 = server(&files, |config| config.protocols.http2 = false).await;
+    for address in [without_alpn.address, without_http2.address] {
+        let strict = fetched(address, HttpVersion::Http2, TlsVersions::default()).await;
+        assert!(
+            matches!(
+                strict,
+                Err(ClientError::WrongProtocol { .. } | ClientError::Connect { .. })
+            ),
+            "{strict:?}"
+        );
+        let content = fetched_by(address, HttpVersion::Http2, |config| {
+            config.or_http11 = true;
+        });
+        assert_eq!(content.await.unwrap(), b"content");
+    }
+}
+
+#[tokio::test]
+async fn servers_that_have_nothing_newer_are_reached() {
+    let files = files_of_openssl();
     let all = TlsVersions::default();
     let server = SServer::start(files.path(), "-tls1_2");
     let content = fetched(server.address, HttpVersion::Http11, all.clone()).await;

@@ -32,6 +32,8 @@ const NO_MULTIPATH_THERE: &str = "the server does not have it, or the network re
 pub(in crate::client) struct TcpClient {
     tls: Option<TlsConnector>,
     version: HttpVersion,
+    /// Whether HTTP/1.1 is used where a server does not select HTTP/2.
+    or_http11: bool,
     protocol: TcpProtocol,
     sockets: Arc<dyn TcpSockets>,
     runtime: RuntimeHandle,
@@ -58,6 +60,7 @@ impl TcpClient {
                 .transpose()?
                 .map(|tls| TlsConnector::from(Arc::new(tls))),
             version: config.version,
+            or_http11: config.or_http11,
             protocol: config.tcp_protocol,
             sockets: match &config.tcp_sockets {
                 Some(sockets) => Arc::clone(sockets),
@@ -91,7 +94,7 @@ impl TcpClient {
         #[cfg(feature = "testing")]
         if let Some(dial) = &self.dial {
             let opened = Opened {
-                sender: self.speak(origin, dial(), &activity).await?,
+                sender: self.speak(self.version, origin, dial(), &activity).await?,
                 activity,
                 local: remote,
                 remote,
@@ -139,11 +142,18 @@ impl TcpClient {
         let local = stream
             .local_addr()
             .map_err(|error| unreachable(error.into()))?;
-        let sender = match (&self.tls, proxy) {
-            (None, _) => self.speak(origin, stream, &activity).await?,
+        let (version, sender) = match (&self.tls, proxy) {
+            (None, _) => {
+                let sender = self.speak(self.version, origin, stream, &activity);
+                (self.version, sender.await?)
+            }
             (Some(tls), None) => {
                 let stream = self.encrypt(tls, origin, remote, stream).await?;
-                self.speak(origin, stream, &activity).await?
+                let version = self.negotiated(origin, &stream)?;
+                (
+                    version,
+                    self.speak(version, origin, stream, &activity).await?,
+                )
             }
             (Some(tls), Some(proxy)) => {
                 let tunnel = proxy.tunnel(stream, origin).await;
@@ -152,7 +162,11 @@ impl TcpClient {
                     cause,
                 })?;
                 let stream = self.encrypt(tls, origin, remote, tunnel).await?;
-                self.speak(origin, stream, &activity).await?
+                let version = self.negotiated(origin, &stream)?;
+                (
+                    version,
+                    self.speak(version, origin, stream, &activity).await?,
+                )
             }
         };
         let opened = Opened {
@@ -163,7 +177,7 @@ impl TcpClient {
             multipath,
             proxy: proxy.filter(|_| self.tls.is_none()).cloned(),
         };
-        Ok(Connection::new(id, self.version, opened))
+        Ok(Connection::new(id, version, opened))
     }
 
     /// Begins TLS on a connection, or on a tunnel.
@@ -181,20 +195,29 @@ impl TcpClient {
             url: origin.host.clone(),
             reason: "not a name that a certificate can have",
         })?;
-        let stream = tls
-            .connect(name, stream)
+        tls.connect(name, stream)
             .await
-            .map_err(|error| self.explain(origin, remote, error))?;
+            .map_err(|error| self.explain(origin, remote, error))
+    }
+
+    /// The version of HTTP that the server has chosen.
+    fn negotiated<S>(
+        &self,
+        origin: &Origin,
+        stream: &TlsStream<S>,
+    ) -> Result<HttpVersion, ClientError> {
         let chosen = stream.get_ref().1.alpn_protocol();
-        // Servers without ALPN use HTTP/1.1.
-        if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
-            return Err(self.wrong_protocol(origin, "ALPN did not select it".into()));
+        match chosen == Some(HttpVersion::Http2.alpn()) || self.version != HttpVersion::Http2 {
+            true => Ok(self.version),
+            // Servers without ALPN use HTTP/1.1.
+            false if self.or_http11 => Ok(HttpVersion::Http11),
+            false => Err(self.wrong_protocol(origin, "ALPN did not select it".into())),
         }
-        Ok(stream)
     }
 
     async fn speak<S>(
         &self,
+        version: HttpVersion,
         origin: &Origin,
         stream: S,
         activity: &Arc<Activity>,
@@ -202,12 +225,12 @@ impl TcpClient {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let idle_bytes = match self.version {
+        let idle_bytes = match version {
             HttpVersion::Http2 => limits::MAX_IDLE_BYTES + limits::HTTP2_MAX_WINDOW,
             _ => limits::MAX_IDLE_BYTES,
         };
         let stream = TokioIo::new(Bounded::new(stream, Arc::clone(activity), idle_bytes));
-        if self.version == HttpVersion::Http2 {
+        if version == HttpVersion::Http2 {
             let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .adaptive_window(true)
@@ -221,7 +244,7 @@ impl TcpClient {
         } else {
             let (sender, connection) = http1::Builder::new()
                 .max_buf_size(limits::MAX_HEADER_BYTES as usize)
-                .max_headers(limits::MAX_HEADER_FIELDS)
+                .max_headers(limits::MAX_RESPONSE_FIELDS)
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;
