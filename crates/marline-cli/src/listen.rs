@@ -7,7 +7,7 @@ use std::str::FromStr;
 use marline::settings::{FieldValue, Value};
 use marline_http::tcp::socket2::SockRef;
 
-/// What such an address must be.
+/// The form of such an address.
 pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\" or \"[::1]:4433\", localhost:PORT, or \":PORT\" for all addresses";
 
 /// Where to listen: at an address, and at one of the other family with the same port if the host has it.

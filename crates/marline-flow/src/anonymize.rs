@@ -23,7 +23,7 @@ const NAME_LEN: usize = 16;
 #[derive(Clone)]
 pub struct Anonymizer {
     cipher: Aes128,
-    /// What follows the prefix of an address.
+    /// The bits after the prefix of an address.
     padding: u128,
     name_key: [u8; 32],
 }
@@ -95,7 +95,7 @@ impl Anonymizer {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            /// What groups and others are allowed.
+            /// The rights of groups and others.
             const OTHERS: u32 = 0o077;
             let mode = file.metadata().map_err(io)?.permissions().mode();
             if mode & OTHERS != 0 {

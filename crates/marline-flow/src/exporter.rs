@@ -39,7 +39,7 @@ pub struct Exporter<S> {
     sink: S,
     /// The latest time of a packet.
     clock_ns: u64,
-    /// What surrounds the packet that is looked at.
+    /// The layers around the packet that is looked at.
     layers: Layers,
 }
 

@@ -8,7 +8,7 @@ use crate::decode::FragmentKey;
 use crate::limits::{FRAGMENT_TIMEOUT_NS, MAX_FRAGMENTED};
 use crate::table::{Directed, Path};
 
-/// What the first fragment of a packet has.
+/// The fields of a packet's first fragment.
 #[derive(Clone, Copy)]
 pub(crate) enum First {
     /// A segment of a flow, of which the later fragments are, too.
@@ -58,7 +58,7 @@ impl Fragments {
         }
     }
 
-    /// What the first fragment of a packet had, if it came before.
+    /// The fields of a packet's first fragment, if it came before.
     pub(crate) fn find(&self, packet: &Fragmented, now_ns: u64) -> Option<First> {
         let expected = self.packets.get(packet)?;
         let is_late = now_ns.saturating_sub(expected.since_ns) > FRAGMENT_TIMEOUT_NS;

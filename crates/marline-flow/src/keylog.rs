@@ -29,9 +29,9 @@ struct Secrets {
 /// Both handshake traffic secrets of a connection (RFC 8446, section 7.1).
 #[derive(Clone, Copy)]
 pub(crate) struct HandshakeSecrets<'a> {
-    /// What protects the messages of the client.
+    /// The keys of the client's messages.
     pub(crate) client: &'a [u8],
-    /// What protects the messages of the server.
+    /// The keys of the server's messages.
     pub(crate) server: &'a [u8],
 }
 

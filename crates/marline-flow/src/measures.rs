@@ -20,7 +20,7 @@ pub(crate) struct Sample {
     pub(crate) tcp: Option<TcpFields>,
 }
 
-/// What an end had sent before a packet, as its flow counts it.
+/// The counts of an end before a packet, as its flow counts it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(crate) packets: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Before {
     pub(crate) syn: Option<u32>,
 }
 
-/// What is known of a flow before a packet, or at its end.
+/// The state of a flow before a packet, or at its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
     pub(crate) sent: [Before; 2],
@@ -56,7 +56,7 @@ struct Kept {
     is_ambiguous: bool,
 }
 
-/// What one end has sent.
+/// The packets that one end has sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     first_ns: u64,
@@ -128,7 +128,7 @@ impl Spread {
     }
 }
 
-/// What was measured of one end's packets.
+/// The measures of one end's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Bytes of packets of IP; nothing without packets.
@@ -176,7 +176,7 @@ impl Measures {
             .on_packet(sample, past);
     }
 
-    /// What was measured of an end that has sent `sent`.
+    /// The measures of an end that has sent `sent`.
     pub(crate) fn of(&self, end: End, sent: &Before) -> Measured {
         match &self.0 {
             Some(kept) => kept.directions[end].measured(sent),

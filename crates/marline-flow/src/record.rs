@@ -90,7 +90,7 @@ pub struct Side {
     pub fin: bool,
     /// All flags of TCP that were seen, as in a header; 0 of UDP.
     pub flags: u8,
-    /// What was measured of its packets.
+    /// The measures of its packets.
     pub measured: Measured,
 }
 

@@ -1,4 +1,4 @@
-//! What holds for the header of a message in every version of HTTP.
+//! Rules for the header of a message in every version of HTTP.
 
 use http::header::{COOKIE, HOST, HeaderMap, HeaderValue};
 use http::{Request, Response, Version};
@@ -42,7 +42,7 @@ pub(crate) fn has_blanks(version: Version, headers: &HeaderMap) -> bool {
             .any(|value| has_blank_ends(value.as_bytes()))
 }
 
-/// What makes a response unusable, if anything does: too many fields for `max_fields`, or blanks around values.
+/// The reason why a response is unusable, if anything does: too many fields for `max_fields`, or blanks around values.
 pub(crate) fn fault<B>(response: &Response<B>, max_fields: usize) -> Option<String> {
     let headers = response.headers();
     if headers.len() > max_fields {

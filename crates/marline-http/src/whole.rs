@@ -136,7 +136,7 @@ mod tests {
         Frame::data(Bytes::from_static(bytes))
     }
 
-    /// What is passed on before the content ends or fails, and whether it ends.
+    /// The part that is passed on before the content ends or fails, and whether it ends.
     fn passed_on(length: u64, frames: Vec<Frame<Bytes>>) -> (Vec<u8>, bool) {
         let mut whole = Whole::new(body(frames), length);
         let mut passed = Vec::new();

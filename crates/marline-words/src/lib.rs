@@ -43,7 +43,7 @@ pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a s
     format!("unknown {what} \"{}\"; {advice}", quote(word))
 }
 
-/// What somebody may have meant by `word`, or which names are `known`: all, if they are few, or the nearest.
+/// The name that `word` may have meant, or which names are `known`: all, if they are few, or the nearest.
 pub fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known {

@@ -67,7 +67,7 @@ impl fmt::Display for CollectorUrl {
     }
 }
 
-/// What was sent.
+/// The bytes that were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub(super) messages: u64,

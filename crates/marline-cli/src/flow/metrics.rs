@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::output::Left;
 use crate::failure::Failure;
 
-/// What an export has come to.
+/// The outcome of an export.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) statistics: Statistics,

@@ -81,7 +81,7 @@ impl OutputFlags {
         })
     }
 
-    /// What stands for the output in messages.
+    /// The name of the output in messages.
     pub(super) fn name(&self) -> String {
         match (&self.output, &self.collector) {
             (Some(path), _) => path.to_string_lossy().into_owned(),
@@ -97,7 +97,7 @@ pub(super) struct Outputs {
     collector: Option<Collector>,
 }
 
-/// What has left.
+/// The bytes that have left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Left {
     pub(super) files: Option<Written>,

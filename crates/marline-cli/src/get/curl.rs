@@ -11,7 +11,7 @@ const COULDNT_CONNECT: u8 = 7;
 const PARTIAL_FILE: u8 = 18;
 /// As with `--fail`.
 const HTTP_RETURNED_ERROR: u8 = 22;
-/// What arrived cannot be written.
+/// The content that arrived cannot be written.
 pub(crate) const WRITE_ERROR: u8 = 23;
 const OPERATION_TIMEDOUT: u8 = 28;
 const RANGE_ERROR: u8 = 33;

@@ -1,6 +1,6 @@
 //! Flags of curl and wget that `get` does not have, and how to do there what they do.
 
-/// What to do instead of a flag.
+/// The advice instead of a flag.
 pub(crate) fn instead_of(flag: &str) -> Option<&'static str> {
     let known = FLAGS.iter().find(|known| known.names.contains(&flag));
     known.map(|known| known.instead)

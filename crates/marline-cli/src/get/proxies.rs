@@ -103,7 +103,7 @@ fn host_of(url: &str, scheme: &str) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
-/// What the variables say, in the order in which curl reads them. `HTTP_PROXY` is not among them: in a CGI program it would be
+/// The values of the variables, in the order in which curl reads them. `HTTP_PROXY` is not among them: in a CGI program it would be
 /// the field `Proxy` of a request.
 fn of_variables(scheme: &str) -> Option<Named> {
     let own: &[&str] = match scheme {

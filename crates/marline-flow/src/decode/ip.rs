@@ -55,7 +55,7 @@ fn total(stated: usize, on_link: usize) -> usize {
     }
 }
 
-/// What a header of IP says of the packet that carries a segment or a tunnel.
+/// The fields of a header of IP about the packet that carries a segment or a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carrier {
     pub(super) source: u128,

@@ -1,4 +1,4 @@
-//! What surrounds a packet of IP: VLANs, and tunnels that were opened.
+//! The layers around a packet of IP: VLANs, and tunnels that were opened.
 
 use super::FragmentKey;
 use crate::limits::MAX_LAYERS;
@@ -82,7 +82,7 @@ pub(crate) enum Layer {
     Tunnel(Tunnel),
 }
 
-/// What surrounds a packet, outermost first.
+/// The layers around a packet, outermost first.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
     layers: [Layer; MAX_LAYERS],
@@ -144,7 +144,7 @@ impl Layers {
         self.len = self.len.min(len);
     }
 
-    /// What both directions have in common: the ends of tunnels in order, and no identifiers that differ.
+    /// The part that both directions have in common: the ends of tunnels in order, and no identifiers that differ.
     pub(crate) fn both_ways(&self) -> Self {
         let mut both = self.clone();
         for layer in &mut both.layers[..self.len] {

@@ -40,7 +40,7 @@ pub(super) fn decode<'a>(packet: &Packet<'a>, layers: &mut Layers) -> Decoded<'a
     }
 }
 
-/// What is not of the two most frequent link types.
+/// The link types but the two most frequent ones.
 #[inline(never)]
 fn rare<'a>(link: LinkType, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     let decoded = match link {
@@ -124,7 +124,7 @@ pub(super) fn is_length(kind: u16, bytes: usize) -> bool {
     (SMALLEST..SMALLEST_TYPE).contains(&kind) && usize::from(kind) <= bytes
 }
 
-/// What follows an Ethernet type.
+/// The content after an Ethernet type.
 #[inline(always)]
 pub(super) fn tagged<'a>(part: Part<'a>, kind: u16, layers: &mut Layers) -> Decoded<'a> {
     match kind {

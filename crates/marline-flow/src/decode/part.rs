@@ -24,7 +24,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What follows `n` bytes, if they were captured.
+    /// The bytes after the first `n`, if they were captured.
     #[inline(always)]
     pub(super) fn after(self, n: usize) -> Result<Self, Malformed> {
         match self.data.get(n..) {

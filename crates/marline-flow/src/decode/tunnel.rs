@@ -10,12 +10,12 @@ use super::part::Part;
 use super::{Decoded, Malformed, Skipped, ip, link, u16_at, wifi};
 use crate::limits::MAX_LABELS;
 
-/// What a tunnel carries.
+/// The content of a tunnel.
 #[derive(Clone, Copy)]
 enum Inner {
     Ip,
     Ethernet,
-    /// What an Ethernet type stands for.
+    /// The protocol of an Ethernet type.
     Type(u16),
     Ppp,
     /// A frame of 802.11.
@@ -36,7 +36,7 @@ const GTP_U: u16 = 2152;
 const VXLAN: u16 = 4789;
 const CAPWAP: u16 = 5247;
 const GENEVE: u16 = 6081;
-/// What Linux took for VXLAN before it had a number, and still does by default.
+/// The port that Linux took for VXLAN before it had a number, and still does by default.
 const VXLAN_OF_LINUX: u16 = 8472;
 
 /// Decodes what is in a tunnel.
@@ -197,7 +197,7 @@ pub(super) fn port(source: u16, destination: u16) -> Option<u16> {
     }
 }
 
-/// What a datagram to the port of a tunnel carries; `None` if it is of another protocol, which is what a header says that is
+/// The content of a datagram to the port of a tunnel; `None` if it is of another protocol, which is what a header says that is
 /// impossible, or an inner packet that is none.
 #[inline(never)]
 pub(super) fn datagram<'a>(

@@ -7,7 +7,7 @@ use super::{Decoded, Malformed, Skipped, link};
 /// The check sequence at the end of a frame.
 const FCS: usize = 4;
 
-/// What precedes a frame says of it.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Notes {
     has_fcs: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Quic {
     server_id: Option<ConnectionId>,
     client_hello: Stream,
     server_hello: Stream,
-    /// What both ends send in Handshake packets.
+    /// The messages of both ends in Handshake packets.
     client_flight: Stream,
     server_flight: Stream,
     /// The random of the ClientHello, and whether all protocols that it offers are HTTP/3.
@@ -307,7 +307,7 @@ impl Quic {
         };
     }
 
-    /// What the packets so far show. Only a protocol that the client offers can have been chosen, because QUIC has none
+    /// The labels that the packets so far show. Only a protocol that the client offers can have been chosen, because QUIC has none
     /// without (RFC 9001, section 8.1).
     fn conclude(&mut self, context: &mut Context<'_>) -> Progress {
         let (Some(hello), Stage::Complete) = (self.hello, self.stage) else {

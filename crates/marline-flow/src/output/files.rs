@@ -35,7 +35,7 @@ impl Rotation {
     }
 }
 
-/// What was written.
+/// The bytes that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Files that are complete.
@@ -89,7 +89,7 @@ impl Files {
         })
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn written(&self) -> Written {
         Written {
             bytes: self.complete.bytes + self.current.as_ref().map_or(0, OutputFile::size),

@@ -121,7 +121,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// What an end has sent that was not seen.
+    /// The bytes that an end has sent and that were not seen.
     const NOTHING: Self = Self {
         packets: 0,
         bytes: 0,
@@ -205,7 +205,7 @@ pub(crate) struct Flow {
     pub(crate) id: u64,
     pub(crate) start_ns: u64,
     pub(crate) last_ns: u64,
-    /// What the end sent that sent the first packet.
+    /// The counts of the end that sent the first packet.
     opening: Sent,
     more: Option<Box<More>>,
     /// Which entry of the queues is about it; earlier ones are not.
@@ -222,10 +222,10 @@ pub(crate) struct Flow {
     pub(crate) inspected: bool,
 }
 
-/// What a flow of more than one packet has, or one whose content is looked at.
+/// The state of a flow of more than one packet, or one whose content is looked at.
 #[derive(Debug)]
 pub(crate) struct More {
-    /// What the other end sent.
+    /// The counts of the other end.
     answers: Sent,
     measures: Measures,
     /// How many records of the flow precede, which the active time-out ended.
@@ -299,7 +299,7 @@ impl Flow {
         self.opener.into()
     }
 
-    /// What an end has sent.
+    /// The content that an end has sent.
     #[inline]
     pub(crate) fn sent(&self, end: End) -> &Sent {
         match &self.more {
@@ -317,7 +317,7 @@ impl Flow {
         }
     }
 
-    /// What it has beyond its first packet, if there is anything.
+    /// The state beyond its first packet, if there is anything.
     #[inline]
     pub(crate) fn more(&self) -> Option<&More> {
         self.more.as_deref()
@@ -493,7 +493,7 @@ impl Flow {
         }
     }
 
-    /// What was measured of the packets of `end`.
+    /// The measures of the packets of `end`.
     pub(crate) fn measured(&self, end: End) -> Measured {
         let sent = &self.past().sent[end];
         match self.more() {

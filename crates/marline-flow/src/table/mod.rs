@@ -174,7 +174,7 @@ impl Table {
         self.len() >= self.options.max_flows
     }
 
-    /// What surrounds the packets of flows.
+    /// The layers around the packets of flows.
     pub(crate) fn paths(&self) -> &Paths {
         &self.paths
     }

@@ -1,4 +1,4 @@
-//! What surrounds the packets of flows, with a number for each.
+//! The layers around the packets of flows, with a number for each.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) const PLAIN: Path = 0;
 
 struct Entry {
     layers: Box<[Layer]>,
-    /// What both directions share; the same path, if that is everything.
+    /// The part that both directions share; the same path, if that is everything.
     shared: Path,
     users: u32,
 }
@@ -100,7 +100,7 @@ impl Paths {
         self.entry(path).map_or(&[], |entry| &entry.layers)
     }
 
-    /// What the other direction of a path shares with it; nothing if it is the same path.
+    /// The part that the other direction of a path shares with it; nothing if it is the same path.
     pub(crate) fn shared(&self, path: Path) -> Option<Path> {
         let shared = self.entry(path)?.shared;
         (shared != path).then_some(shared)

@@ -56,7 +56,7 @@ pub enum ClientError {
         host: String,
         /// Its last address that was tried.
         address: SocketAddr,
-        /// What the server lacks.
+        /// The feature that the server lacks.
         reason: &'static str,
         /// The error of TLS.
         cause: BoxError,
@@ -76,7 +76,7 @@ pub enum ClientError {
     Proxy {
         /// Which one.
         proxy: String,
-        /// What happened.
+        /// The cause.
         cause: ProxyError,
     },
     /// None of the [paths](super::ClientConfig::paths) that may be used has an address from which the server
@@ -115,13 +115,13 @@ pub enum ClientError {
         host: String,
         /// The requested version, such as `HTTP/3`.
         wanted: &'static str,
-        /// What happened.
+        /// The cause.
         cause: BoxError,
     },
     /// The server violated HTTP, or the connection failed or made no progress before the response began.
     #[error("no response: {cause}")]
     NoResponse {
-        /// What happened.
+        /// The cause.
         cause: BoxError,
     },
     /// The response began, but is not complete.
@@ -131,7 +131,7 @@ pub enum ClientError {
         received: u64,
         /// Bytes that the response announced, if it did.
         expected: Option<u64>,
-        /// What happened.
+        /// The cause.
         cause: BoxError,
     },
     /// The [time limit](super::FetchOptions::time_limit) of the fetch ended before the object was complete.

@@ -20,7 +20,7 @@ const FIRST_OPTION: u8 = 0xa0;
 /// The data of a PKCS#7 message that is signed, as one of certificates is.
 const SIGNED_DATA: [u64; 7] = [1, 2, 840, 113_549, 1, 7, 2];
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug)]
 pub(super) enum Object {
     Certificate(Certificate),
@@ -83,7 +83,7 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// What `der` is, if it is one of these.
+/// The kind of `der`, if it is one of these.
 pub(super) fn identify(der: &[u8]) -> Option<Object> {
     let parts = sequence(der)?;
     let tags = tags(&parts);
@@ -112,7 +112,7 @@ pub(super) fn identify(der: &[u8]) -> Option<Object> {
     }
 }
 
-/// What is signed: a certificate, a request for one, or a list of revoked ones.
+/// The signed structure: a certificate, a request for one, or a list of revoked ones.
 fn signed(der: &[u8]) -> Option<Object> {
     let parts = sequence(der)?;
     let tags = tags(&parts);

@@ -13,7 +13,7 @@ use self::der::{Object, identify};
 pub use self::problem::{PemProblem, Validity};
 use self::problem::{RSA_BITS, Wanted};
 
-/// What editors of Windows begin text in UTF-8 with.
+/// The byte order mark with which editors of Windows begin text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The certificates in a file, one at least.

@@ -1,4 +1,4 @@
-//! What is wrong with a file of certificates or of a key.
+//! The faults of files of certificates and keys.
 
 use std::ops::RangeInclusive;
 
@@ -8,14 +8,14 @@ use time::format_description::well_known::Rfc3339;
 
 use super::der::{KeyKind, Object, identify};
 
-/// What a file should have.
+/// The content that a file should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Certificate,
     PrivateKey,
 }
 
-/// What is wrong with a file of certificates or of a key, and what to do. `FILE` in its text is that file.
+/// The fault of a file of certificates or of a key, and what to do. `FILE` in its text is that file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PemProblem {
@@ -141,7 +141,7 @@ pub enum PemProblem {
     /// A block is not base64, or a line around it is damaged.
     #[error("a block is damaged: {reason}; copy the file again")]
     Damaged {
-        /// What is not right.
+        /// The part that is wrong.
         reason: &'static str,
     },
     /// A certificate is not one inside.
@@ -257,7 +257,7 @@ const KEYSTORE: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
 /// The beginning of a PKCS#12 file whose length is not announced: a sequence, and version 3 in it.
 const BER_PKCS12: [u8; 5] = [0x30, 0x80, 0x02, 0x01, 0x03];
 
-/// What is wrong with `content`, in which there is not what is `wanted`, or reading PEM failed with `error`.
+/// The fault of `content`, in which there is not what is `wanted`, or reading PEM failed with `error`.
 pub(super) fn explain(content: &[u8], wanted: Wanted, error: Option<&pem::Error>) -> PemProblem {
     if content.iter().all(u8::is_ascii_whitespace) {
         return PemProblem::Empty;

@@ -154,7 +154,7 @@ impl Named for ClientFields {
     ];
 }
 
-/// What becomes of fields by which a client names another path, host or method than its request has. Some frameworks obey them, behind the
+/// The treatment of fields by which a client names another path, host or method than its request has. Some frameworks obey them, behind the
 /// back of whatever judges requests before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RewriteFields {
@@ -211,7 +211,7 @@ pub struct ProxyConfig {
     pub max_header_bytes: usize,
     /// Its fields.
     pub max_header_fields: usize,
-    /// What becomes of fields by which a client names another path or method than it asks for.
+    /// The treatment of fields by which a client names another path or method than it asks for.
     pub rewrite_fields: RewriteFields,
     /// How long an application gets no requests after it could not be reached, if there are others.
     pub fail_time: Duration,

@@ -50,7 +50,7 @@ impl<A: Guard, B: Guard> Guard for (A, B) {
 /// Content that has the announced length and arrives in time, or fails. `guard` is dropped with it.
 pub(super) struct Content<G> {
     body: Body,
-    /// What it uses of the budget of the server.
+    /// The part of the server's budget that it uses.
     passage: Passage,
     /// Bytes that are still to come, if that is known.
     left: Option<u64>,

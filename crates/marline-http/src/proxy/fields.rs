@@ -58,7 +58,7 @@ pub(super) const REWRITES: [HeaderName; 11] = [
     HeaderName::from_static("x-method-override"),
 ];
 
-/// What must not be in trailers: fields about framing, routing, authentication and content, and those that change how a message is
+/// Fields that must not be in trailers: fields about framing, routing, authentication and content, and those that change how a message is
 /// processed (RFC 9110, section 6.5.1).
 const NOT_IN_TRAILERS: [HeaderName; 36] = [
     CONTENT_LENGTH,

@@ -18,7 +18,7 @@ use crate::server::Passage;
 /// dropped, nobody wants the rest: who sends it stops.
 pub(super) struct HeldBody(Shared);
 
-/// What may have the content sent.
+/// The condition under which content is sent.
 #[derive(Clone)]
 pub(super) struct Opener(Shared);
 
@@ -27,7 +27,7 @@ struct Shared(Arc<Mutex<State>>);
 
 struct State {
     body: Body,
-    /// What it uses of the budget of the server.
+    /// The part of the server's budget that it uses.
     passage: Passage,
     /// Whether a part was taken.
     is_begun: bool,
@@ -79,7 +79,7 @@ impl HeldBody {
         self.opener().open();
     }
 
-    /// What may have the content sent, as long as it is wanted.
+    /// The condition under which content is sent, as long as it is wanted.
     pub(super) fn opener(&self) -> Opener {
         Opener(self.0.clone())
     }

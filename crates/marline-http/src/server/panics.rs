@@ -66,7 +66,7 @@ fn catch<T>(site: impl FnOnce() -> T) -> Result<T, Panicked> {
     })
 }
 
-/// What `work` results in, unless it panics.
+/// The result of `work`, unless it panics.
 pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let mut work = pin!(work);
     poll_fn(|cx| match catch(|| work.as_mut().poll(cx)) {

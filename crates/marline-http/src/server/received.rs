@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::budget::Grant;
 use super::resources::Origin;
 
-/// What a connection holds of such content, in the budget of its server: as much as its windows allow, although no application takes any.
+/// The part of such content that a connection holds, in the budget of its server: as much as its windows allow, although no application takes any.
 #[derive(Debug)]
 pub(super) struct Received {
     origin: Origin,
@@ -56,7 +56,7 @@ struct State {
     open: usize,
     /// Bytes that have arrived and were not read, at most.
     unread: usize,
-    /// What is charged for these, if each arrival is reported.
+    /// The account for these, if each arrival is reported.
     received: Option<Received>,
 }
 

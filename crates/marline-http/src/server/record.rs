@@ -119,7 +119,7 @@ pub(super) struct Answer {
     pub(super) record: Record,
 }
 
-/// What becomes of one request. It is logged and counted when it is dropped.
+/// The outcome of one request. It is logged and counted when it is dropped.
 pub(super) struct Record {
     recorder: Arc<Recorder>,
     log: Option<AccessLog>,

@@ -359,7 +359,7 @@ impl ClientConnection {
     }
 }
 
-/// What the requests of a connection share.
+/// The state that the requests of a connection share.
 struct OfRequests {
     context: Arc<Context>,
     recorder: Arc<Recorder>,

@@ -1,4 +1,4 @@
-//! What the peer of a connection has acknowledged.
+//! The bytes that the peer of a connection has acknowledged.
 
 use std::os::fd::AsFd;
 use std::sync::LazyLock;

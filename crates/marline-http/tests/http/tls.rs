@@ -83,7 +83,7 @@ impl Drop for SServer {
     }
 }
 
-/// What a client with these versions of TLS gets for `/a.txt`.
+/// The content that a client with these versions of TLS gets for `/a.txt`.
 async fn fetched(
     address: SocketAddr,
     version: HttpVersion,

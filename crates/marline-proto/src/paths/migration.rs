@@ -328,7 +328,7 @@ impl Path {
         (header + PathChallenge { data: [0; 8] }.size() + TAG_LEN) as u64
     }
 
-    /// What data may take of the amplification limit of the 4-tuple in use, in bytes. Some is kept for challenges: only an
+    /// The part that data may take of the amplification limit of the 4-tuple in use, in bytes. Some is kept for challenges: only an
     /// answer ends the limit.
     pub(crate) fn credit_for_data(&self) -> u64 {
         let active = &self.tuples.active;

@@ -69,7 +69,7 @@ pub(crate) struct ValidationTimes {
     pub(crate) pto: Duration,
 }
 
-/// What decides when the next challenge leaves. It changes with each datagram that comes.
+/// The conditions of the next challenge's time. It changes with each datagram that comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengePace {
     /// From the first challenge to the second: the probe timeout of the 4-tuple, or one that is assumed.

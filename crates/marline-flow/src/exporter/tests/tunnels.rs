@@ -9,7 +9,7 @@ const OUTER: [&str; 2] = ["172.16.0.1", "172.16.0.2"];
 struct Wrapping {
     kind: &'static str,
     wrap: fn(u32, &[u8]) -> Vec<u8>,
-    /// What carries it: a protocol of IP, or a port of UDP.
+    /// Its carrier: a protocol of IP, or a port of UDP.
     carrier: Carrier,
     has_id: bool,
 }

@@ -293,7 +293,7 @@ impl TcpClient {
     }
 }
 
-/// What the TLS of a server lacks, if that caused `error`.
+/// The feature that the TLS of a server lacks, if that caused `error`.
 fn old_tls(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{AlertDescription, Error, PeerIncompatible};
 

@@ -35,7 +35,7 @@ const MAX_NAME: usize = 255;
 pub(super) struct Part {
     /// As the user wrote it.
     name: PathBuf,
-    /// What that leads to.
+    /// The resulting step.
     target: PathBuf,
     /// The names of the file, unless it has none: its directory cannot be written to.
     names: Option<Names>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Links that are followed one after another; as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Debug, PartialEq)]
 pub(super) enum Place {
     /// Standard output of this process, under a name such as `/dev/stdout`.
@@ -19,7 +19,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// What `path` stands for.
+    /// The target of `path`.
     ///
     /// # Errors
     /// Its links lead in a circle.

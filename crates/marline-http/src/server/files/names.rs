@@ -7,14 +7,14 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, per
 /// The characters that stand for the bytes from 0x80 to 0xff, the last of all: those of a name are its bytes, each on its own.
 const FIRST: u32 = 0x10_ff80;
 
-/// What is escaped in the path of a file.
+/// The bytes that are escaped in the path of a file.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'.')
     .remove(b'-')
     .remove(b'_');
 
-/// What is escaped in the target of a redirect, which is a path of a request: what no URI has, and what browsers take for `/`.
+/// The bytes that are escaped in the target of a redirect, which is a path of a request: those that no URI has, and those that browsers take for `/`.
 const TARGET: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

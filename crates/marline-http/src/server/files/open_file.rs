@@ -64,7 +64,7 @@ impl Chosen {
     }
 }
 
-/// What `ServeDir` needs to know of a file. It knows no validators: some times make it panic.
+/// The metadata of a file for `ServeDir`. It knows no validators: some times make it panic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     is_directory: bool,

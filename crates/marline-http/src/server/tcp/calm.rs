@@ -18,7 +18,7 @@ use super::super::stop::Stopped;
 use super::deliveries::{Deliveries, Look};
 use crate::limits;
 
-/// What a connection holds of content at most.
+/// The most content that a connection holds.
 const WINDOW: usize = limits::HTTP2_CONNECTION_WINDOW as usize;
 
 /// Bytes of the preface, before the first frame (section 3.4).

@@ -267,7 +267,7 @@ impl Look {
     }
 }
 
-/// What the system says.
+/// The message of the system.
 struct Refreshed {
     /// The records of responses that the client has received.
     received: Vec<Record>,

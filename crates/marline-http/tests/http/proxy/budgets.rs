@@ -29,7 +29,7 @@ use super::{LIMIT, proxy_with};
 use crate::budgets::{connect_from, metric};
 use crate::common::{TestServer, VERSIONS, client_with};
 
-/// What may be held in these tests: a network alone gets half of it.
+/// The bytes that may be held in these tests: a network alone gets half of it.
 const BUDGET: u64 = 1 << 20;
 const SHARE: u64 = BUDGET / 2;
 
@@ -211,7 +211,7 @@ async fn content_that_no_application_reads_is_in_the_budget_over_every_version()
     }
 }
 
-/// What the windows of connections allow, although the site reads nothing.
+/// The content that the windows of connections allow, although the site reads nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn content_that_no_site_reads_is_in_the_budget() {
     for version in [HttpVersion::Http2, HttpVersion::Http3] {
