@@ -71,7 +71,9 @@ def flows(path: Path, clients: list[str]) -> Path:
         ("2001:db8::/32", 5),
         ("2001:db8::1", 6),
         ("2001:db8:0:0::/61", 6),
-        ("::/0", 1),
+        ("::/0", 4),
+        ("8000::/1", 6),
+        ("::ffff:0:0/96", 4),
         ("::ffff:10.0.0.0/104", 4),
     ],
 )
@@ -81,6 +83,12 @@ def test_any_prefix_of_clients_is_left_out(prefix: str, left: int, tmp_path: Pat
     report = analyse(path, Options(http="any", without=(prefix,)))
     assert report.summary.flows == left
     assert report.reasons == {"of clients that are left out": len(clients) - left}
+
+
+def test_a_prefix_of_ipv6_around_all_of_ipv4_leaves_out_none_of_it() -> None:
+    for prefix in ("::/0", "::/1", "::/64", "::fffe:0:0/95"):
+        kept = outside([ip_network(prefix)])
+        assert [kept(address) for address in ("10.0.0.1", "::ffff:10.0.0.1")] == [True, True]
 
 
 def test_what_is_no_prefix_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,9 @@ Network = IPv4Network | IPv6Network
 
 _DIGITS = 32
 
+_MAPPED = IPv6Network("::ffff:0:0/96")
+"""Of the addresses of IPv4. A network of IPv6 that is larger has none of them."""
+
 
 def steps(column: str, number: str) -> list[tuple[str, str]]:
     """Columns to add one after another, by their names, of which the last is the ``number`` of an address.
@@ -46,7 +49,10 @@ def within(number: str, network: Network) -> str:
     """Whether such a number is of a network."""
     network = _of_ipv6(network)
     low, high = (f"{int(end):0{_DIGITS}x}" for end in (network.network_address, network.broadcast_address))
-    return f"coalesce({number} BETWEEN '{low}' AND '{high}', false)"
+    inside = f"{number} BETWEEN '{low}' AND '{high}'"
+    if not _of_ipv4(network):
+        inside += f" AND {number} NOT LIKE '{int(_MAPPED.network_address) >> _DIGITS:024x}%'"
+    return f"coalesce({inside}, false)"
 
 
 def outside(networks: Sequence[Network]) -> Callable[[str | None], bool]:
@@ -60,13 +66,18 @@ def outside(networks: Sequence[Network]) -> Callable[[str | None], bool]:
         except ValueError:
             return True
         number = _mapped(address) if isinstance(address, IPv4Address) else address
-        return not any(number in network for network in whole)
+        of_ipv4 = number in _MAPPED
+        return not any(number in network and _of_ipv4(network) == of_ipv4 for network in whole)
 
     return check
 
 
 def _mapped(address: IPv4Address) -> IPv6Address:
     return IPv6Address(int(address) | 0xFFFF << 32)
+
+
+def _of_ipv4(network: IPv6Network) -> bool:
+    return network.subnet_of(_MAPPED)
 
 
 def _of_ipv6(network: Network) -> IPv6Network:
