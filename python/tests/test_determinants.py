@@ -260,7 +260,9 @@ def test_values_out_of_range_are_errors_of_the_command_line(
     with pytest.raises(SystemExit) as raised:
         main(["determinants", "runs.csv", *arguments])
     assert raised.value.code == 2
-    assert arguments[0] in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert arguments[0] in told
+    assert (told.startswith("error: "), told.count("\n")) == (True, 1)
 
 
 def test_files_are_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

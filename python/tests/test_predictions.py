@@ -122,6 +122,14 @@ def test_an_answer_that_is_not_probable_enough_is_unknown(
         main([*command, "--threshold", "60"])
 
 
+def test_another_suffix_than_parquet_is_an_error_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in ("p.csv", "p", "p.parquet.gz"):
+        with pytest.raises(SystemExit) as raised:
+            main(["classify", "predict", "model.json", "flows.csv", "-o", wrong])
+        assert raised.value.code == 2
+        assert capsys.readouterr().err == f"error: argument -o/--out: {wrong}: the suffix must be .parquet\n"
+
+
 probabilities = st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=20)
 NAMES = ("h1", "h2", "h3", "other")
 

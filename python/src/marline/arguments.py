@@ -1,6 +1,30 @@
 """Values of options that several verbs have."""
 
 import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from marline.text import printable
+
+
+class _Parser(argparse.ArgumentParser):
+    """A command line whose errors are one line, as those of ``marline`` are."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the status of a wrong command line."""
+        self.exit(2, f"error: {printable(' '.join(message.splitlines()))}\n")
+
+
+def command_line(program: str, description: str) -> argparse.ArgumentParser:
+    """A parser whose errors, and those of its verbs, are one line."""
+    return _Parser(prog=program, description=description)
+
+
+def parquet(text: str) -> Path:
+    """A file of Parquet that is written."""
+    if not text.endswith(".parquet"):
+        raise argparse.ArgumentTypeError(f"{text}: the suffix must be .parquet")
+    return Path(text)
 
 
 def folds(text: str) -> int:

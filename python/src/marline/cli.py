@@ -1,10 +1,10 @@
 """The command line: one verb for each analysis."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
+from marline.arguments import command_line
 from marline.determinants import command as determinants
 from marline.errors import MarlineError
 from marline.flows.characterise import command as characterise
@@ -19,9 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises :class:`KeyboardInterrupt` if a signal came, of which libraries make errors of their own.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m marline", description="Analysis of what marline's laboratory measures, and of flows."
-    )
+    parser = command_line("python -m marline", "Analysis of what marline's laboratory measures, and of flows.")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     determinants.add(verbs)
     characterise.add(verbs)

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from marline.arguments import folds, seed, share
+from marline.arguments import folds, parquet, seed, share
 from marline.evaluation import Confusion
 from marline.flows.classify.decision import DEFAULT_THRESHOLD
 from marline.flows.classify.document import prediction_to_json, to_json
@@ -45,7 +45,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     use.add_argument("model", type=Path, metavar="MODEL", help="of `classify train`")
     use.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, or nfdump's CSV; may be larger than memory")
     use.add_argument(
-        "-o", "--out", type=Path, metavar="FILE.parquet", required=True, help="the flows, with `predicted`"
+        "-o", "--out", type=parquet, metavar="FILE.parquet", required=True, help="the flows, with `predicted`"
     )
     use.add_argument(
         "--threshold",
