@@ -235,6 +235,37 @@ def lines(rows: list[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+def test_json_of_zeek_is_read_with_its_ends_nested_or_renamed(tmp_path: Path) -> None:
+    for name, rows in (("ssl", SSL), ("quic", QUIC)):
+        (tmp_path / f"{name}.log").write_bytes(lines(rows))
+    plain = [{key: value for key, value in row.items() if not key.startswith("id.")} for row in CONN]
+    ends = [{key[3:]: value for key, value in row.items() if key.startswith("id.")} for row in CONN]
+    nested = [{**row, "id": of} for row, of in zip(plain, ends, strict=True)]
+    renamed = [{key.replace(".", "_"): value for key, value in row.items()} for row in CONN]
+    for rows in (nested, renamed):
+        (tmp_path / "conn.log").write_bytes(lines(rows))
+        assert zeek(tmp_path / "conn.log") == ZEEK_FLOWS
+
+
+@pytest.mark.parametrize(
+    ("code", "separator"), [("\\x09", "\t"), ("\\x2c", ","), ("\\x7c", "|"), ("\\x20", " "), (";", ";")]
+)
+def test_a_log_of_zeek_has_the_separator_that_it_says(code: str, separator: str, tmp_path: Path) -> None:
+    names = list(dict.fromkeys(key for row in CONN for key in row))
+    rows = [
+        separator.join(["#fields", *names]),
+        *(separator.join(str(row.get(key, "-")) for key in names) for row in CONN),
+    ]
+    (tmp_path / "conn.log").write_text("\n".join([f"#separator {code}", *rows]) + "\n")
+    assert [row[:7] for row in zeek(tmp_path / "conn.log")] == [row[:7] for row in ZEEK_FLOWS]
+
+
+def test_another_separator_than_a_character_is_named(tmp_path: Path) -> None:
+    (tmp_path / "conn.log").write_text("#separator \\x2c\\x20\n#fields, ts, uid\n")
+    with pytest.raises(UnreadableFileError, match="must have one character of ASCII"):
+        FlowFile.open(tmp_path / "conn.log")
+
+
 def test_json_of_zeek_is_read_with_the_logs_beside_it(tmp_path: Path) -> None:
     for name, rows in (("conn", CONN), ("ssl", SSL), ("quic", QUIC)):
         (tmp_path / f"{name}.log").write_bytes(lines(rows))

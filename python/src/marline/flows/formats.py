@@ -115,6 +115,27 @@ ZEEK_CONN = sorted(
 """Its columns that are read."""
 
 
+def is_zeek(found: Mapping[str, object]) -> bool:
+    """Whether an object of JSON is of ``conn.log``, with its ends in any of the forms of :func:`zeek_keys`."""
+    ends = found.get("id")
+    return "id.orig_h" in found or "id_orig_h" in found or (isinstance(ends, dict) and "orig_h" in ends)
+
+
+def zeek_keys(name: str) -> tuple[str, ...]:
+    """The keys of JSON that have a column: shippers of logs write ``id.orig_h`` also as ``id_orig_h``, or in ``id``."""
+    record, dot, _ = name.partition(".")
+    return (name, name.replace(".", "_"), record) if dot else (name,)
+
+
+def zeek_column(name: str) -> str:
+    """A column of the texts of its :func:`zeek_keys`, in SQL."""
+    if len(zeek_keys(name)) == 1:
+        return f'"{name}"'
+    plain, renamed, record = zeek_keys(name)
+    inner = f"json_extract_string(TRY_CAST(\"{record}\" AS JSON), '$.{name.partition('.')[2]}')"
+    return f'coalesce("{plain}", "{renamed}", {inner}) AS "{name}"'
+
+
 def _flag(letter: str) -> str:
     return f"contains(\"flg\", '{letter}')"
 

@@ -86,6 +86,17 @@ def json_objects(
     )
 
 
+def zeek_separator(file: Plain, beginning: str) -> str:
+    """The character between the columns of a log, by its first line. Raises :class:`UnreadableFileError`."""
+    said = re.match(r"#separator (\S*|.)\r?$", beginning.removeprefix(BYTE_ORDER_MARK), re.M)
+    code = re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), said[1]) if said else "\t"
+    if len(code) != 1 or not code.isascii():
+        raise UnreadableFileError(
+            file.path, f"has {said[1] if said else code!r} between its columns, and must have one character of ASCII"
+        )
+    return code
+
+
 def first_object(file: Plain, beginning: str) -> dict[str, object] | None:
     """The first object of a file of JSON, and nothing of what is none. Raises :class:`UnreadableFileError`."""
     start = beginning.lstrip()

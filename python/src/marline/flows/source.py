@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -24,7 +24,10 @@ from marline.flows.formats import (
     ZEEK_CONN,
     Format,
     is_nfdump,
+    is_zeek,
     nfdump_columns,
+    zeek_column,
+    zeek_keys,
 )
 from marline.flows.joining import bidirectional, whole
 from marline.flows.reading import (
@@ -41,6 +44,7 @@ from marline.flows.reading import (
     require_end,
     text,
     unguarded,
+    zeek_separator,
 )
 from marline.tables import literal, quoted, reason, require_file
 from marline.unpacked import SUFFIXES, Plain
@@ -159,7 +163,7 @@ def _read(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: bytes) 
     decoded = beginning.decode("utf-8", errors="replace")
     found = first_object(file, decoded)
     if found is not None:
-        return _of_json(connection, file, decoded, frozenset(found))
+        return _of_json(connection, file, decoded, found)
     first = decoded.removeprefix(BYTE_ORDER_MARK).splitlines()[0]
     if first.startswith("#separator"):
         return _theirs(path, _zeek(connection, file), ZEEK)
@@ -173,9 +177,10 @@ def _read(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: bytes) 
     return _ours(path, unguarded(text(connection, file, names, CSV)))
 
 
-def _of_json(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: str, keys: frozenset[str]) -> _Read:
+def _of_json(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: str, found: dict[str, object]) -> _Read:
     """Objects whose kind the first of them shows. Each may lack what it has nothing to say of."""
-    if "id.orig_h" in keys:
+    keys = frozenset(found)
+    if is_zeek(found):
         return _theirs(file.path, _zeek(connection, file), ZEEK)
     if is_nfdump(keys):
         return _nfdump(file.path, json_objects(connection, file, NFDUMP_KEYS, beginning))
@@ -295,9 +300,12 @@ def _zeek_log(connection: duckdb.DuckDBPyConnection, file: Plain, columns: Itera
     beginning = file.beginning()
     decoded = beginning.decode("utf-8", errors="replace")
     if first_object(file, decoded) is not None:
-        return json_objects(connection, file, columns, decoded)
-    fields = re.search(rb"^#fields\t(.*)$", beginning, re.M)
+        wanted = list(columns)
+        keys = dict.fromkeys(key for name in wanted for key in zeek_keys(name))
+        return json_objects(connection, file, keys, decoded).project(", ".join(map(zeek_column, wanted)))
+    separator = zeek_separator(file, decoded)
+    fields = re.search(rf"^#fields{re.escape(separator)}(.*)$", decoded, re.M)
     if fields is None:
         raise UnreadableFileError(file.path, "has no line `#fields` near its beginning")
-    names = fields[1].decode("utf-8", errors="replace").rstrip("\r").split("\t")
-    return text(connection, file, names, ZEEK_LOG)
+    names = fields[1].rstrip("\r").split(separator)
+    return text(connection, file, names, replace(ZEEK_LOG, separator=separator))
