@@ -168,7 +168,21 @@ def test_groups_are_held_back_as_a_whole_in_folds_that_have_rows(found: list[int
     assert set(folds.tolist()) == set(range(min(10, int(groups.max()) + 1)))
 
 
-@pytest.mark.parametrize("rewritten", ["SELECT *", "SELECT * REPLACE (start_s + 1e-6 AS start_s)", "SELECT * LIMIT 1"])
+SHIFTED = [f"SELECT * REPLACE (start_s + {by} AS start_s, end_s + {by} AS end_s)" for by in (5e-4, 6e-4, 9e-4, -4.9e-3)]
+SHIFTED.append("SELECT * REPLACE ('::ffff:' || client_ip AS client_ip, '::FFFF:' || server_ip AS server_ip)")
+
+
+def test_flows_of_the_same_ends_at_other_times_are_others(labelled: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    duckdb.execute(
+        f"COPY (SELECT * REPLACE (start_s + 1e6 AS start_s, end_s + 1e6 AS end_s) FROM '{labelled}') TO '{other}'"
+    )
+    assert evaluate(labelled, Options(("bayesnet",), tests=(other,))).results
+
+
+@pytest.mark.parametrize(
+    "rewritten", ["SELECT *", "SELECT * REPLACE (start_s + 1e-6 AS start_s)", "SELECT * LIMIT 1", *SHIFTED]
+)
 def test_a_test_with_what_was_learnt_from_is_refused(rewritten: str, labelled: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.csv"
     select, _, limit = rewritten.partition(" LIMIT")

@@ -1,6 +1,7 @@
 """Flows with labels, as a matrix of features."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -11,14 +12,18 @@ import numpy.typing as npt
 
 from marline.arrays import Classes, Numbers
 from marline.errors import MarlineError, MissingColumnsError, UnreadableFileError
+from marline.flows.addresses import steps
 from marline.flows.classify.taken import ELSEWHERE, INCOMPLETE, NO_FLOW, OTHER_TRANSPORT, conditions, value
 from marline.flows.columns import COLUMNS, HTTPS_PORT, VERSIONS, first_unmet
 from marline.flows.features import CANDIDATES, FEATURE_SETS, TRANSPORT, FlowFeature
 from marline.flows.source import FlowFile
-from marline.tables import reason
+from marline.tables import reason, text_literal
 
 FEWEST = 100
 """Rows that a sample has at least."""
+
+SAME_START_US: Final = 5000
+"""How far apart the starts of one flow are in two files: clocks and points of capture differ, and digits are cut."""
 
 UNLABELLED: Final = "has no label"
 
@@ -74,6 +79,45 @@ class SameFlowsError(MarlineError):
 
 
 @dataclass(frozen=True, slots=True)
+class Identities:
+    """By which the same flow is known in another file."""
+
+    ends: npt.NDArray[np.uint64]
+    """A hash of the addresses and ports of each flow."""
+    transport: Numbers
+    """Of each flow, as a feature; NaN where a record does not say."""
+    start_us: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: Sequence[Self]) -> Self:
+        """Those of several files."""
+        return cls(
+            np.concatenate([part.ends for part in parts]),
+            np.concatenate([part.transport for part in parts]),
+            np.concatenate([part.start_us for part in parts]),
+        )
+
+    def among(self, others: Self) -> int:
+        """How many are among others: with the same ends and transport, and begun within :data:`SAME_START_US`."""
+        both = Identities.of([self, others])
+        # Where one file does not say it, nothing is told apart by it.
+        transport = np.zeros_like(both.transport) if np.isnan(both.transport).any() else both.transport
+        order = np.lexsort((both.start_us, transport, both.ends))
+        ends, transport, start_us = both.ends[order], transport[order], both.start_us[order]
+        asked = order < len(self.ends)
+        places = np.arange(len(order))
+        # The nearest of the others on either side.
+        before = np.maximum.accumulate(np.where(asked, -1, places))
+        after = np.minimum.accumulate(np.where(asked, len(order), places)[::-1])[::-1]
+        found = np.zeros(len(order), dtype=bool)
+        for at, there in ((before, before >= 0), (after, after < len(order))):
+            near = np.where(there, at, 0)
+            alike = (ends[near] == ends) & (transport[near] == transport)
+            found |= there & alike & (np.abs(start_us[near] - start_us) <= SAME_START_US)
+        return int((found & asked).sum())
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Labelled flows of one file, or of several."""
 
@@ -91,8 +135,7 @@ class Sample:
     """The name that the client asked for, or nothing."""
     clients: npt.NDArray[np.uint64]
     """A hash of the address of each client."""
-    identities: npt.NDArray[np.uint64]
-    """A hash of the ends and the start of each flow, which no other flow has."""
+    identities: Identities
     sources: Classes
     """Of each row, the place of its file among those that were read."""
     left_out: LeftOut
@@ -133,7 +176,7 @@ class Sample:
             np.array([places[version] for version in versions], dtype=np.int64),
             np.concatenate([part.services for part in parts]),
             np.concatenate([part.clients for part in parts]),
-            np.concatenate([part.identities for part in parts]),
+            Identities.of([part.identities for part in parts]),
             np.repeat(np.arange(len(parts)), [len(part.versions) for part in parts]),
             left_out,
         )
@@ -155,7 +198,7 @@ class _Part:
     versions: npt.NDArray[np.str_]
     services: npt.NDArray[np.object_]
     clients: npt.NDArray[np.uint64]
-    identities: npt.NDArray[np.uint64]
+    identities: Identities
     left_out: LeftOut
 
     @classmethod
@@ -164,18 +207,19 @@ class _Part:
         _require_columns(flows, needed)
         read = (*CANDIDATES, TRANSPORT)
         values = ", ".join(f"{value(feature)} AS {feature.column}_value" for feature in read)
-        # Programs write the same start with more digits or fewer.
-        identity = "hash(round(start_s * 1e3), client_ip, client_port, server_ip, server_port)"
+        ends = f"hash({_host('client')}, client_port, {_host('server')}, server_port)"
         asked = conditions(needed)
         asked = {**asked, UNLABELLED: _LABELLED, INCOMPLETE: asked[INCOMPLETE]}
         asked = {name: asked[name] for name in _PLURALS}
         try:
             records = flows.relation.project(f"*, {first_unmet(asked)} AS why")
+            for name, expression in [*steps("client_ip", _number("client")), *steps("server_ip", _number("server"))]:
+                records = records.project(f"*, {expression} AS {name}")
             columns = (
                 records.filter("why IS NULL")
                 # An order of their own, so that folds and results do not depend on the engine.
                 .order("start_s, client_ip, client_port, server_ip, end_s")
-                .project(f"{values}, http_version, sni, hash(client_ip) AS client, {identity} AS identity")
+                .project(f"{values}, http_version, sni, hash(client_ip) AS client, {ends} AS ends, start_s")
                 .fetchnumpy()
             )
             counts = dict(records.filter("why IS NOT NULL").aggregate("why, count(*)", "why").fetchall())
@@ -192,16 +236,31 @@ class _Part:
             np.asarray(columns["http_version"]).astype(str),
             np.ma.filled(np.ma.asarray(columns["sni"], dtype=object), ""),
             np.asarray(columns["client"], dtype=np.uint64),
-            np.asarray(columns["identity"], dtype=np.uint64),
+            Identities(
+                np.asarray(columns["ends"], dtype=np.uint64),
+                numbers[-1],
+                np.rint(np.asarray(columns["start_s"], dtype=np.float64) * 1e6).astype(np.int64),
+            ),
             LeftOut({name: counts.get(name, 0) for name in _PLURALS}),
         )
 
 
-def require_others(path: Path, flows: npt.NDArray[np.uint64], other: Path, learnt: npt.NDArray[np.uint64]) -> None:
+def require_others(path: Path, flows: Identities, other: Path, learnt: Identities) -> None:
     """Raise :class:`SameFlowsError` if any of the ``flows`` of a file is among those ``learnt`` from."""
-    same = int(np.isin(flows, learnt).sum())
+    same = flows.among(learnt)
     if same:
-        raise SameFlowsError(path, same, len(flows), other)
+        raise SameFlowsError(path, same, len(flows.ends), other)
+
+
+def _number(end: str) -> str:
+    return f"{end}_number"
+
+
+def _host(end: str) -> str:
+    """An address however it is written; the text of what is none, as of one that was made anonymous, in SQL."""
+    address = f"lower(trim({end}_ip))"
+    form = text_literal(r"\d+(\.\d+){3}|[0-9a-f]*:[0-9a-f:]*:[0-9a-f.]*(%.*)?")
+    return f"CASE WHEN regexp_full_match({address}, {form}) THEN {_number(end)} ELSE {address} END"
 
 
 def _require_columns(flows: FlowFile, features: tuple[FlowFeature, ...]) -> None:
