@@ -399,6 +399,8 @@ impl Inspector {
         let content = Content {
             sender,
             sequence: fields.sequence.wrapping_add(syn),
+            acknowledgment: (fields.flags & flags::ACK != 0).then_some(fields.acknowledgment),
+            client_first: flow.client_first(),
             payload,
             is_seen: sent.map(|sent| sent.packets > 0),
         };

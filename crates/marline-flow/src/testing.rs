@@ -50,6 +50,7 @@ pub(crate) struct TestSegment<'a> {
     pub(crate) to: SocketAddr,
     pub(crate) flags: u8,
     pub(crate) sequence: u32,
+    pub(crate) acknowledgment: u32,
     pub(crate) payload: &'a [u8],
 }
 
@@ -59,7 +60,7 @@ impl TestSegment<'_> {
         segment.extend(self.from.port().to_be_bytes());
         segment.extend(self.to.port().to_be_bytes());
         segment.extend(self.sequence.to_be_bytes());
-        segment.extend([0; 4]);
+        segment.extend(self.acknowledgment.to_be_bytes());
         segment.extend([5 << 4, self.flags]);
         segment.extend([0xff, 0xff, 0, 0, 0, 0]);
         segment.extend(self.payload);
@@ -159,12 +160,14 @@ impl Connection {
             true => (self.client, self.server),
             false => (self.server, self.client),
         };
+        let acknowledgment = self.sent[usize::from(of_client)];
         let sequence = &mut self.sent[usize::from(!of_client)];
         let segment = TestSegment {
             from,
             to,
             flags,
             sequence: *sequence,
+            acknowledgment,
             payload,
         };
         let counted = u32::from(flags & (flags::SYN | flags::FIN) != 0);

@@ -109,6 +109,7 @@ impl Segment<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpFields {
     pub(crate) sequence: u32,
+    pub(crate) acknowledgment: u32,
     pub(crate) flags: u8,
 }
 
@@ -142,6 +143,7 @@ pub(super) fn tcp(carrier: Carrier, part: Part<'_>) -> Decoded<'_> {
         ),
         tcp: Some(TcpFields {
             sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+            acknowledgment: u32::from_be_bytes([header[8], header[9], header[10], header[11]]),
             flags: header[13],
         }),
         ip_bytes: carrier.ip_bytes,

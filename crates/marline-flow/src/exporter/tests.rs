@@ -52,6 +52,7 @@ fn the_client_is_found_by_syn_then_content_then_port_then_first_packet() {
         to: address(to),
         flags: flags::ACK,
         sequence: 1,
+        acknowledgment: 0,
         payload: &[],
     };
     let hello = tls_record(&client_hello("a.example", &["h2"]));
@@ -216,6 +217,7 @@ fn a_syn_with_another_number_begins_another_flow_in_every_state() {
         to: address(SERVER),
         flags: flags::SYN,
         sequence,
+        acknowledgment: 0,
         payload: &[],
     };
     for answers in 0..4 {
@@ -483,6 +485,7 @@ fn packets_and_bytes_of_each_flow_equal_those_of_tshark() {
                 to,
                 flags: flags::ACK,
                 sequence: i * 1300,
+                acknowledgment: 0,
                 payload: &payload,
             }
             .packet(),

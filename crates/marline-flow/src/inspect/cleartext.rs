@@ -32,6 +32,13 @@ const VERSION: &[u8] = b"HTTP/1.";
 /// The identification of an end of SSH (RFC 4253, section 4.2).
 const SSH: &[u8] = b"SSH-";
 
+/// The beginning of the header of a proxy, as a line of text that has at most 107 bytes, and in binary, with a length at the end
+/// (The PROXY protocol, sections 2.1 and 2.2).
+const PROXY_V1: &[u8] = b"PROXY ";
+const MAX_PROXY_V1: usize = 107;
+const PROXY_V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+const PROXY_V2_HEADER: usize = 16;
+
 /// The header of a frame of HTTP/2 (RFC 9113, section 4.1).
 const FRAME_HEADER: usize = 9;
 
@@ -103,8 +110,49 @@ fn settings(stream: &[u8]) -> Beginning {
     }
 }
 
-/// A request line: a token, a target and a version, with spaces between them (RFC 9112, section 3).
+/// Whether a request begins with these bytes, or may with more of them.
+pub(super) fn may_be_request(stream: &[u8]) -> bool {
+    matches!(request(stream), Beginning::Request | Beginning::Incomplete)
+}
+
+/// A request, also behind the header of a proxy.
 fn request(stream: &[u8]) -> Beginning {
+    match behind_proxy_header(stream) {
+        Some(rest) => request_line(rest),
+        None => Beginning::Incomplete,
+    }
+}
+
+/// The bytes after a header of the PROXY protocol, version 1 or 2, if there is one; nothing if its end is missing.
+fn behind_proxy_header(stream: &[u8]) -> Option<&[u8]> {
+    for start in [PROXY_V1, PROXY_V2] {
+        if !stream.starts_with(&start[..start.len().min(stream.len())]) {
+            continue;
+        }
+        let length = match start == PROXY_V1 {
+            true => {
+                let line = &stream[..stream.len().min(MAX_PROXY_V1)];
+                match line.iter().position(|byte| *byte == b'\n') {
+                    Some(end) => end + 1,
+                    None if line.len() == MAX_PROXY_V1 => continue,
+                    None => return None,
+                }
+            }
+            false => {
+                let header = stream.first_chunk::<PROXY_V2_HEADER>()?;
+                PROXY_V2_HEADER + usize::from(u16::from_be_bytes([header[14], header[15]]))
+            }
+        };
+        return stream.get(length..);
+    }
+    Some(stream)
+}
+
+/// A request line: a token, a target and a version, with spaces between them (RFC 9112, section 3). Servers ignore empty lines
+/// before it (section 2.2).
+fn request_line(stream: &[u8]) -> Beginning {
+    let empty = stream.iter().take_while(|byte| b"\r\n".contains(byte));
+    let stream = &stream[empty.count()..];
     let method = stream.iter().position(|byte| !is_token(*byte));
     match method {
         None if stream.len() <= MAX_METHOD => return Beginning::Incomplete,
@@ -146,6 +194,18 @@ mod tests {
             (b"VERSION-CONTROL /a b HTTP/1.0\n", Beginning::Request),
             (b"m-search * HTTP/1.1\r\n", Beginning::Request),
             (b"GET /index.ht", Beginning::Incomplete),
+            (b"\r\nGET / HTTP/1.1\r\n", Beginning::Request),
+            (
+                b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\nGET / HTTP/1.1\r\n",
+                Beginning::Request,
+            ),
+            (b"PROXY UNKNOWN\r\n\x01\x02", Beginning::Unknown),
+            (
+                b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\x02abGET / HTTP/1.1\r\n",
+                Beginning::Request,
+            ),
+            (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\x02a", Beginning::Incomplete),
+            (b"PROPFIND / HTTP/1.1\r\n", Beginning::Request),
             (b"GET a line without a version\n", Beginning::Unknown),
             (b"OPTIONS rtsp://a RTSP/1.0\r\n", Beginning::Unknown),
             (b"GET / HTTP/1.10\r\n", Beginning::Unknown),

@@ -5,7 +5,7 @@ use marline_wire::Reader;
 
 use super::alpn::{list, printable};
 use super::assembly::Assembly;
-use super::cleartext::Beginning;
+use super::cleartext::{self, Beginning};
 use super::messages::{self, Message, NoMessage};
 use super::records::{self, Opened, Plain};
 use super::{End, HttpVersion, Label, LabelSource, Labels, Progress, other};
@@ -39,9 +39,24 @@ pub(crate) struct Content<'a> {
     pub(crate) sender: End,
     /// The sequence number of its first byte.
     pub(crate) sequence: u32,
+    /// The sequence number that it expects of the other end, if it has one.
+    pub(crate) acknowledgment: Option<u32>,
+    /// That of the client's first content, if a SYN-ACK showed it.
+    pub(crate) client_first: Option<u32>,
     pub(crate) payload: &'a [u8],
     /// Which ends sent any packets: of some connections only one direction passes the place of the capture.
     pub(crate) is_seen: [bool; 2],
+}
+
+impl Content<'_> {
+    /// Whether the server that sends it may have received content of the client: a FIN alone counts as one byte.
+    fn may_answer(&self) -> bool {
+        match (self.client_first, self.acknowledgment) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(first), Some(next)) => (2..1 << 31).contains(&next.wrapping_sub(first)),
+        }
+    }
 }
 
 impl Tcp {
@@ -109,7 +124,7 @@ impl Tcp {
 
     /// Looks at what both ends have sent. Nothing that one end sends is a label, unless only that end is seen.
     fn advance(&mut self, content: &Content<'_>, keys: &KeyLog, labels: &mut Labels) -> Progress {
-        use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls, Unknown};
+        use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls};
         let [a, b] = [0, 1].map(|end: End| self.streams[end].beginning);
         if a == Tls || b == Tls {
             return self.tls(content.is_seen, keys, labels);
@@ -117,12 +132,19 @@ impl Tcp {
         for (end, beginning, theirs) in [(0, a, b), (1, b, a)] {
             match beginning {
                 Request | Preface => self.client = Some(end),
-                // Whatever the client sent, the server took it for a request.
                 Response => {
                     self.client = Some(other(end));
-                    let has_sent = self.streams[other(end)].has_content;
-                    let is_request = matches!(theirs, Incomplete | Request | Unknown);
-                    if is_request && (has_sent || !content.is_seen[other(end)]) {
+                    let client = &self.streams[other(end)];
+                    let has_sent = match content.is_seen[other(end)] {
+                        true => client.has_content,
+                        false => content.may_answer(),
+                    };
+                    let is_request = match theirs {
+                        Request => true,
+                        Incomplete => cleartext::may_be_request(client.assembly.whole()),
+                        _ => false,
+                    };
+                    if has_sent && is_request {
                         labels.show(HttpVersion::H1);
                         return Progress::Done;
                     }

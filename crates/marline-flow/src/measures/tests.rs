@@ -20,6 +20,7 @@ fn segment(of_client: bool, flags: u8, sequence: u32, payload: &[u8]) -> Vec<u8>
         to,
         flags,
         sequence,
+        acknowledgment: 0,
         payload,
     }
     .packet()

@@ -218,6 +218,8 @@ pub(crate) struct Flow {
     is_outer_reversed: bool,
     client: u8,
     client_source: ClientSource,
+    /// The sequence number of the client's first content, as a SYN-ACK acknowledged the client's SYN.
+    client_first: Option<u32>,
     /// Whether the inspection has ended.
     pub(crate) inspected: bool,
 }
@@ -262,6 +264,7 @@ impl Flow {
                 Some(_) => ClientSource::Port,
                 None => ClientSource::First,
             },
+            client_first: None,
             inspected: false,
         }
     }
@@ -402,6 +405,11 @@ impl Flow {
         self.client_source
     }
 
+    /// The sequence number of the client's first content, if a SYN-ACK showed it.
+    pub(crate) const fn client_first(&self) -> Option<u32> {
+        self.client_first
+    }
+
     /// `end` is the client, as `source` shows, unless something more reliable showed another.
     pub(crate) fn set_client(&mut self, end: End, source: ClientSource) {
         if source > self.client_source {
@@ -413,7 +421,10 @@ impl Flow {
     /// Whether a segment begins another connection between the same ports.
     #[inline]
     pub(crate) fn is_reused_by(&self, sender: End, segment: &Segment<'_>) -> bool {
-        let Some(TcpFields { sequence, flags }) = segment.tcp else {
+        let Some(TcpFields {
+            sequence, flags, ..
+        }) = segment.tcp
+        else {
             return false;
         };
         if flags & (flags::SYN | flags::ACK | flags::RST) != flags::SYN {
@@ -524,6 +535,9 @@ impl Flow {
             self.sent_mut(sender).set_syn(fields.sequence);
             let is_answer = fields.flags & flags::ACK != 0;
             let client = if is_answer { other(sender) } else { sender };
+            if is_answer {
+                self.client_first.get_or_insert(fields.acknowledgment);
+            }
             self.set_client(client, ClientSource::Syn);
         }
         let [a, b] = [self.sent(0), self.sent(1)];

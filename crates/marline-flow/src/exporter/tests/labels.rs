@@ -116,6 +116,7 @@ fn cleartext_is_labelled_once_both_ends_speak_it() {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     const SETTINGS: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\n";
+    const BAD: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
     let get = b"GET / HTTP/1.1\r\n";
     let (c, s) = (true, false);
     for (turns, seen, label) in [
@@ -135,9 +136,41 @@ fn cleartext_is_labelled_once_both_ends_speak_it() {
             BOTH,
             Some("h1"),
         ),
-        (&[(c, b"\0\x01\x02"), (s, OK)], BOTH, Some("h1")),
+        (&[(c, b"PROXY TCP4 1.1.1.1 2"), (s, OK)], BOTH, Some("h1")),
+        (
+            &[(c, b"PROXY UNKNOWN\r\n\x01\x02\r\n"), (s, OK)],
+            BOTH,
+            None,
+        ),
+        (
+            &[
+                (c, b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0GET / HTTP/1.1\r\n"),
+                (s, OK),
+            ],
+            BOTH,
+            Some("h1"),
+        ),
+        (&[(c, b"\r\nGET / HTTP/1.1\r\n"), (s, OK)], BOTH, Some("h1")),
+        (&[(c, b"GET /begun"), (s, OK)], BOTH, Some("h1")),
+        // No request, whole or begun, which some servers answer.
+        (&[(c, b"\0\x01\x02"), (s, BAD)], BOTH, None),
+        (&[(c, b"\0"), (s, BAD)], BOTH, None),
+        (&[(c, b"\x9d\xff\xd8\n"), (s, BAD)], BOTH, None),
+        (&[(c, b"hello world\r\n"), (s, BAD)], BOTH, None),
+        (&[(c, b"\x16"), (s, BAD)], BOTH, None),
+        (&[(c, PREFACE), (s, BAD)], BOTH, None),
+        (&[(c, &PREFACE[..20]), (s, BAD)], BOTH, None),
         (&[(s, OK)], BOTH, None),
-        (&[(s, OK)], ONLY_SERVER, Some("h1")),
+        // The acknowledgment of the server shows that the client sent content before.
+        (&[(s, OK)], ONLY_SERVER, None),
+        (&[(s, OK), (c, get)], ONLY_SERVER, None),
+        (&[(s, OK), (c, get), (s, OK)], ONLY_SERVER, None),
+        (&[(c, get), (s, OK)], ONLY_SERVER, Some("h1")),
+        (
+            &[(c, get), (s, &OK[..5]), (s, &OK[5..])],
+            ONLY_SERVER,
+            Some("h1"),
+        ),
         (&[(c, get)], ONLY_CLIENT, None),
         (&[(c, PREFACE)], BOTH, None),
         (&[(c, PREFACE), (s, SETTINGS)], BOTH, Some("h2")),
