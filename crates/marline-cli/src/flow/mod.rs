@@ -122,8 +122,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         bar: Bar::new(total(&arguments.captures)),
         metrics,
     };
-    for mut capture in captures {
-        export.read(&mut capture, arguments)?;
+    let mut failure = None;
+    for (mut capture, path) in captures.into_iter().zip(&arguments.captures) {
+        let is_stream = arguments.output.is_continuous() && is_standard(path);
+        failure = match export.read(&mut capture, arguments, is_stream) {
+            // A stream cannot be read again: what came before its fault is kept.
+            Err(Interruption::Capture(error)) if is_stream => Some(unreadable(&error)),
+            Err(Interruption::Capture(error)) => return Err(unreadable(&error)),
+            Err(Interruption::Output(error)) => return Err(unwritable(&error)),
+            Err(Interruption::Stopped) => return Err(interrupted(arguments)),
+            Ok(()) => None,
+        };
+        if failure.is_some() {
+            break;
+        }
     }
     #[cfg(target_os = "linux")]
     if let Some(interface) = interface {
@@ -144,7 +156,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         out!("{}", summary::text(&name, &statistics, left));
     }
-    left.check()
+    failure.map_or_else(|| left.check(), Err)
 }
 
 /// An export that is under way.
@@ -156,11 +168,22 @@ struct Export {
 }
 
 impl Export {
-    /// Reads a capture to its end.
-    fn read(&mut self, source: &mut Source, arguments: &Arguments) -> Result<(), Failure> {
+    /// Reads a capture to its end, or a stream until somebody wants the end.
+    fn read(
+        &mut self,
+        source: &mut Source,
+        arguments: &Arguments,
+        is_stream: bool,
+    ) -> Result<(), Interruption> {
         match self.packets(source) {
             Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
                 print_message(&format!("{error}; that packet is left out"));
+                Ok(())
+            }
+            // A signal to both ends of a pipe may end the writer, within a packet, before it is seen here.
+            Err(Interruption::Capture(error))
+                if is_stream && error.is_truncation() && self.stop.is_asked_for_soon() =>
+            {
                 Ok(())
             }
             // A stream has no end of its own.
@@ -170,10 +193,7 @@ impl Export {
             {
                 Ok(())
             }
-            Err(Interruption::Capture(error)) => Err(unreadable(&error)),
-            Err(Interruption::Output(error)) => Err(unwritable(&error)),
-            Err(Interruption::Stopped) => Err(interrupted(arguments)),
-            Ok(()) => Ok(()),
+            ended => ended,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
 use crate::server::interrupted;
 
@@ -46,6 +47,20 @@ impl Stop {
 
     pub(super) fn is_asked_for(&self) -> bool {
         self.0.load(Relaxed)
+    }
+
+    /// The same, also if the signal that says so is still on its way.
+    pub(super) fn is_asked_for_soon(&self) -> bool {
+        /// Much longer than the delivery of a signal takes, and than the end of another process by the same signal.
+        const LOOKS: u32 = 50;
+        const BETWEEN: Duration = Duration::from_millis(10);
+        for _ in 0..LOOKS {
+            if self.is_asked_for() {
+                return true;
+            }
+            thread::sleep(BETWEEN);
+        }
+        self.is_asked_for()
     }
 }
 

@@ -123,6 +123,70 @@ fn files_are_complete_one_by_one_and_the_open_one_at_a_signal() {
     }
 }
 
+/// The first bytes of a packet.
+fn cut_packet() -> Vec<u8> {
+    packet(20_000, 130)[..30].to_vec()
+}
+
+/// How many records there are in all files.
+fn records(directory: &TempDir) -> usize {
+    let names = names(directory);
+    assert!(
+        names.iter().all(|name| name.ends_with("Z.csv")),
+        "{names:?}"
+    );
+    let lines = names.iter().map(|name| {
+        let text = fs::read_to_string(path(directory, name)).unwrap();
+        text.lines().count() - 1
+    });
+    lines.sum()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_that_ends_the_writer_within_a_packet_completes_the_open_file() {
+    for signal in ["-TERM", "-INT"].repeat(4) {
+        let directory = tempfile::tempdir().unwrap();
+        let output = path(&directory, "flows.csv");
+        let mut stream = Stream::start(&["-o", &output, "--rotate-interval", "60"]);
+        stream.write(&capture(130));
+        stream.wait_until(|| names(&directory).len() == 3);
+        // The end of the pipe and the signal are there at once.
+        stream.signal("-STOP");
+        stream.write(&cut_packet());
+        stream.signal(signal);
+        drop(stream.input);
+        let pid = stream.child.id().to_string();
+        let resumed = Command::new("kill").args(["-CONT", &pid]).status();
+        assert!(resumed.unwrap().success());
+        let ended = stream.child.wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{printed}");
+        assert_eq!(records(&directory), 130);
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_leaves_what_came_before_and_fails() {
+    let damaged = [&[0xff; 16][..], &[0; 100]].concat();
+    for (end, message) in [
+        (cut_packet(), "ends within the packet"),
+        (damaged, "standard input: "),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = path(&directory, "flows.csv");
+        let mut stream = Stream::start(&["-o", &output, "--rotate-interval", "60"]);
+        stream.write(&capture(130));
+        stream.write(&end);
+        drop(stream.input);
+        let ended = stream.child.wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{printed}");
+        assert!(printed.contains(message), "{printed}");
+        assert_eq!(records(&directory), 130);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_open_when_it_is_killed_has_no_final_name() {
