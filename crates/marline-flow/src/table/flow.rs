@@ -218,8 +218,9 @@ pub(crate) struct Flow {
     is_outer_reversed: bool,
     client: u8,
     client_source: ClientSource,
-    /// The sequence number of the client's first content, as a SYN-ACK acknowledged the client's SYN.
-    client_first: Option<u32>,
+    /// The sequence number of the client's first content, as a SYN-ACK acknowledged the client's SYN; 0 if none was seen, to save
+    /// memory: one connection in 2^32 has it.
+    client_first: u32,
     /// Whether the inspection has ended.
     pub(crate) inspected: bool,
 }
@@ -264,7 +265,7 @@ impl Flow {
                 Some(_) => ClientSource::Port,
                 None => ClientSource::First,
             },
-            client_first: None,
+            client_first: 0,
             inspected: false,
         }
     }
@@ -406,8 +407,8 @@ impl Flow {
     }
 
     /// The sequence number of the client's first content, if a SYN-ACK showed it.
-    pub(crate) const fn client_first(&self) -> Option<u32> {
-        self.client_first
+    pub(crate) fn client_first(&self) -> Option<u32> {
+        (self.client_first != 0).then_some(self.client_first)
     }
 
     /// `end` is the client, as `source` shows, unless something more reliable showed another.
@@ -535,8 +536,8 @@ impl Flow {
             self.sent_mut(sender).set_syn(fields.sequence);
             let is_answer = fields.flags & flags::ACK != 0;
             let client = if is_answer { other(sender) } else { sender };
-            if is_answer {
-                self.client_first.get_or_insert(fields.acknowledgment);
+            if is_answer && self.client_first == 0 {
+                self.client_first = fields.acknowledgment;
             }
             self.set_client(client, ClientSource::Syn);
         }
