@@ -1,8 +1,9 @@
-//! Captures that gzip has compressed (RFC 1952), also in several members, as concatenated files have them.
+//! Captures that gzip has compressed (RFC 1952), also in several members, as concatenated files have them, and with
+//! zeros behind them, which gzip ignores as well: they fill the last block of a tape or a disk.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 /// The first bytes of a file that gzip wrote.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -21,7 +22,62 @@ pub(super) struct Fault {
 #[derive(Debug)]
 pub(super) enum Bytes<R> {
     Plain(Source<R>),
-    Gzip(Box<MultiGzDecoder<Source<R>>>),
+    Gzip(Box<Members<R>>),
+}
+
+/// Members in turn.
+#[derive(Debug)]
+pub(super) struct Members<R> {
+    /// That of the member that is read; nothing only while it is replaced.
+    decoder: Option<GzDecoder<BufReader<Source<R>>>>,
+}
+
+impl<R: Read> Members<R> {
+    fn new(source: Source<R>) -> Self {
+        Self {
+            decoder: Some(GzDecoder::new(BufReader::new(source))),
+        }
+    }
+
+    /// Begins the next member, behind zeros. Whether there is one.
+    fn begin_next(&mut self) -> io::Result<bool> {
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(false);
+        };
+        let source = decoder.get_mut();
+        loop {
+            let bytes = source.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+            let is_begun = zeros < bytes.len();
+            source.consume(zeros);
+            if is_begun {
+                break;
+            }
+        }
+        let decoder = self.decoder.take();
+        self.decoder = decoder.map(|decoder| GzDecoder::new(decoder.into_inner()));
+        Ok(true)
+    }
+
+    fn taken(&self) -> u64 {
+        let source = self.decoder.as_ref();
+        source.map_or(0, |decoder| decoder.get_ref().get_ref().taken)
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let read = decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() || !self.begin_next()? {
+                return Ok(read);
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// A source whose first bytes were read already.
@@ -57,7 +113,7 @@ impl<R: Read> Bytes<R> {
             taken: 0,
         };
         Ok(match first_len == first.len() && first == MAGIC {
-            true => Self::Gzip(Box::new(MultiGzDecoder::new(source))),
+            true => Self::Gzip(Box::new(Members::new(source))),
             false => Self::Plain(source),
         })
     }
@@ -84,7 +140,7 @@ impl<R: Read> Bytes<R> {
     pub(super) fn taken(&self) -> u64 {
         match self {
             Self::Plain(source) => source.taken,
-            Self::Gzip(decoder) => decoder.get_ref().taken,
+            Self::Gzip(members) => members.taken(),
         }
     }
 }
@@ -93,7 +149,7 @@ impl<R: Read> Read for Bytes<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(source) => source.read(buffer),
-            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Gzip(members) => members.read(buffer),
         }
     }
 }

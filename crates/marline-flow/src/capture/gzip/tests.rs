@@ -85,6 +85,20 @@ fn a_compressed_capture_that_was_cut_anywhere_is_truncated() {
 }
 
 #[test]
+fn zeros_behind_the_stream_are_ignored() {
+    let original = capture(100);
+    let [a, b] = [&original[..10_001], &original[10_001..]];
+    let members = [gzip(a), gzip(b)].concat();
+    // To the end of a block of a tape, in one piece of what is read and in many.
+    for zeros in [1, 2, 9, 10, 511, 512, 100_000] {
+        let padded = [&members[..], &vec![0; zeros]].concat();
+        let (count, error) = packets(&padded);
+        assert_eq!(count, 100);
+        assert!(error.is_none(), "{zeros}: {error:?}");
+    }
+}
+
+#[test]
 fn damaged_data_is_named() {
     let original = capture(100);
     let mut compressed = gzip(&original);
@@ -92,7 +106,8 @@ fn damaged_data_is_named() {
     // The sum of the content (RFC 1952, section 2.3.1).
     compressed[end - 8] ^= 1;
     let garbage = [&gzip(&original)[..], b"garbage, and more of it"].concat();
-    for bytes in [compressed, garbage] {
+    let behind_zeros = [&gzip(&original)[..], &[0; 50], b"garbage, and more of it"].concat();
+    for bytes in [compressed, garbage, behind_zeros] {
         let (count, error) = packets(&bytes);
         assert_eq!(count, 100);
         let error = error.unwrap();
