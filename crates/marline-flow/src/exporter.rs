@@ -224,6 +224,7 @@ impl<S: Sink> Exporter<S> {
         };
         self.table.release_key(&directed.key);
         let flow = self.table.get_mut(slot);
+        flow.on_key(sender, &directed.key);
         flow.on_segment(sender, segment, now_ns);
         if !flow.inspected {
             let uninspected = self.inspector.inspect(flow, sender, segment);

@@ -235,6 +235,8 @@ pub(crate) struct More {
     part: u32,
     /// How often the client's address changed.
     address_changes: u32,
+    /// Its latest address, as a key on the path of the flow, unless it is the first one and was so before.
+    address: Option<Box<FlowKey>>,
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) inspection: Option<Inspection>,
     /// The IDs by which the packets of a QUIC connection are known.
@@ -283,6 +285,7 @@ impl Flow {
             measures: Measures::default(),
             part: more.part + 1,
             address_changes: 0,
+            address: more.address.clone(),
             labels: more.labels.clone(),
             inspection: more.inspection.take(),
             quic: more.quic.clone(),
@@ -336,6 +339,7 @@ impl Flow {
                 measures: Measures::default(),
                 part: 0,
                 address_changes: 0,
+                address: None,
                 labels: None,
                 inspection: None,
                 quic: None,
@@ -354,12 +358,27 @@ impl Flow {
         self.more().map_or(0, |more| more.address_changes)
     }
 
-    /// Its packets have another key, too; which one it had longest, if it has too many. With another address of the client, and not
-    /// only another path, it moved.
+    /// A packet of `sender` has this key, its first or another one. With another address of the client than that of the client's
+    /// packet before, and not only another path, it moved.
+    #[inline]
+    pub(crate) fn on_key(&mut self, sender: End, key: &FlowKey) {
+        let (first, client) = (self.key, self.client());
+        let Some(more) = &mut self.more else {
+            return;
+        };
+        if more.aliases.is_empty() || sender != client {
+            return;
+        }
+        let address = key.on(first.path);
+        if *more.address.as_deref().unwrap_or(&first) != address {
+            more.address_changes += 1;
+            more.address = Some(Box::new(address));
+        }
+    }
+
+    /// Its packets have another key, too; which one it had longest, if it has too many.
     pub(super) fn add_alias(&mut self, key: FlowKey) -> Option<FlowKey> {
-        let is_move = key.on(self.key.path) != self.key;
         let more = self.more_mut();
-        more.address_changes += u32::from(is_move);
         more.aliases.push(key);
         (more.aliases.len() > MAX_ALIASES).then(|| more.aliases.remove(0))
     }
