@@ -191,6 +191,22 @@ fn cleartext_is_labelled_once_both_ends_speak_it() {
 }
 
 #[test]
+fn a_response_to_a_client_that_closed_without_content_is_no_label() {
+    let mut run = Run::new();
+    let mut connection = Connection::new(CLIENT, SERVER);
+    connection.segment(true, flags::SYN, &[]);
+    run.packet(&connection.segment(false, flags::SYN | flags::ACK, &[]));
+    connection.segment(true, flags::FIN | flags::ACK, &[]);
+    connection.send(
+        &mut run,
+        false,
+        b"HTTP/1.1 408 Request Timeout\r\n\r\n",
+        100,
+    );
+    assert_eq!(run.records()[0].http_version, None);
+}
+
+#[test]
 fn a_response_after_a_long_upload_is_a_label() {
     let mut run = Run::new();
     let mut connection = Connection::new(CLIENT, SERVER);
