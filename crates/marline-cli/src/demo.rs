@@ -1,6 +1,7 @@
 //! `marline demo`.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use marline_lab::kernel::Image;
@@ -10,9 +11,15 @@ use marline_lab::scenario::Experiment;
 use crate::failure::Failure;
 use crate::lab::{backends::Backends, progress::Bar, report, stop_switch, table};
 
-/// The experiment, with a placeholder for the directory. The file is a link to
-/// `experiments/demo/page.toml`, so that the crate's package contains it.
-const EXPERIMENT: &str = include_str!("demo.toml");
+/// A page and documents over LTE and Wi-Fi, with a placeholder for the directory. The file is a link to
+/// `experiments/demo/page.toml`, so that the crate's package contains it; the next one is alike.
+const PAGE: &str = include_str!("demo-page.toml");
+
+/// Two networks at once, and a second visit.
+const PRODUCTS: &str = include_str!("demo-products.toml");
+
+/// The directory in that of the results for those of [`PRODUCTS`].
+const PRODUCTS_OUT: &str = "products";
 
 /// The line with the documents of a directory.
 const DOCUMENTS: &str = "documents = { \"workload.files\" = \"docs\" }\n";
@@ -28,7 +35,8 @@ const SEED: u64 = 1;
 /// Loads a typical web page, and fetches the files of a directory if there is one, over HTTP/3, through an emulated LTE
 /// cell at three locations and a public Wi-Fi, in virtual time, with the default and with QUIC as in its RFCs;
 /// compares every file's checksum; prints a table and writes DIR/report.html with charts. Where `make kernel` has built
-/// a kernel, the same over HTTP/2 and its TCP is shown beside it, which takes some minutes.
+/// a kernel, the same over HTTP/2 and its TCP is shown beside it, which takes some minutes. Then Wi-Fi and LTE at once,
+/// and a second visit, with a table of their own and DIR/products/report.html.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline demo\n  \
@@ -89,20 +97,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         errln!("without the kernel's TCP, which needs a kernel: `make kernel` builds it");
     }
     let directory = arguments.directory.as_deref();
-    let mut experiment = experiment(directory, &arguments.out, has_kernel)?;
+    let out = &arguments.out;
+    let stop = stop_switch()?;
+    for (experiment, out) in [
+        (page(directory, out, has_kernel)?, out.clone()),
+        (read(PRODUCTS, "products")?, out.join(PRODUCTS_OUT)),
+    ] {
+        show(experiment, out, arguments, &stop)?;
+    }
+    Ok(())
+}
+
+/// Runs `experiment`, prints its table, and writes its report into `out`.
+fn show(
+    mut experiment: Experiment,
+    out: PathBuf,
+    arguments: &Arguments,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     experiment.seed = arguments.seed;
     experiment.command = Some(arguments.command());
-    let stop = stop_switch()?;
     let options = Options {
         quick: arguments.quick,
-        out: Some(arguments.out.clone()),
+        out: Some(out.clone()),
         fresh: true,
         watch: true,
-        stop: Some(&stop),
+        stop: Some(stop),
         ..Options::default()
     };
     let mut bar = Bar::new("demo");
-    let backends = Backends::of(&experiment, &stop)?;
+    let backends = Backends::of(&experiment, stop)?;
     let finished = run::run(&experiment, &backends, &options, &mut |progress| {
         bar.show(progress);
     });
@@ -111,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(results) = &finished.results {
         table::print(results);
     }
-    report::write(&arguments.out)?;
+    report::write(&out)?;
     if finished.failed > 0 {
         return Err(Failure::Failed(format!(
             "{} of the runs failed",
@@ -121,15 +145,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiment with the files of `directory`, which the results in `out` must not be; all of it if there is a kernel.
-fn experiment(
-    directory: Option<&Path>,
-    out: &Path,
-    has_kernel: bool,
-) -> Result<Experiment, Failure> {
+/// The experiment `demo/NAME`, of the text of its file.
+fn read(text: &str, name: &str) -> Result<Experiment, Failure> {
+    let mut experiment = Experiment::parse(text, &format!("{name}.toml"), &[])
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    experiment.id = format!("demo/{name}");
+    Ok(experiment)
+}
+
+/// [`PAGE`] with the files of `directory`, which the results in `out` must not be; all of it if there is a kernel.
+fn page(directory: Option<&Path>, out: &Path, has_kernel: bool) -> Result<Experiment, Failure> {
     let docs = Path::new("docs");
     let directory = directory.or_else(|| docs.is_dir().then_some(docs));
-    let (head, rest) = EXPERIMENT.split_once(KERNEL).unwrap_or((EXPERIMENT, ""));
+    let (head, rest) = PAGE.split_once(KERNEL).unwrap_or((PAGE, ""));
     let text = format!("{head}{}", if has_kernel { rest } else { "" });
     let text = match directory {
         Some(directory) => {
@@ -140,10 +168,7 @@ fn experiment(
         }
         None => text.replace(DOCUMENTS, ""),
     };
-    let experiment = Experiment::parse(&text, "page.toml", &[]);
-    let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
-    experiment.id = "demo/page".to_owned();
-    Ok(experiment)
+    read(&text, "page")
 }
 
 /// Refuses a directory that is none, or the one of the results.
@@ -197,7 +222,7 @@ mod tests {
         let variants = |has_kernel| {
             let directory = tempfile::tempdir().unwrap();
             let out = directory.path().join("out");
-            let experiment = experiment(Some(directory.path()), &out, has_kernel).unwrap();
+            let experiment = page(Some(directory.path()), &out, has_kernel).unwrap();
             let kernel = experiment.uses(BackendKind::Kernel);
             (
                 experiment.variants.len(),
@@ -214,12 +239,12 @@ mod tests {
     fn without_documents_only_the_page_is_loaded() {
         let directory = tempfile::tempdir().unwrap();
         let contents = |of: Option<&Path>| {
-            let experiment = experiment(of, Path::new("out"), false).unwrap();
+            let experiment = page(of, Path::new("out"), false).unwrap();
             experiment.points.len()
         };
         assert_eq!(contents(None) * 2, contents(Some(directory.path())));
         let absent = directory.path().join("absent");
-        let error = experiment(Some(&absent), Path::new("out"), false).unwrap_err();
+        let error = page(Some(&absent), Path::new("out"), false).unwrap_err();
         assert!(error.to_string().contains("no directory"), "{error}");
     }
 
@@ -227,8 +252,8 @@ mod tests {
     fn results_are_not_written_into_the_fetched_directory() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        let error = experiment(Some(path), &path.join("."), false).unwrap_err();
+        let error = page(Some(path), &path.join("."), false).unwrap_err();
         assert!(error.to_string().contains("--out"), "{error}");
-        experiment(Some(path), &path.join("out"), false).unwrap();
+        page(Some(path), &path.join("out"), false).unwrap();
     }
 }
