@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use marline_lab::emu;
-use marline_lab::run::{self, Options, RunFailure, Shard};
+use marline_lab::run::{self, Options, Results, RunFailure, Shard};
 use marline_lab::scenario::{BackendKind, Experiment};
 use marline_report::units;
 
@@ -147,14 +147,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .out
         .clone()
         .unwrap_or_else(|| Path::new("lab-results").join(experiment.id.replace('/', "-")));
-    if execute(&experiment, arguments, &out)? {
+    if let Some(results) = execute(&experiment, arguments, &out)? {
         super::report::write(&out)?;
+        results.require_runs().map_err(|error| failure(&error))?;
     }
     Ok(())
 }
 
-/// Executes the runs; returns false if other parts are missing for results.
-fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
+/// Executes the runs; `None` if other parts are missing for results.
+fn execute(
+    experiment: &Experiment,
+    arguments: &Arguments,
+    out: &Path,
+) -> Result<Option<Results>, Failure> {
     let stop = super::stop_switch()?;
     let backends = Backends::of(experiment, &stop)?;
     let options = Options {
@@ -183,7 +188,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
     }
     let Some(results) = finished.results else {
         errln!("this part is done; join all with `marline lab merge DIR... --out DIR`");
-        return Ok(false);
+        return Ok(None);
     };
     if arguments.json {
         super::print_json(&results)?;
@@ -194,7 +199,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         worst::print(&results, arguments.worst_of.as_deref(), count as usize);
     }
     table::warn(&results);
-    Ok(true)
+    Ok(Some(results))
 }
 
 /// Distinguishes errors of usage from others.
@@ -203,6 +208,8 @@ fn failure(failure: &RunFailure) -> Failure {
         RunFailure::OtherExperiment { .. }
         | RunFailure::OtherSettings { .. }
         | RunFailure::OtherProgram { .. }
+        | RunFailure::OtherInputs { .. }
+        | RunFailure::Input { .. }
         | RunFailure::Unsupported { .. } => Failure::Usage(failure.to_string()),
         _ => Failure::Failed(failure.to_string()),
     }

@@ -26,6 +26,14 @@ pub(crate) fn print(results: &Results) {
         .to_vec(),
     ];
     for cell in &results.cells {
+        for (reason, count) in cell.failed.iter().chain(&cell.invalid) {
+            errln!(
+                "{} {}: {}: {reason}",
+                cell.variant,
+                words(&cell.parameters),
+                units::counted(*count as u64, "run")
+            );
+        }
         let Some(summary) = cell.metrics.get(metric) else {
             continue;
         };
@@ -39,23 +47,15 @@ pub(crate) fn print(results: &Results) {
             cell.variant.clone(),
             words(&cell.parameters),
             summary.n.to_string(),
-            units::number(summary.median),
+            summary.median.map_or_else(unknown, units::number),
             summary.ci95.as_ref().map_or(String::new(), |interval| {
                 let [low, high] = interval.map(units::number);
                 format!("{low} to {high}")
             }),
-            units::number(summary.p95),
+            summary.p95.map_or_else(unknown, units::number),
             summary.cov.map_or(String::new(), |cov| format!("{cov:.2}")),
             published.map_or(String::new(), |published| units::number(published.value)),
         ]);
-        for (reason, count) in cell.failed.iter().chain(&cell.invalid) {
-            errln!(
-                "{} {}: {}: {reason}",
-                cell.variant,
-                words(&cell.parameters),
-                units::counted(*count as u64, "run")
-            );
-        }
     }
     outln!("{} ({metric})", results.title);
     align(&rows);
@@ -115,6 +115,11 @@ pub(crate) fn warn(results: &Results) {
     for must in results.must.iter().filter(|must| must.holds != Some(true)) {
         errln!("{}: {}: {}", must.verdict(), must.text, must.tally());
     }
+}
+
+/// A statistic that depends on runs which exceeded their time limit.
+fn unknown() -> String {
+    "not known".to_owned()
 }
 
 pub(super) fn words(parameters: &BTreeMap<String, Value>) -> String {

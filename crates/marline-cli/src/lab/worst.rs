@@ -33,7 +33,8 @@ pub(super) fn print(results: &Results, variant: Option<&str>, count: usize) {
             .to_vec(),
     ];
     for cell in &worst.cells {
-        let median = cell.metrics.get(metric).map(|summary| summary.median);
+        let median = cell.metrics.get(metric);
+        let median = median.and_then(|summary| summary.median);
         rows.push(vec![
             cell.ideal_ratio
                 .map_or(String::new(), |ratio| format!("{ratio:.2}")),

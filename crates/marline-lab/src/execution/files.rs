@@ -29,7 +29,7 @@ pub(super) async fn fetch(
     let Workload::Files { directory, warm } = &job.settings.workload else {
         return Err(failed("the workload is not files"));
     };
-    let files = read(Path::new(directory))?;
+    let files = files_below(Path::new(directory))?;
     let scheme = scheme(job.settings.http.version);
     let port = testbed.server_address()?.port();
     let targets = files.iter().map(|(path, content)| Target {
@@ -107,7 +107,7 @@ fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunEr
 }
 
 /// Files by the path they are served at, without hidden ones and the results of experiments.
-fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
+pub(crate) fn files_below(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
     let mut files = BTreeMap::new();
     let mut bytes = 0;
     let mut directories = vec![(root.to_owned(), String::from("/"))];
@@ -182,7 +182,7 @@ mod tests {
         ] {
             fs::write(root.path().join(file), file).unwrap();
         }
-        let files = read(root.path()).unwrap();
+        let files = files_below(root.path()).unwrap();
         assert_eq!(
             files.keys().collect::<Vec<_>>(),
             ["/a.txt", "/site/plan.json"]

@@ -40,6 +40,7 @@ use marline::{Instant, Runtime, TransportConfig};
 use marline_sim::fabric::Switch;
 
 pub(crate) use background::begins;
+pub(crate) use files::files_below;
 pub use kernel::{AcceptedConnections, Kernel, TcpState};
 pub use measures::{Ideal, PathCapacity, ideal, ideal_of};
 pub use network::{changing_network, network};

@@ -32,33 +32,45 @@ fn sentence(data: &ReportData) -> String {
     text.unwrap_or_else(|| "No run counts, so that there is no answer.".to_owned())
 }
 
+/// The median of the main metric of a cell.
+struct Median<'d> {
+    value: f64,
+    point: usize,
+    summary: &'d Summary,
+}
+
 /// The medians of the main metric, where there is nothing to compare.
 fn medians(data: &ReportData) -> Option<String> {
     let metric = data.main_metric();
     let quantity = Quantity::of(metric);
     let medians = data.points.iter().flat_map(|(point, _)| {
         data.variants().filter_map(move |(variant, _)| {
-            Some((point, data.cell(point, variant)?.metrics.get(metric)?))
+            let summary = data.cell(point, variant)?.metrics.get(metric)?;
+            Some(Median {
+                value: summary.median?,
+                point,
+                summary,
+            })
         })
     });
     let mut medians: Vec<_> = medians.collect();
-    medians.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    medians.sort_by(|a, b| a.value.total_cmp(&b.value));
     let interval = |summary: &Summary| match summary.sure_interval() {
         Some(interval) => format!("95\u{a0}% interval {}", quantity.interval(Some(interval))),
         None => format!("in {}, too few to be sure", runs(summary.n)),
     };
-    let at = |(point, summary): (usize, &Summary)| {
-        let median = quantity.text(summary.median);
-        let name = data.points.unambiguous(&data.plan.points[point]);
-        format!("{median} ({}; {name})", interval(summary))
+    let at = |median: &Median<'_>| {
+        let value = quantity.text(median.value);
+        let name = data.points.unambiguous(&data.plan.points[median.point]);
+        format!("{value} ({}; {name})", interval(median.summary))
     };
-    match medians[..] {
+    match &medians[..] {
         [] => None,
-        [(_, one)] => Some(format!(
+        [one] => Some(format!(
             "The median {} is {} ({}).",
             quantity.name,
-            quantity.text(one.median),
-            interval(one)
+            quantity.text(one.value),
+            interval(one.summary)
         )),
         [low, .., high] => Some(format!(
             "The median {} is between {} and {}.",

@@ -63,7 +63,7 @@ fn axis(data: &ReportData, metric: &str) -> Axis {
         .results
         .cells
         .iter()
-        .filter_map(|cell| Some(cell.metrics.get(metric)?.median));
+        .filter_map(|cell| cell.metrics.get(metric)?.median);
     let Range { low, high } = range(medians);
     match low > 0.0 && high > WIDE_MEDIANS * low {
         true => quantity.axis().logarithmic(),
@@ -92,7 +92,7 @@ fn medians(data: &ReportData, metric: &str) -> Table {
         for (variant, _) in data.variants() {
             let cell = data.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
-            row.push(quantity.maybe(summary.map(|summary| summary.median)));
+            row.push(quantity.maybe(summary.and_then(|summary| summary.median)));
             row.push(quantity.interval(summary.and_then(|summary| summary.ci95)));
         }
         table.row(row);
@@ -108,7 +108,7 @@ fn over_points(data: &ReportData, metric: &str) -> Chart {
     let series = data.variants().map(|(variant, name)| {
         let medians = data.points.iter().filter_map(|(point, _)| {
             let summary = data.cell(point, variant)?.metrics.get(metric)?;
-            Some(quantity.base(summary.median))
+            Some(quantity.base(summary.median?))
         });
         (name, medians.collect())
     });

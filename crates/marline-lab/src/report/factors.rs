@@ -40,7 +40,8 @@ fn medians(data: &ReportData, rows: &Factor, columns: &Factor) -> Vec<Heat> {
         let values = data.points.iter().map(|(point, _)| {
             let cell = data.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
-            (point, summary.map(|summary| quantity.base(summary.median)))
+            let median = summary.and_then(|summary| summary.median);
+            (point, median.map(|median| quantity.base(median)))
         });
         let axis = Axis::new(format!("median {}", quantity.name), quantity.unit);
         fill(name.to_owned(), axis, rows, columns, values)

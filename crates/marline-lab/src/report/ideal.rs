@@ -46,7 +46,8 @@ fn worst(page: Report, data: &ReportData) -> Report {
             .number_column("times the limit")
             .number_column(&quantity.title());
         for cell in &worst.cells {
-            let median = cell.metrics.get(data.main_metric()).map(|one| one.median);
+            let median = cell.metrics.get(data.main_metric());
+            let median = median.and_then(|one| one.median);
             let ratio = cell.ideal_ratio.map(|ratio| format!("{ratio:.2}\u{d7}"));
             let cells = [ratio.unwrap_or_else(names::nothing), quantity.maybe(median)];
             let point = data.points.name_of(&cell.parameters);

@@ -75,7 +75,7 @@ impl<'d> CloseUp<'d> {
         let Cell { point, variant } = cell;
         let metric = data.main_metric();
         let summary = data.cell(point, variant);
-        let median = summary.and_then(|cell| Some(cell.metrics.get(metric)?.median));
+        let median = summary.and_then(|cell| cell.metrics.get(metric)?.median);
         let runs = data.runs(point, variant).iter();
         let run = close_up::typical(runs.filter(|run| run.series.is_some()), metric, median)?;
         let watched = run.series.as_ref()?;

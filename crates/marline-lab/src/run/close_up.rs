@@ -24,7 +24,7 @@ pub(crate) fn cells(plan: &Plan, results: &Results) -> Vec<Cell> {
     let size = |point: usize| {
         let cells = results.cells.iter();
         let there = cells.filter(|cell| Some(&cell.parameters) == plan.points.get(point));
-        let medians = there.filter_map(|cell| Some(cell.metrics.get(metric)?.median));
+        let medians = there.filter_map(|cell| cell.metrics.get(metric)?.median);
         medians.fold(f64::NEG_INFINITY, f64::max)
     };
     let mut points: Vec<_> = (0..plan.points.len())
@@ -64,7 +64,7 @@ pub(super) fn missing(plan: &Plan, records: &[Record], results: &Results) -> Vec
         let (name, parameters) = (&plan.variants[cell.variant], &plan.points[cell.point]);
         let mut all = results.cells.iter();
         let found = all.find(|found| found.variant == *name && found.parameters == *parameters);
-        let median = found.and_then(|found| Some(found.metrics.get(metric)?.median));
+        let median = found.and_then(|found| found.metrics.get(metric)?.median);
         let runs = records.iter();
         let runs = runs.filter(|run| run.point == cell.point && run.variant == *name);
         typical(runs.filter(|run| run.counts()), metric, median)

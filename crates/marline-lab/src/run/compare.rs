@@ -78,14 +78,15 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
         if let Some(other) = find(&b, cell) {
             changes.extend(cell.metrics.iter().filter_map(|(metric, before)| {
                 let after = other.metrics.get(metric)?;
-                let change = 100.0 * (after.median / before.median - 1.0);
+                let (a, b) = (before.median?, after.median?);
+                let change = 100.0 * (b / a - 1.0);
                 Some(Change {
                     variant: cell.variant.clone(),
                     parameters: cell.parameters.clone(),
                     metric: metric.clone(),
-                    a: before.median,
+                    a,
                     a_ci95: before.ci95,
-                    b: after.median,
+                    b,
                     b_ci95: after.ci95,
                     change_percent: change.is_finite().then_some(change),
                     apart: match (before.ci95, after.ci95) {

@@ -109,7 +109,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, RunFailure> {
     let start = now();
-    let plan = Plan::new(experiment, options.quick);
+    let plan = Plan::new(experiment, options.quick)?;
     let Continued {
         mut journal,
         mut records,

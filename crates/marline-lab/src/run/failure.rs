@@ -26,6 +26,31 @@ pub enum RunFailure {
         /// The directory.
         directory: PathBuf,
     },
+    /// The directory has results of other inputs.
+    #[error(
+        "{} has runs with another content of {differing}; choose another --out, or start over with --fresh",
+        directory.display()
+    )]
+    OtherInputs {
+        /// The directory.
+        directory: PathBuf,
+        /// The inputs that differ.
+        differing: String,
+    },
+    /// A file that runs need is missing or unusable.
+    #[error("{problem}; nothing was run")]
+    Input {
+        /// The file, and what is wrong with it.
+        problem: String,
+    },
+    /// No run of a variant counts.
+    #[error("no run of variant {variant} counts: {reason}")]
+    NothingCounts {
+        /// The variant.
+        variant: String,
+        /// The most frequent reason.
+        reason: String,
+    },
     /// The directory has results of another program.
     #[error(
         "{} has runs of another build of this program; choose another --out, or start over with --fresh",

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use marline_report::input;
 
 use super::files::{MAX_FILE, PLAN, RESULTS, RUNS, read_json, write_json};
+use super::inputs::difference;
 use super::{Plan, Record, RunFailure};
 
 /// The file to which runs are appended as they end, if they are kept.
@@ -58,6 +59,14 @@ impl Journal {
                 });
             }
             let records = read_runs(&path, plan)?;
+            let differing = old.as_ref().filter(|_| !records.is_empty());
+            let differing = differing.and_then(|old| difference(&old.inputs, &plan.inputs));
+            if let Some(differing) = differing {
+                return Err(RunFailure::OtherInputs {
+                    directory: directory.to_owned(),
+                    differing,
+                });
+            }
             // Another build may measure something else.
             if !records.is_empty() && old.is_some_and(|old| old.program != plan.program) {
                 return Err(RunFailure::OtherProgram {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{PLAN, RESULTS, RUNS, TABLE, write, write_json};
+use super::inputs::difference;
 use super::journal::{StoredRuns, line, read};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 
@@ -22,7 +23,14 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
                     second: directory.clone(),
                 });
             }
-            Some(_) => {}
+            Some((first, _)) => {
+                if let Some(differing) = difference(&first.inputs, &plan.inputs) {
+                    return Err(RunFailure::OtherInputs {
+                        directory: directory.clone(),
+                        differing,
+                    });
+                }
+            }
             None => whole = Some((plan, directory)),
         }
         records.extend(part);

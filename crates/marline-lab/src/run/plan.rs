@@ -8,7 +8,9 @@ use marline_link::Seed;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::RunFailure;
 use super::digest::Digest;
+use super::inputs::{self, Inputs};
 use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Value};
 
 /// The plan of an experiment.
@@ -61,6 +63,12 @@ pub struct Plan {
     pub settings: Value,
     /// Equal for equal settings of all runs.
     pub settings_hash: String,
+    /// Files and programs that the runs read.
+    #[serde(default)]
+    pub inputs: Inputs,
+    /// The version of this program.
+    #[serde(default)]
+    pub version: String,
     /// Equal for one build of this program.
     pub program: String,
 }
@@ -80,7 +88,10 @@ pub(super) struct RunPosition {
 
 impl Plan {
     /// Every variant of `experiment` at every point; a `quick` plan has fewer repeats and fewer resamples.
-    pub fn new(experiment: &Experiment, quick: bool) -> Self {
+    ///
+    /// # Errors
+    /// A file that the runs need cannot be read.
+    pub fn new(experiment: &Experiment, quick: bool) -> Result<Self, RunFailure> {
         let (repeats, resamples) = if quick {
             (experiment.quick_repeats, QUICK_RESAMPLES)
         } else {
@@ -101,7 +112,7 @@ impl Plan {
         let variants: serde_json::Map<_, _> = first
             .map(|cell| (cell.variant.to_string(), json!(&*cell.settings)))
             .collect();
-        Self {
+        Ok(Self {
             experiment: experiment.id.clone(),
             title: experiment.title.clone(),
             paper: experiment.paper.clone(),
@@ -130,8 +141,10 @@ impl Plan {
             command: experiment.command.clone(),
             settings: json!({ "scenario": experiment.document, "variants": variants }),
             settings_hash: digest.hex(),
+            inputs: inputs::read(experiment)?,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             program: program(),
-        }
+        })
     }
 
     /// The main metric: the first one of the scenario.

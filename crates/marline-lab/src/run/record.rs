@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::RunPosition;
 use crate::scenario::{Outcome, RunError, Watched};
+use crate::stats::censored_value;
 
 /// A run that has ended, as `runs.jsonl` has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Record {
     /// Why it has no outcome, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// Whether it was not done within its time limit, which censors what it would have measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
     /// The time series that were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Watched>,
@@ -45,6 +49,7 @@ impl Record {
         seed: u64,
         result: Result<Outcome, RunError>,
     ) -> Self {
+        let timed_out = matches!(result, Err(RunError::TimeLimit { .. }));
         let (outcome, failed) = match result.and_then(checked) {
             Ok(outcome) => (outcome, None),
             Err(error) => (Outcome::default(), Some(error.to_string())),
@@ -60,7 +65,17 @@ impl Record {
             packets: outcome.packets,
             invalid: outcome.invalid,
             failed,
+            timed_out,
             series: outcome.series,
+        }
+    }
+
+    /// What it says of `metric`: the value, if that counts, and a [bound](censored_value) if the run exceeded its time
+    /// limit.
+    pub fn observed(&self, metric: &str) -> Option<f64> {
+        match self.timed_out {
+            true => Some(censored_value(metric)),
+            false => self.metrics.get(metric).copied().filter(|_| self.counts()),
         }
     }
 

@@ -69,6 +69,35 @@ impl Results {
         })
     }
 
+    /// The first variant without a run that counts at any point, as an error.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn require_runs(&self) -> Result<(), RunFailure> {
+        let mut variants = BTreeMap::<&str, Vec<&CellResult>>::new();
+        for cell in &self.cells {
+            variants.entry(&cell.variant).or_default().push(cell);
+        }
+        for (variant, cells) in variants {
+            if cells.iter().any(|cell| !cell.metrics.is_empty()) {
+                continue;
+            }
+            let mut reasons = BTreeMap::<&str, usize>::new();
+            for (reason, count) in cells
+                .iter()
+                .flat_map(|cell| cell.failed.iter().chain(&cell.invalid))
+            {
+                *reasons.entry(reason).or_default() += count;
+            }
+            let most = reasons.into_iter().max_by_key(|(_, count)| *count);
+            return Err(RunFailure::NothingCounts {
+                variant: variant.to_owned(),
+                reason: most.map_or_else(String::new, |(reason, _)| reason.to_owned()),
+            });
+        }
+        Ok(())
+    }
+
     /// The results in `directory`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Summarizes runs as results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
@@ -179,12 +179,17 @@ fn summarize_cell(
     records: &[&Record],
     seed: Seed,
 ) -> CellResult {
-    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut ratios = Vec::new();
-    for record in records.iter().filter(|record| record.counts()) {
-        for (name, value) in &record.metrics {
-            values.entry(name).or_default().push(*value);
-        }
+    let counting = || records.iter().filter(|record| record.counts());
+    let measured = counting().flat_map(|record| record.metrics.keys());
+    let names: BTreeSet<&str> = measured.map(String::as_str).collect();
+    let values = names.into_iter().map(|name| {
+        let observed = records.iter().filter_map(|record| record.observed(name));
+        (name, observed.collect::<Vec<_>>())
+    });
+    // Nothing bounds the ratio of a run that exceeded its time limit, but that it is larger.
+    let timed_out = records.iter().filter(|record| record.timed_out).count();
+    let mut ratios = vec![f64::INFINITY; timed_out];
+    for record in counting() {
         // Only times have an ideal.
         let first = plan.metrics.first().filter(|name| name.ends_with("_s"));
         let first = first.and_then(|name| record.metrics.get(name));
@@ -194,9 +199,9 @@ fn summarize_cell(
             ratios.push(value / ideal);
         }
     }
-    let summaries = values.iter().filter_map(|(name, values)| {
-        let summary = Summary::of(values, plan.resamples, seed.of(name))?;
-        Some(((*name).to_owned(), summary))
+    let summaries = values.filter_map(|(name, values)| {
+        let summary = Summary::of(&values, plan.resamples, seed.of(name))?;
+        Some((name.to_owned(), summary))
     });
     CellResult {
         variant: plan.variants[variant].clone(),
@@ -205,7 +210,7 @@ fn summarize_cell(
         failed: count(records.iter().filter_map(|record| record.failed.as_ref())),
         invalid: count(records.iter().filter_map(|record| record.invalid.as_ref())),
         metrics: summaries.collect(),
-        ideal_ratio: (!ratios.is_empty()).then(|| quantile(&sorted(&ratios), 0.5)),
+        ideal_ratio: Some(quantile(&sorted(&ratios), 0.5)).filter(|ratio| ratio.is_finite()),
     }
 }
 
@@ -290,10 +295,7 @@ fn compare_seeded(
     resamples: usize,
     seed: Seed,
 ) -> ComparisonResult {
-    let value = |record: &Record| {
-        let value = record.metrics.get(&comparison.metric)?;
-        record.counts().then_some(*value)
-    };
+    let value = |record: &Record| record.observed(&comparison.metric);
     let others: BTreeMap<u32, f64> = b
         .iter()
         .filter_map(|record| Some((record.repeat, value(record)?)))
@@ -310,7 +312,9 @@ fn compare_seeded(
         .zip(of(&theirs))
         .map(|(ours, theirs)| percent(ours / theirs))
         .filter(|improvement| improvement.is_finite());
-    let interval = ratio_interval(&ours, &theirs, statistic, resamples, seed);
+    // Without the statistics themselves, resamples would be of those that happen to have them.
+    let interval =
+        improvement.and_then(|_| ratio_interval(&ours, &theirs, statistic, resamples, seed));
     ComparisonResult {
         parameters: BTreeMap::new(),
         metric: comparison.metric.clone(),

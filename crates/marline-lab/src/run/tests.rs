@@ -89,10 +89,11 @@ fn results_summarize_the_metrics_of_runs() {
     assert_eq!(fast.parameters["link.loss"], "1%");
     let (slow_s, fast_s) = (&slow.metrics["completion_s"], &fast.metrics["completion_s"]);
     assert_eq!((slow_s.n, slow.runs), (8, 8));
-    assert!((fast_s.median / slow_s.median - 0.8).abs() < 1e-12);
-    assert!((slow.ideal_ratio.unwrap() - slow_s.median / 0.5).abs() < 1e-12);
+    let (slow_median, fast_median) = (slow_s.median.unwrap(), fast_s.median.unwrap());
+    assert!((fast_median / slow_median - 0.8).abs() < 1e-12);
+    assert!((slow.ideal_ratio.unwrap() - slow_median / 0.5).abs() < 1e-12);
     let [low, high] = slow_s.ci95.unwrap();
-    assert!(low < slow_s.median && slow_s.median < high);
+    assert!(low < slow_median && slow_median < high);
     let comparison = &results.comparisons[1];
     assert_eq!(comparison.pairs, 8);
     assert!((comparison.improvement_percent.unwrap() - 20.0).abs() < 1e-9);
@@ -152,7 +153,9 @@ fn a_claim_about_a_value_holds_if_every_point_reaches_it() {
         let finished = run(&experiment, &fake, &options(None), &mut |_| {}).unwrap();
         let results = finished.results.unwrap();
         let slow = results.cells.iter().filter(|cell| cell.variant == "slow");
-        let medians: Vec<_> = slow.map(|c| c.metrics["completion_s"].median).collect();
+        let medians: Vec<_> = slow
+            .map(|c| c.metrics["completion_s"].median.unwrap())
+            .collect();
         (results.must[0].clone(), sorted(&medians))
     };
     let (_, medians) = verdict(1.0);
@@ -262,7 +265,7 @@ fn results_do_not_depend_on_threads() {
 
 #[test]
 fn jobs_are_in_a_fixed_order() {
-    let plan = Plan::new(&experiment(), false);
+    let plan = Plan::new(&experiment(), false).unwrap();
     let jobs: Vec<_> = (0..plan.runs())
         .map(|index| plan.job(&experiment(), index, &Files::default(), false))
         .collect();
@@ -288,7 +291,7 @@ fn jobs_are_in_a_fixed_order() {
     assert_eq!(jobs[2].seed, jobs[3].seed);
     assert_ne!(jobs[0].seed, jobs[2].seed);
     assert_ne!(jobs[0].seed, jobs[16].seed);
-    assert!(Plan::new(&experiment(), true).runs() == 12);
+    assert!(Plan::new(&experiment(), true).unwrap().runs() == 12);
     let files = Files {
         qlog: Some("q".into()),
         pcap: Some("p".into()),
@@ -579,12 +582,15 @@ fn failed_runs_are_counted_by_reason() {
             "panicked: out of memory"
         ]
     );
-    assert_eq!((slow.runs, slow.metrics["completion_s"].n), (8, 5));
+    // That which exceeded the limit counts, as longer than all others.
+    let slow_s = &slow.metrics["completion_s"];
+    assert_eq!((slow.runs, slow_s.n, slow_s.censored), (8, 6, 1));
+    assert_eq!((slow_s.mean, slow_s.median.is_some()), (None, true));
     assert_eq!(fast.failed["stalled: no data is sent"], 1);
     assert_eq!(fast.invalid["too late"], 1);
     assert_eq!(fast.metrics["completion_s"].n, 6);
-    // Repeats 0 to 2 lack one variant of the pair, 3 and 4 the other.
-    assert_eq!(results.comparisons[0].pairs, 3);
+    // Repeats 1 and 2 lack one variant of the pair, 3 and 4 the other.
+    assert_eq!(results.comparisons[0].pairs, 4);
     assert_eq!(read(directory.path()).unwrap().records.len(), 48);
     let table = std::fs::read_to_string(directory.path().join("runs.csv")).unwrap();
     let lines: Vec<_> = table.lines().collect();
@@ -596,6 +602,25 @@ fn failed_runs_are_counted_by_reason() {
     assert!(lines[1].contains("failed,not done after 300 s; raise"));
     assert!(table.contains(",invalid,too late,"));
     assert_eq!(lines.len(), 49);
+}
+
+#[test]
+fn claims_that_depend_on_runs_beyond_their_time_limit_are_not_known() {
+    let text = format!(
+        "{TEXT}[[must]]\ntext = 'at most two seconds'\na = ['slow', 'fast']\nmetric = 'completion_s'\nreaches_value = 2\n"
+    );
+    let experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
+    let verdict = |exceeding: u32| {
+        let backend = |job: &Job| match (&*job.variant, job.repeat < exceeding) {
+            ("slow", true) => Err(RunError::TimeLimit { seconds: 1.0 }),
+            _ => fake(job),
+        };
+        let finished = run(&experiment, &backend, &options(None), &mut |_| {}).unwrap();
+        finished.results.unwrap().must.pop().unwrap().holds
+    };
+    assert_eq!(verdict(0), Some(true));
+    assert_eq!(verdict(2), Some(true));
+    assert_eq!(verdict(5), None);
 }
 
 #[test]
@@ -803,4 +828,48 @@ fn the_largest_change_named_is_one_of_the_main_metric() {
         text.contains("  1235 [1235, 1235]  +246800 %  *\n"),
         "four digits: {text}"
     );
+}
+
+#[test]
+fn runs_continue_only_with_the_same_content_of_their_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let text = TEXT.replace("rate=12mbps, rtt=80ms", "trace=verizon.down, rtt=80ms");
+    std::fs::write(place.join("own.toml"), text).unwrap();
+    std::fs::write(place.join("verizon.down"), "1\n2\n").unwrap();
+    let start = || {
+        let experiment = Experiment::load(&place.join("own.toml"), "fake", &[]).unwrap();
+        run(
+            &experiment,
+            &fake,
+            &options(Some(&place.join("out"))),
+            &mut |_| {},
+        )
+    };
+    start().unwrap();
+    assert_eq!(start().unwrap().resumed, 48);
+    std::fs::write(place.join("verizon.down"), "1\n3\n").unwrap();
+    let error = start().unwrap_err().to_string();
+    assert!(
+        error.contains("another content of the trace") && error.contains("verizon.down"),
+        "{error}"
+    );
+    std::fs::remove_file(place.join("verizon.down")).unwrap();
+    let error = start().unwrap_err().to_string();
+    assert!(error.contains("cannot read the trace"), "{error}");
+}
+
+#[test]
+fn a_variant_of_which_no_run_counts_is_an_error() {
+    let backend = |job: &Job| match &*job.variant {
+        "slow" => Err(RunError::TimeLimit { seconds: 300.0 }),
+        _ => fake(job),
+    };
+    let finished = run(&experiment(), &backend, &options(None), &mut |_| {}).unwrap();
+    let error = finished.results.unwrap().require_runs().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no run of variant slow counts: not done after 300 s; raise time_limit if it may take longer"
+    );
+    complete(&options(None)).require_runs().unwrap();
 }

@@ -254,6 +254,8 @@ struct Outline {
     sets: Vec<Override>,
     head: Head,
     points: Vec<sweep::Choice>,
+    /// The directory of the file, from which the files that it names are found.
+    directory: Option<PathBuf>,
 }
 
 impl Outline {
@@ -274,6 +276,7 @@ impl Outline {
             sets,
             head,
             points,
+            directory: source.directory().map(Path::to_owned),
         })
     }
 
@@ -282,7 +285,11 @@ impl Outline {
         let all = [&variant.overrides, &point.overrides, &self.sets[..]].concat();
         let mut document = self.root.clone();
         apply_all(&mut document, &all)?;
-        read_settings(&document)
+        let mut settings = read_settings(&document)?;
+        if let Some(directory) = &self.directory {
+            settings.find_files_from(directory);
+        }
+        Ok(settings)
     }
 }
 
@@ -309,6 +316,7 @@ fn read(source: Source) -> Result<Experiment, Problem> {
         sets,
         head,
         points,
+        ..
     } = &outline;
     if let Some((written, place)) = &head.id
         && written != source.id()

@@ -1,5 +1,6 @@
 //! The settings of a run, as plain data.
 
+use std::path::Path;
 use std::time::Duration;
 
 use marline_link::spec::Radio;
@@ -70,6 +71,30 @@ impl Settings {
                 "the client's link {name} has no radio; add model=lte or model=wifi to it, or write samples, as \"0 25; 60 8\""
             )),
             Radio::Lte(_) | Radio::Wifi(_) => Ok(link),
+        }
+    }
+
+    /// Makes the relative paths of traces, pages and files relative to `directory`.
+    pub(super) fn find_files_from(&mut self, directory: &Path) {
+        let found = |path: &str| directory.join(path).to_string_lossy().into_owned();
+        let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
+        for link in self.topology.links.iter_mut().chain(changed) {
+            let parts = link.spec.split(',').map(|part| match part.split_once('=') {
+                Some((key, path)) if matches!(key.trim(), "trace" | "up.trace" | "down.trace") => {
+                    format!("{key}={}", found(path.trim()))
+                }
+                _ => part.to_owned(),
+            });
+            link.spec = parts.collect::<Vec<_>>().join(",");
+        }
+        match &mut self.workload {
+            Workload::Page { page, .. } | Workload::Devices { page, .. } => {
+                if page.ends_with(".json") {
+                    *page = found(page);
+                }
+            }
+            Workload::Files { directory, .. } => *directory = found(directory),
+            _ => {}
         }
     }
 

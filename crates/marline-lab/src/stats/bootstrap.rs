@@ -26,7 +26,7 @@ pub fn interval(
     if sample.is_constant() {
         return match statistic {
             Statistic::Std | Statistic::Cov => Some([0.0; 2]),
-            _ => Some([values[0]; 2]),
+            _ => Some([values[0]; 2]).filter(|[value, _]| value.is_finite()),
         };
     }
     let mut draws = Draws::new(values.len(), seed);

@@ -14,7 +14,7 @@ pub use dispersion::Dispersion;
 pub use measures::{ecdf, jain_index, pearson};
 pub use quantile::{quantile, sorted};
 pub use statistic::Statistic;
-pub use summary::Summary;
+pub use summary::{Summary, censored_value};
 
 #[cfg(test)]
 mod tests;

@@ -61,13 +61,13 @@ impl Statistic {
     /// The value of the statistic in `summary`.
     pub fn of(self, summary: &Summary) -> Option<f64> {
         match self {
-            Self::Median => Some(summary.median),
-            Self::P95 => Some(summary.p95),
-            Self::Mean => Some(summary.mean),
-            Self::Std => Some(summary.std),
+            Self::Median => summary.median,
+            Self::P95 => summary.p95,
+            Self::Mean => summary.mean,
+            Self::Std => summary.std,
             Self::Cov => summary.cov,
-            Self::Min => Some(summary.min),
-            Self::Max => Some(summary.max),
+            Self::Min => summary.min,
+            Self::Max => summary.max,
         }
     }
 }

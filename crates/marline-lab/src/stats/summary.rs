@@ -5,27 +5,47 @@ use serde::{Deserialize, Serialize};
 
 use super::{Interval, MIN_SURE, Statistic, interval, quantile, sorted};
 
-/// The usual statistics of a sample.
+/// The usual statistics of a sample. Those that depend on a [censored](censored_value) value are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// How many values, censored ones included.
     pub n: usize,
+    /// How many of them are censored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub censored: usize,
     /// The 50th percentile.
-    pub median: f64,
+    pub median: Option<f64>,
     /// The 95th percentile.
-    pub p95: f64,
+    pub p95: Option<f64>,
     /// The arithmetic mean.
-    pub mean: f64,
+    pub mean: Option<f64>,
     /// The standard deviation, by n - 1; 0 for a single value.
-    pub std: f64,
+    pub std: Option<f64>,
     /// The standard deviation as a part of the mean; `None` if that is 0.
     pub cov: Option<f64>,
     /// The smallest.
-    pub min: f64,
+    pub min: Option<f64>,
     /// The largest.
-    pub max: f64,
+    pub max: Option<f64>,
     /// The 95 % confidence interval of the median; `None` for less than 2 values.
     pub ci95: Option<Interval>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The value that stands for `metric` in a run that exceeded its time limit, which censors the observation: an infinite
+/// time, or a rate that is smaller than any other. NaN for metrics of which such a run reveals no bound.
+pub fn censored_value(metric: &str) -> f64 {
+    if metric.ends_with("_s") {
+        f64::INFINITY
+    } else if metric.ends_with("bps") {
+        f64::NEG_INFINITY
+    } else {
+        f64::NAN
+    }
 }
 
 impl Summary {
@@ -34,26 +54,50 @@ impl Summary {
         self.ci95.filter(|_| self.n >= MIN_SURE)
     }
 
-    /// Summarizes `values`, at least one. The interval takes `resamples` draws
+    /// Summarizes `values`, at least one; those that are not finite are censored. The interval takes `resamples` draws
     /// from `seed`.
     pub fn of(values: &[f64], resamples: usize, seed: Seed) -> Option<Self> {
         let sorted = sorted(values);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let n = sorted.len();
+        let censored = sorted.iter().filter(|value| !value.is_finite()).count();
+        if sorted.iter().any(|value| value.is_nan()) {
+            return Some(Self::unknown(n, censored));
+        }
+        let known = |value: f64| value.is_finite().then_some(value);
         let mean = mean(&sorted);
         let squares: f64 = sorted.iter().map(|x| (x - mean) * (x - mean)).sum();
         let std = (squares / (n - 1).max(1) as f64).sqrt();
         Some(Self {
             n,
-            median: quantile(&sorted, 0.5),
-            p95: quantile(&sorted, 0.95),
-            mean,
-            std,
-            cov: (mean != 0.0).then(|| std / mean),
-            min,
-            max,
+            censored,
+            median: known(quantile(&sorted, 0.5)),
+            p95: known(quantile(&sorted, 0.95)),
+            mean: known(mean),
+            std: known(std),
+            cov: (mean != 0.0).then(|| std / mean).and_then(known),
+            min: known(min),
+            max: known(max),
             ci95: interval(&sorted, Statistic::Median, resamples, seed),
         })
+    }
+}
+
+impl Summary {
+    /// Of `n` values, of `censored` of which not even a bound is known.
+    const fn unknown(n: usize, censored: usize) -> Self {
+        Self {
+            n,
+            censored,
+            median: None,
+            p95: None,
+            mean: None,
+            std: None,
+            cov: None,
+            min: None,
+            max: None,
+            ci95: None,
+        }
     }
 }
 

@@ -17,16 +17,42 @@ fn sample(len: usize, seed: u64) -> Vec<f64> {
 #[test]
 fn summaries_agree_with_values_computed_by_hand() {
     let summary = Summary::of(&[4.0, 1.0, 2.0, 3.0], 100, SEED).unwrap();
-    assert_eq!((summary.n, summary.median, summary.mean), (4, 2.5, 2.5));
-    assert_eq!((summary.min, summary.max), (1.0, 4.0));
+    assert_eq!(
+        (summary.n, summary.median, summary.mean),
+        (4, Some(2.5), Some(2.5))
+    );
+    assert_eq!((summary.min, summary.max), (Some(1.0), Some(4.0)));
     // 1, 2, 3, 4: the 95th percentile is 0.85 of the way from the third to the fourth.
-    assert!((summary.p95 - 3.85).abs() < 1e-12);
-    assert!((summary.std - 1.290_994_448_735_805_6).abs() < 1e-15);
+    assert!((summary.p95.unwrap() - 3.85).abs() < 1e-12);
+    assert!((summary.std.unwrap() - 1.290_994_448_735_805_6).abs() < 1e-15);
     assert!((summary.cov.unwrap() - 0.516_397_779_494_322_2).abs() < 1e-15);
     let one = Summary::of(&[7.0], 100, SEED).unwrap();
-    assert_eq!((one.std, one.p95, one.ci95), (0.0, 7.0, None));
+    assert_eq!((one.std, one.p95, one.ci95), (Some(0.0), Some(7.0), None));
     assert_eq!(Summary::of(&[0.0, 0.0], 100, SEED).unwrap().cov, None);
     assert_eq!(Summary::of(&[], 100, SEED), None);
+}
+
+#[test]
+fn statistics_that_depend_on_censored_values_are_not_known() {
+    assert_eq!(censored_value("completion_s"), f64::INFINITY);
+    assert_eq!(censored_value("goodput_mbps"), f64::NEG_INFINITY);
+    assert!(censored_value("loss_ratio").is_nan());
+    let longer = Summary::of(&[1.0, 2.0, 3.0, f64::INFINITY], 100, SEED).unwrap();
+    assert_eq!((longer.n, longer.censored), (4, 1));
+    assert_eq!((longer.median, longer.min), (Some(2.5), Some(1.0)));
+    assert_eq!(
+        (longer.mean, longer.std, longer.p95, longer.max),
+        (None, None, None, None)
+    );
+    let slower = Summary::of(&[1.0, 2.0, 3.0, f64::NEG_INFINITY], 100, SEED).unwrap();
+    assert_eq!((slower.median, slower.max), (Some(1.5), Some(3.0)));
+    assert_eq!((slower.mean, slower.min), (None, None));
+    let none = Summary::of(&[1.0, f64::INFINITY, f64::INFINITY], 100, SEED).unwrap();
+    assert_eq!((none.median, none.ci95), (None, None));
+    let unbounded = Summary::of(&[1.0, 2.0, 3.0, f64::NAN], 100, SEED).unwrap();
+    assert_eq!((unbounded.median, unbounded.min), (None, None));
+    let text = serde_json::to_string(&longer).unwrap();
+    assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), longer);
 }
 
 #[test]
@@ -55,11 +81,12 @@ fn intervals_cover_what_resamples_give() {
     let values = sample(200, 3);
     let exact = Summary::of(&values, 10_000, SEED).unwrap();
     let [low, high] = exact.ci95.unwrap();
-    assert!(low < exact.median && exact.median < high);
+    let median = exact.median.unwrap();
+    assert!(low < median && median < high);
     // The median of 200 even draws from 1 to 2 has a standard error of 0.035.
     assert!((0.08..0.22).contains(&(high - low)), "{low} {high}");
     let mean = interval(&values, Statistic::Mean, 10_000, SEED).unwrap();
-    let expected = 3.92 * exact.std / 200_f64.sqrt();
+    let expected = 3.92 * exact.std.unwrap() / 200_f64.sqrt();
     assert!(((mean[1] - mean[0]) / expected - 1.0).abs() < 0.05);
     assert_eq!(
         interval(&[3.0; 9], Statistic::Median, 10, SEED),
@@ -69,7 +96,10 @@ fn intervals_cover_what_resamples_give() {
     assert_eq!(interval(&values, Statistic::Max, 10, SEED), None);
     // For a normal sample, the standard deviation errs by about s / sqrt(2 n).
     let [low, high] = interval(&values, Statistic::Std, 10_000, SEED).unwrap();
-    assert!(low < exact.std && exact.std < high, "{low} {high}");
+    assert!(
+        low < exact.std.unwrap() && exact.std.unwrap() < high,
+        "{low} {high}"
+    );
     let cov = exact.cov.unwrap();
     let [low, high] = interval(&values, Statistic::Cov, 10_000, SEED).unwrap();
     assert!(low < cov && cov < high && high - low < cov, "{low} {high}");

@@ -138,16 +138,22 @@ fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
     let Some(summary) = Summary::of(&times, 0, draws) else {
         return Vec::new();
     };
-    let late = times
-        .iter()
-        .filter(|time| (7.0..15.0).contains(&(**time - summary.min)));
-    let late = 100.0 * late.count() as f64 / times.len() as f64;
-    vec![
+    let late = summary.min.map(|least| {
+        let late = times
+            .iter()
+            .filter(|time| (7.0..15.0).contains(&(**time - least)));
+        100.0 * late.count() as f64 / times.len() as f64
+    });
+    let found = [
         (Quantity::RttMedian, summary.median),
         (Quantity::RttMean, summary.mean),
         (Quantity::RttDeviation, summary.std),
         (Quantity::RttRetried, late),
-    ]
+    ];
+    let found = found.into_iter();
+    found
+        .filter_map(|(quantity, value)| Some((quantity, value?)))
+        .collect()
 }
 
 /// How a link is kept busy, from the server to the client.
@@ -236,16 +242,18 @@ fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
     }
     let megabits = |bytes: &u64| *bytes as f64 * 8e-6;
     let windows: Vec<_> = windows.iter().map(megabits).collect();
-    let Some(summary) = Summary::of(&windows, 0, Seed::new(0)) else {
+    let summary = Summary::of(&windows, 0, Seed::new(0));
+    let summary = summary.and_then(|summary| summary.mean.zip(summary.std));
+    let Some((mean, deviation)) = summary else {
         return Vec::new();
     };
-    let payload = summary.mean * f64::from(PAYLOAD) / f64::from(FULL);
+    let payload = mean * f64::from(PAYLOAD) / f64::from(FULL);
     if acks.is_some() {
         return vec![(Quantity::PayloadAcknowledged, payload)];
     }
     vec![
-        (Quantity::Goodput, summary.mean),
-        (Quantity::GoodputDeviation, summary.std),
+        (Quantity::Goodput, mean),
+        (Quantity::GoodputDeviation, deviation),
         (Quantity::Payload, payload),
     ]
 }

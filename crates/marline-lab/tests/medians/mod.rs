@@ -15,6 +15,6 @@ pub(crate) fn medians(scenario: &str) -> BTreeMap<String, f64> {
     assert!(cell.failed.is_empty(), "{:?}", cell.failed);
     let metrics = cell.metrics.iter();
     metrics
-        .map(|(name, metric)| (name.clone(), metric.median))
+        .filter_map(|(name, metric)| Some((name.clone(), metric.median?)))
         .collect()
 }

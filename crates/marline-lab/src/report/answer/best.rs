@@ -43,7 +43,7 @@ impl Ranking {
         let sign = if is_better_larger(metric) { -1.0 } else { 1.0 };
         let medians = data.variants().filter_map(|(variant, _)| {
             let summary = data.cell(point, variant)?.metrics.get(metric)?;
-            Some((variant, sign * summary.median))
+            Some((variant, sign * summary.median?))
         });
         let mut medians: Vec<_> = medians.collect();
         medians.sort_by(|a, b| a.1.total_cmp(&b.1));

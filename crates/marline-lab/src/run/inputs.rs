@@ -1,0 +1,137 @@
+//! Inputs of runs besides their settings: the files and programs that they read, and in real time the machine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::{env, fs};
+
+use marline_link::LinkSpec;
+
+use super::RunFailure;
+use super::digest::Digest;
+use crate::execution::files_below;
+use crate::scenario::{BackendKind, Experiment, LinkDef, Settings, Workload};
+
+/// A hash of each input's content, or a fact about the machine, by a name that people understand.
+pub type Inputs = BTreeMap<String, String>;
+
+/// The inputs of all runs of `experiment`.
+///
+/// # Errors
+/// One of them cannot be read, so that runs would fail.
+pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
+    let mut inputs = Inputs::new();
+    for cell in &experiment.cells {
+        add(&mut inputs, &cell.settings)?;
+    }
+    if experiment.uses(BackendKind::Emu) {
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        inputs.insert("the machine's kernel".into(), kernel.trim().into());
+        let cores = thread::available_parallelism().map_or(0, usize::from);
+        inputs.insert("the machine's processors".into(), cores.to_string());
+    }
+    #[cfg(target_os = "linux")]
+    if experiment.uses(BackendKind::Kernel)
+        && let Ok(image) = crate::kernel::Image::find()
+    {
+        add_file(&mut inputs, "the kernel", image.path())?;
+    }
+    Ok(inputs)
+}
+
+/// What differs between the inputs of earlier runs and those of now, as text; `None` if nothing does.
+pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
+    let names = before
+        .keys()
+        .chain(now.keys().filter(|name| !before.contains_key(*name)));
+    let differ = names.filter(|name| before.get(*name) != now.get(*name));
+    let differ: Vec<_> = differ.map(String::as_str).collect();
+    (!differ.is_empty()).then(|| differ.join(", "))
+}
+
+fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
+    let changed = settings.changes.iter().flat_map(|change| &change.links);
+    for link in settings.topology.links.iter().chain(changed) {
+        for path in traces(link) {
+            add_file(inputs, "the trace", Path::new(&path))?;
+        }
+    }
+    match &settings.workload {
+        Workload::Page { page, .. } | Workload::Devices { page, .. } if page.ends_with(".json") => {
+            add_file(inputs, "the page", Path::new(page))?;
+        }
+        Workload::Files { directory, .. } => {
+            let name = format!("the files in {directory}");
+            if !inputs.contains_key(&name) {
+                let root = Path::new(directory);
+                let unusable = |problem: String| RunFailure::Input { problem };
+                let files = files_below(root).map_err(|error| unusable(error.to_string()))?;
+                let mut digest = Digest::default();
+                for (path, content) in &files {
+                    digest.text(path);
+                    digest.bytes(content);
+                }
+                inputs.insert(name, digest.hex());
+            }
+        }
+        _ => {}
+    }
+    let words = settings
+        .http
+        .server
+        .iter()
+        .flat_map(|command| words(command));
+    for path in words {
+        add_file(inputs, "the program or file", &path)?;
+    }
+    Ok(())
+}
+
+/// The traces of a link; that of a channel has none.
+fn traces(link: &LinkDef) -> Vec<String> {
+    let spec = link.spec.parse::<LinkSpec>().ok();
+    let spec = spec.filter(|_| link.channel.is_none());
+    spec.into_iter()
+        .flat_map(|spec| [spec.up.trace, spec.down.trace])
+        .flatten()
+        .collect()
+}
+
+/// The files among the words of a command: programs by their path or from `PATH`, and what they are given.
+fn words(command: &str) -> Vec<PathBuf> {
+    let bare = |word: &str| {
+        word.trim_matches(['\'', '"', ';', '&', '(', ')'])
+            .to_owned()
+    };
+    let words = command.split_whitespace().map(bare);
+    let found = words.filter_map(|word| {
+        let path = Path::new(&word);
+        if path.components().count() > 1 || path.is_file() {
+            return Some(path.to_owned());
+        }
+        let directories = env::var_os("PATH")?;
+        env::split_paths(&directories)
+            .map(|directory| directory.join(path))
+            .find(|path| path.is_file())
+    });
+    found.filter(|path| path.is_file()).collect()
+}
+
+fn add_file(inputs: &mut Inputs, what: &str, path: &Path) -> Result<(), RunFailure> {
+    let name = format!("{what} {}", path.display());
+    if inputs.contains_key(&name) {
+        return Ok(());
+    }
+    let content = match fs::metadata(path) {
+        Ok(file) if !file.is_file() => Err("it is not a regular file".to_owned()),
+        Ok(_) => fs::read(path).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let content = content.map_err(|problem| RunFailure::Input {
+        problem: format!("cannot read {name}: {problem}"),
+    })?;
+    let mut digest = Digest::default();
+    digest.bytes(&content);
+    inputs.insert(name, digest.hex());
+    Ok(())
+}
