@@ -76,6 +76,21 @@ impl Carrier {
     }
 }
 
+/// Whether a packet of IP with content begins, after which nothing follows as far as that is known.
+pub(super) fn is_packet(part: Part<'_>) -> bool {
+    let (header, stated) = match part.data {
+        [first, _, high, low, ..] if first >> 4 == 4 => {
+            (V4_HEADER, u16::from_be_bytes([*high, *low]).into())
+        }
+        [_, _, _, _, high, low, ..] => {
+            let content = usize::from(u16::from_be_bytes([*high, *low]));
+            (V6_HEADER, V6_HEADER + content)
+        }
+        _ => return false,
+    };
+    is_header(part) && stated > header && (part.is_open || stated == part.length)
+}
+
 /// Whether a header of IP begins, whose packet fits.
 pub(super) fn is_header(part: Part<'_>) -> bool {
     let fits = |length: usize| part.is_open || length <= part.length;

@@ -34,6 +34,12 @@ pub(crate) enum TunnelKind {
     Mpls,
     /// PPPoE (RFC 2516).
     Pppoe,
+    /// Teredo (RFC 4380).
+    Teredo,
+    /// AYIYA (draft-massar-v6ops-ayiya-02).
+    Ayiya,
+    /// NSH (RFC 8300).
+    Nsh,
 }
 
 impl TunnelKind {
@@ -54,12 +60,18 @@ impl TunnelKind {
             Self::L2tp => "l2tp",
             Self::Mpls => "mpls",
             Self::Pppoe => "pppoe",
+            Self::Teredo => "teredo",
+            Self::Ayiya => "ayiya",
+            Self::Nsh => "nsh",
         }
     }
 
     /// Whether each end chooses the identifier of what it receives, so that both directions have different ones.
     const fn has_one_way_ids(self) -> bool {
-        matches!(self, Self::GtpU | Self::Gre | Self::L2tp | Self::Mpls)
+        matches!(
+            self,
+            Self::GtpU | Self::Gre | Self::L2tp | Self::Mpls | Self::Nsh
+        )
     }
 }
 

@@ -9,7 +9,9 @@ use crate::limits::MAX_VLAN_TAGS;
 /// IEEE 802.1Q, 802.1ad, and what preceded the latter.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// MPLS, unicast and multicast.
-const MPLS: [u16; 2] = [0x8847, 0x8848];
+pub(super) const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// Service function chains (RFC 8300).
+pub(super) const NSH: u16 = 0x894f;
 /// Sessions of PPPoE.
 const PPPOE: u16 = 0x8864;
 /// ARP, PPPoE discovery, EAPOL, LLDP, MACsec: what frames carry beside IP, as far as it tells a frame from anything else.
@@ -111,17 +113,26 @@ fn cooked<'a>(
 
 /// Whether an Ethernet type is one that frames have.
 pub(super) fn is_known(kind: u16) -> bool {
-    matches!(kind, IPV4 | IPV6 | PPPOE)
+    matches!(kind, IPV4 | IPV6 | PPPOE | NSH)
         || [&VLAN[..], &MPLS, &OTHERS]
             .iter()
             .any(|kinds| kinds.contains(&kind))
 }
 
-/// Whether what is in the place of an Ethernet type is the length of what follows, of which there are so many bytes.
-pub(super) fn is_length(kind: u16, bytes: usize) -> bool {
-    /// The header of IEEE 802.2.
-    const SMALLEST: u16 = 3;
-    (SMALLEST..SMALLEST_TYPE).contains(&kind) && usize::from(kind) <= bytes
+/// Whether what is in the place of an Ethernet type is the length of what follows, padding left out, and that is of IEEE 802.2.
+pub(super) fn is_llc(kind: u16, content: Part<'_>) -> bool {
+    /// Content that the smallest frame has.
+    const SMALLEST: usize = 46;
+    let length = usize::from(kind);
+    let is_length = kind < SMALLEST_TYPE
+        && (content.is_open
+            || length == content.length
+            || length < content.length && content.length <= SMALLEST);
+    // Both ends have the same protocol, and their frames are not numbered: information (SNAP, spanning tree, IS-IS), exchange of
+    // identification, and test.
+    is_length
+        && matches!(content.array(0), Ok([to, from, 0x03 | 0x13 | 0xaf | 0xbf | 0xe3 | 0xf3])
+            if (to ^ from) & !1 == 0)
 }
 
 /// The content after an Ethernet type.
@@ -139,6 +150,7 @@ fn other_type<'a>(mut part: Part<'a>, mut kind: u16, layers: &mut Layers) -> Dec
         match kind {
             IPV4 | IPV6 => return by_version(part, layers),
             PPPOE => return tunnel::pppoe(part, layers).unwrap_or_else(Decoded::Malformed),
+            NSH => return tunnel::nsh(part, layers).unwrap_or_else(Decoded::Malformed),
             _ if MPLS.contains(&kind) => {
                 return tunnel::mpls(part, layers).unwrap_or_else(Decoded::Malformed);
             }

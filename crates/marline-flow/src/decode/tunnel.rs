@@ -33,9 +33,14 @@ const ARUBA: RangeInclusive<u16> = 0x8200..=0x82ff;
 /// Ports of tunnels over UDP.
 const L2TP: u16 = 1701;
 const GTP_U: u16 = 2152;
+const TEREDO: u16 = 3544;
+const GRE_IN_UDP: u16 = 4754;
 const VXLAN: u16 = 4789;
+const VXLAN_GPE: u16 = 4790;
+const AYIYA: u16 = 5072;
 const CAPWAP: u16 = 5247;
 const GENEVE: u16 = 6081;
+const MPLS_IN_UDP: u16 = 6635;
 /// The port that Linux took for VXLAN before it had a number, and still does by default.
 const VXLAN_OF_LINUX: u16 = 8472;
 
@@ -65,10 +70,11 @@ pub(super) fn protocol<'a>(
         4 | 41 => in_ip(carrier, number, part, layers),
         47 => gre(carrier, part, layers),
         97 => ether_ip(carrier, part, layers),
+        137 => mpls_in_ip(carrier, part, layers),
         // ESP.
         50 => return Decoded::Skipped(Skipped::Protected),
-        // IPComp, L2TP version 3, other encapsulations, and MPLS.
-        98 | 108 | 115 | 137 => return Decoded::Skipped(Skipped::Tunnel),
+        // IPComp, L2TP version 3, and other encapsulations.
+        98 | 108 | 115 => return Decoded::Skipped(Skipped::Tunnel),
         _ => return Decoded::Skipped(Skipped::OtherTransport),
     };
     opened.unwrap_or_else(Decoded::Malformed)
@@ -187,18 +193,35 @@ fn ether_ip<'a>(
     Ok(open(tunnel, Inner::Ethernet, part.after(2)?, layers))
 }
 
+/// MPLS in IP (RFC 4023).
+fn mpls_in_ip<'a>(
+    carrier: &Carrier,
+    part: Part<'a>,
+    layers: &mut Layers,
+) -> Result<Decoded<'a>, Malformed> {
+    layers.set_fragment(carrier.fragment());
+    labelled(Some([carrier.source, carrier.destination]), part, layers)
+}
+
 /// The port of a tunnel, if one of these is one: its receiver's, or of what answers from it the sender's.
 #[inline(always)]
 pub(super) fn port(source: u16, destination: u16) -> Option<u16> {
     match (source, destination) {
-        (_, L2TP | GTP_U | VXLAN | CAPWAP | GENEVE | VXLAN_OF_LINUX) => Some(destination),
-        (L2TP | CAPWAP, _) => Some(source),
+        (
+            _,
+            L2TP | GTP_U | TEREDO | GRE_IN_UDP | VXLAN | VXLAN_GPE | AYIYA | CAPWAP | GENEVE
+            | MPLS_IN_UDP | VXLAN_OF_LINUX,
+        ) => Some(destination),
+        (L2TP | TEREDO | AYIYA | CAPWAP, _) => Some(source),
         _ => None,
     }
 }
 
 /// The content of a datagram to the port of a tunnel; `None` if it is of another protocol, which is what a header says that is
 /// impossible, or an inner packet that is none.
+///
+/// Bits that a sender must leave 0 are looked at, though receivers ignore them: programs take the ports of tunnels for anything, and
+/// resolvers for DNS.
 #[inline(never)]
 pub(super) fn datagram<'a>(
     carrier: &Carrier,
@@ -209,22 +232,26 @@ pub(super) fn datagram<'a>(
     let found = match port {
         L2TP => l2tp(part),
         GTP_U => gtp_u(part),
+        TEREDO => teredo(part),
+        GRE_IN_UDP => gre_in_udp(part),
+        AYIYA => ayiya(part),
         CAPWAP => return capwap(carrier, part, layers),
         GENEVE => geneve(part),
+        MPLS_IN_UDP => mpls_in_udp(part),
         _ => vxlan(part),
     }?;
     if !is_plausible(found.inner, found.content) {
         return None;
     }
     layers.set_fragment(carrier.fragment());
-    let tunnel = carrier.tunnel(found.kind, Some(found.id));
+    let tunnel = carrier.tunnel(found.kind, found.id);
     Some(open(tunnel, found.inner, found.content, layers))
 }
 
 /// A tunnel in a datagram.
 struct Found<'a> {
     kind: TunnelKind,
-    id: u32,
+    id: Option<u32>,
     inner: Inner,
     content: Part<'a>,
 }
@@ -234,14 +261,44 @@ fn is_plausible(inner: Inner, part: Part<'_>) -> bool {
     let data = part.data;
     match inner {
         Inner::Ip | Inner::Type(ip::IPV4 | ip::IPV6) => ip::is_header(part),
-        // A frame of a known type; or of 802.3, whose length fits.
-        Inner::Ethernet => match u16_at(data, 12) {
-            Some(ip::IPV4 | ip::IPV6) => part.after(14).is_ok_and(ip::is_header),
-            Some(kind) => link::is_known(kind) || link::is_length(kind, part.length - 14),
-            None => false,
+        // A frame of a known type, or of 802.3.
+        Inner::Ethernet => match (u16_at(data, 12), part.after(14)) {
+            (Some(ip::IPV4 | ip::IPV6), Ok(content)) => ip::is_header(content),
+            (Some(kind), Ok(content)) => link::is_known(kind) || link::is_llc(kind, content),
+            _ => false,
         },
+        Inner::Type(link::NSH) => {
+            nsh_header(part).is_ok_and(|header| is_plausible(header.inner, header.content))
+        }
+        Inner::Type(kind) if link::MPLS.contains(&kind) => {
+            stack(part).is_ok_and(|stack| stack.inner().is_some())
+        }
         Inner::Type(kind) => link::is_known(kind),
-        Inner::Ppp | Inner::Wifi => !data.is_empty(),
+        Inner::Ppp => is_ppp(part),
+        Inner::Wifi => wifi::is_frame(part),
+    }
+}
+
+/// Whether a frame of PPP begins: with address and control, or with a protocol that L2TP carries without them.
+fn is_ppp(part: Part<'_>) -> bool {
+    let (protocol, content) = match part.data {
+        [0xff, 3, high, low, ..] => return high & 1 == 0 && low & 1 == 1,
+        [short, ..] if short & 1 == 1 => (u16::from(*short), part.after(1)),
+        [high, low, ..] => (u16::from_be_bytes([*high, *low]), part.after(2)),
+        _ => return false,
+    };
+    let Ok(content) = content else {
+        return false;
+    };
+    match protocol {
+        0x21 | 0x57 => ip::is_header(content),
+        // Compressed, encrypted and multilink packets, and labels.
+        0x2d | 0x2f | 0x3d | 0x53 | 0xfb | 0xfd | 0x281 | 0x283 => true,
+        // Control protocols have a code, an identifier and a length (RFC 1661, section 5).
+        0x8001..=0xcfff if protocol & 1 == 1 => content
+            .u16(2)
+            .is_ok_and(|length| length >= 4 && usize::from(length) <= content.length),
+        _ => false,
     }
 }
 
@@ -287,28 +344,58 @@ fn gtp_u(part: Part<'_>) -> Option<Found<'_>> {
     }
     Some(Found {
         kind: TunnelKind::GtpU,
-        id: part.u32(4).ok()?,
+        id: Some(part.u32(4).ok()?),
         inner: Inner::Ip,
         content: part.limit(8 + length).after(at).ok()?,
     })
 }
 
-/// Flags, what follows (VXLAN-GPE, draft-ietf-nvo3-vxlan-gpe-13, if a flag says so), and the identifier.
+/// ```text
+/// VXLAN Header {
+///   G (1), Reserved (3), I (1) = 1, P (1), B (1), O (1),
+///   Reserved (1), D (1), Reserved (2), A (1), Reserved (3),    // D and A only if G
+///   Group (16),                       // if G (draft-smith-vxlan-group-policy-05)
+///   Next Protocol (8),                // its second half, if P (draft-ietf-nvo3-vxlan-gpe-13)
+///   VNI (24), Reserved (8),
+/// }
+/// ```
 fn vxlan(part: Part<'_>) -> Option<Found<'_>> {
-    const HAS_ID: u8 = 0x08;
-    const HAS_PROTOCOL: u8 = 0x04;
-    let [flags, .., protocol, a, b, c, _] = part.array::<8>(0).ok()?;
-    let inner = match (flags & HAS_PROTOCOL, protocol) {
-        (0, _) | (_, 3) => Inner::Ethernet,
-        (_, 1 | 2) => Inner::Ip,
+    let [flags, policy, group @ .., a, b, c, reserved] = part.array::<8>(0).ok()?;
+    let inner = match (flags, policy, group) {
+        (0x08, 0, [0, 0]) => Inner::Ethernet,
+        (0x88, policy, _) if policy & !0x48 == 0 => Inner::Ethernet,
+        (0x0c | 0x0e, 0, [0, protocol]) => Inner::of_next_protocol(protocol)?,
         _ => return None,
     };
-    (flags & HAS_ID != 0).then_some(Found {
+    (reserved == 0).then_some(Found {
         kind: TunnelKind::Vxlan,
-        id: u32::from_be_bytes([0, a, b, c]),
+        id: Some(u32::from_be_bytes([0, a, b, c])),
         inner,
         content: part.after(8).ok()?,
     })
+}
+
+impl Inner {
+    /// The content that a Next Protocol field of VXLAN-GPE or NSH states.
+    fn of_next_protocol(number: u8) -> Option<Self> {
+        match number {
+            1 | 2 => Some(Self::Ip),
+            3 => Some(Self::Ethernet),
+            4 => Some(Self::Type(link::NSH)),
+            5 => Some(Self::Type(link::MPLS[0])),
+            _ => None,
+        }
+    }
+
+    /// The content that the protocol type of a tunnel over UDP states. VLANs have Ethernet before them.
+    fn of_type(kind: u16) -> Option<Self> {
+        match kind {
+            TRANSPARENT_ETHERNET => Some(Self::Ethernet),
+            ip::IPV4 | ip::IPV6 | link::NSH => Some(Self::Type(kind)),
+            kind if link::MPLS.contains(&kind) => Some(Self::Type(kind)),
+            _ => None,
+        }
+    }
 }
 
 /// ```text
@@ -321,18 +408,111 @@ fn vxlan(part: Part<'_>) -> Option<Found<'_>> {
 /// }
 /// ```
 fn geneve(part: Part<'_>) -> Option<Found<'_>> {
-    let first = part.u8(0).ok()?;
-    if first >> 6 != 0 {
+    let [first, flags] = part.array(0).ok()?;
+    let id = part.u32(4).ok()?;
+    if first >> 6 != 0 || flags & 0x3f != 0 || id & 0xff != 0 {
         return None;
     }
     Some(Found {
         kind: TunnelKind::Geneve,
-        id: part.u32(4).ok()? >> 8,
-        inner: match part.u16(2).ok()? {
-            TRANSPARENT_ETHERNET => Inner::Ethernet,
-            kind => Inner::Type(kind),
-        },
+        id: Some(id >> 8),
+        inner: Inner::of_type(part.u16(2).ok()?)?,
         content: part.after(8 + usize::from(first & 0x3f) * 4).ok()?,
+    })
+}
+
+/// GRE in UDP (RFC 8086): the header of [`gre`], version 0.
+fn gre_in_udp(part: Part<'_>) -> Option<Found<'_>> {
+    let flags = part.u16(0).ok()?;
+    if flags & 0x4fff != 0 {
+        return None;
+    }
+    let field = |bit: u16| if flags & bit != 0 { 4 } else { 0 };
+    let key_at = 4 + field(0x8000);
+    Some(Found {
+        kind: TunnelKind::Gre,
+        id: match field(0x2000) {
+            0 => None,
+            _ => Some(part.u32(key_at).ok()?),
+        },
+        inner: Inner::of_type(part.u16(2).ok()?)?,
+        content: part.after(key_at + field(0x2000) + field(0x1000)).ok()?,
+    })
+}
+
+/// MPLS in UDP (RFC 7510).
+fn mpls_in_udp(part: Part<'_>) -> Option<Found<'_>> {
+    let stack = stack(part).ok()?;
+    let (inner, content) = stack.inner()?;
+    let is_whole = matches!(inner, Inner::Ethernet) || ip::is_packet(content);
+    (stack.is_alive && is_whole).then_some(Found {
+        kind: TunnelKind::Mpls,
+        id: Some(stack.innermost),
+        inner,
+        content,
+    })
+}
+
+/// ```text
+/// Teredo Packet {
+///   Type (16) = 1, ID Length (8), Authentication Length (8),      // a packet of a server may begin with these
+///   ID (..), Authentication (..), Nonce (64), Confirmation (8),
+///   Type (16) = 0, Port (16), Address (32),                       // and with where it came from
+///   Packet (..),                                                  // of IPv6
+/// }
+/// ```
+fn teredo(part: Part<'_>) -> Option<Found<'_>> {
+    const AUTHENTICATION: u16 = 1;
+    const ORIGIN: u16 = 0;
+    /// Of the addresses of clients (RFC 4380, section 2.6).
+    const PREFIX: [u8; 4] = [0x20, 1, 0, 0];
+    let mut at = 0;
+    if part.u16(0).ok()? == AUTHENTICATION {
+        let [id, value] = part.array(2).ok()?.map(usize::from);
+        at = 4 + id + value + 9;
+    }
+    if part.u16(at).ok()? == ORIGIN {
+        at += 8;
+    }
+    let content = part.after(at).ok()?;
+    let is_v6 = content.u8(0).ok()? >> 4 == 6;
+    let is_of_client = [8, 24]
+        .into_iter()
+        .any(|at| content.array(at) == Ok(PREFIX));
+    (is_v6 && is_of_client).then_some(Found {
+        kind: TunnelKind::Teredo,
+        id: None,
+        inner: Inner::Ip,
+        content,
+    })
+}
+
+/// ```text
+/// AYIYA Header {                      // draft-massar-v6ops-ayiya-02
+///   Identity Length (4), Identity Type (4),       // the length as a power of two
+///   Signature Length (4), Hash Method (4),        // the length in units of four bytes
+///   Authentication Method (4), Operation (4), Next Header (8),
+///   Epoch Time (32), Identity (..), Signature (..),
+/// }
+/// ```
+fn ayiya(part: Part<'_>) -> Option<Found<'_>> {
+    /// Operations with a packet: to forward, also with an echo.
+    const FORWARD: [u8; 2] = [1, 3];
+    let [identity, signature, operation, next] = part.array(0).ok()?;
+    let version = match next {
+        4 => 4,
+        41 => 6,
+        _ => return None,
+    };
+    let header = 8 + (1usize << (identity >> 4)) + usize::from(signature >> 4) * 4;
+    let content = part.after(header).ok()?;
+    let is_forwarded = FORWARD.contains(&(operation & 0xf));
+    let is_packet = content.u8(0).ok()? >> 4 == version && ip::is_packet(content);
+    (is_forwarded && is_packet).then_some(Found {
+        kind: TunnelKind::Ayiya,
+        id: None,
+        inner: Inner::Ip,
+        content,
     })
 }
 
@@ -347,10 +527,14 @@ fn geneve(part: Part<'_>) -> Option<Found<'_>> {
 /// ```
 fn l2tp(part: Part<'_>) -> Option<Found<'_>> {
     let flags = part.u16(0).ok()?;
-    if flags & 0x800f != 2 {
+    if flags & 0xb4ff != 2 {
         return None;
     }
-    let mut at = if flags & 0x4000 != 0 { 4 } else { 2 };
+    let has_length = flags & 0x4000 != 0;
+    if has_length && !part.is_open && usize::from(part.u16(2).ok()?) > part.length {
+        return None;
+    }
+    let mut at = if has_length { 4 } else { 2 };
     let id = part.u32(at).ok()?;
     at += 4;
     if flags & 0x0800 != 0 {
@@ -361,7 +545,7 @@ fn l2tp(part: Part<'_>) -> Option<Found<'_>> {
     }
     Some(Found {
         kind: TunnelKind::L2tp,
-        id,
+        id: Some(id),
         inner: Inner::Ppp,
         content: part.after(at).ok()?,
     })
@@ -376,6 +560,8 @@ fn l2tp(part: Part<'_>) -> Option<Found<'_>> {
 /// }
 /// ```
 fn capwap<'a>(carrier: &Carrier, part: Part<'a>, layers: &mut Layers) -> Option<Decoded<'a>> {
+    /// A message element (RFC 5415, section 4.6.37).
+    const SESSION_ID: u16 = 35;
     let first = part.u8(0).ok()?;
     match first {
         0 => {}
@@ -388,11 +574,21 @@ fn capwap<'a>(carrier: &Carrier, part: Part<'a>, layers: &mut Layers) -> Option<
     let fields = part.u32(0).ok()? & 0x00ff_ffff;
     let (header, binding) = ((fields >> 19) as usize * 4, fields >> 9 & 0x1f);
     let [is_native, is_fragment, is_keep_alive] = [8, 7, 3].map(|bit| fields & 1 << bit != 0);
-    if header < 8 || binding > 1 {
+    // The header is longer with an address or information, whose format some access points have from a draft. Only 802.11 has frames of
+    // its own (RFC 5416); three bits are reserved.
+    let is_longer = fields & 0x30 != 0;
+    if header < 8
+        || is_longer != (header > 8)
+        || binding > 1
+        || is_native && binding == 0
+        || fields & 7 != 0
+    {
         return None;
     }
     if is_keep_alive {
-        return Some(Decoded::Skipped(Skipped::Tunnel));
+        // The length of its elements, and the session's.
+        let is_session = part.u16(header + 2).ok()? == SESSION_ID;
+        return is_session.then_some(Decoded::Skipped(Skipped::Tunnel));
     }
     let mut content = part.after(header).ok()?;
     if is_fragment {
@@ -413,34 +609,115 @@ fn capwap<'a>(carrier: &Carrier, part: Part<'a>, layers: &mut Layers) -> Option<
     Some(open(tunnel, inner, content, layers))
 }
 
-/// A stack of MPLS labels, of which the innermost tells customers apart; what follows has no type.
-#[inline(never)]
-pub(super) fn mpls<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+/// A stack of MPLS labels.
+struct Stack<'a> {
+    /// The label that tells customers apart.
+    innermost: u32,
+    /// Whether no label has come to the end of its time to live.
+    is_alive: bool,
+    /// The content, which has no type.
+    content: Part<'a>,
+}
+
+fn stack(part: Part<'_>) -> Result<Stack<'_>, Malformed> {
     const BOTTOM: u32 = 1 << 8;
+    let mut is_alive = true;
     for entry in 0..MAX_LABELS {
         let label = part.u32(entry * 4)?;
-        if label & BOTTOM == 0 {
-            continue;
+        is_alive &= label & 0xff != 0;
+        if label & BOTTOM != 0 {
+            return Ok(Stack {
+                innermost: label >> 12,
+                is_alive,
+                content: part.after(entry * 4 + 4)?,
+            });
         }
-        let content = part.after(entry * 4 + 4)?;
-        let tunnel = Tunnel {
-            kind: TunnelKind::Mpls,
-            id: Some(label >> 12),
-            ends: None,
-        };
-        // Pseudowires of Ethernet begin with a control word, whose first four bits are 0 (RFC 4448), or with the frame.
-        let after_control_word = content.after(4).ok();
-        let frame = [after_control_word, Some(content)]
-            .into_iter()
-            .flatten()
-            .find(|part| is_plausible(Inner::Ethernet, *part));
-        return Ok(match (ip::is_header(content), frame) {
-            (true, _) => open(tunnel, Inner::Ip, content, layers),
-            (false, Some(frame)) => open(tunnel, Inner::Ethernet, frame, layers),
-            (false, None) => Decoded::Skipped(Skipped::NotIp),
-        });
     }
     Err(Malformed::Link)
+}
+
+impl<'a> Stack<'a> {
+    /// A packet of IP, or a frame: pseudowires of Ethernet begin with a control word, whose first four bits are 0 (RFC 4448), or with
+    /// the frame.
+    fn inner(&self) -> Option<(Inner, Part<'a>)> {
+        if ip::is_header(self.content) {
+            return Some((Inner::Ip, self.content));
+        }
+        let after_control_word = self.content.after(4).ok();
+        [after_control_word, Some(self.content)]
+            .into_iter()
+            .flatten()
+            .find(|part| is_plausible(Inner::Ethernet, *part))
+            .map(|frame| (Inner::Ethernet, frame))
+    }
+}
+
+/// A stack of MPLS labels on a link.
+#[inline(never)]
+pub(super) fn mpls<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+    labelled(None, part, layers)
+}
+
+fn labelled<'a>(
+    ends: Option<[u128; 2]>,
+    part: Part<'a>,
+    layers: &mut Layers,
+) -> Result<Decoded<'a>, Malformed> {
+    let stack = stack(part)?;
+    let tunnel = Tunnel {
+        kind: TunnelKind::Mpls,
+        id: Some(stack.innermost),
+        ends,
+    };
+    Ok(match stack.inner() {
+        Some((inner, content)) => open(tunnel, inner, content, layers),
+        None => Decoded::Skipped(Skipped::NotIp),
+    })
+}
+
+/// The header of a service function chain.
+struct NshHeader<'a> {
+    path: u32,
+    inner: Inner,
+    content: Part<'a>,
+}
+
+/// ```text
+/// NSH {                               // RFC 8300
+///   Version (2) = 0, O (1), Reserved (1), TTL (6), Length (6),        // the length in units of four bytes
+///   Reserved (4), MD Type (4), Next Protocol (8),
+///   Service Path Identifier (24), Service Index (8),
+///   Context Headers (..),
+/// }
+/// ```
+fn nsh_header(part: Part<'_>) -> Result<NshHeader<'_>, Malformed> {
+    let [first, second, kind, next] = part.array(0)?;
+    let length = usize::from(second & 0x3f) * 4;
+    let inner =
+        Inner::of_next_protocol(next).filter(|inner| !matches!(inner, Inner::Type(link::NSH)));
+    let (0, 1 | 2, Some(inner)) = (first >> 5, kind & 0xf, inner) else {
+        return Err(Malformed::Link);
+    };
+    if length < 8 {
+        return Err(Malformed::Link);
+    }
+    Ok(NshHeader {
+        path: part.u32(4)? >> 8,
+        inner,
+        content: part.after(length)?,
+    })
+}
+
+/// A packet in a service function chain.
+#[inline(never)]
+pub(super) fn nsh<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+    let header = nsh_header(part)?;
+    let tunnel = Tunnel {
+        kind: TunnelKind::Nsh,
+        id: Some(header.path),
+        ends: None,
+    };
+    Ok(open(tunnel, header.inner, header.content, layers))
 }
 
 /// Data of a PPPoE session: version and type, code, session and length.

@@ -17,6 +17,21 @@ struct Notes {
     is_padded: bool,
 }
 
+/// Whether a frame begins: of data or management with its three addresses, or of control.
+pub(super) fn is_frame(part: Part<'_>) -> bool {
+    let Ok([first, second]) = part.array(0) else {
+        return false;
+    };
+    // Some access points send pairs of bytes the other way around.
+    let kind = if first & 3 == 0 { first } else { second };
+    kind & 3 == 0
+        && match kind >> 2 & 3 {
+            0 | 2 => part.length >= 24,
+            1 => part.length >= 10,
+            _ => false,
+        }
+}
+
 /// A frame without anything before it.
 pub(super) fn frame<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     noted(part, Notes::default(), layers)

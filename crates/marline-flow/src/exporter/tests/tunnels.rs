@@ -51,7 +51,7 @@ fn vni(id: u32) -> [u8; 4] {
     (id << 8).to_be_bytes()
 }
 
-const WRAPPINGS: [Wrapping; 17] = [
+const WRAPPINGS: [Wrapping; 28] = [
     Wrapping {
         kind: "ipip",
         wrap: |_, packet| packet.to_vec(),
@@ -177,6 +177,18 @@ const WRAPPINGS: [Wrapping; 17] = [
         carrier: Carrier::Port(5247),
         has_id: false,
     },
+    // Information in the format of a draft: the binding, and then its length.
+    Wrapping {
+        kind: "capwap",
+        wrap: |_, packet| {
+            let snap = [&[0xaa, 0xaa, 3, 0, 0, 0][..], &kind(packet)].concat();
+            let frame = [&[8, 1, 0, 0][..], &[2; 18], &[0; 2]].concat();
+            let header = [0, 0x20, 3, 0x20, 0, 0, 0, 0, 1, 4, 0xed, 0x4d, 0, 0, 0, 0];
+            [&header[..], &frame, &snap, packet].concat()
+        },
+        carrier: Carrier::Port(5247),
+        has_id: false,
+    },
     Wrapping {
         kind: "l2tp",
         wrap: |id, packet| {
@@ -190,13 +202,7 @@ const WRAPPINGS: [Wrapping; 17] = [
     },
     Wrapping {
         kind: "mpls",
-        wrap: |id, packet| {
-            let stack = [
-                (77u32 << 12).to_be_bytes(),
-                (id << 12 | 0x1ff).to_be_bytes(),
-            ];
-            [&[2; 12][..], &[0x88, 0x47], stack.as_flattened(), packet].concat()
-        },
+        wrap: |id, packet| [&[2; 12][..], &[0x88, 0x47], &labels(id), packet].concat(),
         carrier: Carrier::Frame,
         has_id: true,
     },
@@ -215,7 +221,97 @@ const WRAPPINGS: [Wrapping; 17] = [
         carrier: Carrier::Frame,
         has_id: true,
     },
+    Wrapping {
+        kind: "vxlan",
+        wrap: |id, packet| {
+            let protocol = if packet[0] >> 4 == 6 { 2 } else { 1 };
+            [&[0x0c, 0, 0, protocol][..], &vni(id), packet].concat()
+        },
+        carrier: Carrier::Port(4790),
+        has_id: true,
+    },
+    // A group policy.
+    Wrapping {
+        kind: "vxlan",
+        wrap: |id, packet| [&[0x88, 8, 1, 2][..], &vni(id), &frame(packet)].concat(),
+        carrier: Carrier::Port(4789),
+        has_id: true,
+    },
+    Wrapping {
+        kind: "gre",
+        wrap: |_, packet| [&[0, 0, 0x65, 0x58][..], &frame(packet)].concat(),
+        carrier: Carrier::Port(4754),
+        has_id: false,
+    },
+    Wrapping {
+        kind: "gre",
+        wrap: |id, packet| {
+            let fields = [
+                &[0xb0, 0],
+                &kind(packet)[..],
+                &[9; 4],
+                &id.to_be_bytes(),
+                &[7; 4],
+            ];
+            [&fields.concat(), packet].concat()
+        },
+        carrier: Carrier::Port(4754),
+        has_id: true,
+    },
+    Wrapping {
+        kind: "mpls",
+        wrap: |id, packet| [&labels(id)[..], packet].concat(),
+        carrier: Carrier::Port(6635),
+        has_id: true,
+    },
+    // A frame after a control word.
+    Wrapping {
+        kind: "mpls",
+        wrap: |id, packet| [&labels(id)[..], &[0; 4], &frame(packet)].concat(),
+        carrier: Carrier::Protocol(137),
+        has_id: true,
+    },
+    Wrapping {
+        kind: "nsh",
+        wrap: |id, packet| {
+            let protocol = if packet[0] >> 4 == 6 { 2 } else { 1 };
+            let header = [&[0x0f, 0xc6, 1, protocol][..], &vni(id), &[7; 16]].concat();
+            [&[2; 12][..], &[0x89, 0x4f], &header, packet].concat()
+        },
+        carrier: Carrier::Frame,
+        has_id: true,
+    },
+    Wrapping {
+        kind: "ayiya",
+        wrap: |_, packet| {
+            let next = if packet[0] >> 4 == 6 { 41 } else { 4 };
+            [&[0x41, 0x52, 0x11, next][..], &[5; 40], packet].concat()
+        },
+        carrier: Carrier::Port(5072),
+        has_id: false,
+    },
+    Wrapping {
+        kind: "teredo",
+        wrap: |_, packet| packet.to_vec(),
+        carrier: Carrier::Port(3544),
+        has_id: false,
+    },
+    // With authentication, and where the packet came from.
+    Wrapping {
+        kind: "teredo",
+        wrap: |_, packet| [&[0, 1, 0, 2][..], &[7; 11], &[0; 8], packet].concat(),
+        carrier: Carrier::Port(3544),
+        has_id: false,
+    },
 ];
+
+fn labels(id: u32) -> Vec<u8> {
+    let stack = [
+        (77u32 << 12 | 64).to_be_bytes(),
+        (id << 12 | 0x1ff).to_be_bytes(),
+    ];
+    stack.concat()
+}
 
 fn gtp_u(id: u32, flags: u8, after: &[u8], packet: &[u8]) -> Vec<u8> {
     let length = (after.len() + packet.len()) as u16;
@@ -224,11 +320,88 @@ fn gtp_u(id: u32, flags: u8, after: &[u8], packet: &[u8]) -> Vec<u8> {
 }
 
 impl Wrapping {
+    /// Whether it can carry a packet: some tunnels are for one version of IP.
+    fn carries(&self, packet: &[u8]) -> bool {
+        match self.kind {
+            "ipip" => packet[0] >> 4 == 4,
+            "teredo" => packet[0] >> 4 == 6,
+            _ => true,
+        }
+    }
+
     fn of(&self, of_client: bool, id: u32, packet: &[u8]) -> Vec<u8> {
         let content = (self.wrap)(id, packet);
         match self.carrier {
             Carrier::Frame => content,
             carrier => ethernet(&[], &wrapped(carrier, of_client, &content)),
+        }
+    }
+}
+
+/// A message of DNS: an identifier, flags, numbers of records, a name, a type and class, and records or options.
+fn dns() -> impl Strategy<Value = Vec<u8>> {
+    let flags = prop_oneof![
+        Just(0u16),
+        Just(0x0100),
+        Just(0x8100),
+        Just(0x8180),
+        (0u16..32).prop_map(|bits| 0x8000 | bits << 5),
+        any::<u16>().prop_map(|bits| bits & 0x87ff),
+    ];
+    let name = prop::collection::vec("[a-z0-9_-]{1,20}", 1..6);
+    let kind = prop::sample::select(vec![1u16, 2, 6, 12, 15, 16, 28, 33, 43, 48, 65, 255]);
+    let record = prop::collection::vec(any::<u8>(), 4..40);
+    (
+        any::<u16>(),
+        flags,
+        (0u16..3, 0u16..3),
+        name,
+        kind,
+        prop::collection::vec(record, 0..6),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(id, flags, (authorities, additional), name, kind, records, is_cut)| {
+                // An answer that does not fit has no records.
+                let records = if is_cut { &records[..0] } else { &records[..] };
+                let numbers = [id, flags, 1, records.len() as u16, authorities, additional];
+                let mut message: Vec<u8> = numbers.into_iter().flat_map(u16::to_be_bytes).collect();
+                for label in name {
+                    message.push(label.len() as u8);
+                    message.extend(label.bytes());
+                }
+                message.push(0);
+                message.extend([kind.to_be_bytes(), 1u16.to_be_bytes()].concat());
+                for record in records {
+                    message.extend([0xc0, 0x0c]);
+                    message.extend([kind.to_be_bytes(), 1u16.to_be_bytes()].concat());
+                    message.extend([0, 0, 1, 44]);
+                    message.extend((record.len() as u16).to_be_bytes());
+                    message.extend(record);
+                }
+                message
+            },
+        )
+}
+
+/// Ports of tunnels, which a resolver may use, too.
+const PORTS: [u16; 11] = [
+    1701, 2152, 3544, 4754, 4789, 4790, 5072, 5247, 6081, 6635, 8472,
+];
+
+proptest! {
+    #[test]
+    fn a_message_of_dns_is_of_its_own_flow_on_every_port(message in dns(), is_query in any::<bool>()) {
+        for port in PORTS {
+            let mut ends = [address(&format!("172.16.0.1:{port}")), address("172.16.0.2:53")];
+            if !is_query {
+                ends.reverse();
+            }
+            let mut run = Run::new();
+            run.packet(&udp(ends[0], ends[1], &message));
+            let (records, statistics) = run.finish();
+            prop_assert_eq!(records.len(), 1, "{}: {:?}", port, statistics);
+            prop_assert!(records[0].tunnel.is_none());
         }
     }
 }
@@ -247,16 +420,18 @@ fn send(run: &mut Run, frame: &[u8]) {
 fn packets_in_tunnels_are_of_flows_in_both_directions() {
     for [client, server] in [
         [CLIENT, SERVER],
-        ["[2001:db8::1]:40000", "[2001:db8::2]:443"],
+        // That of a client of Teredo.
+        ["[2001:0:c000:201::1]:40000", "[2001:db8::2]:443"],
     ] {
         for wrapping in &WRAPPINGS {
             let [from, to] = [client, server].map(address);
             let is_v6 = from.is_ipv6();
-            if is_v6 && wrapping.kind == "ipip" {
+            let query = udp(from, to, b"query");
+            if !wrapping.carries(&query) {
                 continue;
             }
             let mut run = Run::new();
-            send(&mut run, &wrapping.of(true, 5, &udp(from, to, b"query")));
+            send(&mut run, &wrapping.of(true, 5, &query));
             send(
                 &mut run,
                 &wrapping.of(false, 5, &udp(to, from, b"the answer")),
@@ -290,7 +465,7 @@ fn packets_in_tunnels_are_of_flows_in_both_directions() {
 #[test]
 fn both_directions_of_a_tunnel_may_have_identifiers_of_their_own() {
     for wrapping in &WRAPPINGS {
-        if !["gtpu", "l2tp", "mpls", "gre"].contains(&wrapping.kind) || !wrapping.has_id {
+        if !["gtpu", "l2tp", "mpls", "gre", "nsh"].contains(&wrapping.kind) || !wrapping.has_id {
             continue;
         }
         let [from, to] = [CLIENT, SERVER].map(address);
@@ -355,7 +530,7 @@ fn vlans_and_identifiers_of_tunnels_tell_flows_apart() {
             let tunnel = record
                 .tunnel
                 .as_deref()
-                .map(|t| (t.kinds.clone(), t.client_ids.clone()));
+                .map(|t| (t.kinds.clone(), t.client_ids.clone(), t.client_ip));
             (record.vlan.clone(), tunnel)
         })
         .collect();
@@ -402,6 +577,88 @@ fn tunnels_in_tunnels_are_opened_to_a_limit() {
 }
 
 #[test]
+fn vxlan_gpe_carries_chains_and_labels() {
+    let packet = udp(address(CLIENT), address(SERVER), b"query");
+    let chain = |protocol| [0x0f, 0xc2, 2, protocol, 0, 0, 8, 255];
+    for (inner, kinds, ids) in [
+        ([&labels(9)[..], &packet].concat(), "vxlan/mpls", "7/9"),
+        (
+            [&chain(3)[..], &frame(&packet)].concat(),
+            "vxlan/nsh",
+            "7/8",
+        ),
+        (
+            [&chain(5)[..], &labels(9), &packet].concat(),
+            "vxlan/nsh/mpls",
+            "7/8/9",
+        ),
+    ] {
+        let protocol = if kinds.contains("nsh") { 4 } else { 5 };
+        let content = [&[0x0c, 0, 0, protocol][..], &vni(7), &inner].concat();
+        let mut run = Run::new();
+        run.packet(&wrapped(Carrier::Port(4790), true, &content));
+        let (records, statistics) = run.finish();
+        let [record] = &records[..] else {
+            panic!("{kinds}: {statistics:?}")
+        };
+        let tunnel = record.tunnel.as_deref().unwrap();
+        assert_eq!(
+            (&*tunnel.kinds, tunnel.client_ids.as_deref()),
+            (kinds, Some(ids))
+        );
+    }
+}
+
+#[test]
+fn tshark_finds_the_same_packet_in_each_tunnel() {
+    let mut packets = Vec::new();
+    for wrapping in &WRAPPINGS {
+        for [client, server] in [
+            [CLIENT, SERVER],
+            ["[2001:0:c000:201::1]:40000", "[2001:db8::2]:443"],
+        ] {
+            let packet = udp(address(client), address(server), b"query");
+            // Tshark opens AYIYA only where it prints it, and 802.11 in CAPWAP by a setting.
+            let is_known = !["ayiya", "capwap"].contains(&wrapping.kind);
+            if is_known && wrapping.carries(&packet) {
+                packets.push(wrapping.of(true, 5, &packet));
+            }
+        }
+    }
+    let pieces: Vec<_> = packets.iter().map(|data| (START, &data[..])).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tunnels.pcap");
+    std::fs::write(&path, pcap(1, &pieces)).unwrap();
+    let mut tshark = std::process::Command::new("tshark");
+    tshark.arg("-r").arg(&path);
+    tshark.args("-d udp.port==8472,vxlan".split(' '));
+    tshark.args(
+        "-n -T fields -E occurrence=l -e udp.srcport -e udp.dstport -e udp.length".split(' '),
+    );
+    let Ok(output) = tshark.output() else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), packets.len());
+    for (line, packet) in lines.lines().zip(&packets) {
+        assert_eq!(line, "40000\t443\t13", "{packet:x?}");
+    }
+}
+
+#[test]
+fn keep_alives_of_capwap_are_counted() {
+    let keep_alive = [
+        &[0, 0x10, 2, 8, 0, 0, 0, 0, 0, 22, 0, 35, 0, 16][..],
+        &[7; 16],
+    ];
+    let mut run = Run::new();
+    run.packet(&wrapped(Carrier::Port(5247), true, &keep_alive.concat()));
+    let (records, statistics) = run.finish();
+    assert_eq!((records.len(), statistics.skipped.tunnel), (0, 1));
+}
+
+#[test]
 fn datagrams_to_ports_of_tunnels_without_a_packet_are_of_their_own_flow() {
     let [from, to] = ["172.16.0.1:50000", "172.16.0.2:1"].map(address);
     let packet = udp(address(CLIENT), address(SERVER), b"query");
@@ -415,6 +672,30 @@ fn datagrams_to_ports_of_tunnels_without_a_packet_are_of_their_own_flow() {
         (6081, vec![0x3f; 70]),
         (5247, vec![1, 0, 0, 0, 5]),
         (1701, vec![0xc8, 2, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0]),
+        // Protocols of PPP that there are not, and a length beyond the datagram.
+        (1701, vec![0, 2, 0, 1, 0, 1, 0, 0x20, 9, 9]),
+        (1701, vec![0x40, 2, 9, 9, 0, 1, 0, 1, 0xff, 3, 0, 0x21]),
+        // A frame in a VLAN has Ethernet before it.
+        (
+            6081,
+            [&[0, 0, 0x81, 0, 0, 0, 1, 0, 0, 1, 8, 0][..], &packet].concat(),
+        ),
+        (4754, [&[0, 0, 0x81, 0, 0, 1, 8, 0][..], &packet].concat()),
+        (4754, [&[0, 1, 8, 0][..], &packet].concat()),
+        (4790, [&[0x0d, 0, 0, 1, 0, 0, 1, 0][..], &packet].concat()),
+        (5247, vec![0, 0x10, 2, 8, 0, 0, 0, 0, 0, 20, 0, 9, 0, 16]),
+        // Nothing of Teredo has neither end at a client of it.
+        (
+            3544,
+            udp(address("[2001:db8::1]:1"), address("[2001:db8::2]:2"), b"x"),
+        ),
+        (3544, packet.clone()),
+        // An operation without a packet.
+        (
+            5072,
+            [&[0x41, 0x52, 0x10, 4][..], &[5; 40], &packet].concat(),
+        ),
+        (6635, [&[0; 32][..], &labels(1), &packet].concat()),
     ] {
         let mut run = Run::new();
         run.packet(&udp(from, (to.ip(), port).into(), &payload));
@@ -433,7 +714,7 @@ fn a_packet_counts_once_though_its_tunnel_is_fragmented() {
     let inner = udp(from, to, &[7; 1400]);
     for wrapping in WRAPPINGS
         .iter()
-        .filter(|w| !matches!(w.carrier, Carrier::Frame))
+        .filter(|w| !matches!(w.carrier, Carrier::Frame) && w.carries(&inner))
     {
         let outer = wrapped(wrapping.carrier, true, &(wrapping.wrap)(5, &inner));
         let mut run = Run::new();
