@@ -31,8 +31,20 @@ pub enum LinkType {
     Radiotap,
     /// Another link type after a header of Per-Packet Information, mostly IEEE 802.11.
     Ppi,
+    /// IEEE 802.11 after a header of Prism drivers, or of AVS.
+    Prism,
+    /// IEEE 802.11 after a header of AVS.
+    Avs,
     /// A message of Linux's netfilter log.
     Nflog,
+    /// IP after a header of OpenBSD's packet filter.
+    Pflog,
+    /// IP after a header of Solaris.
+    Ipnet,
+    /// Another link type after a header of macOS.
+    Pktap,
+    /// A frame of 802.2 that ATM carried (RFC 2684).
+    Atm,
     /// One that is not read, by its number.
     Other(u32),
 }
@@ -55,25 +67,28 @@ impl LinkType {
             105 => Self::Wifi,
             127 => Self::Radiotap,
             192 => Self::Ppi,
+            119 => Self::Prism,
+            163 => Self::Avs,
             239 => Self::Nflog,
+            117 => Self::Pflog,
+            226 => Self::Ipnet,
+            258 => Self::Pktap,
+            // 11 is what some systems wrote for 100.
+            11 | 100 => Self::Atm,
             number => Self::Other(number),
         }
     }
 }
 
 /// Names of link types that are not read, as tcpdump has them.
-const NAMES: [(u32, &str); 46] = [
+const NAMES: [(u32, &str); 48] = [
     (3, "AX25"),
     (6, "IEEE802_5, Token Ring"),
     (7, "ARCNET_BSD"),
     (8, "SLIP"),
     (10, "FDDI"),
-    (11, "ATM_RFC1483"),
-    (100, "ATM_RFC1483"),
     (107, "FRELAY, Frame Relay"),
     (114, "LTALK"),
-    (117, "PFLOG"),
-    (119, "IEEE802_11_PRISM"),
     (122, "IP_OVER_FC"),
     (123, "SUNATM"),
     (129, "ARCNET_LINUX"),
@@ -81,18 +96,20 @@ const NAMES: [(u32, &str); 46] = [
     (139, "MTP2_WITH_PHDR"),
     (143, "DOCSIS"),
     (144, "LINUX_IRDA"),
-    (163, "IEEE802_11_AVS"),
+    (178, "JUNIPER_ETHER"),
+    (186, "USB_FREEBSD"),
     (187, "BLUETOOTH_HCI_H4"),
     (189, "USB_LINUX"),
     (190, "CAN20B"),
+    (191, "IEEE802_15_4_LINUX"),
     (195, "IEEE802_15_4_WITHFCS"),
     (197, "ERF"),
     (201, "BLUETOOTH_HCI_H4_WITH_PHDR"),
     (203, "LAPD"),
     (209, "IPMB_LINUX"),
+    (215, "IEEE802_15_4_NONASK_PHY"),
     (220, "USB_LINUX_MMAPPED"),
     (224, "FC_2"),
-    (226, "IPNET"),
     (227, "CAN_SOCKETCAN"),
     (230, "IEEE802_15_4_NOFCS"),
     (231, "DBUS"),
@@ -105,8 +122,12 @@ const NAMES: [(u32, &str); 46] = [
     (252, "WIRESHARK_UPPER_PDU"),
     (253, "NETLINK"),
     (254, "BLUETOOTH_LINUX_MONITOR"),
+    (255, "BLUETOOTH_BREDR_BB"),
     (256, "BLUETOOTH_LE_LL_WITH_PHDR"),
-    (258, "PKTAP"),
+    (270, "LORATAP"),
+    (272, "NORDIC_BLE"),
+    (273, "DOCSIS31_XRA31"),
+    (274, "ETHERNET_MPACKET"),
     (279, "ETW"),
     (283, "IEEE802_15_4_TAP"),
 ];
@@ -119,8 +140,13 @@ impl fmt::Display for Named {
         let Self(number) = self;
         match NAMES.iter().find(|(named, _)| named == number) {
             Some((_, name)) => write!(f, "{number} ({name})"),
-            // Users' own.
-            None if (147..=162).contains(number) => write!(f, "{number} (USER{})", number - 147),
+            None if (147..=162).contains(number) => {
+                let user = number - 147;
+                write!(
+                    f,
+                    "{number} (USER{user}, of which only its author knows what it is)"
+                )
+            }
             None => write!(f, "{number}"),
         }
     }

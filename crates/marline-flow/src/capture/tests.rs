@@ -232,7 +232,12 @@ fn what_is_no_capture_is_refused_by_what_it_is() {
         (b"\x28\xb5\x2f\xfd...", "is compressed"),
         (b"PK\x03\x04", "is neither pcap nor pcapng"),
         (b"abc", "is neither pcap nor pcapng"),
-        (&pcap(147, &[])[..], "link type 147 (USER0)"),
+        (
+            &pcap(147, &[])[..],
+            "link type 147 (USER0, of which only its author knows what it is)",
+        ),
+        (&pcap(187, &[])[..], "link type 187 (BLUETOOTH_HCI_H4)"),
+        (&pcap(230, &[])[..], "link type 230 (IEEE802_15_4_NOFCS)"),
         (&pcap(9999, &[])[..], "link type 9999, which"),
         (
             &pcap(1, &[])[..20],

@@ -21,6 +21,7 @@ const ETHERNET: usize = 14;
 const COOKED_V1: usize = 16;
 const COOKED_V2: usize = 20;
 const LOOPBACK: usize = 4;
+const IPNET: usize = 24;
 const VLAN_TAG: usize = 4;
 
 /// Numbers below are lengths of frames of IEEE 802.3, those above Ethernet types.
@@ -60,7 +61,17 @@ fn rare<'a>(link: LinkType, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> 
         LinkType::Wifi => return wifi::frame(part, layers),
         LinkType::Radiotap => wifi::radiotap(part, layers),
         LinkType::Ppi => wifi::ppi(part, layers),
+        LinkType::Prism => wifi::prism(part, layers),
+        LinkType::Avs => wifi::avs(part, layers),
         LinkType::Nflog => nflog(part, layers),
+        // Its length is without padding.
+        LinkType::Pflog => part.u8(0).map(|length| {
+            let header = usize::from(length).next_multiple_of(4);
+            raw(part, header, layers)
+        }),
+        LinkType::Ipnet => return raw(part, IPNET, layers),
+        LinkType::Pktap => pktap(part, layers),
+        LinkType::Atm => return llc(part, layers),
         LinkType::Other(_) => return Decoded::Skipped(Skipped::LinkType),
     };
     decoded.unwrap_or_else(Decoded::Malformed)
@@ -69,8 +80,8 @@ fn rare<'a>(link: LinkType, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> 
 /// A packet of a link type that another header states.
 pub(super) fn of_number<'a>(number: u32, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     match LinkType::from_number(number) {
-        // It would be stated by itself again.
-        LinkType::Ppi => Decoded::Malformed(Malformed::Link),
+        // They would be stated by themselves again.
+        LinkType::Ppi | LinkType::Pktap => Decoded::Malformed(Malformed::Link),
         link => rare(link, part, layers),
     }
 }
@@ -183,6 +194,10 @@ pub(super) fn llc<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
             after(part, 8, |part| tagged(part, kind, layers))
         }
         [6, 6, 3, ..] => after(part, 3, |part| by_version(part, layers)),
+        // A bridged frame after two bytes of padding, with or without its check sequence (RFC 2684, section 5.2).
+        [0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 1 | 7, ..] => {
+            after(part, 10, |part| ethernet(part, layers))
+        }
         [_, _, _, _, _, _, _, _, ..] => Decoded::Skipped(Skipped::NotIp),
         _ if part.length >= 8 => Decoded::Malformed(Malformed::Cut),
         _ => Decoded::Skipped(Skipped::NotIp),
@@ -219,6 +234,20 @@ pub(super) fn ppp<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
 fn cisco_hdlc<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
     let kind = part.u16(2)?;
     Ok(tagged(part.after(4)?, kind, layers))
+}
+
+/// A packet after a header of macOS, little-endian: its length, the type of the record, and the link type of what follows.
+fn pktap<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+    const PACKET: u32 = 1;
+    let [length, kind, link] = [0, 4, 8].map(|at| part.array(at).map(u32::from_le_bytes));
+    if kind? != PACKET {
+        return Ok(Decoded::Skipped(Skipped::NotIp));
+    }
+    let length = usize::try_from(length?).map_err(|_| Malformed::Link)?;
+    if length < 12 {
+        return Err(Malformed::Link);
+    }
+    Ok(of_number(link?, part.after(length)?, layers))
 }
 
 /// A message of Linux's netfilter: a family, a version and a number, then attributes in the byte order of the machine.

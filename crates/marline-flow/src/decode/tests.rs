@@ -112,7 +112,36 @@ fn every_link_type_leads_to_ip() {
             ),
             (LinkType::Ppi, ppi(105, &wifi(0x08, 1, &[], &snap))),
             (LinkType::Ppi, ppi(1, &ethernet(&[], &packet))),
+            (
+                LinkType::Prism,
+                prism(u32::to_le_bytes, &wifi(0x08, 1, &[], &snap)),
+            ),
+            (
+                LinkType::Prism,
+                prism(u32::to_be_bytes, &wifi(0x08, 1, &[], &snap)),
+            ),
+            (LinkType::Prism, avs(1, &wifi(0x08, 1, &[], &snap))),
+            (LinkType::Avs, avs(2, &wifi(0x88, 1, &[0, 0], &snap))),
             (LinkType::Nflog, nflog),
+            (
+                LinkType::Pflog,
+                [&[61, family][..], &[7; 62], &packet].concat(),
+            ),
+            (
+                LinkType::Ipnet,
+                [&[1, family][..], &[7; 22], &packet].concat(),
+            ),
+            (LinkType::Pktap, pktap(1, &ethernet(&[], &packet))),
+            (LinkType::Pktap, pktap(12, &packet)),
+            (LinkType::Atm, snap.clone()),
+            (
+                LinkType::Atm,
+                [
+                    &[0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 7, 0, 0][..],
+                    &ethernet(&[], &packet),
+                ]
+                .concat(),
+            ),
             (LinkType::Ethernet, ethernet(&[], &packet)),
             (LinkType::Ethernet, ethernet(&[0x8100], &packet)),
             (LinkType::Ethernet, ethernet(&[0x88a8, 0x8100], &packet)),
@@ -288,6 +317,49 @@ fn ppi(link: u32, packet: &[u8]) -> Vec<u8> {
     let fields = [&[2, 0, 20, 0][..], &[0; 20]].concat();
     let header = [&[0, 0, 32, 0][..], &link.to_le_bytes()].concat();
     [header, fields, packet.to_vec()].concat()
+}
+
+/// A frame after a header of a Prism driver, in a byte order.
+fn prism(order: fn(u32) -> [u8; 4], frame: &[u8]) -> Vec<u8> {
+    let header = [order(0x44), order(144)].concat();
+    [&header[..], b"wlan0", &[0; 131], frame].concat()
+}
+
+fn avs(version: u8, frame: &[u8]) -> Vec<u8> {
+    [
+        &[0x80, 0x21, 0x10, version, 0, 0, 0, 64][..],
+        &[7; 56],
+        frame,
+    ]
+    .concat()
+}
+
+/// A packet after a header of macOS.
+fn pktap(link: u32, packet: &[u8]) -> Vec<u8> {
+    let header = [108u32, 1, link].map(u32::to_le_bytes).concat();
+    [&header[..], &[7; 96], packet].concat()
+}
+
+#[test]
+fn headers_of_drivers_that_are_impossible_are_malformed() {
+    let frame = wifi(0x08, 1, &[], &[0; 40]);
+    let mut long = avs(1, &frame);
+    long[4] = 0xff;
+    for (link, data) in [
+        (LinkType::Prism, [&[9; 144][..], &frame].concat()),
+        (LinkType::Prism, prism(u32::to_le_bytes, &[])[..20].to_vec()),
+        (LinkType::Avs, prism(u32::to_le_bytes, &frame)),
+        (LinkType::Avs, long),
+        (LinkType::Pktap, pktap(258, &pktap(1, &datagram()))),
+        (LinkType::Pflog, vec![61]),
+        (LinkType::Pflog, vec![]),
+    ] {
+        let decoded = of(link, &data);
+        assert!(
+            matches!(decoded, Decoded::Malformed(Malformed::Link)),
+            "{link:?}: {decoded:?}"
+        );
+    }
 }
 
 fn pppoe(session: u8, packet: &[u8]) -> Vec<u8> {

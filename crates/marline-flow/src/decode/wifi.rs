@@ -86,6 +86,44 @@ pub(super) fn radiotap<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decode
     Ok(noted(part.after(length)?, notes, layers))
 }
 
+/// A frame after a header of AVS: a magic number with the version, and the length, of which the frame begins behind.
+pub(super) fn avs<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+    /// The magic number, the length and a time.
+    const SMALLEST: usize = 16;
+    let length = usize::try_from(part.u32(4)?).map_err(|_| Malformed::Link)?;
+    if !is_avs(part)? || length < SMALLEST {
+        return Err(Malformed::Link);
+    }
+    Ok(frame(part.after(length)?, layers))
+}
+
+fn is_avs(part: Part<'_>) -> Result<bool, Malformed> {
+    Ok(matches!(part.u32(0)?, 0x8021_1001 | 0x8021_1002))
+}
+
+/// A frame after a header of Prism drivers, in the byte order of the machine: a message's code, and its length. Some drivers have a
+/// header of AVS instead.
+pub(super) fn prism<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
+    /// Messages about a frame.
+    const CODES: [u32; 2] = [0x41, 0x44];
+    /// Code, length and the name of the device.
+    const SMALLEST: u32 = 24;
+    if is_avs(part)? {
+        return avs(part, layers);
+    }
+    let [code, length] = [part.array(0)?, part.array(4)?];
+    let length = match () {
+        () if CODES.contains(&u32::from_le_bytes(code)) => u32::from_le_bytes(length),
+        () if CODES.contains(&u32::from_be_bytes(code)) => u32::from_be_bytes(length),
+        () => return Err(Malformed::Link),
+    };
+    if length < SMALLEST {
+        return Err(Malformed::Link);
+    }
+    let length = usize::try_from(length).map_err(|_| Malformed::Link)?;
+    Ok(frame(part.after(length)?, layers))
+}
+
 /// A packet after a Per-Packet Information header (CACE Technologies, PPI 1.0.7): of any link type, mostly 802.11.
 ///
 /// ```text
