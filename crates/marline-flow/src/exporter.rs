@@ -283,7 +283,12 @@ impl<S: Sink> Exporter<S> {
             self.write(&ended, reason)?;
             return Ok(found);
         }
-        self.end(slot, reason)?;
+        // A connection that begins from another address than the first of one does not end that one.
+        if reason == EndReason::Reused && self.table.get(slot).has_moved_to(&directed.key) {
+            self.table.remove_alias(slot, &directed.key);
+        } else {
+            self.end(slot, reason)?;
+        }
         self.begin_flow(directed, now_ns)
     }
 

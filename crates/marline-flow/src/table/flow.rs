@@ -237,12 +237,22 @@ pub(crate) struct More {
     address_changes: u32,
     /// Its latest address, as a key on the path of the flow, unless it is the first one and was so before.
     address: Option<Box<FlowKey>>,
+    /// Another one, from which the client's last packet came and to which the server has not sent since.
+    candidate: Option<Box<FlowKey>>,
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) inspection: Option<Inspection>,
     /// The IDs by which the packets of a QUIC connection are known.
     pub(crate) quic: Option<Box<QuicIds>>,
     /// Other keys of its packets, oldest first.
-    pub(super) aliases: Vec<FlowKey>,
+    pub(super) aliases: Vec<OtherKey>,
+}
+
+/// Another key of a flow's packets than its first one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OtherKey {
+    pub(super) key: FlowKey,
+    /// Whether both ends sent packets with it, or it differs by its path alone. One that only the client's packets have may be forged.
+    is_confirmed: bool,
 }
 
 impl Flow {
@@ -286,6 +296,7 @@ impl Flow {
             part: more.part + 1,
             address_changes: 0,
             address: more.address.clone(),
+            candidate: more.candidate.clone(),
             labels: more.labels.clone(),
             inspection: more.inspection.take(),
             quic: more.quic.clone(),
@@ -340,6 +351,7 @@ impl Flow {
                 part: 0,
                 address_changes: 0,
                 address: None,
+                candidate: None,
                 labels: None,
                 inspection: None,
                 quic: None,
@@ -358,29 +370,41 @@ impl Flow {
         self.more().map_or(0, |more| more.address_changes)
     }
 
-    /// A packet of `sender` has this key, its first or another one. With another address of the client than that of the client's
-    /// packet before, and not only another path, it moved.
+    /// A packet of `sender` has this key, its first or another one. The client has moved, and not only to another path, when the server
+    /// sends to the address that the client's last packet came from: anybody who has seen a connection ID can send one with another
+    /// address.
     #[inline]
     pub(crate) fn on_key(&mut self, sender: End, key: &FlowKey) {
         let (first, client) = (self.key, self.client());
         let Some(more) = &mut self.more else {
             return;
         };
-        if more.aliases.is_empty() || sender != client {
-            return;
-        }
-        let address = key.on(first.path);
-        if *more.address.as_deref().unwrap_or(&first) != address {
-            more.address_changes += 1;
-            more.address = Some(Box::new(address));
+        if !more.aliases.is_empty() {
+            more.on_address(sender == client, &first, key.on(first.path));
         }
     }
 
-    /// Its packets have another key, too; which one it had longest, if it has too many.
+    /// Whether a key differs from the first one by more than its path.
+    pub(crate) fn has_moved_to(&self, key: &FlowKey) -> bool {
+        key.on(self.key.path) != self.key
+    }
+
+    /// Its packets have another key, too; which one is forgotten, if it has too many: one that only the client's packets have, else the
+    /// oldest.
     pub(super) fn add_alias(&mut self, key: FlowKey) -> Option<FlowKey> {
-        let more = self.more_mut();
-        more.aliases.push(key);
-        (more.aliases.len() > MAX_ALIASES).then(|| more.aliases.remove(0))
+        let is_confirmed = !self.has_moved_to(&key);
+        let aliases = &mut self.more_mut().aliases;
+        let forgotten = (aliases.len() >= MAX_ALIASES).then(|| {
+            let forged = aliases.iter().position(|other| !other.is_confirmed);
+            aliases.remove(forged.unwrap_or(0)).key
+        });
+        aliases.push(OtherKey { key, is_confirmed });
+        forgotten
+    }
+
+    /// A key is another flow's from now on.
+    pub(super) fn remove_alias(&mut self, key: &FlowKey) {
+        self.more_mut().aliases.retain(|other| other.key != *key);
     }
 
     /// The ends of the outermost tunnel over IP around the client's packets, source first.
@@ -400,7 +424,8 @@ impl Flow {
             return [Some(path); 2];
         }
         let aliases = self.more().map_or(&[][..], |more| &more.aliases);
-        let alias = aliases.iter().find(|alias| alias.on(path) == self.key);
+        let mut keys = aliases.iter().map(|alias| alias.key);
+        let alias = keys.find(|key| key.on(path) == self.key);
         let is_answered = self.sent(other(self.opener())).packets > 0;
         let answers = alias.map_or(path, |alias| alias.path);
         let mut both = [Some(path), is_answered.then_some(answers)];
@@ -601,6 +626,26 @@ impl Flow {
             (Phase::Opening | Phase::Closed, _) => opening_ns,
             (Phase::Open, Transport::Tcp) => tcp_idle_ns,
             (Phase::Open, Transport::Udp) => udp_idle_ns,
+        }
+    }
+}
+
+impl More {
+    /// A packet of the client, or of the server, has this address of the client, as a key on the path of the flow, whose key is `first`.
+    fn on_address(&mut self, of_client: bool, first: &FlowKey, address: FlowKey) {
+        if *self.address.as_deref().unwrap_or(first) == address {
+            return;
+        }
+        if of_client {
+            if self.candidate.as_deref() != Some(&address) {
+                self.candidate = Some(Box::new(address));
+            }
+        } else if let Some(candidate) = self.candidate.take_if(|candidate| **candidate == address) {
+            self.address_changes += 1;
+            for other in &mut self.aliases {
+                other.is_confirmed |= other.key.on(first.path) == address;
+            }
+            self.address = Some(candidate);
         }
     }
 }

@@ -272,6 +272,14 @@ impl Table {
         })
     }
 
+    /// A key that a flow has beside its own is of a flow that begins.
+    pub(crate) fn remove_alias(&mut self, slot: Slot, key: &FlowKey) {
+        if self.aliases.remove(key).is_some() {
+            self.get_mut(slot).remove_alias(key);
+            self.paths.release(key.path());
+        }
+    }
+
     /// The IDs of a connection of QUIC are known, or others.
     pub(crate) fn set_quic(&mut self, slot: Slot, ids: QuicIds) {
         let flow = self.slots[slot.0 as usize].as_mut();
@@ -346,7 +354,7 @@ impl Table {
         }
         if let Some(more) = flow.more() {
             for alias in &more.aliases {
-                self.aliases.remove(alias);
+                self.aliases.remove(&alias.key);
             }
             if let Some(ids) = &more.quic {
                 self.connections.remove(&key, ids, slot.0);
@@ -360,9 +368,10 @@ impl Table {
     /// Forgets the paths of a flow that was removed, whose record is written.
     pub(crate) fn release(&mut self, flow: &Flow) {
         let aliases = flow.more().map_or(&[][..], |more| &more.aliases);
-        for key in aliases.iter().chain([&flow.key()]) {
-            self.paths.release(key.path());
+        for alias in aliases {
+            self.paths.release(alias.key.path());
         }
+        self.paths.release(flow.key().path());
     }
 
     /// Keeps the path of a packet until [`release_key`](Self::release_key), whatever flows end.

@@ -1,7 +1,7 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use marline_proto::testing::{Datagram, Pair, PairConfig, SERVER_NAME, TestIdentity};
@@ -468,6 +468,178 @@ fn a_connection_whose_client_changes_its_address_is_one_flow() {
         .filter(|datagram| datagram.destination == server)
         .count();
     assert_eq!(record.client.packets, of_client as u64);
+}
+
+/// A connection, and 1-RTT packets that each end sent.
+struct Established {
+    datagrams: Vec<Datagram>,
+    /// Of the client, and of the server.
+    data: [Datagram; 2],
+}
+
+impl Established {
+    fn new() -> Self {
+        let datagrams = Handshake::of(Version::V1, |_| {}).datagrams;
+        let data = [true, false].map(|of_client| {
+            let is_data = |datagram: &&Datagram| {
+                matches!(parse(&datagram.bytes, 0, true), Ok(Packet::Protected(header)) if header.kind == ProtectedKind::Short)
+                    && is_client(datagram) == of_client
+            };
+            datagrams.iter().find(is_data).cloned().unwrap()
+        });
+        Self { datagrams, data }
+    }
+
+    /// A packet from the client at this address, or to it.
+    fn at(&self, of_client: bool, address: SocketAddr) -> Datagram {
+        let mut datagram = self.data[usize::from(!of_client)].clone();
+        match of_client {
+            true => datagram.source = address,
+            false => datagram.destination = address,
+        }
+        datagram
+    }
+}
+
+#[test]
+fn a_client_has_moved_when_the_server_sends_to_its_new_address() {
+    let mut connection = Established::new();
+    let first = connection.data[0].source;
+    let [second, forged] = [address("10.9.9.9:40001"), address("10.66.6.6:6666")];
+    for (turns, changes) in [
+        (&[(true, forged)][..], 0),
+        (
+            &[
+                (true, forged),
+                (false, first),
+                (true, first),
+                (true, forged),
+            ],
+            0,
+        ),
+        (&[(false, second)], 0),
+        (&[(true, second), (true, second), (false, second)], 1),
+        (&[(true, second), (false, first), (false, second)], 1),
+        (
+            &[
+                (true, second),
+                (true, forged),
+                (true, second),
+                (false, second),
+            ],
+            1,
+        ),
+        (
+            &[
+                (true, second),
+                (false, second),
+                (true, first),
+                (false, second),
+            ],
+            1,
+        ),
+        (
+            &[
+                (true, second),
+                (false, second),
+                (true, first),
+                (false, first),
+            ],
+            2,
+        ),
+    ] {
+        let mut datagrams = connection.datagrams.clone();
+        datagrams.extend(
+            turns
+                .iter()
+                .map(|(of_client, at)| connection.at(*of_client, *at)),
+        );
+        let record = records(&datagrams).remove(0);
+        assert_eq!(record.address_changes, changes, "{turns:?}");
+        assert_eq!(record.client.port, first.port());
+    }
+    // The addresses that somebody forges do not displace that of the client.
+    let turns = [(true, second), (false, second)];
+    connection
+        .datagrams
+        .extend(turns.map(|(of_client, at)| connection.at(of_client, at)));
+    for port in 1..200 {
+        connection
+            .datagrams
+            .push(connection.at(true, (forged.ip(), port).into()));
+    }
+    connection.datagrams.push(connection.at(false, second));
+    let found = records(&connection.datagrams);
+    assert_eq!((found.len(), found[0].address_changes), (1, 1));
+}
+
+#[test]
+fn a_connection_from_an_address_that_was_forged_ends_no_other_one() {
+    let connection = Established::new();
+    let other = PairConfig {
+        seed: 7,
+        ..PairConfig::default()
+    };
+    let other = Handshake::with(Pair::with(other), Version::V1, |_| {}).datagrams;
+    let forged = address("10.66.6.6:6666");
+    let mut datagrams = connection.datagrams.clone();
+    datagrams.push(connection.at(true, forged));
+    datagrams.extend(other.iter().cloned().map(|mut datagram| {
+        match is_client(&datagram) {
+            true => datagram.source = forged,
+            false => datagram.destination = forged,
+        }
+        datagram
+    }));
+    datagrams.push(connection.data[1].clone());
+    let found = records(&datagrams);
+    let packets: Vec<_> = found
+        .iter()
+        .map(|record| (record.client.packets + record.server.packets) as usize)
+        .collect();
+    assert_eq!(packets, [connection.datagrams.len() + 2, other.len()]);
+    assert!(found.iter().all(|record| record.http_version == Some("h3")));
+    assert_eq!(found[0].address_changes, 0);
+}
+
+proptest! {
+    #[test]
+    fn moves_are_those_that_both_ends_show(
+        turns in prop::collection::vec((any::<bool>(), 0u16..4), 0..60),
+    ) {
+        static CONNECTION: LazyLock<Established> = LazyLock::new(Established::new);
+        let connection = &*CONNECTION;
+        let first = connection.data[0].source;
+        let at = |port: u16| match port {
+            0 => first,
+            port => (address("10.9.9.9:1").ip(), port).into(),
+        };
+        let mut datagrams = connection.datagrams.clone();
+        let (mut current, mut candidate, mut changes) = (0, None, 0);
+        let mut known = [true, false, false, false];
+        for (of_client, port) in turns {
+            // What the server sends to an address that was never the client's has no ID that is known.
+            if !of_client && !known[usize::from(port)] {
+                continue;
+            }
+            known[usize::from(port)] = true;
+            datagrams.push(connection.at(of_client, at(port)));
+            match of_client {
+                _ if port == current => {}
+                true => candidate = Some(port),
+                false if candidate == Some(port) => {
+                    (current, candidate) = (port, None);
+                    changes += 1;
+                }
+                false => {}
+            }
+        }
+        let found = records(&datagrams);
+        prop_assert_eq!(found.len(), 1);
+        prop_assert_eq!(found[0].address_changes, changes);
+        let all = found[0].client.packets + found[0].server.packets;
+        prop_assert_eq!(all, datagrams.len() as u64);
+    }
 }
 
 #[test]
