@@ -210,6 +210,11 @@ impl<S: Sink> Exporter<S> {
         &self.sink
     }
 
+    /// The same, to divide what is written.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     #[inline]
     fn segment(&mut self, segment: &Segment<'_>, now_ns: u64) -> Result<(), OutputError> {
         let directed = self.table.key(segment, &self.layers);

@@ -1,8 +1,8 @@
 //! A file of records, which appears under its name only when it is complete.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::csv::CsvWriter;
@@ -49,7 +49,7 @@ impl Format {
 }
 
 /// A file that is being written. Until it is [finished](Self::finish) it is `.NAME.part` beside its name, and is removed
-/// if it is dropped.
+/// if it is dropped. While it is written it is locked, so that no two processes write the same one.
 pub struct OutputFile {
     path: PathBuf,
     part: Part,
@@ -95,13 +95,116 @@ impl Drop for Part {
     }
 }
 
+impl Part {
+    /// The `number`th name beside a file, as `.NAME.part`.
+    fn path(path: &Path, name: &OsStr, number: u32) -> PathBuf {
+        let mut part = OsString::from(".");
+        part.push(name);
+        if number > 1 {
+            part.push(format!("_{number}"));
+        }
+        part.push(".part");
+        path.with_file_name(part)
+    }
+
+    /// Takes the place of a file that nobody writes any more; `None` if somebody does.
+    fn open(path: &Path) -> io::Result<Option<File>> {
+        /// Another process may complete its file between two steps of an attempt, which is rare.
+        const ATTEMPTS: u32 = 8;
+        for _ in 0..ATTEMPTS {
+            let mut options = OpenOptions::new();
+            let file = options
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?;
+            if !lock(&file)? {
+                return Ok(None);
+            }
+            if is_at(&file, path) {
+                file.set_len(0)?;
+                return Ok(Some(file));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Locks a file until it is closed. Whether nobody else has.
+#[cfg(unix)]
+fn lock(file: &File) -> io::Result<bool> {
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        // Some file systems have no locks.
+        Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK | Errno::INVAL) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a file that was opened still has its name: it may have been complete meanwhile, with another one.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let (Ok(ours), Ok(theirs)) = (file.metadata(), fs::metadata(path)) else {
+        return false;
+    };
+    (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())
+}
+
+#[cfg(not(unix))]
+fn lock(_file: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+/// Gives a complete file a name that no other one has. Whether it was free.
+fn place(part: &Path, path: &Path) -> io::Result<bool> {
+    match rename_new(part, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        // Some file systems cannot do that at once.
+        Err(_) if path.symlink_metadata().is_ok() => Ok(false),
+        Err(_) => fs::rename(part, path).map(|()| true),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
+}
+
 impl OutputFile {
     /// Begins a file in the format that its name stands for. Addresses and names in it pass the `anonymizer`.
     ///
     /// # Errors
     ///
-    /// [`OutputError`] if the name stands for no format, or the file cannot be created.
+    /// [`OutputError`] if the name stands for no format, if the file cannot be created, or if another process writes it.
     pub fn create(path: &Path, anonymizer: Option<Anonymizer>) -> Result<Self, OutputError> {
+        Self::create_as_one_of(path, anonymizer, 1)
+    }
+
+    /// The same where as many may write files of this name, each of which gets another one in the end.
+    pub(super) fn create_as_one_of(
+        path: &Path,
+        anonymizer: Option<Anonymizer>,
+        writers: u32,
+    ) -> Result<Self, OutputError> {
         let io = |error| OutputError::Io {
             name: path.display().to_string(),
             error,
@@ -111,12 +214,20 @@ impl OutputFile {
             let name = path.display().to_string();
             return Err(OutputError::Format { name });
         };
-        let mut part = OsString::from(".");
-        part.push(name);
-        part.push(".part");
-        let part = path.with_file_name(part);
+        let mut free = None;
+        for number in 1..=writers {
+            let part = Part::path(path, name, number);
+            if let Some(file) = Part::open(&part).map_err(io)? {
+                free = Some((part, file));
+                break;
+            }
+        }
+        let Some((part, file)) = free else {
+            let taken = io::Error::new(ErrorKind::ResourceBusy, "another process writes it");
+            return Err(io(taken));
+        };
         let file = Counted {
-            file: BufWriter::new(File::create(&part).map_err(io)?),
+            file: BufWriter::new(file),
             bytes: 0,
         };
         let part = Part(Some(part));
@@ -163,29 +274,44 @@ impl OutputFile {
     /// [`OutputError`] if what is left cannot be written.
     pub fn finish(self) -> Result<u64, OutputError> {
         let path = self.path.clone();
-        self.finish_as(&path)
+        self.finish_by(|part| fs::rename(part, path))
     }
 
-    /// Completes the file and gives it this name, in the same directory.
-    pub(super) fn finish_as(mut self, path: &Path) -> Result<u64, OutputError> {
+    /// Completes the file and gives it the first of these names, in the same directory, that no file has.
+    pub(super) fn finish_as_first_free(
+        self,
+        paths: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<u64, OutputError> {
+        self.finish_by(|part| {
+            for path in paths {
+                if place(part, &path)? {
+                    return Ok(());
+                }
+            }
+            Err(ErrorKind::AlreadyExists.into())
+        })
+    }
+
+    fn finish_by(mut self, name: impl FnOnce(&Path) -> io::Result<()>) -> Result<u64, OutputError> {
         let file = match self.writer {
             Writer::Csv(writer) => writer.finish(),
             Writer::Ipfix(writer) => writer.finish(),
             #[cfg(feature = "parquet")]
             Writer::Parquet(writer) => writer.finish(),
         };
-        let renamed = file.and_then(|mut file| {
+        // The file is open, and so locked, until it has its name.
+        let named = file.and_then(|mut file| {
             file.flush()?;
             if let Some(part) = self.part.0.as_deref() {
-                fs::rename(part, path)?;
+                name(part)?;
             }
             Ok(file.bytes)
         });
-        if renamed.is_ok() {
+        if named.is_ok() {
             self.part.0 = None;
         }
-        renamed.map_err(|error| OutputError::Io {
-            name: path.display().to_string(),
+        named.map_err(|error| OutputError::Io {
+            name: self.path.display().to_string(),
             error,
         })
     }

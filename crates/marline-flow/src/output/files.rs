@@ -50,7 +50,7 @@ pub struct Written {
 ///
 /// One file has the name that was given. Those of several have the time of their beginning in UTC, before the end of the name: of
 /// `flows.csv`, `flows-20261128T190500Z.csv`; a second one of that time is `flows-20261128T190500Z_2.csv`. A file without
-/// records is not kept then.
+/// records is not kept then. No file is ever replaced by one of several, also if another process writes files of the same name.
 pub struct Files {
     path: PathBuf,
     rotation: Rotation,
@@ -63,8 +63,15 @@ pub struct Files {
     due_ns: u64,
     /// The latest time.
     now_ns: u64,
+    /// Whether somebody asked for several files.
+    is_divided: bool,
+    /// The time in the name of the last file, and its number among those of that time.
+    last: (String, u64),
     complete: Written,
 }
+
+/// Processes that may write files of the same name.
+const MAX_WRITERS: u32 = 64;
 
 impl Files {
     /// Begins the first file, in the format that the name stands for.
@@ -85,6 +92,8 @@ impl Files {
             begun_ns: None,
             due_ns: u64::MAX,
             now_ns: 0,
+            is_divided: false,
+            last: (String::new(), 0),
             complete: Written::default(),
         })
     }
@@ -107,15 +116,33 @@ impl Files {
         Ok(self.complete)
     }
 
+    /// Completes the current file, if it has records, and begins another; its name has the time then, also without a rotation.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] if the file cannot be completed.
+    pub fn divide(&mut self) -> Result<(), OutputError> {
+        self.is_divided = true;
+        match &self.current {
+            Some(current) if current.records() > 0 => self.rotate(self.now_ns),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_one_of_several(&self) -> bool {
+        self.is_divided || self.rotation.is_on()
+    }
+
     /// Completes the current file. Of several, one without records is dropped.
     fn complete(&mut self) -> Result<(), OutputError> {
         let Some(current) = self.current.take() else {
             return Ok(());
         };
-        if self.rotation.is_on() && current.records() == 0 {
-            return Ok(());
-        }
-        self.complete.bytes += current.finish_as(&self.name())?;
+        self.complete.bytes += match self.is_one_of_several() {
+            false => current.finish()?,
+            true if current.records() == 0 => return Ok(()),
+            true => current.finish_as_first_free(self.names())?,
+        };
         self.complete.files += 1;
         self.complete.last_ns = Some(self.now_ns);
         Ok(())
@@ -134,25 +161,24 @@ impl Files {
         self.due_ns = self.rotation.end_ns(begin_ns);
     }
 
-    /// The name of the current file when it is complete.
-    fn name(&self) -> PathBuf {
-        if !self.rotation.is_on() {
-            return self.path.clone();
-        }
-        let stem = self.path.file_stem().unwrap_or_default();
-        let extension = self.path.extension().unwrap_or_default();
+    /// The names that the current file may have when it is complete, the first that is free.
+    fn names(&mut self) -> impl Iterator<Item = PathBuf> {
         let time = of_name(self.begun_ns.unwrap_or_default());
-        let numbers = std::iter::once(String::new()).chain((2u64..).map(|n| format!("_{n}")));
-        for number in numbers {
-            let mut name = stem.to_owned();
-            name.push(format!("-{time}{number}."));
-            name.push(extension);
-            let path = self.path.with_file_name(name);
-            if path.symlink_metadata().is_err() {
-                return path;
-            }
+        if self.last.0 != time {
+            self.last = (time, 0);
         }
-        self.path.clone()
+        let (time, number) = &mut self.last;
+        let path = &self.path;
+        std::iter::from_fn(move || {
+            *number += 1;
+            let mut name = path.file_stem().unwrap_or_default().to_owned();
+            name.push(match *number {
+                1 => format!("-{time}."),
+                number => format!("-{time}_{number}."),
+            });
+            name.push(path.extension().unwrap_or_default());
+            Some(path.with_file_name(name))
+        })
     }
 }
 
@@ -169,9 +195,12 @@ impl Sink for Files {
     fn write(&mut self, record: &Record) -> Result<(), OutputError> {
         let current = match &mut self.current {
             Some(current) => current,
-            None => self
-                .current
-                .insert(OutputFile::create(&self.path, self.anonymizer.clone())?),
+            // Whoever began to write meanwhile has a file of its own.
+            None => self.current.insert(OutputFile::create_as_one_of(
+                &self.path,
+                self.anonymizer.clone(),
+                MAX_WRITERS,
+            )?),
         };
         current.write(record)?;
         match self.rotation.size {

@@ -149,3 +149,74 @@ fn what_is_open_at_an_early_end_leaves_no_file() {
         "{names:?}"
     );
 }
+
+#[test]
+fn files_are_divided_when_somebody_asks() {
+    for rotation in [Rotation::default(), MINUTES] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flows.csv");
+        let mut exporter = export(&path, rotation, 4, 11 * SECOND);
+        let divided = |exporter: &mut Exporter<Files>| {
+            exporter.sink_mut().divide().unwrap();
+            let names = listing(&directory).into_keys();
+            names.filter(|name| !name.ends_with("part")).count()
+        };
+        let before = divided(&mut exporter);
+        assert_eq!(divided(&mut exporter), before, "no file without records");
+        let written = exporter.finish().unwrap().sink.finish().unwrap();
+        let all = listing(&directory);
+        assert!(all.keys().all(|name| name.ends_with("Z.csv")), "{all:?}");
+        assert_eq!((written.files, all.len()), (all.len() as u64, before + 1));
+        let records: usize = all.keys().map(|name| lines(&directory, name)).sum();
+        assert_eq!(records, 4);
+    }
+}
+
+#[test]
+fn two_that_write_files_of_one_name_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.csv");
+    let mut first = export(&path, MINUTES, 2, 0);
+    assert!(matches!(
+        Files::create(&path, MINUTES, None),
+        Err(OutputError::Io { error, .. }) if error.to_string() == "another process writes it"
+    ));
+    // While the first one is between two files, another one begins.
+    for seconds in [45, 101] {
+        first.advance(START + seconds * SECOND).unwrap();
+    }
+    let mut second = export(&path, MINUTES, 3, 0);
+    for i in 0..5u16 {
+        for (exporter, port) in [(&mut first, 20_000), (&mut second, 30_000)] {
+            let packet = udp(
+                address(&format!("10.0.0.1:{}", port + i)),
+                address("192.0.2.1:53"),
+                b"query",
+            );
+            let time_ns = START + (110 + 25 * u64::from(i)) * SECOND;
+            exporter.packet(&raw(time_ns, &packet)).unwrap();
+        }
+    }
+    for exporter in [first, second] {
+        exporter.finish().unwrap().sink.finish().unwrap();
+    }
+    let all = listing(&directory);
+    assert!(
+        all.keys()
+            .all(|name| name.ends_with("Z.csv") || name.contains("Z_")),
+        "{all:?}"
+    );
+    let records: usize = all.keys().map(|name| lines(&directory, name)).sum();
+    assert_eq!(records, 2 + 3 + 10);
+}
+
+#[test]
+fn a_file_that_was_left_by_a_killed_process_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.csv");
+    fs::write(directory.path().join(".flows.csv.part"), [b'x'; 10_000]).unwrap();
+    let exporter = export(&path, Rotation::default(), 2, 0);
+    exporter.finish().unwrap().sink.finish().unwrap();
+    assert_eq!(listing(&directory).len(), 1);
+    assert_eq!(lines(&directory, "flows.csv"), 2);
+}
