@@ -186,28 +186,55 @@ impl Collector {
         }
     }
 
+    /// Begins another session, for which the name of the collector is resolved again; the one before is kept where that fails.
+    pub(super) fn reopen(&mut self) {
+        self.flush();
+        self.take_refusal();
+        let host = &self.url.host;
+        let opened = match &mut self.connection {
+            Connection::Udp { socket, .. } => udp(host).map(|opened| *socket = opened),
+            Connection::Tcp { stream, .. } => tcp(host).map(|opened| {
+                if let Some(before) = stream.replace(opened) {
+                    // What was sent arrives, whatever becomes of the connection.
+                    let _ = before.shutdown(Shutdown::Write);
+                }
+            }),
+        };
+        match opened {
+            Ok(()) => {
+                self.session = IpfixSession::default();
+                self.has_failed = false;
+                self.send_templates();
+            }
+            Err(error) => print_message(&format!("{}: not opened again: {error}", self.url)),
+        }
+    }
+
+    /// Counts the records of the last message as lost if ICMP refused it.
+    fn take_refusal(&mut self) {
+        if let Connection::Udp {
+            socket,
+            last_records,
+            ..
+        } = &mut self.connection
+            && let Ok(Some(error)) = socket.take_error()
+        {
+            let records = std::mem::take(last_records);
+            self.on_error(&error, records);
+        }
+    }
+
     /// Sends what is left.
     pub(super) fn finish(mut self) -> Sent {
         self.flush();
-        match &self.connection {
-            Connection::Tcp {
-                stream: Some(stream),
-                ..
-            } => {
-                // What was sent arrives, whatever becomes of the connection.
-                let _ = stream.shutdown(Shutdown::Write);
-            }
-            Connection::Tcp { stream: None, .. } => {}
-            Connection::Udp {
-                socket,
-                last_records,
-                ..
-            } => {
-                if let Ok(Some(error)) = socket.take_error() {
-                    let records = *last_records;
-                    self.on_error(&error, records);
-                }
-            }
+        self.take_refusal();
+        if let Connection::Tcp {
+            stream: Some(stream),
+            ..
+        } = &self.connection
+        {
+            // What was sent arrives, whatever becomes of the connection.
+            let _ = stream.shutdown(Shutdown::Write);
         }
         self.sent
     }

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use marline_flow::capture::{Live, LiveError};
 
-use super::{BETWEEN_LOOKS, Export, unwritable};
-use crate::duration::duration;
+use super::{BETWEEN_LOOKS, Export, some_time, unwritable};
 use crate::failure::{Failure, print_message};
 
 /// How long to wait for a packet before signals are looked at.
@@ -20,11 +19,16 @@ pub(super) struct LiveFlags {
     interface: Option<String>,
 
     /// Capture for this long
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "interface", conflicts_with = "captures")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "interface", conflicts_with = "captures")]
     duration: Option<Duration>,
 }
 
 impl LiveFlags {
+    /// Whether an interface is wanted.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.interface.is_some()
+    }
+
     /// Opens the interface, if one is wanted.
     pub(super) fn open(&self) -> Result<Option<Live>, Failure> {
         let live = self.interface.as_deref().map(Live::open).transpose();
@@ -62,6 +66,9 @@ impl LiveFlags {
                 export.look(bytes, interface.dropped());
                 until_look = BETWEEN_LOOKS / 16;
             }
+            export
+                .divide_if_asked()
+                .map_err(|error| unwritable(&error))?;
             match interface.next(WAIT) {
                 Ok(Some(packet)) => {
                     export

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     server_log: Vec<PathBuf>,
 
     /// End the record of a flow after this long, and begin its next one, as exporters of NetFlow do [default: never]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     active_timeout: Option<Duration>,
 
     /// End a flow that had no packets for this long [default: 300 for TCP, 200 for UDP]
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         keys: keys(&arguments.keylog)?,
         server_log: server_log(&arguments.server_log)?,
     };
-    let stop = Stop::on_interrupt();
+    let stop = Stop::on_signals(arguments.is_unattended());
     // Captures that cannot be opened are refused before anything is written.
     let mut captures = Vec::new();
     for path in &arguments.captures {
@@ -167,7 +167,27 @@ struct Export {
     metrics: Option<Arc<FlowMetrics>>,
 }
 
+impl Arguments {
+    /// Whether packets come until somebody wants the end, or records leave before it, so that what is written can be divided.
+    fn is_unattended(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if self.live.is_wanted() {
+            return true;
+        }
+        self.output.is_continuous()
+    }
+}
+
 impl Export {
+    /// Divides what is written, if somebody asked for it.
+    #[inline]
+    fn divide_if_asked(&mut self) -> Result<(), OutputError> {
+        match self.stop.take_division() {
+            true => self.exporter.sink_mut().divide(),
+            false => Ok(()),
+        }
+    }
+
     /// Reads a capture to its end, or a stream until somebody wants the end.
     fn read(
         &mut self,
@@ -212,6 +232,7 @@ impl Export {
                 Err(error) => return Err(Interruption::Capture(error)),
             };
             self.exporter.item(&item).map_err(Interruption::Output)?;
+            self.divide_if_asked().map_err(Interruption::Output)?;
             number += 1;
             if number.is_multiple_of(between_looks) {
                 if self.stop.is_asked_for() {
@@ -278,7 +299,7 @@ fn options(arguments: &Arguments) -> Options {
     let idle = arguments.idle_timeout.map(ns);
     Options {
         timeouts: Timeouts {
-            active_ns: arguments.active_timeout.map(ns).filter(|ns| *ns > 0),
+            active_ns: arguments.active_timeout.map(ns),
             tcp_idle_ns: idle.unwrap_or(default.tcp_idle_ns),
             udp_idle_ns: idle.unwrap_or(default.udp_idle_ns),
             opening_ns: ns(arguments.opening_timeout),

@@ -10,7 +10,8 @@ use marline_flow::{Anonymizer, KeyError, Record};
 use marline_report::units::counted;
 
 use super::collector::{Collector, CollectorUrl, Sent};
-use super::{some_time, unwritable};
+use super::unwritable;
+use crate::duration::duration;
 use crate::failure::Failure;
 
 /// Flags of what is written.
@@ -26,11 +27,11 @@ pub(super) struct OutputFlags {
     pub(super) output: Option<PathBuf>,
 
     /// Complete the file at each multiple of this time (UTC), and begin another; the names have the time, as flows-20261128T190500Z.parquet
-    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "output")]
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "output")]
     rotate_interval: Option<Duration>,
 
     /// Complete the file when it has this many bytes, as 100MB, and begin another
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, requires = "output")]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "output")]
     rotate_size: Option<u64>,
 
     /// Send records as IPFIX to a collector: udp://HOST:PORT or tcp://HOST:PORT; with -o also, without it only
@@ -42,9 +43,25 @@ pub(super) struct OutputFlags {
     pub(super) anonymize: Option<PathBuf>,
 }
 
-fn some_bytes(text: &str) -> Result<u64, String> {
+/// A time between files.
+fn interval(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    match duration(text)? {
+        short if short < SHORTEST => {
+            Err("it must be a second or more: names of files have seconds".into())
+        }
+        time => Ok(time),
+    }
+}
+
+/// The bytes of a file.
+fn size(text: &str) -> Result<u64, String> {
+    /// Files begin with the names of all columns, or templates, of up to 4 kB.
+    const SMALLEST: u64 = 10_000;
     match read_bytes(text)? {
-        0 => Err("it must be more than 0".into()),
+        small if small < SMALLEST => {
+            Err("it must be 10kB or more: each file describes its columns".into())
+        }
         bytes => Ok(bytes),
     }
 }
@@ -109,6 +126,17 @@ impl Outputs {
         Left {
             files: self.files.as_ref().map(Files::written),
             collector: self.collector.as_ref().map(Collector::sent),
+        }
+    }
+
+    /// Completes the open file and begins another, and another session with the collector.
+    pub(super) fn divide(&mut self) -> Result<(), OutputError> {
+        if let Some(collector) = &mut self.collector {
+            collector.reopen();
+        }
+        match &mut self.files {
+            Some(files) => files.divide(),
+            None => Ok(()),
         }
     }
 

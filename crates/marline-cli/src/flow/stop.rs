@@ -1,6 +1,6 @@
-//! Ending before the end of the packets.
+//! Signals: ending before the end of the packets, and dividing what is written.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, Read};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,15 +11,21 @@ use std::time::Duration;
 
 use crate::server::interrupted;
 
-/// Whether somebody wants the end.
+/// What somebody wants.
 #[derive(Clone, Debug)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct Stop(Arc<Wanted>);
+
+#[derive(Debug, Default)]
+struct Wanted {
+    end: AtomicBool,
+    division: AtomicBool,
+}
 
 impl Stop {
-    /// Set by Ctrl-C and SIGTERM, from the return on.
-    pub(super) fn on_interrupt() -> Self {
-        let asked = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&asked);
+    /// Set by Ctrl-C and SIGTERM, from the return on. SIGHUP divides what is written, or also ends.
+    pub(super) fn on_signals(divides: bool) -> Self {
+        let wanted = Arc::new(Wanted::default());
+        let set = Arc::clone(&wanted);
         let (listens, listening) = mpsc::channel::<()>();
         // It ends with the process.
         thread::spawn(move || {
@@ -27,26 +33,23 @@ impl Stop {
                 .enable_all()
                 .build();
             if let Ok(runtime) = runtime {
-                runtime.block_on(async {
-                    let mut ended = pin!(interrupted());
-                    // It listens once it was polled.
-                    let first = poll_fn(|context| Poll::Ready(ended.as_mut().poll(context)));
-                    let first = first.await;
-                    drop(listens);
-                    if first.is_pending() {
-                        ended.await;
-                    }
-                });
-                set.store(true, Relaxed);
+                runtime.block_on(set.follow(divides, listens));
             }
         });
         // An error says that nothing more is sent: it listens, or cannot.
         let _ = listening.recv();
-        Self(asked)
+        Self(wanted)
+    }
+
+    /// Whether somebody wants what is written divided here; once for each time.
+    #[inline]
+    pub(super) fn take_division(&self) -> bool {
+        let division = &self.0.division;
+        division.load(Relaxed) && division.swap(false, Relaxed)
     }
 
     pub(super) fn is_asked_for(&self) -> bool {
-        self.0.load(Relaxed)
+        self.0.end.load(Relaxed)
     }
 
     /// The same, also if the signal that says so is still on its way.
@@ -62,6 +65,55 @@ impl Stop {
         }
         self.is_asked_for()
     }
+}
+
+impl Wanted {
+    /// Follows the signals until one wants the end. `listens` is dropped once they are received.
+    async fn follow(&self, divides: bool, listens: mpsc::Sender<()>) {
+        let mut ended = pin!(interrupted());
+        let mut hang_ups = pin!(hang_ups(|| match divides {
+            true => {
+                self.division.store(true, Relaxed);
+                Poll::Pending
+            }
+            false => Poll::Ready(()),
+        }));
+        let mut listens = Some(listens);
+        // They listen once they were polled.
+        poll_fn(|context| {
+            let both = [
+                ended.as_mut().poll(context),
+                hang_ups.as_mut().poll(context),
+            ];
+            listens = None;
+            match both {
+                [Poll::Pending, Poll::Pending] => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
+        self.end.store(true, Relaxed);
+    }
+}
+
+/// Calls `on` at each SIGHUP, until that is ready.
+#[cfg(unix)]
+async fn hang_ups(on: impl Fn() -> Poll<()>) {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    if let Ok(mut signals) = signal(SignalKind::hangup()) {
+        while signals.recv().await.is_some() {
+            if on().is_ready() {
+                return;
+            }
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+#[cfg(not(unix))]
+async fn hang_ups(_on: impl Fn() -> Poll<()>) {
+    std::future::pending::<()>().await;
 }
 
 /// A source whose reads fail once somebody wants the end, also while they wait for a pipe.

@@ -123,6 +123,124 @@ fn files_are_complete_one_by_one_and_the_open_one_at_a_signal() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_hang_up_completes_the_open_file_and_the_export_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = path(&directory, "flows.csv");
+    let mut stream = Stream::start(&["-o", &output, "--rotate-interval", "1h"]);
+    stream.write(&capture(30));
+    stream.wait_until(|| !names(&directory).is_empty());
+    let mut sent = 30;
+    for files in 1..4u16 {
+        stream.signal("-HUP");
+        // It is looked at with the packets, of which each ends the flows before.
+        while names(&directory).len() <= usize::from(files) {
+            sent += 1;
+            stream.write(&packet(sent, 11 * u32::from(sent)));
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(stream.child.try_wait().unwrap(), None, "it has ended");
+        }
+    }
+    stream.signal("-TERM");
+    let ended = stream.child.wait_with_output().unwrap();
+    drop(stream.input);
+    assert!(ended.status.success());
+    assert_eq!(records(&directory), usize::from(sent));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hang_up_of_a_capture_that_is_read_into_one_file_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = path(&directory, "flows.csv");
+    let fifo = path(&directory, "day.pcap");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let child = marline(&["flow", &fifo, "-o", &output])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut writer = fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+    writer.write_all(&capture(130)).unwrap();
+    while names(&directory).len() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-HUP", &pid]).status();
+    assert!(kill.unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(names(&directory), ["day.pcap"]);
+}
+
+#[test]
+fn an_output_that_another_process_writes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = path(&directory, "flows.csv");
+    for flags in [&["--rotate-interval", "60"][..], &[]] {
+        let mut first = Stream::start(&[&["-o", &output], flags].concat());
+        first.write(&header());
+        first.wait_until(|| names(&directory).iter().any(|name| name.ends_with("part")));
+        let input = path(&directory, "day.pcap");
+        fs::write(&input, capture(3)).unwrap();
+        fails(
+            &["flow", &input, "-o", &output],
+            1,
+            &["flows.csv: another process writes it"],
+        );
+        first.write(&capture(2)[24..]);
+        drop(first.input);
+        let ended = first.child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&ended.stdout).contains("2 records"));
+    }
+    let lines = |text: String| text.lines().count();
+    assert_eq!(lines(fs::read_to_string(&output).unwrap()), 3);
+}
+
+#[test]
+fn times_and_sizes_without_sense_are_refused() {
+    for (flag, value, message) in [
+        ("--active-timeout", "0", "more than 0"),
+        ("--idle-timeout", "0s", "more than 0"),
+        ("--opening-timeout", "0", "more than 0"),
+        ("--opening-timeout", "-1", "'-1'"),
+        ("--active-timeout", "2000000000", "30 years"),
+        ("--rotate-interval", "0", "a second or more"),
+        ("--rotate-interval", "10ms", "a second or more"),
+        ("--rotate-size", "0B", "10kB or more"),
+        ("--rotate-size", "1B", "10kB or more"),
+        ("--max-flows", "0", "0 is not in"),
+        ("--max-flows", "99999999999", "is not in"),
+    ] {
+        let flag_and_value = format!("{flag}={value}");
+        fails(
+            &["flow", "x.pcap", "-o", "x.csv", &flag_and_value],
+            2,
+            &[message],
+        );
+    }
+    #[cfg(target_os = "linux")]
+    fails(
+        &[
+            "flow",
+            "--interface",
+            "lo",
+            "-o",
+            "x.csv",
+            "--duration",
+            "0",
+        ],
+        2,
+        &["more than 0"],
+    );
+}
+
 /// The first bytes of a packet.
 fn cut_packet() -> Vec<u8> {
     packet(20_000, 130)[..30].to_vec()
@@ -346,6 +464,40 @@ fn a_collector_gets_messages_over_tcp_beside_a_file() {
     let bytes = reader.join().unwrap();
     assert!(messages(&bytes).len() > 1);
     assert_eq!(fs::read_to_string(output).unwrap().lines().count(), 101);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hang_up_begins_another_session_with_the_collector() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("tcp://{}", listener.local_addr().unwrap());
+    let mut stream = Stream::start(&["--collector", &url]);
+    stream.write(&capture(1));
+    let (mut first, _) = listener.accept().unwrap();
+    stream.signal("-HUP");
+    listener.set_nonblocking(true).unwrap();
+    let mut sent = 1;
+    let mut second = loop {
+        if let Ok((second, _)) = listener.accept() {
+            break second;
+        }
+        sent += 1;
+        stream.write(&packet(sent, 20 * u32::from(sent)));
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    stream.signal("-TERM");
+    let ended = stream.child.wait_with_output().unwrap();
+    drop(stream.input);
+    assert!(ended.status.success());
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert!(printed.contains(&format!("{sent} record")), "{printed}");
+    second.set_nonblocking(false).unwrap();
+    // Each session begins with the templates.
+    for session in [&mut first, &mut second] {
+        let mut bytes = Vec::new();
+        session.read_to_end(&mut bytes).unwrap();
+        assert!(!messages(&bytes).is_empty());
+    }
 }
 
 #[test]
