@@ -16,7 +16,7 @@ from marline.arrays import Numbers
 from marline.cli import main
 from marline.compiled import compiled
 from marline.errors import OptionError, OutputError
-from marline.output import OutputFile
+from marline.output import OutputFile, require_directory, write_all
 from marline.pages import style_sheet
 
 REPORTS = (
@@ -76,6 +76,26 @@ def test_a_file_that_cannot_be_written_is_named_before_the_work(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="skipped: root may write everywhere")
+@pytest.mark.parametrize("arguments", REPORTS + FILES, ids=" ".join)
+def test_each_command_says_that_it_makes_directories(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verbs = arguments[: arguments.index("absent")]
+    with pytest.raises(SystemExit):
+        main([*verbs, "--help"])
+    assert "missing directories are made" in " ".join(capsys.readouterr().out.split())
+
+
+def test_directories_of_an_output_are_made(tmp_path: Path) -> None:
+    report, file = tmp_path / "a" / "report", tmp_path / "b" / "c" / "file.npz"
+    require_directory(report)
+    write_all(report, {"report.html": b"x"})
+    with OutputFile(file).written() as unfinished:
+        unfinished.write_bytes(b"y")
+    assert (report / "report.html").read_bytes() == b"x"
+    assert file.read_bytes() == b"y"
+
+
 def test_what_may_not_be_written_is_named(tmp_path: Path) -> None:
     closed, kept = tmp_path / "closed", tmp_path / "kept"
     closed.mkdir(mode=0o500)

@@ -25,6 +25,10 @@ _SUFFIXES: Final = {".html", ".json", ".png", ".svg", ".txt"}
 """Of the files of a report."""
 
 
+MISSING_DIRECTORIES: Final = "missing directories are made"
+"""For the help of each output: those above it, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forms(Generic[Result]):
     """The forms that the result of an analysis can have."""
@@ -37,7 +41,13 @@ class Forms(Generic[Result]):
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
         """Add the options that choose among them."""
-        parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where figures and the report are written")
+        parser.add_argument(
+            "-o",
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help=f"where figures and the report are written; {MISSING_DIRECTORIES}",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
     def put_out(self, analyse: Callable[[], Result], arguments: argparse.Namespace) -> None:

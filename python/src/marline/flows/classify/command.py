@@ -18,7 +18,7 @@ from marline.flows.classify.page import TITLES, better_rule
 from marline.flows.classify.predict import UNKNOWN, Prediction, predict
 from marline.flows.classify.sample import LeftOut, Sample
 from marline.flows.features import FEATURE_SETS
-from marline.output import Forms, OutputFile
+from marline.output import MISSING_DIRECTORIES, Forms, OutputFile
 
 _RECORDS = "a table of flows (Parquet, CSV), or records of Tstat or Zeek"
 
@@ -35,7 +35,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
     train = actions.add_parser("train", help="learn from labelled flows, and write a model")
     train.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, with labels")
-    train.add_argument("-o", "--out", type=Path, metavar="MODEL", required=True, help="where the model is written")
+    train.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="MODEL",
+        required=True,
+        help=f"where the model is written; {MISSING_DIRECTORIES}",
+    )
     _add_features(train)
     train.add_argument("--algorithm", choices=list(ALGORITHMS), default="random_forest", help="(random_forest)")
     train.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
@@ -45,7 +52,12 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     use.add_argument("model", type=Path, metavar="MODEL", help="of `classify train`")
     use.add_argument("flows", type=Path, metavar="FILE", help=f"{_RECORDS}, or nfdump's CSV; may be larger than memory")
     use.add_argument(
-        "-o", "--out", type=parquet, metavar="FILE.parquet", required=True, help="the flows, with `predicted`"
+        "-o",
+        "--out",
+        type=parquet,
+        metavar="FILE.parquet",
+        required=True,
+        help=f"the flows, with `predicted`; {MISSING_DIRECTORIES}",
     )
     use.add_argument(
         "--threshold",
