@@ -42,8 +42,12 @@ const PROXY_V2_HEADER: usize = 16;
 /// The header of a frame of HTTP/2 (RFC 9113, section 4.1).
 const FRAME_HEADER: usize = 9;
 
-/// The longest request line that is looked at: RFC 9112, section 3, recommends that 8000 bytes be supported.
-const MAX_REQUEST_LINE: usize = 8192;
+/// The longest request line that is looked at: RFC 9112, section 3, recommends that 8000 bytes be supported; nginx and Apache take 8 KiB
+/// by default, Node.js and IIS 16 KiB.
+const MAX_REQUEST_LINE: usize = 16 << 10;
+
+/// Bytes from which on only the end of a request line can tell more.
+pub(super) const LONG: usize = 128;
 
 /// The longest method: those in use, WebDAV's included, have at most 17 bytes.
 const MAX_METHOD: usize = 32;

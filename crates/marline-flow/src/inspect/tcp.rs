@@ -25,12 +25,26 @@ pub(crate) struct Tcp {
 
 #[derive(Debug)]
 struct Stream {
-    /// The sequence number of the first byte.
+    /// Whether its SYN was seen, so that its first byte is known.
+    has_beginning: bool,
+    /// The sequence number of the first byte, or else of the first one that was seen.
     first: Option<u32>,
     assembly: Assembly,
     beginning: Beginning,
     /// Whether the end sent any content.
     has_content: bool,
+}
+
+impl Stream {
+    /// Whether it began before the capture, and the other end, which sends `answer`, has acknowledged content that was seen.
+    fn began_before(&self, answer: &Content<'_>) -> bool {
+        let is_acknowledged = self
+            .first
+            .zip(answer.acknowledgment)
+            .is_some_and(|(first, next)| (1..1 << 31).contains(&next.wrapping_sub(first)));
+        let is_begun = self.has_beginning || answer.client_first.is_some();
+        self.has_content && !is_begun && is_acknowledged
+    }
 }
 
 /// A segment with content.
@@ -64,6 +78,7 @@ impl Tcp {
     pub(crate) fn new(syns: [Option<u32>; 2]) -> Self {
         Self {
             streams: syns.map(|syn| Stream {
+                has_beginning: syn.is_some(),
                 first: syn.map(|syn| syn.wrapping_add(1)),
                 assembly: Assembly::new(MAX_STREAM),
                 beginning: Beginning::Incomplete,
@@ -106,11 +121,15 @@ impl Tcp {
         }
         // What was sent before the first segment that is known has an offset that is far beyond the limit.
         let offset = content.sequence.wrapping_sub(first) as usize;
+        let known = stream.assembly.whole().len();
         if !stream.assembly.insert(offset, content.payload) {
             return Progress::Continues;
         }
-        if stream.beginning == Beginning::Incomplete {
-            stream.beginning = Beginning::of(stream.assembly.whole());
+        let whole = stream.assembly.whole();
+        // A long line is not looked at again from its beginning with each piece.
+        let may_end = || known < cleartext::LONG || whole[known..].iter().any(|byte| *byte < b' ');
+        if stream.beginning == Beginning::Incomplete && may_end() {
+            stream.beginning = Beginning::of(whole);
         }
         if !matches!(stream.beginning, Beginning::Incomplete | Beginning::Tls) {
             stream.assembly.clear();
@@ -124,7 +143,7 @@ impl Tcp {
 
     /// Looks at what both ends have sent. Nothing that one end sends is a label, unless only that end is seen.
     fn advance(&mut self, content: &Content<'_>, keys: &KeyLog, labels: &mut Labels) -> Progress {
-        use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls};
+        use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls, Unknown};
         let [a, b] = [0, 1].map(|end: End| self.streams[end].beginning);
         if a == Tls || b == Tls {
             return self.tls(content.is_seen, keys, labels);
@@ -141,7 +160,11 @@ impl Tcp {
                     };
                     let is_request = match theirs {
                         Request => true,
-                        Incomplete => cleartext::may_be_request(client.assembly.whole()),
+                        Incomplete if cleartext::may_be_request(client.assembly.whole()) => true,
+                        // The request was before the capture, which has content behind it.
+                        Incomplete | Unknown => {
+                            end == content.sender && client.began_before(content)
+                        }
                         _ => false,
                     };
                     if has_sent && is_request {

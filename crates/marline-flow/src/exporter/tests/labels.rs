@@ -218,6 +218,71 @@ fn a_response_after_a_long_upload_is_a_label() {
     assert_eq!(run.records()[0].http_version, Some("h1"));
 }
 
+#[test]
+fn a_response_to_a_long_request_line_is_a_label() {
+    for length in [1000, 7900, 8170, 8192, 8300, 12_000] {
+        for size in [100, 536, 1460, 65_000] {
+            let line = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(length));
+            let mut run = Run::new();
+            let mut connection = Connection::new(CLIENT, SERVER);
+            connection.open(&mut run);
+            connection.send(&mut run, true, line.as_bytes(), size);
+            connection.send(&mut run, false, b"HTTP/1.1 200 OK\r\n\r\n", 100);
+            let version = run.records()[0].http_version;
+            assert_eq!(version, Some("h1"), "{length} in pieces of {size}");
+        }
+    }
+}
+
+/// The version of a connection whose handshake was not captured.
+fn of_rest(turns: &[Turn<'_>]) -> Option<&'static str> {
+    let mut run = Run::new();
+    let mut connection = Connection::new(CLIENT, SERVER);
+    for (of_client, content) in turns {
+        connection.send(&mut run, *of_client, content, 1000);
+    }
+    run.records()[0].http_version
+}
+
+#[test]
+fn a_response_to_an_upload_that_began_before_the_capture_is_a_label() {
+    const OK: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
+    let (c, s) = (true, false);
+    let upload = [0x9d; 5000];
+    for (i, (turns, label)) in [
+        (&[(c, &upload[..]), (s, OK)][..], Some("h1")),
+        (&[(c, b"\0"), (s, OK)], Some("h1")),
+        (&[(c, b"a line of a text\n"), (s, OK)], Some("h1")),
+        (
+            &[
+                (c, &upload),
+                (s, b"HTTP/1.1 100 Continue\r\n\r\n"),
+                (c, &upload),
+                (s, OK),
+            ],
+            Some("h1"),
+        ),
+        (&[(c, &upload), (s, &OK[..7]), (s, &OK[7..])], Some("h1")),
+        // Only one end speaks HTTP, or what it says answers nothing.
+        (&[(c, &upload)], None),
+        (&[(c, &upload), (s, b"220 mail ESMTP\r\n")], None),
+        (&[(c, &upload), (s, &upload), (s, OK)], None),
+        (&[(c, b"SSH-2.0-a\r\n"), (s, OK)], None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(of_rest(turns), label, "{i}");
+    }
+    // The response acknowledges nothing of what the client sent.
+    let mut run = Run::new();
+    let mut connection = Connection::new(CLIENT, SERVER);
+    let early = connection.segment(false, flags::ACK, OK);
+    connection.send(&mut run, true, &upload, 1000);
+    run.packet(&early);
+    assert_eq!(run.records()[0].http_version, None);
+}
+
 proptest! {
     #[test]
     fn content_of_one_end_is_never_a_label(
