@@ -70,6 +70,11 @@ impl Connections {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.lengths.iter().all(|number| *number == 0)
+    }
+
     /// The connection that a 1-RTT packet is of.
     pub(super) fn find(&self, directed: &Directed, payload: &[u8]) -> Option<u32> {
         const LONG_FORM: u8 = 0x80;

@@ -503,6 +503,17 @@ impl Table {
         }
     }
 
+    /// Whether nothing is left of the flows that ended.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.index.is_empty()
+            && self.paths.len() == 0
+            && self.one_way.is_empty()
+            && self.aliases.is_empty()
+            && self.connections.is_empty()
+            && self.slots.iter().all(Option::is_none)
+    }
+
     /// The slots of all flows, in the order in which they began.
     pub(crate) fn in_order(&self) -> Vec<Slot> {
         let mut order: Vec<_> = (0..self.slots.len() as u32)

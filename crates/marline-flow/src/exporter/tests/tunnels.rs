@@ -3,6 +3,8 @@
 use super::*;
 use crate::record::TunnelRecord;
 
+mod mutations;
+
 const OUTER: [&str; 2] = ["172.16.0.1", "172.16.0.2"];
 
 /// A tunnel around a packet of IP, in one direction or the other.

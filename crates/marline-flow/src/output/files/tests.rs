@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -219,4 +220,103 @@ fn a_file_that_was_left_by_a_killed_process_is_replaced() {
     exporter.finish().unwrap().sink.finish().unwrap();
     assert_eq!(listing(&directory).len(), 1);
     assert_eq!(lines(&directory, "flows.csv"), 2);
+}
+
+/// An event of an export.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A datagram of a new flow.
+    Packet,
+    /// Time passes.
+    Seconds(u64),
+    Divide,
+    /// The export ends, and the next one begins with the same name.
+    Restart,
+    /// It ends without completing its file, as if it were killed; records in that are lost.
+    Drop,
+}
+
+fn event() -> impl Strategy<Value = (usize, Event)> {
+    let event = prop_oneof![
+        6 => Just(Event::Packet),
+        3 => (1u64..200).prop_map(Event::Seconds),
+        2 => Just(Event::Divide),
+        1 => Just(Event::Restart),
+        1 => Just(Event::Drop),
+    ];
+    (0usize..3, event)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn exports_of_one_name_lose_no_record(
+        events in prop::collection::vec(event(), 1..60),
+        size in prop::option::of(2_000u64..6_000),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flows.csv");
+        let rotation = Rotation { size, ..MINUTES };
+        let begin = || {
+            let files = Files::create(&path, rotation, None).ok()?;
+            Some(Exporter::new(Options::default(), Sources::default(), files))
+        };
+        let complete = || -> usize {
+            let names = listing(&directory).into_keys();
+            names.filter(|name| !name.ends_with("part")).map(|name| lines(&directory, &name)).sum()
+        };
+        // An export that cannot begin is tried again at its next event.
+        let mut exports: [Option<Exporter<Files>>; 3] = [const { None }; 3];
+        let (mut now_ns, mut number, mut lost) = (START, 0u16, 0);
+        for (which, event) in events {
+            if exports[which].is_none() {
+                exports[which] = begin();
+            }
+            let Some(mut exporter) = exports[which].take() else {
+                continue;
+            };
+            match event {
+                Event::Packet => {
+                    number += 1;
+                    let from = address(&format!("10.0.0.1:{number}"));
+                    let packet = udp(from, address("192.0.2.1:53"), b"query");
+                    exporter.packet(&raw(now_ns, &packet)).unwrap();
+                }
+                Event::Seconds(seconds) => {
+                    now_ns += seconds * SECOND;
+                    exporter.advance(now_ns).unwrap();
+                }
+                Event::Divide => exporter.sink_mut().divide().unwrap(),
+                Event::Restart => {
+                    exporter.finish().unwrap().sink.finish().unwrap();
+                    continue;
+                }
+                Event::Drop => {
+                    let written = exporter.statistics().records as usize;
+                    let under_way = exporter.active_flows();
+                    let in_files = written_records(&exporter);
+                    lost += under_way + written - in_files;
+                    drop(exporter);
+                    continue;
+                }
+            }
+            exports[which] = Some(exporter);
+        }
+        for exporter in exports.into_iter().flatten() {
+            exporter.finish().unwrap().sink.finish().unwrap();
+        }
+        prop_assert_eq!(complete() + lost, usize::from(number));
+        let all = listing(&directory);
+        prop_assert!(all.keys().all(|name| name.ends_with(".csv") && !name.starts_with('.')), "{:?}", all);
+    }
+}
+
+/// Records in the files that are complete.
+fn written_records(exporter: &Exporter<Files>) -> usize {
+    let open = exporter
+        .sink()
+        .current
+        .as_ref()
+        .map_or(0, OutputFile::records);
+    exporter.statistics().records as usize - open as usize
 }
