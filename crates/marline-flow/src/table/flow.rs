@@ -637,15 +637,21 @@ impl More {
             return;
         }
         if of_client {
-            if self.candidate.as_deref() != Some(&address) {
-                self.candidate = Some(Box::new(address));
+            match &mut self.candidate {
+                Some(candidate) => **candidate = address,
+                None => self.candidate = Some(Box::new(address)),
             }
-        } else if let Some(candidate) = self.candidate.take_if(|candidate| **candidate == address) {
+        } else if let Some(candidate) = &self.candidate
+            && **candidate == address
+        {
             self.address_changes += 1;
             for other in &mut self.aliases {
                 other.is_confirmed |= other.key.on(first.path) == address;
             }
-            self.address = Some(candidate);
+            match &mut self.address {
+                Some(latest) => **latest = address,
+                None => self.address = self.candidate.take(),
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ahash::RandomState;
 
 use crate::decode::{Layer, Layers};
+use crate::limits::MAX_LAYERS;
 
 /// The number of the layers around a packet: 0 if there are none. Both directions have the same one, but where the identifiers of
 /// tunnels differ.
@@ -32,7 +33,8 @@ pub(crate) struct Paths {
 }
 
 struct Recent {
-    layers: Box<[Layer]>,
+    /// Of a length that is never exceeded, so that memory is not allocated for each packet where tunnels alternate.
+    layers: Vec<Layer>,
     path: Path,
 }
 
@@ -48,13 +50,18 @@ impl Paths {
 
     fn find_layers(&mut self, layers: &Layers) -> Option<Path> {
         if let Some(recent) = &self.recent
-            && *recent.layers == *layers.get()
+            && recent.layers == layers.get()
         {
             return Some(recent.path);
         }
         let path = *self.numbers.get(canonical(layers).get())?;
-        let layers = layers.get().into();
-        self.recent = Some(Recent { layers, path });
+        let recent = self.recent.get_or_insert_with(|| Recent {
+            layers: Vec::with_capacity(MAX_LAYERS),
+            path,
+        });
+        recent.path = path;
+        recent.layers.clear();
+        recent.layers.extend_from_slice(layers.get());
         Some(path)
     }
 
