@@ -227,6 +227,9 @@ impl Table {
         }
         // Of a flow whose first packets had one identifier, the answer has another one.
         let shared = key.on(self.paths.shared(key.path())?);
+        if let Some(found) = self.find_answer_to_moved(directed, &shared) {
+            return Some(found);
+        }
         let unanswered = |slot: &&u32| {
             let flow = self.slots[**slot as usize].as_ref();
             flow.is_some_and(|flow| flow.sent(*sender).packets == 0)
@@ -235,6 +238,22 @@ impl Table {
         self.forget_one_way(&shared, slot);
         self.add_alias(Slot(slot), *key, false);
         let (slot, sender) = (Slot(slot), *sender);
+        Some(Found { slot, sender })
+    }
+
+    /// The flow whose client moved, to whose new address a packet goes in the tunnel of the answers before.
+    fn find_answer_to_moved(&mut self, directed: &Directed, shared: &FlowKey) -> Option<Found> {
+        let Alias { slot, is_swapped } = *self.aliases.get(shared)?;
+        let sender = match is_swapped {
+            true => other(directed.sender),
+            false => directed.sender,
+        };
+        let flow = self.slots[slot as usize].as_ref()?;
+        if flow.paths(&self.paths)[sender] != Some(directed.key.path()) {
+            return None;
+        }
+        let slot = Slot(slot);
+        self.add_alias(slot, directed.key, is_swapped);
         Some(Found { slot, sender })
     }
 
@@ -249,14 +268,39 @@ impl Table {
     }
 
     fn add_alias(&mut self, slot: Slot, key: FlowKey, is_swapped: bool) {
-        let oldest = self.get_mut(slot).add_alias(key);
-        if let Some(oldest) = oldest {
-            self.aliases.remove(&oldest);
-            self.paths.release(oldest.path());
+        let forgotten = self.get_mut(slot).add_alias(key);
+        if let Some(forgotten) = forgotten {
+            self.unlink(slot, &forgotten);
+            self.paths.release(forgotten.path());
         }
         self.paths.acquire(key.path());
-        let slot = slot.0;
-        self.aliases.insert(key, Alias { slot, is_swapped });
+        let shared = self.paths.shared(key.path());
+        let has_moved = self.get(slot).has_moved_to(&key);
+        let alias = Alias {
+            slot: slot.0,
+            is_swapped,
+        };
+        self.aliases.insert(key, alias);
+        if let Some(shared) = shared.filter(|_| has_moved) {
+            self.aliases.insert(key.on(shared), alias);
+        }
+    }
+
+    /// Forgets a key that a flow has beside its own.
+    fn unlink(&mut self, slot: Slot, key: &FlowKey) {
+        let shared = self.paths.shared(key.path());
+        for key in [Some(*key), shared.map(|shared| key.on(shared))]
+            .into_iter()
+            .flatten()
+        {
+            if self
+                .aliases
+                .get(&key)
+                .is_some_and(|alias| alias.slot == slot.0)
+            {
+                self.aliases.remove(&key);
+            }
+        }
     }
 
     /// The connection of QUIC whose client sends a packet from another address, which is the first one of its key.
@@ -274,7 +318,8 @@ impl Table {
 
     /// A key that a flow has beside its own is of a flow that begins.
     pub(crate) fn remove_alias(&mut self, slot: Slot, key: &FlowKey) {
-        if self.aliases.remove(key).is_some() {
+        if self.aliases.contains_key(key) {
+            self.unlink(slot, key);
             self.get_mut(slot).remove_alias(key);
             self.paths.release(key.path());
         }
@@ -354,7 +399,7 @@ impl Table {
         }
         if let Some(more) = flow.more() {
             for alias in &more.aliases {
-                self.aliases.remove(&alias.key);
+                self.unlink(slot, &alias.key);
             }
             if let Some(ids) = &more.quic {
                 self.connections.remove(&key, ids, slot.0);

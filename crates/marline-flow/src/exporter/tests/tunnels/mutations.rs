@@ -148,6 +148,54 @@ impl Seen {
     }
 }
 
+#[test]
+fn a_client_moves_within_tunnels_whose_ends_choose_identifiers() {
+    let start = CONNECTION[0].source;
+    let data = |of_client: bool| {
+        let is_data = |datagram: &&Datagram| {
+            datagram.bytes[0] >> 7 == 0 && (datagram.source == start) == of_client
+        };
+        let datagram = CONNECTION.iter().rev().find(is_data).unwrap();
+        datagram.bytes.clone()
+    };
+    let [client, server] = [CLIENT, SERVER].map(address);
+    let place = |port| (client.ip(), port).into();
+    for wrapping in WRAPPINGS.iter().filter(|wrapping| wrapping.has_id) {
+        let mut run = Run::new();
+        let mut see = |of_client: bool, id: u32, client, bytes: &[u8]| {
+            let [from, to] = if of_client {
+                [client, server]
+            } else {
+                [server, client]
+            };
+            // Some kinds have the same identifier in both directions.
+            let is_one_way = ["gtpu", "l2tp", "mpls", "gre", "nsh"].contains(&wrapping.kind);
+            let id = if of_client || !is_one_way {
+                id
+            } else {
+                id + 10
+            };
+            send(&mut run, &wrapping.of(of_client, id, &udp(from, to, bytes)));
+        };
+        for datagram in CONNECTION.iter() {
+            see(datagram.source == start, 1, place(40_000), &datagram.bytes);
+        }
+        for port in [40_001, 40_002, 40_000] {
+            see(true, 1, place(port), &data(true));
+            see(false, 1, place(port), &data(false));
+            see(false, 1, place(port), &data(false));
+        }
+        // An answer in another tunnel is another flow's.
+        see(false, 2, place(40_001), &data(false));
+        let records = run.records();
+        let moved = &records[0];
+        assert_eq!(moved.address_changes, 3, "{}", wrapping.kind);
+        let all = moved.client.packets + moved.server.packets;
+        assert_eq!(all as usize, CONNECTION.len() + 9, "{}", wrapping.kind);
+        assert_eq!(records.len(), 2, "{}", wrapping.kind);
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_is_seen_is_counted_once_and_forgotten(
