@@ -1,4 +1,5 @@
-//! The beginnings of real connections of marline's client and server, which are also seeds of a fuzz target.
+//! The beginnings of real connections of marline's client and server, and a datagram in each kind of tunnel, which are also seeds of a
+//! fuzz target.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
@@ -23,14 +24,40 @@ fn export(mut capture: Capture<impl Read>, keys: Option<KeyLog>) -> Finished<Vec
     while let Some(item) = capture.next().unwrap() {
         exporter.item(&item).unwrap();
     }
-    let finished = exporter.finish().unwrap();
-    assert_eq!(finished.sink.len(), 1);
-    finished
+    exporter.finish().unwrap()
 }
 
 fn record(name: &str, keys: Option<KeyLog>) -> Record {
     let capture = Capture::open(&seed(name)).unwrap();
-    export(capture, keys).sink.remove(0)
+    let mut records = export(capture, keys).sink;
+    assert_eq!(records.len(), 1);
+    records.remove(0)
+}
+
+#[test]
+fn each_kind_of_tunnel_is_opened() {
+    let capture = Capture::open(&seed("tunnels")).unwrap();
+    let finished = export(capture, None);
+    let mut kinds: Vec<_> = finished
+        .sink
+        .iter()
+        .map(|record| &*record.tunnel.as_ref().unwrap().kinds)
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        [
+            "ayiya", "capwap", "erspan", "etherip", "geneve", "gre", "gtpu", "ipip", "l2tp",
+            "mpls", "nsh", "pppoe", "teredo", "vxlan"
+        ]
+    );
+    let packets: u64 = finished
+        .sink
+        .iter()
+        .map(|record| record.client.packets)
+        .sum();
+    assert_eq!(packets, finished.statistics.packets);
 }
 
 #[test]
