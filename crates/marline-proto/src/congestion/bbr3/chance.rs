@@ -67,6 +67,8 @@ pub(super) struct ChanceLosses {
     /// The part of losses that follow the loss of the packet before.
     in_rows: f64,
     newest: Option<u64>,
+    /// The delay of the empty path for which this was learnt.
+    empty: Option<Duration>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
     /// Samples in a row that met no queue.
@@ -85,6 +87,7 @@ impl Default for ChanceLosses {
             packets: ARRIVED_BEFORE,
             in_rows: 0.0,
             newest: None,
+            empty: None,
             rtt: None,
             clear: 0,
             largest_queue: Duration::ZERO,
@@ -116,6 +119,26 @@ impl ChanceLosses {
         let row = self.in_rows.min(LARGEST_ROW);
         let mean = packets * self.share();
         mean + deviations * (mean * (1.0 + row) / (1.0 - row)).sqrt()
+    }
+
+    /// The empty path turns out to be faster, by more than `least`, than when this was learnt: packets that seemed to find no
+    /// queue were in one of other flows, which had filled it before this one began, and were dropped for want of room.
+    fn correct(&mut self, empty: Duration, least: Duration) {
+        let Some(before) = self.empty else {
+            self.empty = Some(empty);
+            return;
+        };
+        if before > empty + least {
+            *self = Self {
+                newest: self.newest,
+                empty: Some(empty),
+                rtt: self.rtt,
+                largest_queue: self.largest_queue.max(before - empty),
+                lost: self.lost,
+                queued: self.queued,
+                ..Self::default()
+            };
+        }
     }
 
     /// A round ends. Returns whether most of its losses were beside packets that met a queue.
@@ -181,6 +204,10 @@ impl Bbr3 {
     /// Takes in a sample. What the peer says that it held back is no part of the largest queue; whether packets met one is not
     /// left to the peer's word.
     pub(super) fn note_queue(&mut self, rtt: &RttView) {
+        if let Some(min) = self.min_rtt.get() {
+            let least = self.usual_queue(min).max(LEAST_QUEUE);
+            self.chance.correct(min, least);
+        }
         let queue = self
             .min_rtt
             .get()

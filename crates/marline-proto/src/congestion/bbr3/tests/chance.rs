@@ -171,3 +171,24 @@ fn without_losses_by_chance_two_of_a_hundred_beside_a_queue_are_congestion() {
     assert!(!bbr.is_loss_too_high(2 * MTU, 30 * MTU), "no queue");
     assert!(bbr.is_loss_too_high(3 * MTU, 30 * MTU));
 }
+
+/// A flow that begins in a queue of others takes the delay of that queue for the path's, until they answer losses.
+#[test]
+fn what_was_learnt_in_a_queue_of_others_is_forgotten_when_it_empties() {
+    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), CHANCE);
+    bbr.min_rtt.update(at(0), Some(RTT * 2));
+    bbr.note_queue(&sampled(RTT * 2));
+    for number in 0..20 {
+        bbr.count_arrived(10 * MTU);
+        bbr.count_lost(10 * number, MTU);
+    }
+    assert!(bbr.chance.share() > 0.05);
+    bbr.min_rtt.update(at(100), Some(RTT * 2 - RTT / 32));
+    bbr.note_queue(&sampled(RTT * 2 - RTT / 32));
+    assert!(bbr.chance.share() > 0.05, "delays vary");
+    bbr.min_rtt.update(at(200), Some(RTT));
+    bbr.note_queue(&sampled(RTT));
+    assert_eq!(bbr.chance.share(), 0.0);
+    bbr.note_queue(&sampled(RTT * 2));
+    assert!(bbr.meets_queue());
+}
