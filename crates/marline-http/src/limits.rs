@@ -44,6 +44,9 @@ pub const MAX_LINGER: Duration = Duration::from_secs(30);
 /// Bytes that are read from it: an upload of some size that was refused, at which the client looks at the response last.
 pub const MAX_LINGER_BYTES: usize = 64 << 20;
 
+/// Parts in which HTTP/2 writes what it takes of a response at once, at most: windows and frames end within it, and the next is begun.
+pub const PARTS_OF_TURN: u64 = 4;
+
 /// Bytes at the end of a response over HTTP/3 that a client may have received without acknowledging them when it closes the
 /// connection without an error: ten packets, for which one acknowledgment is enough.
 pub const UNACKNOWLEDGED_END: u64 = 16 * 1024;

@@ -99,7 +99,7 @@ async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body
     }
 }
 
-/// A response that has no content, without what the site gave: hyper sends it over HTTP/2.
+/// A response that has no content, without what the site gave: it would be sent over HTTP/2.
 fn without_content_where_none_is_allowed(
     mut response: Response<Body>,
     method: &Method,
@@ -160,13 +160,16 @@ fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<
 
 fn add_header_fields(context: &Context, version: Version, response: &mut Response<Body>) {
     let headers = response.headers_mut();
-    if version == Version::HTTP_3 {
-        // hyper adds the field for the other versions.
+    if version >= Version::HTTP_2 {
+        // hyper adds the field for HTTP/1.1.
         let now = UNIX_EPOCH.checked_add(context.runtime.unix_time());
         if let Some(date) = now.and_then(http_date) {
             headers.entry(DATE).or_insert(date);
         }
-    } else if let Some(alt_svc) = &context.alt_svc {
+    }
+    if version != Version::HTTP_3
+        && let Some(alt_svc) = &context.alt_svc
+    {
         headers.insert(ALT_SVC, alt_svc.clone());
     }
 }

@@ -5,9 +5,9 @@ mod closing;
 mod deliveries;
 mod draining;
 mod handshake;
+mod http2;
 mod socket;
 mod tunnels;
-mod unread;
 
 use std::convert::Infallible;
 use std::io;
@@ -21,10 +21,10 @@ use futures_util::FutureExt;
 use http::header::CONNECTION;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -41,7 +41,6 @@ pub(super) use self::handshake::Tls;
 pub(super) use self::socket::Reset;
 use self::socket::Socket;
 pub(super) use self::tunnels::Tunnels;
-use self::unread::DiscardUnread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::progress::Progress;
@@ -311,37 +310,33 @@ impl ClientConnection {
             deliveries: deliveries.clone(),
             tunnels: tunnels.clone(),
             contents: contents.clone(),
-            version,
             idle,
             max_fields: limits.max_header_fields,
         });
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (of_requests, origin) = (Arc::clone(&of_requests), origin.clone());
-            async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
-        });
-        let drain = Drain::new(&context, Arc::clone(&progress), version);
         let calm = Calm::new(
             stream,
-            progress,
+            Arc::clone(&progress),
             deliveries.clone(),
             version,
             idle,
             evicted,
             contents,
         );
-        let stream = TokioIo::new(calm);
-        let mut builder = builder(version, &limits);
-        if context.protocols.tunnels {
-            builder.http2().enable_connect_protocol();
-        }
         let _open = metrics.connection_opened(version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
-            let serving = builder.serve_connection(stream, service);
-            let _ = drain.watch(serving).await;
+            let stopped = context.stop.stopped();
+            let _ = http2::serve(calm, of_requests, origin, stopped).await;
             return limits::QUIET_HTTP2;
         }
-        let serving = builder.serve_connection_with_upgrades(stream, service);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (of_requests, origin) = (Arc::clone(&of_requests), origin.clone());
+            async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
+        });
+        let serving = builder(&limits)
+            .serve_connection(TokioIo::new(calm), service)
+            .with_upgrades();
+        let drain = Drain::new(&context, progress);
         let serving = async {
             let served = drain.watch(serving).await;
             tunnels.ended().await;
@@ -351,7 +346,7 @@ impl ClientConnection {
             served = serving => served,
             () = make_room => return limits::LINGER,
         };
-        if let Some(status) = served.err().and_then(|error| refusal(&*error)) {
+        if let Some(status) = served.err().and_then(|error| refusal(&error)) {
             let record = unreadable(&context, &recorder, version);
             deliveries.answered(record, status, 0);
         }
@@ -367,64 +362,66 @@ struct OfRequests {
     tunnels: Tunnels,
     /// The contents of its requests, which HTTP/2 takes in before they are read.
     contents: OpenContents,
-    version: Version,
     idle: Duration,
     max_fields: usize,
 }
 
 impl OfRequests {
-    async fn answer(&self, mut request: Request<Incoming>, origin: Origin) -> Response<Content> {
+    /// Answers a request of HTTP/1.1.
+    async fn answer(&self, request: Request<Incoming>, origin: Origin) -> Response<Content> {
         let Self {
             context,
             recorder,
-            version,
+            deliveries,
             ..
         } = self;
-        if let Some(status) = fault(&request, self.max_fields) {
-            let request = request.map(|_| Body::empty());
-            let mut answer = refuse(context, recorder, &request, status);
-            if *version != Version::HTTP_2 {
+        let has_content = !request.body().is_end_stream();
+        let mut request = match self.refused(request, has_content) {
+            Ok(request) => request,
+            Err(mut answer) => {
                 // Where the next request begins is not certain.
                 close_after(&mut answer);
+                return deliveries.follow(*answer);
             }
-            return self.deliveries.follow(answer);
-        }
+        };
         header::join_cookies(request.headers_mut());
         let asked = match context.protocols.tunnels {
-            true => tunnels::asked(request, *version),
+            true => tunnels::asked(request),
             false => Err(request),
         };
+        let counting = Arc::clone(recorder);
         let request = match asked {
             Ok(asking) => {
-                let recorder = Arc::clone(recorder);
-                let counted = |content| Body::new(counted(content, recorder, Recorder::on_tunnel));
+                let counted = |content| Body::new(counted(content, counting, Recorder::on_tunnel));
                 let request = asking.request.map(counted);
-                let answer = respond(context, &self.recorder, request, origin).await;
-                let tunnels = &self.tunnels;
-                return tunnels.answer(asking.asked, answer, &self.deliveries, self.idle);
+                let answer = respond(context, recorder, request, origin).await;
+                return self
+                    .tunnels
+                    .answer(asking.asked, answer, deliveries, self.idle);
             }
             Err(request) => request,
         };
-        let request = request.map(|content| {
-            let recorder = Arc::clone(recorder);
-            let count = Recorder::on_content;
-            match *version {
-                Version::HTTP_2 => {
-                    let open = self.contents.open();
-                    let content = counted(DiscardUnread::new(content), recorder, count);
-                    Body::new(content.map_frame(move |frame| {
-                        open.on_read(frame.data_ref().map_or(0, Bytes::len));
-                        frame
-                    }))
-                }
-                _ => Body::new(counted(content, recorder, count)),
-            }
-        });
+        let request =
+            request.map(|content| Body::new(counted(content, counting, Recorder::on_content)));
         let mut answer = respond(context, recorder, request, origin).await;
-        if *version != Version::HTTP_2 && context.stop.is_stopping() {
+        if context.stop.is_stopping() {
             close_after(&mut answer);
         }
-        self.deliveries.follow(answer)
+        deliveries.follow(answer)
+    }
+
+    /// Refuses `request` if its header is malformed, which may depend on whether it has content, or has too many fields.
+    fn refused<B>(
+        &self,
+        request: Request<B>,
+        has_content: bool,
+    ) -> Result<Request<B>, Box<Answer>> {
+        let Some(status) = fault(&request, has_content, self.max_fields) else {
+            return Ok(request);
+        };
+        let request = request.map(|_| Body::empty());
+        let answer = refuse(&self.context, &self.recorder, &request, status);
+        Err(Box::new(answer))
     }
 }
 
@@ -435,8 +432,7 @@ fn close_after(answer: &mut Answer) {
 }
 
 /// How hyper has answered a request of HTTP/1.1 that ended its connection with `error`, if it could not read it.
-fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
-    let error = error.downcast_ref::<hyper::Error>()?;
+fn refusal(error: &hyper::Error) -> Option<StatusCode> {
     match (error.is_parse_too_large(), error.is_parse()) {
         (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
         (false, true) => Some(StatusCode::BAD_REQUEST),
@@ -445,12 +441,10 @@ fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
 }
 
 /// The status with which a request is refused whose header is malformed, or has more than `max_fields` fields.
-fn fault<B: http_body::Body>(request: &Request<B>, max_fields: usize) -> Option<StatusCode> {
+fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Option<StatusCode> {
     let headers = request.headers();
     // It has none, and what follows is of the tunnel (RFC 9110, section 9.3.6).
-    let is_tunnel_with_content = request.method() == Method::CONNECT
-        && request.version() < Version::HTTP_2
-        && !request.body().is_end_stream();
+    let is_tunnel_with_content = request.method() == Method::CONNECT && has_content;
     // The authority form is for CONNECT alone (RFC 9112, section 3.2.3); `*` is for OPTIONS.
     let is_target_without_path = request.uri().path().is_empty()
         && request.method() != Method::CONNECT
@@ -466,29 +460,14 @@ fn fault<B: http_body::Body>(request: &Request<B>, max_fields: usize) -> Option<
     }
 }
 
-fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(limits: &ServerLimits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.max_header_bytes as usize)
         .max_headers(limits.max_header_fields);
     builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(limits.max_header_bytes)
-        .max_concurrent_streams(limits.max_concurrent_requests)
-        .max_send_buf_size(limits::HTTP2_SEND_BUFFER)
-        .max_pending_accept_reset_streams(limits::MAX_RESET_STREAMS)
-        .max_local_error_reset_streams(limits::MAX_RESET_STREAMS)
-        .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW)
-        .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW);
-    if version == Version::HTTP_2 {
-        builder.http2_only()
-    } else {
-        builder.http1_only()
-    }
 }
 
 /// The content of a request, which `count` counts as progress.

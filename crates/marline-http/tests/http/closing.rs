@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{Method, Request, Response};
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use marline_http::Body;
 use marline_http::client::HttpVersion;
-use marline_http::server::{AccessLog, ServerConfig, Site, directory};
+use marline_http::server::{AccessLog, Server, ServerConfig, Site, directory};
 use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets, socket2};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -360,4 +362,79 @@ async fn a_client_that_does_not_read_is_idle() {
     let kept = tokio::time::timeout(Duration::from_secs(20), keep_alive(stream, b"x"));
     kept.await.expect("the connection ends");
     assert_eq!(served.log.wait(1).await[0]["complete"], false);
+}
+
+/// Answers when it has the content of a request.
+fn uploads() -> Site {
+    Site::new(service_fn(|request: Request<Body>| async move {
+        let content = request.into_body().collect().await.unwrap().to_bytes();
+        Ok::<_, Infallible>(Response::new(Body::full(content.len().to_string())))
+    }))
+}
+
+/// A client uploads `content` over HTTP/2, and expects its length.
+async fn upload(
+    mut sender: hyper::client::conn::http2::SendRequest<Body>,
+    address: SocketAddr,
+    content: Body,
+    length: usize,
+) {
+    let request = Request::post(format!("http://{address}/"));
+    let response = sender.send_request(request.body(content).unwrap()).await;
+    let answer = response.unwrap().into_body().collect().await.unwrap();
+    assert_eq!(answer.to_bytes(), length.to_string());
+}
+
+/// Other tasks than that of the connection send responses. All have ended before the connection counts as closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn uploads_over_http2_whose_clients_have_their_answers_are_complete_in_the_log_of_a_server_that_stops()
+ {
+    const UPLOADS: usize = 10;
+    for connections in [1, UPLOADS].repeat(10) {
+        let log = Lines::default();
+        let mut config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), uploads());
+        config.access_log = Some(AccessLog::new(log.clone()));
+        let server = Server::bind(config).await.unwrap();
+        let (address, handle) = (server.local_addr(), server.handle());
+        let running = tokio::spawn(server.run());
+        let mut senders = Vec::new();
+        for _ in 0..connections {
+            let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
+            let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream);
+            let (sender, connection) = handshake.await.unwrap();
+            tokio::spawn(connection);
+            senders.push(sender);
+        }
+        let mut uploading = tokio::task::JoinSet::new();
+        let (begun, mut begins) = tokio::sync::mpsc::channel(UPLOADS);
+        let (stopped, _) = tokio::sync::watch::channel(false);
+        for index in 0..UPLOADS {
+            let (begun, mut stopping) = (begun.clone(), stopped.subscribe());
+            let parts = futures_util::stream::once(async move {
+                begun.send(()).await.unwrap();
+                Ok::<_, Infallible>(http_body::Frame::data(Bytes::from(vec![7; 20_000])))
+            })
+            .chain(futures_util::stream::once(async move {
+                stopping.wait_for(|stopped| *stopped).await.unwrap();
+                Ok(http_body::Frame::data(Bytes::from(vec![7; 10_000])))
+            }));
+            let content = Body::new(StreamBody::new(Box::pin(parts)));
+            let sender = senders[index % connections].clone();
+            uploading.spawn(upload(sender, address, content, 30_000));
+        }
+        drop(senders);
+        for _ in 0..UPLOADS {
+            begins.recv().await.unwrap();
+        }
+        sleep(Duration::from_millis(50)).await;
+        handle.shut_down();
+        stopped.send_replace(true);
+        while let Some(uploaded) = uploading.join_next().await {
+            uploaded.unwrap();
+        }
+        running.await.unwrap().unwrap();
+        let lines = log.wait(UPLOADS).await;
+        let complete = lines.iter().filter(|line| line["complete"] == true);
+        assert_eq!(complete.count(), UPLOADS, "{connections}: {lines:?}");
+    }
 }

@@ -12,6 +12,8 @@ mod files;
 mod floods;
 mod host;
 mod http1;
+#[cfg(feature = "testing")]
+mod http2;
 mod lifecycle;
 mod log;
 mod metrics;

@@ -39,8 +39,8 @@ const fn go_away(code: u8) -> [u8; 17] {
 /// Ends a connection if too much time passes, or over HTTP/2 too many bytes arrive, while its requests make no progress: floods
 /// of frames that need no request, and clients that never read responses. Ends it also when it has to make room.
 ///
-/// hyper limits none of these, nor can it be told to send GOAWAY with this code: the frame is written here, between two
-/// frames of hyper's.
+/// Neither hyper nor h2 limits these, nor can h2 be told to send GOAWAY with this code and wait: the frame is written here, between
+/// two frames of h2's.
 pub(super) struct Calm<S> {
     stream: S,
     progress: Arc<Progress>,
@@ -103,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
         if self.leaving.is_none() {
             self.alarm.as_mut().reset(Instant::now() + patience);
-            // Within a frame of hyper's, the client has taken nothing for long.
+            // Within a frame, the client has taken nothing for long.
             let is_between = self.outgoing.is_between();
             self.leaving = Some(if is_between { frame } else { &[] });
         }
@@ -161,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
     }
 
-    /// A write that waits fails if there was no progress for too long: hyper may read nothing meanwhile.
+    /// A write that waits fails if there was no progress for too long: nothing may be read meanwhile.
     fn check<T>(
         &mut self,
         cx: &mut Context<'_>,

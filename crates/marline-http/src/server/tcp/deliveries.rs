@@ -1,7 +1,7 @@
 //! Which responses the client of a connection has received, as far as the system knows.
 //!
 //! ```text
-//! Content -> Part -> hyper, TLS -> Socket -> system -> client
+//! Content -> Part -> hyper or h2, TLS -> Socket -> system -> client
 //!    passed     taken           flushed          acknowledged
 //! ```
 
@@ -16,7 +16,7 @@ use http::{Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use slab::Slab;
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::progress::Progress;
 use super::super::record::{Answer, Record};
@@ -37,6 +37,9 @@ struct State {
     /// Whether nothing was written since everything before was.
     is_flushed: bool,
     responses: Slab<Delivery>,
+    /// Responses so far.
+    begun: u64,
+    turns: Turns,
     /// Responses of which something was taken, or that have ended, since the last flush.
     unflushed: Vec<usize>,
     flushed: VecDeque<Flushed>,
@@ -68,13 +71,87 @@ impl Watched {
 
 /// A response.
 struct Delivery {
+    /// Its number on the connection.
+    number: u64,
     record: Record,
+    /// Bytes that were passed to the connection, and that were not taken.
+    untaken: u64,
+    /// Set while there are such bytes.
+    turn: Option<Turn>,
+    /// The task that waits for its end.
+    waker: Option<Waker>,
+    /// Whether it was given up.
+    is_cut: bool,
     /// Bytes that were passed to the connection, and that the client has not acknowledged.
     outstanding: u64,
     /// Bytes that were taken since the last flush.
     taken: u64,
     has_ended: bool,
     is_listed: bool,
+}
+
+/// The order in which responses wait for the connection, which serves them in turn.
+#[derive(Default)]
+struct Turns {
+    begun: u64,
+    /// The latest of which something was taken.
+    served: u64,
+    /// Responses that wait.
+    waiting: u64,
+}
+
+impl Turns {
+    /// The turn of a response that waits from now.
+    fn begin(&mut self) -> Turn {
+        self.waiting += 1;
+        Turn {
+            number: self.next(),
+            is_passed_over: false,
+            since: Instant::now(),
+            taken: 0,
+        }
+    }
+
+    fn end(&mut self, _turn: Turn) {
+        self.waiting -= 1;
+    }
+
+    fn next(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+}
+
+/// A response waits for the connection to take what was passed to it.
+struct Turn {
+    number: u64,
+    /// Whether others were served before it that began to wait later: it is not their turns that it waits for.
+    is_passed_over: bool,
+    /// When it began to wait, or had moved [`limits::MIN_PROGRESS_BYTES`].
+    since: Instant,
+    /// Bytes that were taken since then.
+    taken: u64,
+}
+
+impl Turn {
+    /// Something was taken.
+    fn on_taken(&mut self, bytes: u64, turns: &mut Turns) {
+        self.is_passed_over = self.is_passed_over(turns);
+        turns.served = turns.served.max(self.number);
+        self.number = turns.next();
+        self.taken += bytes;
+        if self.taken >= limits::MIN_PROGRESS_BYTES {
+            self.is_passed_over = false;
+            self.since = Instant::now();
+            self.taken = 0;
+        }
+    }
+
+    /// Whether it is passed over as `turns` are. Each of the others may have been served in a few parts before it.
+    fn is_passed_over(&self, turns: &Turns) -> bool {
+        let served = turns.served.saturating_sub(self.number);
+        self.is_passed_over || served > limits::PARTS_OF_TURN * turns.waiting
+    }
 }
 
 /// A part of a response that the system has taken.
@@ -94,6 +171,8 @@ impl Deliveries {
             written: 0,
             is_flushed: true,
             responses: Slab::new(),
+            begun: 0,
+            turns: Turns::default(),
             unflushed: Vec::new(),
             flushed: VecDeque::new(),
             ends: 0,
@@ -141,16 +220,26 @@ impl Deliveries {
     }
 
     fn begin(&self, record: Record) -> Arc<Outgoing> {
-        let response = self.lock().responses.insert(Delivery {
+        let mut state = self.lock();
+        state.begun += 1;
+        let number = state.begun;
+        let response = state.responses.insert(Delivery {
+            number,
             record,
+            untaken: 0,
+            turn: None,
+            waker: None,
+            is_cut: false,
             outstanding: 0,
             taken: 0,
             has_ended: false,
             is_listed: false,
         });
+        drop(state);
         Arc::new(Outgoing {
             deliveries: self.clone(),
             response,
+            number,
         })
     }
 
@@ -289,6 +378,23 @@ impl State {
         }
     }
 
+    fn on_taken(&mut self, response: usize, bytes: u64) {
+        let turns = &mut self.turns;
+        let Some(delivery) = self.responses.get_mut(response) else {
+            return;
+        };
+        delivery.untaken = delivery.untaken.saturating_sub(bytes);
+        if let Some(turn) = &mut delivery.turn {
+            turn.on_taken(bytes, turns);
+        }
+        if delivery.untaken == 0
+            && let Some(turn) = delivery.turn.take()
+        {
+            turns.end(turn);
+        }
+        self.list(response, |delivery| delivery.taken += bytes);
+    }
+
     fn on_flushed(&mut self) {
         for response in std::mem::take(&mut self.unflushed) {
             let Some(delivery) = self.responses.get_mut(response) else {
@@ -334,13 +440,14 @@ impl State {
                 let Delivery {
                     record,
                     outstanding,
+                    is_cut,
                     ..
                 } = self.responses.remove(part.response);
                 self.outstanding = self.outstanding.saturating_sub(outstanding);
                 // Otherwise its stream or its connection was reset.
-                match outstanding {
-                    0 => received.push(record),
-                    _ => lost.push(record),
+                match outstanding == 0 && !is_cut {
+                    true => received.push(record),
+                    false => lost.push(record),
                 }
             }
         }
@@ -360,39 +467,55 @@ impl State {
 struct Outgoing {
     deliveries: Deliveries,
     response: usize,
+    /// That of the response.
+    number: u64,
 }
 
 impl Outgoing {
     /// Content was passed to the connection, which is whole then or not.
     fn passed(&self, bytes: usize, is_whole: bool) {
         let bytes = bytes as u64;
-        let mut state = self.deliveries.lock();
+        let mut guard = self.deliveries.lock();
+        let state = &mut *guard;
         let Some(delivery) = state.responses.get_mut(self.response) else {
             return;
         };
         delivery.record.passed(bytes, is_whole);
         delivery.outstanding += bytes;
+        delivery.untaken += bytes;
+        if bytes > 0 && delivery.turn.is_none() {
+            delivery.turn = Some(state.turns.begin());
+        }
         state.outstanding += bytes;
     }
 
     /// Content was written to a buffer that is flushed.
     fn taken(&self, bytes: usize) {
         let mut state = self.deliveries.lock();
-        state.list(self.response, |delivery| delivery.taken += bytes as u64);
+        state.on_taken(self.response, bytes as u64);
     }
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
         let mut state = self.deliveries.lock();
-        state.list(self.response, |delivery| delivery.has_ended = true);
-        let waker = match state.is_flushed {
+        let (mut of_response, mut turn) = (None, None);
+        state.list(self.response, |delivery| {
+            delivery.has_ended = true;
+            of_response = delivery.waker.take();
+            turn = delivery.turn.take();
+        });
+        if let Some(turn) = turn {
+            state.turns.end(turn);
+        }
+        let of_connection = match state.is_flushed {
             true => state.waker.take(),
             // The next flush follows.
             false => None,
         };
         drop(state);
-        waker.into_iter().for_each(Waker::wake);
+        let wakers = of_response.into_iter().chain(of_connection);
+        wakers.for_each(Waker::wake);
     }
 }
 
@@ -409,6 +532,31 @@ impl Content {
         Self {
             inner: Body::empty(),
             outgoing: None,
+        }
+    }
+
+    /// What becomes of it while others are sent beside it. It is followed.
+    pub(super) fn sending(&self) -> Option<Sending> {
+        self.outgoing.as_ref().map(|outgoing| Sending {
+            deliveries: outgoing.deliveries.clone(),
+            response: outgoing.response,
+            number: outgoing.number,
+        })
+    }
+
+    /// A part without bytes, which stands for its end.
+    pub(super) fn end(&self) -> Part {
+        Part {
+            bytes: Bytes::new(),
+            outgoing: self.outgoing.clone(),
+        }
+    }
+
+    /// Records that the client does not get it.
+    pub(super) fn cut(self) {
+        if let Some(outgoing) = &self.outgoing {
+            let mut state = outgoing.deliveries.lock();
+            state.list(outgoing.response, |delivery| delivery.is_cut = true);
         }
     }
 
@@ -454,6 +602,42 @@ impl http_body::Body for Content {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+/// A response that is sent beside others of its connection.
+pub(super) struct Sending {
+    deliveries: Deliveries,
+    response: usize,
+    number: u64,
+}
+
+impl Sending {
+    /// Ready when its content and all parts of it are dropped.
+    pub(super) fn poll_end(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.deliveries.lock();
+        let delivery = state.responses.get_mut(self.response);
+        match delivery.filter(|delivery| delivery.number == self.number && !delivery.has_ended) {
+            Some(delivery) => {
+                delivery.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Whether the connection has taken too little of it for `limit`. Where the client is slow, responses wait for each other: it
+    /// is stuck if it was passed over, so that only its own window can be the reason. What others do does not matter if it is
+    /// `alone`.
+    pub(super) fn is_stuck(&self, limit: Duration, alone: bool) -> bool {
+        let state = self.deliveries.lock();
+        let delivery = state.responses.get(self.response);
+        let turn = delivery
+            .filter(|delivery| delivery.number == self.number)
+            .and_then(|delivery| delivery.turn.as_ref());
+        turn.is_some_and(|turn| {
+            turn.since.elapsed() >= limit && (alone || turn.is_passed_over(&state.turns))
+        })
     }
 }
 

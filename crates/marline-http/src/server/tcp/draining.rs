@@ -1,39 +1,48 @@
-//! The end of the connections of a server that stops.
+//! The end of the connections of HTTP/1.1 of a server that stops.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use http::Version;
-use hyper_util::server::graceful::GracefulConnection;
+use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
+use hyper::server::conn::http1::UpgradeableConnection;
+use hyper::service::HttpService;
 use tokio::time::sleep;
 
 use super::super::Context;
 use super::super::progress::Progress;
 use super::super::stop::Stopped;
+use super::deliveries::Content;
+use crate::body::BoxError;
 use crate::limits;
 
 /// Ends a connection gracefully when the server stops.
 ///
-/// HTTP/2 has GOAWAY, of which hyper sends one for all streams first, and one with the last stream after a round trip (RFC 9113,
-/// section 6.8). A client of HTTP/1.1 learns it from `Connection: close` of its next response, and may be sending a request
-/// at any moment before: a connection that is idle waits for that.
+/// A client learns it from `Connection: close` of its next response, and may be sending a request at any moment before: a
+/// connection that is idle waits for that.
 pub(super) struct Drain {
     stopped: Stopped,
     progress: Arc<Progress>,
-    version: Version,
 }
 
 impl Drain {
-    pub(super) fn new(context: &Context, progress: Arc<Progress>, version: Version) -> Self {
+    pub(super) fn new(context: &Context, progress: Arc<Progress>) -> Self {
         Self {
             stopped: context.stop.stopped(),
             progress,
-            version,
         }
     }
 
     /// Completes when `connection` has ended.
-    pub(super) async fn watch<C: GracefulConnection>(self, connection: C) -> Result<(), C::Error> {
+    pub(super) async fn watch<I, S>(
+        self,
+        connection: UpgradeableConnection<I, S>,
+    ) -> hyper::Result<()>
+    where
+        I: Read + Write + Unpin + Send + 'static,
+        S: HttpService<Incoming, ResBody = Content>,
+        S::Error: Into<BoxError>,
+    {
         let mut connection = pin!(connection);
         let began = self.began();
         tokio::select! {
@@ -48,9 +57,6 @@ impl Drain {
     /// Completes when the server has stopped, and no request is to be expected that was sent before the client knew it.
     async fn began(self) {
         self.stopped.await;
-        if self.version == Version::HTTP_2 {
-            return;
-        }
         let mut left = limits::DRAIN;
         while !left.is_zero() {
             sleep(left).await;

@@ -1,5 +1,5 @@
-//! Requests over TCP that make their connection, or a stream of HTTP/2, a tunnel: CONNECT, extended CONNECT and the Upgrade to
-//! WebSocket. Sites see all of them as CONNECT, whose content and whose response's content are the two directions, as HTTP/3 has it.
+//! Requests of HTTP/1.1 that make their connection a tunnel: CONNECT and the Upgrade to WebSocket. Sites see both as CONNECT, whose
+//! content and whose response's content are the two directions, as HTTP/2 and 3 have it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,11 +29,11 @@ const WEBSOCKET: &str = "websocket";
 
 type Stream = IdleTimeout<TokioIo<hyper::upgrade::Upgraded>>;
 
-/// The tunnels of one connection. They end with it.
+/// The tunnel of one connection, if it has become one. It ends with it.
 #[derive(Clone)]
 pub(in crate::server) struct Tunnels {
     running: Arc<Mutex<JoinSet<()>>>,
-    /// Held by each tunnel, so that a server that stops can wait for them.
+    /// Held by the tunnel, so that a server that stops can wait for them.
     open: mpsc::WeakSender<()>,
     /// Of the connection.
     reset: Reset,
@@ -52,14 +52,13 @@ impl Tunnels {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all have ended.
+    /// Waits until it has ended.
     pub(super) async fn ended(self) {
         let mut running = std::mem::take(&mut *self.running());
         while running.join_next().await.is_some() {}
     }
 
-    /// Makes `answer` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`, also
-    /// where its connection has others that move.
+    /// Makes `answer` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`.
     pub(super) fn answer(
         &self,
         asked: Asked,
@@ -81,23 +80,18 @@ impl Tunnels {
             headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
         }
         let open = self.open.upgrade();
-        let reset = asked.is_whole_connection.then(|| self.reset.clone());
-        let mut running = self.running();
-        // A connection of HTTP/2 has any number of them, one after the other.
-        while running.try_join_next().is_some() {}
-        running.spawn(async move {
+        let reset = self.reset.clone();
+        self.running().spawn(async move {
             let _open = open;
             let Ok(stream) = asked.on.await else { return };
             let stream = IdleTimeout::new(TokioIo::new(stream), idle);
             let (read, mut write) = tokio::io::split(stream);
             // The site may need nothing of the client.
             let _ = asked.read.send(read);
-            let end = write_all(content, &mut write).await;
-            if let (End::Aborted, Some(reset)) = (end, reset) {
+            if write_all(content, &mut write).await == End::Aborted {
                 reset.when_closed();
             }
         });
-        drop(running);
         Response::from_parts(parts, Content::empty())
     }
 }
@@ -107,8 +101,6 @@ pub(super) struct Asked {
     on: OnUpgrade,
     read: oneshot::Sender<ReadHalf<Stream>>,
     is_upgrade: bool,
-    /// Rather than one stream of it.
-    is_whole_connection: bool,
 }
 
 /// A request for a tunnel, with what the client sends in it as its content.
@@ -119,10 +111,7 @@ pub(super) struct Asking {
 
 /// Makes `request` the CONNECT that sites know, if it asks for a tunnel.
 #[expect(clippy::result_large_err, reason = "the request goes on")]
-pub(super) fn asked<B: http_body::Body>(
-    mut request: Request<B>,
-    version: Version,
-) -> Result<Asking, Request<B>> {
+pub(super) fn asked<B: http_body::Body>(mut request: Request<B>) -> Result<Asking, Request<B>> {
     let is_connect = request.method() == Method::CONNECT;
     // The tunnel would begin behind the content, which belongs to the request (RFC 9110, section 7.8): an Upgrade may be ignored.
     let is_upgrade = request.version() == Version::HTTP_11
@@ -140,10 +129,6 @@ pub(super) fn asked<B: http_body::Body>(
         if let Some(protocol) = Protocol::new(WEBSOCKET) {
             parts.extensions.insert(protocol);
         }
-    } else if let Some(protocol) = parts.extensions.remove::<hyper::ext::Protocol>()
-        && let Some(protocol) = Protocol::new(protocol.as_str())
-    {
-        parts.extensions.insert(protocol);
     }
     let (send, read) = oneshot::channel();
     let content = Body::new(Received::Waiting(read));
@@ -153,7 +138,6 @@ pub(super) fn asked<B: http_body::Body>(
             on,
             read: send,
             is_upgrade,
-            is_whole_connection: version != Version::HTTP_2,
         },
     })
 }
