@@ -60,6 +60,10 @@ pub const LAST_LOOK: Duration = Duration::from_millis(500);
 /// Parts of responses that were sent, and that a connection remembers, before the system is asked which have been acknowledged.
 pub const UNCONFIRMED_PARTS: usize = 64;
 
+/// How long a server that has stopped waits for a handshake of TCP that is under way, each time that one has ended: a round trip
+/// within a region. All together have [`DRAIN`].
+pub const LAST_HANDSHAKES: Duration = Duration::from_millis(50);
+
 /// How long a connection of HTTP/1.1 without requests, and any of HTTP/3, accepts requests after a server has stopped: a client
 /// that does not know yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);

@@ -14,7 +14,7 @@ mod acknowledged;
 mod multipath;
 
 /// Connections that wait to be accepted; what std and tokio use.
-const BACKLOG: u32 = 1024;
+pub(crate) const BACKLOG: u32 = 1024;
 
 /// The transport of HTTP over TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::limits;
+use crate::tcp::BACKLOG;
 
 /// The pause before the next accept when the system is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -20,6 +23,28 @@ pub(super) struct Accepted<S> {
 /// fails at once until other connections are closed. Safe to cancel.
 pub(super) async fn next(listener: &TcpListener) -> Accepted<TcpStream> {
     first_accepted(|| listener.accept()).await
+}
+
+/// Passes the connections to `begin` that the system has established, or is about to, when a server stops: their clients may have
+/// sent requests already, and would be reset. Then closes `listener`.
+pub(super) async fn last(listener: TcpListener, mut begin: impl FnMut(Accepted<TcpStream>)) {
+    let end = Instant::now() + limits::DRAIN;
+    while Instant::now() < end
+        && let Ok(accepted) = timeout(limits::LAST_HANDSHAKES, next(&listener)).await
+    {
+        begin(accepted);
+    }
+    // What the runtime knows of the queue may be old.
+    let Ok(listener) = listener.into_std() else {
+        return;
+    };
+    for (stream, client) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG as usize) {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            begin(Accepted { stream, client });
+        }
+    }
 }
 
 async fn first_accepted<S, F>(mut accept: impl FnMut() -> F) -> Accepted<S>

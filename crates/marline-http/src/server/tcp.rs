@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http::header::CONNECTION;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
@@ -90,11 +89,10 @@ impl Listener {
             };
             Self::begin(&context, &mut connections, &tunnel, accepted);
         }
-        // Clients whose connections the system has established may have sent requests already.
-        while let Some(accepted) = accept::next(&self.0).now_or_never() {
+        accept::last(self.0, |accepted| {
             Self::begin(&context, &mut connections, &tunnel, accepted);
-        }
-        drop(self.0);
+        })
+        .await;
         drop(tunnel);
         let finished = async {
             while connections.join_next().await.is_some() {}

@@ -262,6 +262,29 @@ async fn a_kept_connection_answers_the_request_that_meets_the_end_of_the_server(
     served.server.task.await.unwrap().unwrap();
 }
 
+/// More than a task accepts at once.
+#[tokio::test]
+async fn every_connection_in_the_queue_of_a_server_that_stops_is_answered() {
+    let served = served(|_| {}).await;
+    let mut queued = Vec::new();
+    for _ in 0..200 {
+        let stream = std::net::TcpStream::connect(served.server.address).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        queued.push(TcpStream::from_std(stream).unwrap());
+    }
+    served.server.handle.shut_down();
+    for mut stream in queued {
+        stream
+            .write_all(b"HEAD /f HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        let head = read_head(&mut stream).await.to_lowercase();
+        assert!(head.starts_with("http/1.1 200 "), "{head}");
+        assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
+    }
+    served.server.task.await.unwrap().unwrap();
+}
+
 /// Sockets with large buffers.
 #[derive(Debug)]
 struct LargeBuffers;
