@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -81,15 +81,19 @@ fn page(
     request: &Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let mut response = Response::new(Body::empty());
-    if request.uri().path() == "/metrics" {
+    if request.uri().path() != "/metrics" {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    } else if ![Method::GET, Method::HEAD].contains(request.method()) {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        let methods = HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, methods);
+    } else {
         let mut text = String::with_capacity(4096);
         // Writing to a String cannot fail.
         let _ = metrics.write(&mut text);
         *response.body_mut() = Body::full(text);
         let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(CONTENT_TYPE, kind);
-    } else {
-        *response.status_mut() = StatusCode::NOT_FOUND;
     }
     Ok(response)
 }

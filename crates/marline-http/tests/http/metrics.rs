@@ -8,6 +8,8 @@ use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore};
 use marline_http::client::HttpVersion;
 use marline_http::server::{AccessLog, StateDirectory, directory};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::common::{TestServer, directory_of, pattern};
 use crate::log::Lines;
@@ -183,4 +185,25 @@ async fn quic_connections_are_counted_with_their_handshakes_and_datagrams() {
         .lines()
         .find_map(|line| line.strip_prefix("marline_quic_sent_bytes_total "));
     assert!(sent.unwrap().parse::<u64>().unwrap() > 100_000);
+}
+
+#[tokio::test]
+async fn metrics_are_read_and_nothing_else() {
+    let root = directory_of(&[]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.metrics = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await;
+    let address = server.metrics_address.unwrap();
+    for (method, status) in [("GET", 200), ("HEAD", 200), ("POST", 405), ("DELETE", 405)] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{method} /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let begin = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&begin), "{method}: {answer}");
+        let has_methods = answer.contains("\r\nallow: GET, HEAD\r\n");
+        assert_eq!(has_methods, status == 405, "{method}: {answer}");
+    }
 }
