@@ -239,7 +239,8 @@ pub const BUFFER_PATIENCE: Duration = Duration::from_secs(1);
 /// [`BUFFER_PATIENCE`], and others wait for their own responses.
 pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes that a response has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has.
+/// Bytes that a response, or the content of a request, has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has; GPRS has ten
+/// times as much.
 pub const MIN_PROGRESS_BYTES: u64 = 4096;
 
 /// Bytes of lines that wait to be written to the access log: a second of 20,000 requests.

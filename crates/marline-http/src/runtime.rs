@@ -19,6 +19,13 @@ pub(crate) struct RuntimeHandle {
     is_tokio: bool,
 }
 
+/// When the measurement of a time began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stopwatch {
+    Tokio(tokio::time::Instant),
+    Other(Instant),
+}
+
 /// The time limit has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elapsed;
@@ -54,6 +61,22 @@ impl RuntimeHandle {
     /// The present moment.
     pub(crate) fn now(&self) -> Instant {
         self.runtime.now()
+    }
+
+    /// Measures time as the timers of [`sleep`](Self::sleep) do, which may stand still in tests.
+    pub(crate) fn stopwatch(&self) -> Stopwatch {
+        match self.is_tokio {
+            true => Stopwatch::Tokio(tokio::time::Instant::now()),
+            false => Stopwatch::Other(self.now()),
+        }
+    }
+
+    /// The time since `start`.
+    pub(crate) fn elapsed(&self, start: Stopwatch) -> Duration {
+        match start {
+            Stopwatch::Tokio(start) => start.elapsed(),
+            Stopwatch::Other(start) => self.now().saturating_since(start),
+        }
     }
 
     /// Seconds since `start`, for reports.

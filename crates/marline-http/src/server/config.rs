@@ -114,8 +114,12 @@ pub struct ServerLimits {
     pub handshake_timeout: Duration,
     /// Time for the header section of a request to arrive once it began.
     pub header_timeout: Duration,
-    /// Time that a connection over TCP may move no byte, and a response over QUIC less than 4 KiB.
+    /// Time that a connection over TCP, a response, and the content of a request may move less than
+    /// [`min_progress_bytes`](Self::min_progress_bytes).
     pub idle_timeout: Duration,
+    /// Bytes that these move within [`idle_timeout`](Self::idle_timeout) at least, so that single bytes keep nothing alive. 0 and 1 allow
+    /// single bytes.
+    pub min_progress_bytes: u64,
     /// Time that requests under way have to finish after a shutdown began.
     pub shutdown_grace: Duration,
     /// How much is logged in qlog files.
@@ -137,6 +141,7 @@ impl Default for ServerLimits {
             handshake_timeout: limits::HANDSHAKE_TIMEOUT,
             header_timeout: limits::HEADER_TIMEOUT,
             idle_timeout: limits::IDLE_TIMEOUT,
+            min_progress_bytes: limits::MIN_PROGRESS_BYTES,
             shutdown_grace: limits::SHUTDOWN_GRACE,
             qlog: transport::QlogLimits::default(),
         }
@@ -219,8 +224,14 @@ impl ServerLimits {
         &Field::new(
             "idle_timeout",
             WAIT,
-            "How long a connection over TCP, or a response over QUIC, may move no byte",
+            "How long a connection over TCP, a response, and the content of a request may move less than min_progress_bytes",
             |c: &mut Self| &mut c.idle_timeout,
+        ),
+        &Field::new(
+            "min_progress_bytes",
+            Domain::bytes(0, 1 << 30),
+            "Bytes that a connection over TCP, a response, and the content of a request move in each idle_timeout at least; the content that is slower is answered with 408",
+            |c: &mut Self| &mut c.min_progress_bytes,
         ),
         &Field::new(
             "shutdown_grace",
@@ -324,6 +335,7 @@ mod tests {
             handshake_timeout: _,
             header_timeout: _,
             idle_timeout: _,
+            min_progress_bytes: _,
             shutdown_grace: _,
             qlog: _,
         } = ServerLimits::default();
@@ -334,6 +346,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 16);
+        assert_eq!(ServerLimits::SETTINGS.len(), 17);
     }
 }

@@ -4,15 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use http::header::{ALT_SVC, CONTENT_LENGTH, DATE};
+use http::header::{ALT_SVC, CONNECTION, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use tower::ServiceExt;
 
-use super::Context;
 use super::files::without_content;
+use super::paced::{Pace, Paced};
 use super::panics::{self, Panicked};
 use super::record::{Answer, Record, Recorder};
 use super::resources::Origin;
+use super::{Context, Site};
 use crate::body::Body;
 use crate::content::{content_length, http_date, is_bodiless};
 use crate::whole::Whole;
@@ -60,22 +62,57 @@ pub(super) async fn respond(
     let client = ClientAddress(recorder.client);
     request.extensions_mut().insert(client);
     let method = request.method().clone();
-    let request = match whole(context, request).await {
-        Ok(request) => request,
+    let pace = Pace::default();
+    let request = match method == Method::CONNECT || request.body().is_end_stream() {
+        true => request,
+        false => request.map(|content| {
+            let content = Paced::new(content, &pace, &context.runtime, &current.limits);
+            Body::new(content)
+        }),
+    };
+    let responding = answered_by(context, current.site.clone(), request);
+    let response = tokio::select! {
+        biased;
+        response = responding => response,
+        () = pace.too_slow() => Err(StatusCode::REQUEST_TIMEOUT),
+    };
+    pace.on_answer();
+    let response = match response {
+        // Whatever the site makes of content that has failed.
+        _ if pace.is_too_slow() => {
+            let mut response = refusal(context, version, StatusCode::REQUEST_TIMEOUT);
+            if version < Version::HTTP_2 {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, close);
+            }
+            return record.begin(response);
+        }
+        Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
         Err(status) => return record.begin(refusal(context, version, status)),
     };
-    let responding = current.site.clone().oneshot(request);
-    let response = match panics::caught(responding).await {
+    let mut response = without_content_where_none_is_allowed(response, &method);
+    add_header_fields(context, version, &mut response);
+    record.begin(response)
+}
+
+/// The response of `site` to a request that is well-formed.
+///
+/// # Errors
+/// Its content is not.
+async fn answered_by(
+    context: &Context,
+    site: Site,
+    request: Request<Body>,
+) -> Result<Response<Body>, StatusCode> {
+    let request = whole(context, request).await?;
+    Ok(match panics::caught(site.oneshot(request)).await {
         Ok(Ok(response)) => response.map(|content| panics::guard(content, &context.metrics)),
         Err(Panicked) => {
             context.metrics.handler_panicked();
             without_content(StatusCode::INTERNAL_SERVER_ERROR)
         }
-    };
-    let mut response = without_content_where_none_is_allowed(response, &method);
-    add_header_fields(context, version, &mut response);
-    record.begin(response)
+    })
 }
 
 /// A request of HTTP/2 or 3 with content of the length that it announces, or else none that looks whole.

@@ -23,6 +23,7 @@ mod idle;
 mod metrics;
 mod metrics_page;
 mod open_files;
+mod paced;
 mod panics;
 mod passage;
 mod progress;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use marline::Instant;
 
-use crate::limits;
 use crate::runtime::RuntimeHandle;
 
 /// What the requests of a connection do. PING, SETTINGS and other frames that belong to no request are no progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     runtime: RuntimeHandle,
+    min_bytes: u64,
     /// When there was progress last, in nanoseconds.
     last: AtomicU64,
     /// Bytes of content since then.
@@ -23,9 +23,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(runtime: &RuntimeHandle) -> Self {
+    /// None so far. Fewer bytes than `min_bytes` are none.
+    pub(super) fn new(runtime: &RuntimeHandle, min_bytes: u64) -> Self {
         Self {
             runtime: runtime.clone(),
+            min_bytes,
             last: AtomicU64::new(runtime.now().as_nanos()),
             moved: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -54,7 +56,7 @@ impl Progress {
 
     /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are no progress.
     pub(super) fn on_content(&self, bytes: u64) {
-        if self.moved.fetch_add(bytes, Relaxed) + bytes >= limits::MIN_PROGRESS_BYTES {
+        if self.moved.fetch_add(bytes, Relaxed) + bytes >= self.min_bytes {
             self.advance();
         }
     }
@@ -63,6 +65,11 @@ impl Progress {
     pub(super) fn on_received(&self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         self.received.fetch_add(bytes, Relaxed) + bytes
+    }
+
+    /// Bytes that have to move.
+    pub(super) fn min_bytes(&self) -> u64 {
+        self.min_bytes
     }
 
     /// When there was progress last.

@@ -114,7 +114,8 @@ impl Listener {
         accepted: Accepted<TcpStream>,
     ) {
         let Accepted { stream, client } = accepted;
-        let progress = Arc::new(Progress::new(&context.runtime));
+        let min_bytes = context.current.get().limits.min_progress_bytes;
+        let progress = Arc::new(Progress::new(&context.runtime, min_bytes));
         let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
             return context.metrics.connection_refused();
         };

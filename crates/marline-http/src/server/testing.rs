@@ -72,7 +72,8 @@ pub async fn serve_stream<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let context = context(site);
-    let progress = Arc::new(Progress::new(&context.runtime));
+    let progress = Progress::new(&context.runtime, limits::MIN_PROGRESS_BYTES);
+    let progress = Arc::new(progress);
     let stop = context.stop.clone();
     let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
     let connection = ClientConnection {

@@ -27,8 +27,10 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 /// The first bytes of header blocks with these statuses (RFC 7541, appendix A).
-const OK: u8 = 0x88;
-const BAD_REQUEST: u8 = 0x8c;
+const OK: &[u8] = &[0x88];
+const BAD_REQUEST: &[u8] = &[0x8c];
+/// Three digits in Huffman code, as no other status of these tests.
+const REQUEST_TIMEOUT: &[u8] = &[0x48];
 
 const PROTOCOL_ERROR: u8 = 1;
 const CANCEL: u8 = 8;
@@ -155,7 +157,7 @@ impl Peer {
     }
 
     /// The content of the response on a stream, and its status.
-    async fn response(&mut self, stream: u8) -> (u8, Vec<u8>) {
+    async fn response(&mut self, stream: u8) -> (Vec<u8>, Vec<u8>) {
         let head = self.next_of(stream).await;
         assert_eq!(head.kind, HEADERS, "{head:?}");
         let mut content = Vec::new();
@@ -166,7 +168,7 @@ impl Peer {
             content.extend_from_slice(&part.payload);
             flags = part.flags;
         }
-        (head.payload[0], content)
+        (head.payload[..1].to_vec(), content)
     }
 }
 
@@ -271,15 +273,19 @@ async fn a_malformed_request_leaves_the_other_streams_of_its_connection_alone() 
         let answer = peer.next_of(3).await;
         let is_refused = match answer.kind {
             RST_STREAM => answer.payload == [0, 0, 0, PROTOCOL_ERROR],
-            HEADERS => answer.payload[0] == BAD_REQUEST,
+            HEADERS => answer.payload.starts_with(BAD_REQUEST),
             _ => false,
         };
         assert!(is_refused, "{name}: {answer:?}");
         peer.send(&frame(DATA, END_STREAM, 1, b"lo")).await;
-        assert_eq!(peer.response(1).await, (OK, b"hello".to_vec()), "{name}");
+        assert_eq!(
+            peer.response(1).await,
+            (OK.to_vec(), b"hello".to_vec()),
+            "{name}"
+        );
         peer.send(&headers(5, END_STREAM, &with("GET", "/?7", &[])))
             .await;
-        assert_eq!(peer.response(5).await, (OK, pattern(7)), "{name}");
+        assert_eq!(peer.response(5).await, (OK.to_vec(), pattern(7)), "{name}");
     }
 }
 
@@ -346,4 +352,59 @@ async fn responses_that_wait_for_each_other_are_not_unread() {
         }
     }
     assert_eq!(received, 20 * 100_000);
+}
+
+/// Also beside requests that are answered. 1 kB/s is what GPRS has.
+#[tokio::test(start_paused = true)]
+async fn an_upload_in_single_bytes_is_refused_and_a_slow_one_arrives() {
+    for (size, status) in [(1, REQUEST_TIMEOUT), (1000, OK)] {
+        let mut peer = Peer::new(1 << 16).await;
+        peer.send(&headers(1, 0, &with("POST", "/", &[]))).await;
+        for second in 0..100 {
+            let flags = if second == 99 { END_STREAM } else { 0 };
+            peer.send(&frame(DATA, flags, 1, &vec![7; size])).await;
+            if second % 10 == 5 {
+                let stream = 3 + second / 5;
+                let get = headers(stream | 1, END_STREAM, &with("GET", "/?10000", &[]));
+                peer.send(&get).await;
+                peer.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0, 39, 16]))
+                    .await;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+        let head = loop {
+            let next = peer.next().await.expect("the connection goes on");
+            if next.stream == 1 && next.kind == HEADERS {
+                break next;
+            }
+        };
+        assert!(head.payload.starts_with(status), "{size}: {head:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_in_single_bytes_over_http1_is_refused_and_a_slow_one_arrives() {
+    for (size, status) in [(1, "408"), (1000, "200")] {
+        let (mut near, far) = duplex(1 << 20);
+        let (_stop, stopping) = watch::channel(false);
+        tokio::spawn(testing::serve_stream(
+            far,
+            Version::HTTP_11,
+            site(),
+            stopping,
+        ));
+        let head = format!(
+            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
+            100 * size
+        );
+        near.write_all(head.as_bytes()).await.unwrap();
+        for _ in 0..100 {
+            // Refused, the connection ends.
+            let _ = near.write_all(&vec![7; size]).await;
+            sleep(Duration::from_secs(1)).await;
+        }
+        let mut line = [0; 12];
+        near.read_exact(&mut line).await.unwrap();
+        assert_eq!(&line[9..], status.as_bytes());
+    }
 }

@@ -21,7 +21,7 @@ struct Clients {
 
 impl Clients {
     fn connect(&self, address: [u8; 4]) -> Option<Admitted> {
-        let progress = Arc::new(Progress::new(&self.runtime));
+        let progress = Arc::new(Progress::new(&self.runtime, limits::MIN_PROGRESS_BYTES));
         self.admission.admit(address.into(), &progress)
     }
 
@@ -74,7 +74,7 @@ fn the_longest_idle_connection_makes_room() {
         let first = clients.connect([10, 0, 0, 1]).unwrap();
         clients.wait(limits::UNUSED_BEFORE_EVICTION / 2).await;
         let second = clients.connect([10, 0, 0, 1]).unwrap();
-        let busy = Arc::new(Progress::new(&clients.runtime));
+        let busy = Arc::new(Progress::new(&clients.runtime, limits::MIN_PROGRESS_BYTES));
         busy.on_request();
         let third = clients
             .admission

@@ -8,7 +8,6 @@ use marline::Instant;
 
 use super::super::Context;
 use crate::http3::{Carrier, RequestError};
-use crate::limits;
 use crate::runtime::RuntimeHandle;
 
 /// Why a response was not sent completely.
@@ -63,13 +62,14 @@ impl Progress {
     }
 }
 
-/// The time in which the next bytes of a response have to move: [`limits::MIN_PROGRESS_BYTES`] in each idle timeout, so
+/// The time in which the next bytes of a response have to move: `min_progress_bytes` in each idle timeout, so
 /// that single bytes keep no response alive. A response that waits is given more time if the connection has moved so much
 /// for each of its responses.
 pub(super) struct Pace<'a> {
     runtime: &'a RuntimeHandle,
     responses: &'a Responses,
     limit: Duration,
+    min_bytes: u64,
     deadline: Instant,
     moved: u64,
     /// The connection's progress when the deadline was set.
@@ -78,13 +78,14 @@ pub(super) struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     pub(super) fn new(context: &'a Context, responses: &'a Responses) -> Self {
-        let limit = context.current.get().limits.idle_timeout;
+        let limits = context.current.get().limits.clone();
         responses.open.fetch_add(1, Relaxed);
         Self {
             runtime: &context.runtime,
             responses,
-            limit,
-            deadline: context.runtime.now() + limit,
+            limit: limits.idle_timeout,
+            min_bytes: limits.min_progress_bytes,
+            deadline: context.runtime.now() + limits.idle_timeout,
             moved: 0,
             before: responses.progress(),
         }
@@ -100,7 +101,7 @@ impl<'a> Pace<'a> {
             }
             let moved = self.responses.progress().since(&self.before);
             let open = self.responses.open.load(Relaxed);
-            if moved < limits::MIN_PROGRESS_BYTES.saturating_mul(open) {
+            if moved < self.min_bytes.saturating_mul(open) {
                 return None;
             }
             self.restart();
@@ -131,7 +132,7 @@ impl<'a> Pace<'a> {
     pub(super) fn moved(&mut self, bytes: u64) {
         self.responses.moved.fetch_add(bytes, Relaxed);
         self.moved += bytes;
-        if self.moved >= limits::MIN_PROGRESS_BYTES {
+        if self.moved >= self.min_bytes {
             self.restart();
         }
     }

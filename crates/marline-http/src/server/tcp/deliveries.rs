@@ -127,7 +127,7 @@ struct Turn {
     number: u64,
     /// Whether others were served before it that began to wait later: it is not their turns that it waits for.
     is_passed_over: bool,
-    /// When it began to wait, or had moved [`limits::MIN_PROGRESS_BYTES`].
+    /// When it began to wait, or had moved enough.
     since: Instant,
     /// Bytes that were taken since then.
     taken: u64,
@@ -135,12 +135,12 @@ struct Turn {
 
 impl Turn {
     /// Something was taken.
-    fn on_taken(&mut self, bytes: u64, turns: &mut Turns) {
+    fn on_taken(&mut self, bytes: u64, turns: &mut Turns, min_bytes: u64) {
         self.is_passed_over = self.is_passed_over(turns);
         turns.served = turns.served.max(self.number);
         self.number = turns.next();
         self.taken += bytes;
-        if self.taken >= limits::MIN_PROGRESS_BYTES {
+        if self.taken >= min_bytes {
             self.is_passed_over = false;
             self.since = Instant::now();
             self.taken = 0;
@@ -385,7 +385,7 @@ impl State {
         };
         delivery.untaken = delivery.untaken.saturating_sub(bytes);
         if let Some(turn) = &mut delivery.turn {
-            turn.on_taken(bytes, turns);
+            turn.on_taken(bytes, turns, self.progress.min_bytes());
         }
         if delivery.untaken == 0
             && let Some(turn) = delivery.turn.take()

@@ -523,3 +523,28 @@ fn responses_whose_content_waits_end_with_their_stream_and_connection() {
         assert_eq!(waiting.load(Relaxed), 0);
     });
 }
+
+/// 1 kB/s is what GPRS has.
+#[test]
+fn an_upload_in_single_bytes_is_refused_and_a_slow_one_arrives() {
+    for (size, status) in [(1, 408), (1000, 200)] {
+        let answer = with_echo(async |peer| {
+            let (mut send, mut recv) = peer.connection.open_bi().await.unwrap();
+            send.write_all(&request("POST", "/", &[])).await.unwrap();
+            for _ in 0..100 {
+                if send.write_all(&data(&vec![7; size])).await.is_err() {
+                    break;
+                }
+                peer.host.sleep(Duration::from_secs(1)).await;
+            }
+            // Fails if the server has stopped the stream.
+            let _ = send.finish();
+            read_answer(&mut recv).await
+        });
+        let expected = match status {
+            200 => response(200, &vec![7; 100 * size]),
+            _ => response(status, b""),
+        };
+        assert_eq!(answer, expected);
+    }
+}

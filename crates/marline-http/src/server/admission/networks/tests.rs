@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::tests::run_on_host;
 use super::*;
+use crate::limits;
 use crate::runtime::RuntimeHandle;
 
 fn network(number: u8) -> Prefix {
@@ -74,7 +75,7 @@ impl Model {
             id: self.next,
             network: of_network,
             host: of_host,
-            progress: Arc::new(Progress::new(&self.runtime)),
+            progress: Arc::new(Progress::new(&self.runtime, limits::MIN_PROGRESS_BYTES)),
             requests: 0,
         };
         let entry = Entry {
