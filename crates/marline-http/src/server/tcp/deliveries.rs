@@ -76,6 +76,12 @@ struct Delivery {
     record: Record,
     /// Bytes that were passed to the connection, and that were not taken.
     untaken: u64,
+    /// Whether the frame with its last bytes ends it, so that nothing follows.
+    has_framed_end: bool,
+    /// Whether its last bytes were passed to the connection as such.
+    is_whole: bool,
+    /// The end of what was flushed of it.
+    offset: u64,
     /// Set while there are such bytes.
     turn: Option<Turn>,
     /// The task that waits for its end.
@@ -88,6 +94,13 @@ struct Delivery {
     taken: u64,
     has_ended: bool,
     is_listed: bool,
+}
+
+impl Delivery {
+    /// Whether everything was flushed, although it may not have been dropped then.
+    fn is_flushed(&self) -> bool {
+        self.has_framed_end && self.is_whole && self.untaken == 0 && self.taken == 0
+    }
 }
 
 /// The order in which responses wait for the connection, which serves them in turn.
@@ -227,6 +240,9 @@ impl Deliveries {
             number,
             record,
             untaken: 0,
+            has_framed_end: false,
+            is_whole: false,
+            offset: 0,
             turn: None,
             waker: None,
             is_cut: false,
@@ -292,6 +308,11 @@ impl Deliveries {
         if state.is_flushed {
             state.on_flushed();
         }
+    }
+
+    /// The same for responses whose ends were flushed before they were dropped, also on a connection that has failed since.
+    pub(super) fn settle_flushed(&self) {
+        self.lock().on_flushed_if(Delivery::is_flushed);
     }
 
     /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
@@ -396,18 +417,33 @@ impl State {
     }
 
     fn on_flushed(&mut self) {
+        self.on_flushed_if(|_| true);
+    }
+
+    /// The same for responses that are `chosen`.
+    fn on_flushed_if(&mut self, chosen: impl Fn(&Delivery) -> bool) {
         for response in std::mem::take(&mut self.unflushed) {
             let Some(delivery) = self.responses.get_mut(response) else {
                 continue;
             };
+            if !chosen(delivery) {
+                self.unflushed.push(response);
+                continue;
+            }
             delivery.is_listed = false;
+            if !delivery.is_flushed() {
+                delivery.offset = self.written;
+            }
             self.ends += usize::from(delivery.has_ended);
-            self.flushed.push_back(Flushed {
+            let part = Flushed {
                 response,
                 bytes: std::mem::take(&mut delivery.taken),
                 is_end: delivery.has_ended,
-                offset: self.written,
-            });
+                offset: delivery.offset,
+            };
+            let earlier = |other: &Flushed| other.offset <= part.offset;
+            let place = self.flushed.partition_point(earlier);
+            self.flushed.insert(place, part);
         }
     }
 
@@ -483,6 +519,7 @@ impl Outgoing {
         delivery.record.passed(bytes, is_whole);
         delivery.outstanding += bytes;
         delivery.untaken += bytes;
+        delivery.is_whole = bytes > 0 && is_whole;
         if bytes > 0 && delivery.turn.is_none() {
             delivery.turn = Some(state.turns.begin());
         }
@@ -535,9 +572,18 @@ impl Content {
         }
     }
 
-    /// What becomes of it while others are sent beside it. It is followed.
+    /// What becomes of it while others are sent beside it, in frames of which the last says that it is. It is followed.
     pub(super) fn sending(&self) -> Option<Sending> {
-        self.outgoing.as_ref().map(|outgoing| Sending {
+        let outgoing = self.outgoing.as_ref()?;
+        if let Some(delivery) = outgoing
+            .deliveries
+            .lock()
+            .responses
+            .get_mut(outgoing.response)
+        {
+            delivery.has_framed_end = true;
+        }
+        Some(Sending {
             deliveries: outgoing.deliveries.clone(),
             response: outgoing.response,
             number: outgoing.number,

@@ -66,6 +66,7 @@ where
     // What they have sent is accounted for when they have ended. The connection has, so that they soon do.
     let ended = async { while streams.join_next().await.is_some() {} };
     let _ = timeout(limits::LINGER, ended).await;
+    of_requests.deliveries.settle_flushed();
     served
 }
 
