@@ -59,7 +59,11 @@ pub(crate) fn join_cookies(headers: &mut HeaderMap) {
         return;
     }
     let is_sensitive = cookies.iter().any(|cookie| cookie.is_sensitive());
-    let cookies: Vec<_> = cookies.iter().map(|cookie| cookie.as_bytes()).collect();
+    let cookies: Vec<_> = cookies
+        .iter()
+        .map(|cookie| cookie.as_bytes())
+        .filter(|cookie| !cookie.is_empty())
+        .collect();
     if let Ok(mut joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
         joined.set_sensitive(is_sensitive);
         headers.insert(COOKIE, joined);
@@ -130,5 +134,22 @@ mod tests {
         join_cookies(&mut headers);
         let cookies: Vec<_> = headers.get_all(COOKIE).iter().collect();
         assert_eq!(cookies, ["a=1; b=2; c=3; d=4"]);
+    }
+
+    #[test]
+    fn empty_cookies_are_no_part_of_the_field() {
+        for (fields, joined) in [
+            (&["", "a=1", "", "b=2"][..], "a=1; b=2"),
+            (&["a=1", ""], "a=1"),
+            (&["", ""], ""),
+        ] {
+            let mut headers = HeaderMap::new();
+            for cookie in fields {
+                headers.append(COOKIE, HeaderValue::from_static(cookie));
+            }
+            join_cookies(&mut headers);
+            let cookies: Vec<_> = headers.get_all(COOKIE).iter().collect();
+            assert_eq!(cookies, [joined]);
+        }
     }
 }
