@@ -296,6 +296,7 @@ impl ClientConnection {
             progress,
             deliveries,
             tunnels,
+            reset,
             ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
@@ -308,6 +309,7 @@ impl ClientConnection {
             recorder: Arc::clone(&recorder),
             deliveries: deliveries.clone(),
             tunnels: tunnels.clone(),
+            reset,
             contents: contents.clone(),
             idle,
             max_fields: limits.max_header_fields,
@@ -359,6 +361,7 @@ struct OfRequests {
     recorder: Arc<Recorder>,
     deliveries: Deliveries,
     tunnels: Tunnels,
+    reset: Reset,
     /// The contents of its requests, which HTTP/2 takes in before they are read.
     contents: OpenContents,
     idle: Duration,
@@ -375,6 +378,7 @@ impl OfRequests {
             ..
         } = self;
         let has_content = !request.body().is_end_stream();
+        let version = request.version();
         let mut request = match self.refused(request, has_content) {
             Ok(request) => request,
             Err(mut answer) => {
@@ -406,7 +410,22 @@ impl OfRequests {
         if context.stop.is_stopping() {
             close_after(&mut answer);
         }
+        if version == Version::HTTP_10 {
+            answer.response = self.reset_if_cut(answer.response);
+        }
         deliveries.follow(answer)
+    }
+
+    /// Has the connection end with a reset if the content of `response` fails: a client of HTTP/1.0 takes the end of the connection for that
+    /// of content whose length it does not know.
+    fn reset_if_cut(&self, response: Response<Body>) -> Response<Body> {
+        let reset = self.reset.clone();
+        response.map(|content| {
+            Body::new(content.map_err(move |error| {
+                reset.when_closed();
+                error
+            }))
+        })
     }
 
     /// Refuses `request` if its header is malformed, which may depend on whether it has content, or has too many fields.
