@@ -249,6 +249,9 @@ pub const LOG_QUEUE_BYTES: usize = 4 << 20;
 /// Lines for which an empty queue of the access log keeps space.
 pub const IDLE_LOG_LINES: usize = 64;
 
+/// How often a message says that lines of the access log are dropped.
+pub const LOG_COMPLAINTS: Duration = Duration::from_secs(60);
+
 /// Time for the lines of the access log to be written when a server ends.
 pub const LOG_FINISH: Duration = Duration::from_secs(1);
 

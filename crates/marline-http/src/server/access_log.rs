@@ -66,6 +66,8 @@ impl AccessLog {
             shared: Arc::clone(&shared),
             out,
             is_torn: false,
+            report: super::report,
+            reported: None,
         };
         let thread = thread::Builder::new().name("access log".to_owned());
         if thread.spawn(move || writer.run()).is_err() {
@@ -167,6 +169,10 @@ struct Writer<W> {
     out: W,
     /// Whether only a part of the last line was written.
     is_torn: bool,
+    /// Prints a message for the operator.
+    report: fn(&str),
+    /// When one said last that lines are dropped, in seconds since 1970.
+    reported: Option<f64>,
 }
 
 impl<W: Write> Writer<W> {
@@ -187,7 +193,24 @@ impl<W: Write> Writer<W> {
             }
             drop(queue);
             self.shared.changed.notify_all();
+            if let Err(error) = written {
+                self.complain(&error, line.time);
+            }
         }
+    }
+
+    /// Tells the operator that lines are dropped, if nothing has for a while.
+    fn complain(&mut self, error: &io::Error, now: f64) {
+        // The clock may be set back.
+        let is_known = |since: f64| (now - since).abs() < limits::LOG_COMPLAINTS.as_secs_f64();
+        if self.reported.is_some_and(is_known) {
+            return;
+        }
+        self.reported = Some(now);
+        let dropped = self.shared.queue().dropped;
+        (self.report)(&format!(
+            "the access log cannot be written, so lines are dropped, {dropped} so far: {error}; make space for it"
+        ));
     }
 
     /// Waits for a line; `None` when no more follow.
@@ -299,6 +322,56 @@ mod tests {
     fn lines(written: &Mutex<Vec<u8>>) -> Vec<String> {
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_operator_is_told_once_a_minute_that_lines_are_dropped() {
+        static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let mut writer = Writer {
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                changed: Condvar::new(),
+            }),
+            out: io::sink(),
+            is_torn: false,
+            report: |message| MESSAGES.lock().unwrap().push(message.to_owned()),
+            reported: None,
+        };
+        let error = io::Error::from(io::ErrorKind::StorageFull);
+        for seconds in 0..150 {
+            writer.shared.queue().drop_line();
+            writer.complain(&error, 1.7e9 + f64::from(seconds));
+        }
+        let messages = MESSAGES.lock().unwrap();
+        assert_eq!(messages.len(), 3, "{messages:?}");
+        assert!(messages[2].contains("121 so far"), "{messages:?}");
+    }
+
+    /// Every write to it fails, as to a full disk.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_line_that_cannot_be_written_is_reported() {
+        static REPORTED: Mutex<usize> = Mutex::new(0);
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let writer = Writer {
+            shared: Arc::clone(&shared),
+            out: std::fs::File::options()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+            is_torn: false,
+            report: |_| *REPORTED.lock().unwrap() += 1,
+            reported: None,
+        };
+        let access_log = AccessLog(Arc::new(Owner(shared)));
+        log(&access_log, "first");
+        log(&access_log, "second");
+        drop(access_log);
+        writer.run();
+        assert_eq!(*REPORTED.lock().unwrap(), 1);
     }
 
     #[test]
