@@ -61,6 +61,36 @@ pub(crate) fn open_for_appending(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens the named pipe, device or descriptor at `path` for writing; on Linux, without waiting for a reader of a pipe. Writes to it may
+/// block.
+///
+/// # Errors
+/// It cannot be written. [`lacks_reader`] says whether it is a pipe that no process reads yet.
+pub(crate) fn open_output(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).truncate(true);
+    if !cfg!(target_os = "linux") {
+        return options.open(path);
+    }
+    let file = open(path, &mut options)?;
+    block(&file)?;
+    Ok(file)
+}
+
+/// Whether opening the file at `path` has failed with `error` because it is a named pipe that no process reads.
+#[cfg(unix)]
+pub(crate) fn lacks_reader(path: &Path, error: &io::Error) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+
+    let is_pipe = || std::fs::metadata(path).is_ok_and(|known| known.file_type().is_fifo());
+    has_no_reader(error) && is_pipe()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn lacks_reader(_path: &Path, _error: &io::Error) -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;

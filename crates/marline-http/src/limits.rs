@@ -330,6 +330,9 @@ pub const HTTP2_PREFACE_BYTES: usize = 24;
 /// The time in which these have to be complete once they have begun.
 pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often a client looks whether a process reads the named pipe that it writes to.
+pub const PIPE_POLL: Duration = Duration::from_millis(20);
+
 /// How often a client looks whether the settings of a server have arrived, without which it sends no extended CONNECT.
 pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
 

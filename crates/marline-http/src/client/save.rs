@@ -3,7 +3,7 @@
 mod part;
 mod place;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,9 @@ use marline::Sha256;
 use self::part::Part;
 use self::place::Place;
 use super::{ClientError, Destination};
+use crate::file::{lacks_reader, open_output};
+use crate::limits;
+use crate::runtime::RuntimeHandle;
 
 /// Identifies the representation to which a partial file belongs, for `If-Range`.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +68,22 @@ enum Out {
 }
 
 impl Sink {
+    /// As [`open`](Self::open); waits until a process reads the destination if it is a named pipe.
+    pub(super) async fn open_for_reader(
+        destination: &Destination,
+        resume: bool,
+        runtime: &RuntimeHandle,
+    ) -> Result<Self, ClientError> {
+        loop {
+            match Self::open(destination, resume) {
+                Err(ClientError::File { path, cause }) if lacks_reader(&path, &cause) => {
+                    runtime.sleep(limits::PIPE_POLL).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     /// Opens the destination; with `resume`, continues the partial file of an earlier attempt.
     pub(super) fn open(destination: &Destination, resume: bool) -> Result<Self, ClientError> {
         let mut sink = Self {
@@ -82,8 +101,7 @@ impl Sink {
                 match place {
                     Place::StandardOutput => sink.out = Out::StandardOutput,
                     Place::Stream => {
-                        let file = OpenOptions::new().write(true).truncate(true).open(path);
-                        let file = file.map_err(|cause| failed(path, cause))?;
+                        let file = open_output(path).map_err(|cause| failed(path, cause))?;
                         sink.out = Out::Stream(file, path.clone());
                     }
                     Place::File(target) => {

@@ -50,7 +50,9 @@ impl Queue {
         job: &Job,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
-        let mut sink = Sink::open(&job.target.destination, self.options.resume)?;
+        let (destination, runtime) = (&job.target.destination, self.client.runtime());
+        let opened = Sink::open_for_reader(destination, self.options.resume, runtime);
+        let mut sink = opened.await?;
         let Some(threshold) = self.split_threshold(&sink) else {
             return self.fetch_whole(lane, job, sink, object).await;
         };

@@ -258,17 +258,25 @@ fn names_of_descriptors_and_devices_are_written_to() {
     assert!(error.contains("/dev/full"), "{error}");
 }
 
-#[test]
-fn pipes_are_written_to_and_not_replaced() {
+#[tokio::test]
+async fn pipes_are_waited_for_and_written_to_and_not_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pipe");
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
+    let runtime = RuntimeHandle::new(None).unwrap();
+    let destination = Destination::File(path.clone());
+    let mut opening = std::pin::pin!(Sink::open_for_reader(&destination, false, &runtime));
+    if cfg!(target_os = "linux") {
+        let short = std::time::Duration::from_millis(100);
+        let waited = tokio::time::timeout(short, opening.as_mut()).await;
+        assert!(waited.is_err(), "it can be given up");
+    }
     let reader = thread::spawn({
         let path = path.clone();
         move || fs::read(path).unwrap()
     });
-    let mut sink = Sink::open(&Destination::File(path.clone()), false).unwrap();
+    let mut sink = opening.await.unwrap();
     sink.start_over(Validator::default()).unwrap();
     assert!(!sink.takes_pieces());
     sink.write(b"one, ").unwrap();
