@@ -86,9 +86,14 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
         (None, _) => return Err(wrong("not a URL; write it like https://example.org/file")),
     };
     let mut parts = uri.into_parts();
-    let Some(authority) = parts.authority.clone() else {
+    let Some(authority) = parts.authority.as_mut() else {
         return Err(wrong("the host is missing"));
     };
+    // An empty port is the default one (RFC 3986, section 3.2.3), which servers are not sent.
+    if let Some(without) = authority.as_str().strip_suffix(':') {
+        *authority = without.parse().map_err(|_| wrong("the host is missing"))?;
+    }
+    let authority = authority.clone();
     if authority.as_str().contains('@') {
         return Err(wrong(
             "names and passwords in URLs are not supported; send a header",
@@ -202,6 +207,24 @@ mod tests {
         );
     }
 
+    /// RFC 3986, section 3.2.3.
+    #[test]
+    fn an_empty_port_is_the_default_one() {
+        for (url, port, authority) in [
+            ("https://example.org:/a", 443, "example.org"),
+            ("https://[::1]:", 443, "[::1]"),
+            ("http://example.org:/", 80, "example.org"),
+        ] {
+            let version = match port {
+                80 => HttpVersion::Http11Cleartext,
+                _ => HttpVersion::Http3,
+            };
+            let ParsedUrl { origin, uri } = parse(url, version).unwrap();
+            assert_eq!((origin.port, origin.authority.as_str()), (port, authority));
+            assert_eq!(uri.authority().unwrap(), authority);
+        }
+    }
+
     #[test]
     fn the_zone_of_an_address_is_no_part_of_what_is_sent() {
         for (url, zone) in [
@@ -239,6 +262,8 @@ mod tests {
             ("", HttpVersion::Http3),
             ("https://", HttpVersion::Http3),
             ("https://:1/", HttpVersion::Http3),
+            ("https://:/", HttpVersion::Http3),
+            ("https://host:x/", HttpVersion::Http3),
             ("https://host:99999/", HttpVersion::Http3),
             ("https://host/a b", HttpVersion::Http3),
             ("ftp://example.org", HttpVersion::Http3),
