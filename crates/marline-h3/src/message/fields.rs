@@ -127,13 +127,14 @@ fn parse_length(value: &[u8]) -> Result<u64, StreamError> {
 
 /// Cookies may come in several fields for compression, which nothing above expects (RFC 9114, section 4.2.1).
 fn join_cookies(headers: &mut HeaderMap) {
-    let mut cookies = headers.get_all(COOKIE).iter();
-    let (Some(first), Some(_)) = (cookies.next(), cookies.next()) else {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
         return;
-    };
-    let mut joined = first.as_bytes().to_vec();
-    for cookie in headers.get_all(COOKIE).iter().skip(1) {
-        joined.extend_from_slice(b"; ");
+    }
+    let mut joined = Vec::new();
+    for cookie in headers.get_all(COOKIE) {
+        if !joined.is_empty() && !cookie.is_empty() {
+            joined.extend_from_slice(b"; ");
+        }
         joined.extend_from_slice(cookie.as_bytes());
     }
     let is_sensitive = headers

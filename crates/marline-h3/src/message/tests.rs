@@ -250,7 +250,15 @@ fn content_length_is_one_number() {
 /// Section 4.2.1.
 #[test]
 fn cookies_are_joined() {
-    let fields = [("cookie", "a=b"), ("accept", "*/*"), ("cookie", "c=d")];
+    let empty = ("cookie", "");
+    let fields = [
+        empty,
+        ("cookie", "a=b"),
+        ("accept", "*/*"),
+        empty,
+        ("cookie", "c=d"),
+        empty,
+    ];
     let decoded = get(&fields).ok().unwrap();
     let cookies: Vec<_> = decoded.request.headers().get_all("cookie").iter().collect();
     assert_eq!(cookies, ["a=b; c=d"]);
