@@ -270,6 +270,12 @@ impl ConfigFile {
             .iter()
             .map(|setting| setting.key());
         let tables = [HISTORY, ENDPOINT].into_iter();
+        if verb == FileKeys::Serve && written.has(&["proxy"]) {
+            let place = written.place(&["proxy"]);
+            return Err(format!(
+                "{place}: [proxy] is for `marline proxy`, and `marline serve` serves a directory; leave it out, or run `marline proxy --config {name}`"
+            ));
+        }
         written.refuse_unknown(&own.chain(tables).chain(of_transport).collect::<Vec<_>>())?;
         let endpoint = written.table(ENDPOINT)?;
         if let Some(endpoint) = &endpoint {
@@ -433,6 +439,8 @@ mod tests {
             error.contains("site.toml:3:") && error.contains("lissen"),
             "{error}"
         );
+        let error = read("dir = 'www'\n[proxy]\nto = 'http://a:1'\n").unwrap_err();
+        assert!(error.contains("marline proxy --config"), "{error}");
         let error = read("profile = 'multipaths'").unwrap_err();
         assert!(error.contains("did you mean multipath?"), "{error}");
         let error = read("listen = 'here'").unwrap_err();

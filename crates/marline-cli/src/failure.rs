@@ -174,6 +174,10 @@ fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
     {
         return Some(format!("there is no {flag}; {instead}"));
     }
+    if called == "marline serve" && flag == "--to" {
+        let message = "there is no --to; `marline serve` serves a directory, and `marline proxy --to URL` is what passes requests on";
+        return Some(message.to_owned());
+    }
     let suggested = text(ContextKind::SuggestedArg)?;
     (suggested == RISKY).then(|| format!("there is no {flag}"))
 }

@@ -412,3 +412,11 @@ fn unknown_names_are_answered_with_the_nearest_and_never_with_all() {
         assert!(!printed.contains("--insecure"), "{printed}");
     }
 }
+
+#[test]
+fn a_flag_of_proxy_that_serve_has_not_is_named_with_its_verb() {
+    let words = ["there is no --to", "`marline proxy --to URL`"];
+    fails(&["serve", "--to", "http://localhost:1", "."], 2, &words);
+    let words = ["ftp://localhost", "its scheme", "write http://HOST:PORT"];
+    fails(&["proxy", "--to", "ftp://localhost"], 2, &words);
+}

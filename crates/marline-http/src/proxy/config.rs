@@ -61,7 +61,8 @@ impl FromStr for UpstreamUrl {
             Some(scheme) if *scheme == Scheme::HTTPS => {
                 return Err(invalid("applications are reached without TLS"));
             }
-            _ => return Err(invalid("it has no scheme")),
+            Some(_) => return Err(invalid("its scheme is none that is passed on to")),
+            None => return Err(invalid("it has no scheme")),
         };
         let authority = uri.authority().ok_or_else(|| invalid("it has no host"))?;
         if authority.as_str().contains('@') {
@@ -395,6 +396,7 @@ mod tests {
         for (text, words) in [
             ("https://app", "without TLS"),
             ("app:8000", "no scheme"),
+            ("ftp://app", "its scheme is none"),
             ("http://app/base", "has a path"),
             ("http://user@app", "has a user"),
             ("", "no URL"),
