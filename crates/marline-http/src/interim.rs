@@ -7,7 +7,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 
 /// The extension of a request that takes its interim responses (1xx), in order and before the response.
 ///
-/// A server adds it to requests whose client gets what it [takes](Self::send): those over HTTP/3, as hyper sends none over the other
+/// A server adds it to requests whose client gets what it [takes](Self::send): those over HTTP/3, as it sends none over the other
 /// versions but the `100 Continue` of its own. A client that finds it in a request gives it what arrives over HTTP/3 and 1.1; over
 /// HTTP/2, hyper passes interim responses over.
 #[derive(Clone)]
