@@ -12,8 +12,8 @@ pub struct Chain<B> {
 
 struct Stage<B> {
     link: Box<dyn Link<B>>,
-    /// The value of `link.next_event()`; [`Time::MAX`] for `None`. Cached on every change, because each
-    /// `pop` compares all stages.
+    /// Next event of the link; [`Time::MAX`] for none. Cached on every change, because each `pop`
+    /// compares all stages.
     due: Time,
 }
 
@@ -36,7 +36,8 @@ impl<B> Stage<B> {
 }
 
 impl<B> Chain<B> {
-    /// Packets pass `stages` from first to last. Without stages they pass without delay.
+    /// A chain in which packets pass `stages` from first to last; without stages they pass without
+    /// delay.
     pub fn new(mut stages: Vec<Box<dyn Link<B>>>) -> Self
     where
         B: Send + 'static,

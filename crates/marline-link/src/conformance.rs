@@ -64,7 +64,7 @@ pub fn arrivals(seed: u64, count: usize) -> Vec<Arrival> {
 /// - Exits are in time order, and none precedes the arrival of its packet.
 /// - The exits are the same whether the link is polled at every event, only after arrivals, or once
 ///   at the end.
-/// - Two links made with the same seed give the same exits.
+/// - Two links created with the same seed give the same exits.
 /// - After [`pop`](Link::pop) returned `None`, no event lies in the past; the number of events is
 ///   finite.
 ///
@@ -121,7 +121,7 @@ fn check(make: impl Fn() -> Box<dyn Medium<u64>>, arrivals: &[Arrival]) -> Resul
     Ok(())
 }
 
-/// When a run polls the medium.
+/// The polling of the medium in a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Polling {
     EveryEvent,
@@ -160,7 +160,7 @@ fn run(
             advance(medium, next, &mut steps, &mut outcome.exits)?;
         }
         now = next;
-        // A link is a medium of one station that sends to itself.
+        // A link is tested as a medium of one station that sends to itself.
         let flow = arrival.flow as usize;
         let from = flow % stations;
         let hops = (flow / stations)

@@ -1,4 +1,4 @@
-//! Correlated random events as netem draws them.
+//! Correlated random events with netem's algorithm.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -8,10 +8,10 @@ use crate::Seed;
 /// Events whose probability netem writes as `P CORRELATION`.
 ///
 /// A low-pass filtered uniform value is compared with the probability. The filter narrows the distribution of
-/// the value, so that with a correlation events are rarer than their probability says, down to none. Takes one
+/// the value, so that with a correlation the event rate is lower than the probability, down to none. Takes one
 /// draw per event.
 pub(crate) struct CorrelatedEvents {
-    /// In units of 2^-32, as in netem.
+    /// Probability in units of 2^-32, as in netem.
     probability: u64,
     correlation: u64,
     last: u64,
@@ -31,7 +31,7 @@ impl CorrelatedEvents {
         }
     }
 
-    /// Whether the next event happens.
+    /// Draws whether the next event happens.
     pub(crate) fn happens(&mut self) -> bool {
         const ONE: u64 = 1 << 32;
         let fresh = self.rng.next_u64() >> 32;

@@ -1,4 +1,4 @@
-//! Equal-cost multipath routing (ECMP): the path that a flow takes.
+//! Equal-cost multipath routing (ECMP): the mapping of flows to paths.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,8 +9,8 @@ mod tests;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcmpHash {
     /// Exclusive or of the five fields, as in the literature. With two paths only the parities matter:
-    /// between two given addresses, only that of the source port. Hosts that allocate ephemeral ports
-    /// of one parity then use one path for all flows.
+    /// between two given addresses, only that of the source port matters. Hosts that allocate
+    /// ephemeral ports of one parity then use one path for all flows.
     Xor,
     /// A hash that mixes all bits of the five fields, as in routers.
     #[default]

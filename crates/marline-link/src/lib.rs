@@ -1,7 +1,7 @@
-//! Models of network links: when, and whether, each packet leaves.
+//! Models of network links, which determine the departure time or the loss of each packet.
 //!
 //! No sockets, no clock, no global randomness: the caller passes the current time with each packet,
-//! and each packet that leaves carries its departure time. The simulator drives a model with virtual
+//! and each departing packet carries its departure time. The simulator drives a model with virtual
 //! time, the emulator with real time; equal seeds and equal arrivals give equal results in both.
 //!
 //! - A [`Link`] carries packets in one direction; a [`Chain`] connects several in series.

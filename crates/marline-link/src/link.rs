@@ -14,14 +14,14 @@ use crate::{Packet, Time};
 /// time, which [`Exit::at`] records. Results depend on the seed, the packets and their arrival times,
 /// not on when the link was polled.
 pub trait Link<B>: Send {
-    /// A packet arrives at `now`.
+    /// Handles the arrival of a packet at `now`.
     fn push(&mut self, now: Time, packet: Packet<B>);
 
     /// The next packet that left or was dropped by `now`, in time order.
     fn pop(&mut self, now: Time) -> Option<Exit<B>>;
 
-    /// When to call [`pop`](Self::pop) next: a packet may leave then, or the link's state changes.
-    /// `None` if nothing bernoulli until the next packet arrives.
+    /// Time of the next call of [`pop`](Self::pop): a packet may leave then, or the link's state
+    /// changes. `None` if nothing happens until the next packet arrives.
     fn next_event(&self) -> Option<Time>;
 
     /// Bytes queued for transmission; packets in transit do not count.
@@ -48,14 +48,14 @@ impl<B, L: Link<B> + ?Sized> Link<B> for Box<L> {
     }
 }
 
-/// A packet leaves a link: it arrives at the other end or is dropped.
+/// The departure of a packet from a link: it arrives at the other end or is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit<B> {
-    /// When it leaves.
+    /// Departure time.
     pub at: Time,
     /// The packet.
     pub packet: Packet<B>,
-    /// Why it was dropped; `None` if it arrived.
+    /// Reason of the drop; `None` if it arrived.
     pub dropped: Option<DropReason>,
 }
 
@@ -79,7 +79,7 @@ impl<B> Exit<B> {
     }
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The queue was full.
@@ -88,7 +88,7 @@ pub enum DropReason {
     QueueManagement,
     /// It exceeded the rate of a policer.
     Policed,
-    /// The random loss of the link.
+    /// Random loss of the link.
     Loss,
     /// The radio reached its retry limit.
     RadioRetries,

@@ -10,14 +10,14 @@ pub trait Medium<B>: Send {
     /// Number of stations.
     fn stations(&self) -> usize;
 
-    /// A packet arrives at `from` for `to`; both are below [`stations`](Self::stations) and must
-    /// differ.
+    /// Handles the arrival of a packet at `from` for `to`; both are below
+    /// [`stations`](Self::stations) and must differ.
     fn push(&mut self, now: Time, from: Station, to: Station, packet: Packet<B>);
 
     /// The next packet that arrived or was dropped by `now`, in time order.
     fn pop(&mut self, now: Time) -> Option<Carried<B>>;
 
-    /// When to call [`pop`](Self::pop) next, if no packet arrives earlier.
+    /// Time of the next call of [`pop`](Self::pop), if no packet arrives earlier.
     fn next_event(&self) -> Option<Time>;
 
     /// Bytes queued at `from`.
@@ -33,17 +33,17 @@ pub trait Medium<B>: Send {
 /// A packet that left a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried<B> {
-    /// The station it came from.
+    /// Source station.
     pub from: Station,
-    /// The station it went to.
+    /// Destination station.
     pub to: Station,
-    /// When it left, and whether it was dropped.
+    /// Departure time, and whether the packet was dropped.
     pub exit: Exit<B>,
 }
 
 /// A pair of links between station 0 and station 1, one per direction.
 pub struct Duplex<B> {
-    /// From station 0 to 1, and from 1 to 0.
+    /// Links from station 0 to 1, and from 1 to 0.
     links: [Box<dyn Link<B>>; 2],
 }
 

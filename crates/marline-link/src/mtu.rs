@@ -5,7 +5,7 @@ use crate::{DropReason, Filter, Packet, Time};
 /// Drops packets above a size limit silently, without ICMP messages to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mtu {
-    /// Size of the largest IP packet that passes, in bytes.
+    /// Maximum size of an IP packet, in bytes.
     pub bytes: u32,
 }
 

@@ -14,22 +14,22 @@ mod tests;
 /// A period of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Period {
-    /// The start.
+    /// Start of the period.
     pub from: Time,
-    /// The end, which is not part of the period.
+    /// End of the period, exclusive.
     pub to: Time,
 }
 
-/// A link that is down during given periods and drops the packets that arrive then.
+/// A link that is down during given periods and drops packets that arrive then.
 #[derive(Clone, Debug)]
 pub struct Outages {
-    /// In time order, without overlaps.
+    /// Periods in time order, without overlaps.
     periods: Vec<Period>,
     next: usize,
 }
 
 impl Outages {
-    /// Down during each of `periods`, which must not overlap.
+    /// A link that is down during each of `periods`, which must not overlap.
     pub fn new(mut periods: Vec<Period>) -> Self {
         periods.sort_unstable();
         Self { periods, next: 0 }
@@ -51,9 +51,9 @@ impl Filter for Outages {
 }
 
 /// A link that pauses periodically, as a radio that scans for other cells: packets that arrive during
-/// a pause leave together at its end.
+/// a pause leave together when it ends.
 ///
-/// The pauses depend only on the seed, not on the packets. Packets that wait do not count as queued.
+/// The pauses depend only on the seed, not on the packets. Waiting packets do not count as queued.
 pub struct Suspensions<B> {
     schedule: Schedule,
     rng: Pcg64Mcg,
@@ -65,17 +65,17 @@ pub struct Suspensions<B> {
 /// The interval and length of a link's pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// From the start of one pause to the start of the next, and from the epoch to the first. Longer
-    /// than the longest pause.
+    /// Interval between the starts of pauses, and from the epoch to the first. Longer than
+    /// `longest`.
     pub every: Duration,
-    /// The shortest pause.
+    /// Minimum length of a pause.
     pub shortest: Duration,
-    /// The longest pause; lengths are uniformly distributed.
+    /// Maximum length of a pause; lengths are uniformly distributed.
     pub longest: Duration,
 }
 
 impl<B> Suspensions<B> {
-    /// Pauses according to `schedule`.
+    /// A link that pauses according to `schedule`.
     pub fn new(schedule: Schedule, seed: Seed) -> Self {
         let mut suspensions = Self {
             schedule,

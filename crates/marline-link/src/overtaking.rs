@@ -1,4 +1,4 @@
-//! A delay that some packets do not take.
+//! A delay line that some packets bypass.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::correlated::CorrelatedEvents;
 use crate::exit_queue::ExitQueue;
 use crate::{Exit, Link, Packet, Seed, Time};
 
-/// A delay line that a share of the packets passes at once, ahead of those in transit: netem's
+/// A delay line that a share of the packets bypasses, ahead of those in transit: netem's
 /// `delay D reorder P CORRELATION`.
 pub struct Overtaking<B> {
     delay: Duration,
@@ -16,8 +16,8 @@ pub struct Overtaking<B> {
 }
 
 impl<B> Overtaking<B> {
-    /// A line with one-way delay `delay`, that packets pass with probability `share`, whose draws are correlated
-    /// by `correlation` (both from 0 to 1). As in netem, a correlation makes overtaking rarer than `share`.
+    /// A line with one-way delay `delay`, bypassed with probability `share`, with draws correlated by
+    /// `correlation` (both from 0 to 1). As in netem, a correlation makes bypassing less frequent than `share`.
     pub fn new(delay: Duration, share: f64, correlation: f64, seed: Seed) -> Self {
         Self {
             delay,

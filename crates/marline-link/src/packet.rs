@@ -1,11 +1,11 @@
-//! Packets as links see them.
+//! The packet type of links.
 
 /// A packet in transit.
 ///
 /// Links use its size, flow and ECN field; `body` is opaque to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<B = ()> {
-    /// Size of the IP packet in bytes, header included; links add their own framing.
+    /// Size of the IP packet in bytes, including its header; links add their own framing.
     pub size: u32,
     /// Hash of the 5-tuple, for fair queueing and equal-cost multipath routing.
     pub flow: u64,
@@ -51,7 +51,7 @@ pub enum Ecn {
     Ect1,
     /// ECN-capable; ECT(0).
     Ect0,
-    /// Congestion experienced.
+    /// Congestion Experienced (CE).
     Ce,
 }
 

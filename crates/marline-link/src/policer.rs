@@ -5,21 +5,22 @@ use crate::{DropReason, Filter, Packet, Time};
 /// Billionths of a bit in a byte: a rate of 1 bit per second is one billionth of a bit per nanosecond.
 const BYTE: u128 = 8_000_000_000;
 
-/// A token bucket that drops what exceeds it: what conforms passes at once, as it came (RFC 2697 with a committed burst
-/// alone).
+/// A token bucket that drops packets that exceed it, and passes conforming ones without delay (RFC 2697 with only a
+/// committed burst).
 #[derive(Clone, Copy, Debug)]
 pub struct Policer {
-    /// Bits per second.
+    /// Rate in bits per second.
     rate: u64,
-    /// What the bucket holds, and what is in it, in billionths of a bit.
+    /// Size and content of the bucket, in billionths of a bit.
     size: u128,
     tokens: u128,
-    /// When it was last filled.
+    /// Time of the last refill.
     filled: Time,
 }
 
 impl Policer {
-    /// Passes `bits_per_second` of IP packets over time, and `burst_bytes` at once. The bucket is full at first.
+    /// Passes `bits_per_second` of IP packets in the long term, and bursts of `burst_bytes`. The bucket is full
+    /// initially.
     pub const fn new(bits_per_second: u64, burst_bytes: u64) -> Self {
         let size = burst_bytes as u128 * BYTE;
         Self {

@@ -11,7 +11,7 @@ use crate::{Seed, Time};
 /// A piecewise constant rate.
 ///
 /// The rate depends on time alone, not on how often it is queried: links with equal seeds see equal
-/// rates, whatever traffic they carry. Processes start at the epoch and advance step by step, so a
+/// rates, regardless of their traffic. Processes start at the epoch and advance step by step, so a
 /// first query long after the epoch takes proportionally long.
 pub trait RateProcess: Send {
     /// The rate at `now`. Calls must not go back in time.
@@ -23,14 +23,14 @@ pub trait RateProcess: Send {
 pub struct Segment {
     /// The rate, in bits per second.
     pub bits_per_second: u64,
-    /// When it ends; [`Time::MAX`] for never. Later than the time of the query.
+    /// End of the period; [`Time::MAX`] for never. Later than the time of the query.
     pub until: Time,
 }
 
 /// A constant rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
-    /// Bits per second.
+    /// Rate in bits per second.
     pub bits_per_second: u64,
 }
 
@@ -46,16 +46,16 @@ impl RateProcess for Steady {
 /// A change of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateChange {
-    /// When it takes effect.
+    /// Time of the change.
     pub at: Time,
-    /// The rate from then on.
+    /// New rate in bits per second.
     pub bits_per_second: u64,
 }
 
 /// A rate that follows a list of changes.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// In time order.
+    /// Changes in time order.
     changes: Vec<RateChange>,
     /// The rate before the first change, in bits per second.
     initial: u64,
@@ -64,8 +64,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// `initial` bits per second until the first of `changes`. Of several changes at one time the last
-    /// takes effect.
+    /// A rate of `initial` bits per second until the first of `changes`. Of several changes at one
+    /// time the last takes effect.
     pub fn new(initial: u64, mut changes: Vec<RateChange>) -> Self {
         changes.sort_by_key(|change| change.at);
         Self {
@@ -110,7 +110,7 @@ impl RateProcess for Steps {
 /// An Ornstein-Uhlenbeck process, sampled at a fixed period and clipped at 0.
 #[derive(Clone, Debug)]
 pub struct OrnsteinUhlenbeck {
-    /// Bits per second.
+    /// Mean rate in bits per second.
     mean: f64,
     /// Deviation of the current sample from the mean.
     deviation: f64,
@@ -170,7 +170,7 @@ pub struct Markov {
     states: Vec<State>,
     /// The current state.
     current: usize,
-    /// When it ends.
+    /// End of the current state.
     until: Time,
     /// Generator of transitions and dwell times.
     rng: Pcg64Mcg,

@@ -6,7 +6,7 @@ use crate::process::{RateProcess, Segment, Steady};
 use crate::queue::Queue;
 use crate::{Exit, Link, Packet, Time};
 
-/// The rate in bits per second that means no limit: transmission takes no time.
+/// An unlimited rate: transmission takes no time.
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// Transmits packets one at a time, at a constant or varying rate.
@@ -25,7 +25,7 @@ pub struct Rate<B> {
     overhead: u32,
     /// The packet in transmission.
     transmission: Option<Transmission<B>>,
-    /// Packets that left or were dropped and were not popped yet.
+    /// Packets that left or were dropped, not popped yet.
     exits: VecDeque<Exit<B>>,
 }
 
@@ -35,10 +35,10 @@ struct Transmission<B> {
     packet: Packet<B>,
     /// Start of the transmission, or of the current rate if later.
     since: Time,
-    /// What was left to send at `since`, in billionths of a bit: a rate of 1 bit per second is one
+    /// Remaining size at `since`, in billionths of a bit: a rate of 1 bit per second is one
     /// billionth of a bit per nanosecond.
     left: u64,
-    /// When the last bit is sent at the current rate, rounded up to nanoseconds.
+    /// End of the transmission at the current rate, rounded up to nanoseconds.
     done: Time,
 }
 
@@ -88,7 +88,7 @@ impl<B> Rate<B> {
         });
     }
 
-    /// When the packet in transmission leaves, or the rate changes.
+    /// Time at which the packet in transmission leaves, or the rate changes.
     fn due(&self) -> Option<Time> {
         let transmission = self.transmission.as_ref()?;
         let due = transmission.done.min(self.segment.until);
@@ -147,7 +147,7 @@ impl<B: Send> Link<B> for Rate<B> {
     }
 }
 
-/// When a transmission of `left` that starts at `since` ends at `rate`, rounded up to nanoseconds.
+/// The end of a transmission of `left` that starts at `since` at `rate`, rounded up to nanoseconds.
 fn done(since: Time, left: u64, rate: u64) -> Time {
     match rate {
         0 => Time::MAX,

@@ -24,7 +24,7 @@ pub struct Trace {
     millis: Arc<[u32]>,
 }
 
-/// Why a trace could not be parsed.
+/// The reason why a trace could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// The trace has no lines.
@@ -129,7 +129,7 @@ impl Trace {
 /// of an opportunity is lost when the queue is empty. An opportunity at the arrival time of a packet is
 /// too early for that packet.
 pub struct TraceLink<B> {
-    /// The opportunities.
+    /// Delivery opportunities.
     trace: Trace,
     /// Whether the trace is played only once.
     once: bool,
@@ -137,15 +137,15 @@ pub struct TraceLink<B> {
     phase: u64,
     /// The queue.
     queue: Box<dyn Queue<B>>,
-    /// The packet that is partly delivered.
+    /// Partly delivered packet.
     transit: Option<Transit<B>>,
-    /// The next opportunity, while there is something to deliver.
+    /// Next opportunity, while packets are to be delivered.
     next: Option<Opportunity>,
-    /// Packets that left or were dropped and were not popped yet.
+    /// Packets that left or were dropped, not popped yet.
     exits: VecDeque<Exit<B>>,
 }
 
-/// A packet of which some bytes were delivered.
+/// A partly delivered packet.
 struct Transit<B> {
     packet: Packet<B>,
     /// Bytes not yet delivered.
@@ -155,7 +155,7 @@ struct Transit<B> {
 /// An opportunity of a repeated trace.
 #[derive(Clone, Copy)]
 struct Opportunity {
-    /// How often the trace has repeated.
+    /// Number of repetitions of the trace.
     round: u64,
     /// Index in the trace.
     index: usize,

@@ -29,9 +29,9 @@ pub enum Distribution {
     Exponential,
     /// Sampled from a table of deviations.
     Table(Arc<Table>),
-    /// The Wi-Fi jitter of picoquic's simulator, for comparisons: up to N milliseconds late, N Poisson
-    /// with mean 1; with probability (`jitter` - 1 ms) / 84 ms another N times 7.5 ms late at most, N
-    /// Poisson with mean 12. Always independent between packets.
+    /// The Wi-Fi jitter of picoquic's simulator, for comparisons: up to N milliseconds late, with N
+    /// Poisson of mean 1; with probability (`jitter` - 1 ms) / 84 ms up to another N times 7.5 ms,
+    /// with N Poisson of mean 12. Always independent between packets.
     PicoquicWifi,
 }
 

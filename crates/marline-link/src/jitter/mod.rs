@@ -25,7 +25,7 @@ use crate::{Exit, Link, Packet, Seed, Time};
 /// The settings of a varying delay.
 #[derive(Clone, Debug)]
 pub struct JitterConfig {
-    /// The one-way delay that deviations are added to.
+    /// One-way delay to which deviations are added.
     pub base: Duration,
     /// The scale of deviations; its meaning is defined by [`Distribution`].
     pub jitter: Duration,
@@ -34,11 +34,11 @@ pub struct JitterConfig {
     /// Correlation time of deviations: their autocorrelation falls to 1/e within it (Ornstein-Uhlenbeck
     /// process), independent of the number of packets. Zero: uncorrelated.
     pub correlation: Duration,
-    /// Packets that arrive within this time of the first of a batch share its deviation, as packets of
-    /// one radio frame do. Zero: each packet has its own.
+    /// Duration of a batch, whose packets share one deviation like the packets of one radio frame.
+    /// Zero: each packet has its own.
     pub batch: Duration,
-    /// Whether packets may overtake each other. If not, a late packet holds back those behind it, as
-    /// radio links do.
+    /// Whether packets may overtake each other. Otherwise a late packet delays those behind it, as
+    /// on radio links.
     pub reorder: bool,
 }
 
@@ -60,7 +60,7 @@ impl JitterConfig {
 pub struct Jitter<B> {
     config: JitterConfig,
     rng: Pcg64Mcg,
-    /// The last standard normal value that deviations derive from, and its time.
+    /// Last standard normal value for deviations, and its time.
     state: Option<(Time, f64)>,
     /// The current batch: its start and its delay.
     batch: Option<(Time, Duration)>,
@@ -102,7 +102,7 @@ impl<B> Jitter<B> {
         delay
     }
 
-    /// A standard normal value, correlated with the last one by the time that passed.
+    /// A standard normal value, correlated with the last one according to the time between them.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = normal(&mut self.rng);
         let next = match self.state {

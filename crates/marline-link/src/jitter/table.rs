@@ -75,7 +75,7 @@ impl FromStr for Table {
     }
 }
 
-/// Why a table could not be parsed.
+/// The reason why a table could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A word that is not a 16-bit integer.

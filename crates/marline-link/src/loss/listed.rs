@@ -29,14 +29,14 @@ impl LossModel for Every {
 /// Loses the packets with listed numbers.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Sorted.
+    /// Sorted packet numbers.
     indices: Vec<u64>,
     next: usize,
     seen: u64,
 }
 
 impl Listed {
-    /// Loses the packets with these numbers, counted from 0.
+    /// Loses the packets with these numbers, from 0.
     pub fn new(mut indices: Vec<u64>) -> Self {
         indices.sort_unstable();
         indices.dedup();

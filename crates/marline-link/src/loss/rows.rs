@@ -1,4 +1,4 @@
-//! Rows of losses of one length.
+//! Loss bursts of constant length.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -9,27 +9,28 @@ use super::LossModel;
 use crate::random::bernoulli;
 use crate::{Seed, Time};
 
-/// Loses packets in rows of equal length, which begin at random.
+/// Loses packets in bursts of constant length, which begin at random.
 ///
-/// A row ends early if no packet arrives for [`Self::LONGEST_PAUSE`]: what loses several packets in a row is over
-/// when a sender comes back after a timeout. Takes one draw per packet.
+/// A burst ends early if no packet arrives for [`Self::LONGEST_PAUSE`]: the cause of a burst is assumed to be
+/// over when a sender resumes after a timeout. Takes one draw per packet.
 pub struct Rows {
-    /// The probability that a row begins with a packet outside of rows.
+    /// Probability that a burst begins with a packet outside of bursts.
     begins: f64,
     length: u64,
-    /// Packets of the present row that are still to be lost.
+    /// Packets of the present burst still to be lost.
     left: u64,
     latest: Time,
     rng: Pcg64Mcg,
 }
 
 impl Rows {
-    /// The longest time between two packets of a row.
+    /// Maximum time between two packets of a burst.
     pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-    /// Loses `share` of the packets, from 0 to 1, in rows of `length`, as long as there are no pauses.
+    /// Loses `share` of the packets, from 0 to 1, in bursts of `length`, as long as there are no
+    /// pauses.
     pub fn new(share: f64, length: NonZeroU64, seed: Seed) -> Self {
-        // Between two rows (length (1 - share) / share) packets pass on average.
+        // Between two bursts, length (1 - share) / share packets pass on average.
         let passed = length.get() as f64 * (1.0 - share) / share;
         Self {
             begins: 1.0 / (1.0 + passed),

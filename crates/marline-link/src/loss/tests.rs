@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::{Seed, Time};
 
-/// What a model loses.
+/// The losses of a model.
 #[derive(Debug)]
 struct Measured {
     /// The share of packets lost.
@@ -49,7 +49,7 @@ fn gilbert_elliott_bursts_have_the_requested_loss_and_length() {
     }
 }
 
-/// The lengths of rows of lost packets among `count`, one in each `gap`.
+/// The lengths of loss bursts among `count` packets, one in each `gap`.
 fn rows_of(model: &mut dyn LossModel, count: u64, gap: Duration) -> Vec<u64> {
     let (mut rows, mut row) = (Vec::new(), 0);
     for index in 0..count {
@@ -69,7 +69,7 @@ fn rows_have_the_requested_length_and_share() {
         let found = measure(&mut of(length), 2_000_000);
         near(found.lost, 0.01, 0.03);
         let rows = rows_of(&mut of(length), 2_000_000, Duration::from_millis(1));
-        // Two rows may follow each other.
+        // Two bursts may be adjacent.
         assert!(rows.iter().all(|row| row % length == 0), "{length}");
         near(found.burst, length as f64, 0.02);
     }

@@ -23,7 +23,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// The shortest mean duration of a period.
+    /// Minimum mean duration of a period.
     pub const SHORTEST: Duration = Duration::from_micros(1);
 
     /// Good and bad periods that last `good` and `bad` on average, at least [`Self::SHORTEST`]. In a

@@ -10,11 +10,11 @@ const GRANT: Tti = 7;
 
 /// Determines the first TTI for each packet.
 pub(super) struct Access {
-    /// Seed of the random delays.
+    /// Seed of random delays.
     seed: Seed,
-    /// The rule of the direction.
+    /// Rule of the direction.
     rule: Rule,
-    /// The last TTI with immediate access: the uplink grant is still valid, or the phone is awake.
+    /// Last TTI with immediate access: the uplink grant is still valid, or the phone is awake.
     open_until: Option<Tti>,
 }
 
@@ -68,7 +68,7 @@ impl Access {
         first
     }
 
-    /// The radio transmitted in `tti`.
+    /// Records a transmission of the radio in `tti`.
     pub(super) fn used(&mut self, tti: Tti) {
         let until = match &self.rule {
             Rule::Downlink(None) => return,

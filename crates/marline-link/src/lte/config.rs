@@ -25,13 +25,13 @@ impl Direction {
     }
 }
 
-/// Over what the standard deviation of the rate is taken.
+/// The scope of the rate's standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StdScope {
     /// Over one-second averages within a run.
     #[default]
     Window,
-    /// Over runs: each run has a constant rate of its own.
+    /// Over runs: each run has its own constant rate.
     Run,
 }
 
@@ -62,7 +62,7 @@ pub struct LteConfig {
     pub bits_per_second: u64,
     /// Standard deviation of the rate, in bits per second.
     pub std_bits_per_second: u64,
-    /// Over what the standard deviation is taken.
+    /// Scope of the standard deviation.
     pub std_scope: StdScope,
     /// Correlation time of the rate, at least 1 ms.
     pub tau: Duration,
@@ -72,17 +72,17 @@ pub struct LteConfig {
     pub retry_error: f64,
     /// Maximum number of transmissions of a block, 1 to 8.
     pub tries: u32,
-    /// RLC mode, for blocks that failed all of them.
+    /// RLC mode, for blocks whose transmissions all failed.
     pub rlc_mode: RlcMode,
     /// Scheduling request period, in milliseconds.
     pub request_period: u64,
-    /// Time after its last block within which the phone needs no new request, in milliseconds.
+    /// Time after its last block during which the phone needs no new request, in milliseconds.
     pub grant_hold: u64,
     /// Discontinuous reception, if enabled.
     pub drx: Option<Drx>,
     /// Queue limit in bytes.
     pub queue_bytes: u64,
-    /// Probability that a packet is lost in spite of retransmissions.
+    /// Probability that a packet is lost despite retransmissions.
     pub residual_loss: f64,
     /// One-way delay between the radio and the edge of the operator's network.
     pub core_delay: Duration,
@@ -113,7 +113,7 @@ impl LteConfig {
     /// Sampling period of the rate.
     pub(super) const SAMPLING: Duration = Duration::from_millis(10);
 
-    /// Mean number of transmissions per block. Retransmissions take the place of new blocks.
+    /// Mean number of transmissions per block. Retransmissions replace new blocks.
     pub(super) fn mean_tries(&self) -> f64 {
         let mut transmissions = 1.0;
         let mut probability = self.block_error;
@@ -124,7 +124,7 @@ impl LteConfig {
         transmissions
     }
 
-    /// The rate of the radio, including the capacity that retransmissions take.
+    /// The rate of the radio, including the capacity for retransmissions.
     pub(super) fn radio_rate(&self, seed: Seed) -> OrnsteinUhlenbeck {
         let head_room = self.mean_tries();
         let mean = self.bits_per_second as f64 * head_room;

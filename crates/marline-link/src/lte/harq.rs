@@ -9,7 +9,7 @@ pub(super) const ROUND_TRIP: Tti = 8;
 
 /// Outcomes of blocks, and the TTIs that retransmissions occupy.
 ///
-/// Whether a transmission fails depends only on its TTI, not on what is sent.
+/// Whether a transmission fails depends only on its TTI, not on its content.
 pub(super) struct Harq {
     /// Seed of the errors.
     seed: Seed,

@@ -2,8 +2,8 @@
 //!
 //! Packets wait in a queue from which the scheduler fills one transport block each millisecond (TTI);
 //! blocks begin and end anywhere within packets. Failed blocks are retransmitted 8 ms later, and the
-//! receiver delivers in order: packets behind a failed block wait, and then arrive together. On the
-//! uplink an idle phone requests a grant first.
+//! receiver delivers in order: packets behind a failed block wait, and then arrive together. An idle
+//! phone first requests an uplink grant.
 //!
 //! One-way delay without queueing: at most 1 ms until the TTI, 1 ms to transmit, 1.5 ms to decode. The
 //! radio's behaviour in a TTI depends only on the seed and that TTI: runs with equal seeds have equal
@@ -38,7 +38,7 @@ const TTI: u64 = 1_000_000;
 /// From the start of a block's TTI to the end of its decoding.
 const SEND_AND_DECODE: Duration = Duration::from_micros(2500);
 
-/// How long a receiver waits for a missing block before it declares it lost (t-Reordering).
+/// Time that a receiver waits for a missing block before it declares it lost (t-Reordering).
 const T_REORDERING: Duration = Duration::from_millis(40);
 
 /// One direction of a phone's bearer.
@@ -47,9 +47,9 @@ pub struct Lte<B> {
     core_delay: Duration,
     /// Queue limit in bytes.
     queue_limit: u64,
-    /// RLC mode, for blocks that failed all transmissions.
+    /// RLC mode, for blocks whose transmissions all failed.
     rlc_mode: RlcMode,
-    /// Probability that a packet is lost in spite of retransmissions.
+    /// Probability that a packet is lost despite retransmissions.
     residual_loss: f64,
     /// Generator of residual losses.
     loss: Pcg64Mcg,
@@ -63,11 +63,11 @@ pub struct Lte<B> {
     access: Access,
     /// Queued packets.
     queue: VecDeque<Waiting<B>>,
-    /// Queued bytes that were not sent.
+    /// Unsent bytes in the queue.
     queued: u64,
-    /// The first TTI that was not processed.
+    /// First TTI not processed yet.
     next: Tti,
-    /// When the last block was delivered by the receiver, in order.
+    /// Time of the receiver's last in-order delivery of a block.
     released: Time,
     /// Arrivals in time order, and radio losses at the time at which they would have arrived.
     arrivals: VecDeque<Exit<B>>,
@@ -81,14 +81,14 @@ struct Waiting<B> {
     packet: Packet<B>,
     /// The first TTI in which it may be sent.
     first: Tti,
-    /// Bytes of it that were not sent.
+    /// Unsent bytes.
     left: u32,
-    /// Whether a block with a part of it was lost.
+    /// Whether a block with part of it was lost.
     lost: bool,
 }
 
 impl<B> Lte<B> {
-    /// A radio. The two directions behave differently with equal seeds.
+    /// Creates a radio. The two directions behave differently with equal seeds.
     pub fn new(config: &LteConfig, direction: Direction, seed: Seed) -> Self {
         let seed = seed.of(direction.name());
         Self {

@@ -1,30 +1,31 @@
-//! The SINR that goes with the rate of a radio.
+//! The SINR for the rate of a radio.
 
 use super::{Direction, LteConfig};
 use crate::process::{OrnsteinUhlenbeck, RateProcess};
 use crate::{Seed, Time};
 
-/// The carrier of a cell, the widest of LTE.
+/// Bandwidth of the cell's carrier, the widest of LTE, in Hz.
 const CARRIER_HZ: f64 = 20e6;
 
-/// The part of Shannon's bound that a downlink reaches (3GPP TR 36.942, annex A.2).
+/// Fraction of Shannon's bound that a downlink reaches (3GPP TR 36.942, annex A.2).
 const ATTENUATION: f64 = 0.6;
 
-/// Below this nothing is transmitted (3GPP TR 36.942, annex A.2), and above that phones do not measure.
+/// Range of the SINR in dB: below it nothing is transmitted (3GPP TR 36.942, annex A.2), and above it
+/// phones do not measure.
 const LEAST_DB: f64 = -10.0;
 const MOST_DB: f64 = 30.0;
 
-/// The SINR over time of the radio that [`Lte::new`](super::Lte::new) makes with equal arguments: that at which a carrier of 20 MHz
-/// has the radio's rate, by 0.6 of Shannon's bound, within -10 and 30 dB.
+/// The SINR over time of a radio created by [`Lte::new`](super::Lte::new) with equal arguments: the value at which a carrier of 20
+/// MHz has the radio's rate, with 0.6 of Shannon's bound, between -10 and 30 dB.
 #[derive(Clone, Debug)]
 pub struct LteSignal {
     rate: OrnsteinUhlenbeck,
-    /// The rates since the epoch, in bits per second, one each sampling period.
+    /// Rates since the epoch in bits per second, one per sampling period.
     rates: Vec<u64>,
 }
 
 impl LteSignal {
-    /// That of one direction.
+    /// The signal of one direction.
     pub fn new(config: &LteConfig, direction: Direction, seed: Seed) -> Self {
         Self {
             rate: config.radio_rate(seed.of(direction.name())),
@@ -32,7 +33,8 @@ impl LteSignal {
         }
     }
 
-    /// The SINR at `now` in dB. The first query of a time takes as long as that time is after the last one that was asked for.
+    /// The SINR at `now` in dB. The first query of a time takes a time proportional to the distance from the last queried
+    /// time.
     pub fn sinr_db(&mut self, now: Time) -> f64 {
         let period = LteConfig::SAMPLING.as_nanos() as u64;
         let index = (now.as_nanos() / period) as usize;
@@ -62,7 +64,7 @@ mod tests {
     fn sinr_is_that_of_the_attenuated_bound() {
         // 0.6 * 20 MHz * log2(1 + 1).
         assert!(sinr_db(12e6).abs() < 1e-9);
-        // log2(1 + 100) of it.
+        // 0.6 * 20 MHz * log2(1 + 100).
         assert!((sinr_db(12e6 * 101_f64.log2()) - 20.0).abs() < 1e-9);
         assert_eq!(sinr_db(0.0), LEAST_DB);
         assert_eq!(sinr_db(1e9), MOST_DB);
@@ -79,7 +81,7 @@ mod tests {
         assert_eq!(signal.sinr_db(at(9)), late);
     }
 
-    /// The link's rate, and the one that its SINR stands for, within what packets of 1,500 bytes in half a second can say.
+    /// The link's rate equals the rate for its SINR, within the resolution of 1,500-byte packets in half a second.
     #[test]
     fn the_signal_follows_the_rate_of_the_link() {
         let config = LteConfig {

@@ -20,7 +20,7 @@ fn pings(config: &LteConfig, count: u64) -> Vec<f64> {
     rtts
 }
 
-/// When a single packet arrives, if it does.
+/// The arrival time of a single packet, if it arrives.
 fn carry(link: &mut Lte<()>, now: Time) -> Option<Time> {
     link.push(now, Packet::new(100, ()));
     let mut events = 0;

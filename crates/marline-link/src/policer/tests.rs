@@ -2,7 +2,7 @@ use super::*;
 use crate::FilterLink;
 use crate::conformance::{arrivals, check_link};
 
-/// Sends packets of 1000 bytes, `gap` nanoseconds apart; returns how many of them passed.
+/// Sends packets of 1000 bytes, `gap` nanoseconds apart; returns the number that passed.
 fn passed(policer: &mut Policer, from: u64, packets: u64, gap: u64) -> u64 {
     let times = (0..packets).map(|index| Time::from_nanos(from + index * gap));
     times
@@ -15,12 +15,12 @@ fn passed(policer: &mut Policer, from: u64, packets: u64, gap: u64) -> u64 {
 
 #[test]
 fn a_policer_passes_its_burst_and_then_its_rate() {
-    // 8 Mb/s are a packet each millisecond.
+    // 8 Mb/s are one packet per millisecond.
     let policer = &mut Policer::new(8_000_000, 10_000);
     assert_eq!(passed(policer, 0, 100, 0), 10);
-    // At twice the rate, half of them.
+    // At twice the rate, half of them pass.
     assert_eq!(passed(policer, 0, 2000, 500_000), 999);
-    // At the rate, all.
+    // At the rate, all pass.
     assert_eq!(passed(policer, 1_000_000_000, 1000, 1_000_000), 1000);
 }
 

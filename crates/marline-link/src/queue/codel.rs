@@ -36,7 +36,7 @@ impl Default for CodelConfig {
 pub struct Codel<B> {
     /// Queued packets.
     fifo: Fifo<B>,
-    /// The state machine that decides about drops.
+    /// State machine that decides on drops.
     control: Control,
     /// Queue limit.
     limit: Limit,
@@ -91,13 +91,13 @@ impl<B: Send> Queue<B> for Codel<B> {
 pub(super) struct Control {
     /// The settings.
     config: CodelConfig,
-    /// `first_above_time`: when the delay will have exceeded the target for an interval.
+    /// `first_above_time`: time at which the delay will have exceeded the target for an interval.
     first_above: Option<Time>,
     /// Whether it is in the dropping state.
     dropping: bool,
-    /// `drop_next`: when the next drop is due, or was due last.
+    /// `drop_next`: time of the next drop, or of the last one.
     next: Time,
-    /// `count`: drops since it entered the dropping state.
+    /// `count`: drops since the dropping state was entered.
     count: u32,
     /// `lastcount`: the initial value of `count` in the current dropping state.
     first_count: u32,

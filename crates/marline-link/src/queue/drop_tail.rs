@@ -38,7 +38,7 @@ impl Limit {
 pub struct DropTail<B> {
     /// Queued packets.
     packets: VecDeque<Packet<B>>,
-    /// The sum of their sizes.
+    /// Total size in bytes.
     bytes: u64,
     /// Queue limit.
     limit: Limit,

@@ -1,6 +1,6 @@
-//! DualPI2: two queues, one of which is short, with coupled signals of congestion (RFC 9332, appendix A).
+//! DualPI2: a low-latency and a classic queue with coupled congestion signals (RFC 9332, appendix A).
 //!
-//! Packets with ECT(1), or CE, wait in the queue of low latency, all others in the classic queue. Every
+//! Packets with ECT(1) or CE enter the low-latency queue, all others the classic queue. Every
 //! [`update`](DualPi2Config::update), a proportional integral controller turns the delay into a probability p':
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //! p_L = max(p'_L, p_CL)      p'_L: the ramp over the packet's own delay in that queue
 //! ```
 //!
-//! The square makes a flow of Reno or CUBIC and a scalable one, whose rates fall with the root and the inverse of the
-//! probability, get the same.
+//! The square gives a Reno or CUBIC flow and a scalable flow, whose rates are inversely proportional to the square
+//! root of the probability and to the probability, the same rate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,29 +19,30 @@ use std::time::Duration;
 use super::{Fifo, Queue, Queued};
 use crate::{DropReason, Ecn, Exit, Packet, Time};
 
-/// Bytes that the classic queue may send for so many of the other while both have packets: a tenth of all, as in
-/// Linux (`sch_dualpi2`). RFC 9332 asks for a scheduler that starves neither (section 2.2).
+/// Share of the classic queue in bytes for so many bytes of the other while both have packets: a tenth of all,
+/// as in Linux (`sch_dualpi2`). RFC 9332 requires a scheduler that starves neither (section 2.2).
 const CLASSIC_WEIGHT: i64 = 1;
 const L4S_WEIGHT: i64 = 9;
 
 /// The settings of DualPI2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Config {
-    /// The delay of the classic queue to hold.
+    /// Target delay of the classic queue.
     pub target: Duration,
-    /// Time between two updates of the probability (Tupdate), at least a microsecond.
+    /// Update interval of the probability (Tupdate), at least a microsecond.
     pub update: Duration,
-    /// Integral gain in Hz: what a second above the target adds in an update.
+    /// Integral gain in Hz: increase per update for each second above the target.
     pub alpha: f64,
-    /// Proportional gain in Hz: what a second of growth adds in an update.
+    /// Proportional gain in Hz: increase per update for each second of growth.
     pub beta: f64,
     /// Coupling factor (k).
     pub coupling: f64,
-    /// The delay in the queue of low latency from which packets are marked (minTh).
+    /// Delay in the low-latency queue from which packets are marked (minTh).
     pub threshold: Duration,
-    /// From that delay to the one at which all are marked; zero makes a step of the ramp.
+    /// Width of the ramp, from that delay to the one at which all packets are marked; zero makes it
+    /// a step.
     pub range: Duration,
-    /// Limit of both queues together in bytes, at least one packet.
+    /// Limit of both queues in bytes, at least one packet.
     pub limit_bytes: u64,
 }
 
@@ -63,13 +64,13 @@ impl DualPi2Config {
         }
     }
 
-    /// The probability at which ECT(0) is no longer a reason to mark instead of dropping (p_Cmax): there, all of the
-    /// other queue is marked.
+    /// The probability above which ECT(0) packets are dropped instead of marked (p_Cmax): all packets of the
+    /// low-latency queue are marked there.
     fn overload(&self) -> f64 {
         (1.0 / (self.coupling * self.coupling)).min(1.0)
     }
 
-    /// The part of packets to mark that waited for `delay` in the queue of low latency (`laqm`).
+    /// The share of packets to mark that waited for `delay` in the low-latency queue (`laqm`).
     fn ramp(&self, delay: Duration) -> f64 {
         let Some(above) = delay.checked_sub(self.threshold) else {
             return 0.0;
@@ -82,7 +83,7 @@ impl DualPi2Config {
     }
 }
 
-/// A queue, and the fraction of a signal that is owed to it (`recur`): signals come as evenly as their probability is.
+/// A queue, and its accumulated fraction of a signal (`recur`), which spaces signals evenly.
 struct Part<B> {
     fifo: Fifo<B>,
     owed: f64,
@@ -96,7 +97,7 @@ impl<B> Part<B> {
         }
     }
 
-    /// Whether the next packet is signalled, of which the part `likelihood` is.
+    /// Whether the next packet is signalled, at the rate `likelihood`.
     fn signals(&mut self, likelihood: f64) -> bool {
         self.owed += likelihood;
         let signals = self.owed > 1.0;
@@ -106,7 +107,7 @@ impl<B> Part<B> {
         signals
     }
 
-    /// How long the oldest packet has waited.
+    /// Waiting time of the oldest packet.
     fn delay(&self, now: Time) -> Duration {
         let oldest = self.fifo.oldest();
         oldest.map_or(Duration::ZERO, |since| now.since(since))
@@ -118,13 +119,13 @@ pub struct DualPi2<B> {
     config: DualPi2Config,
     l4s: Part<B>,
     classic: Part<B>,
-    /// What the classic queue may send, in weighted bytes; it is served while this is above 0.
+    /// Credit of the classic queue in weighted bytes; it is served while this is above 0.
     credit: i64,
-    /// p'.
+    /// Base probability p'.
     base: f64,
-    /// The delay at the last update.
+    /// Delay at the last update.
     previous: Duration,
-    /// When the next update is due.
+    /// Time of the next update.
     due: Time,
 }
 
@@ -145,14 +146,14 @@ impl<B> DualPi2<B> {
         }
     }
 
-    /// Runs the updates that were due by `now`. Nothing has entered or left the queues since the last call, so that
+    /// Runs the updates that were due by `now`. No packet has entered or left the queues since the last call, so
     /// the delay at each of them is known.
     fn advance(&mut self, now: Time) {
         while self.due <= now {
             let at = self.due;
             let delay = self.classic.delay(at).max(self.l4s.delay(at));
             if delay.is_zero() && self.previous.is_zero() && self.base <= 0.0 {
-                // Idle: all updates until now leave it so.
+                // Idle: all updates until now have no effect.
                 let update = self.config.update.as_nanos().max(1);
                 let steps = now.since(at).as_nanos() / update + 1;
                 let steps = u64::try_from(steps.saturating_mul(update)).unwrap_or(u64::MAX);
@@ -164,7 +165,7 @@ impl<B> DualPi2<B> {
         }
     }
 
-    /// An update with the greater of the queues' delays, so that it controls either alone.
+    /// Updates the probability with the greater of the queues' delays, so that it controls either.
     fn update(&mut self, delay: Duration) {
         let seconds = delay.as_secs_f64();
         let error = seconds - self.config.target.as_secs_f64();
@@ -186,7 +187,7 @@ impl<B> DualPi2<B> {
         }
     }
 
-    /// Takes the packet whose turn it is.
+    /// Takes the next packet according to the scheduler.
     fn take(&mut self) -> Option<Turn<B>> {
         let both = !self.l4s.fifo.is_empty() && !self.classic.fifo.is_empty();
         if !both {
@@ -207,11 +208,11 @@ impl<B> DualPi2<B> {
         Some(Turn::L4s { queued, is_alone })
     }
 
-    /// What becomes of a packet of the queue of low latency: marked or not, or dropped (`None` is as it is).
+    /// The signal of a packet of the low-latency queue: marked, unmarked, or dropped (`None` is unchanged).
     fn signal_l4s(&mut self, now: Time, since: Time, is_alone: bool) -> Signal {
         let coupled = self.config.coupling * self.base;
         if coupled >= 1.0 {
-            // Overload: marks alone are no longer obeyed.
+            // Overload: marks alone are not sufficient.
             let probability = self.classic_probability();
             return match self.l4s.signals(probability) {
                 true => Signal::Drop,
@@ -240,12 +241,12 @@ impl<B> DualPi2<B> {
     }
 }
 
-/// The packet whose turn it is.
+/// The next packet according to the scheduler.
 enum Turn<B> {
     Classic(Packet<B>),
     L4s {
         queued: Queued<B>,
-        /// Whether no other waits in its queue: one packet is no standing queue (Th_len).
+        /// Whether no other packet waits in its queue: one packet is no standing queue (Th_len).
         is_alone: bool,
     },
 }

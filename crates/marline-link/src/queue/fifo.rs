@@ -7,7 +7,7 @@ use crate::{Packet, Time};
 /// A packet with its arrival time.
 #[derive(Debug)]
 pub(super) struct Queued<B> {
-    /// When it was enqueued.
+    /// Time of enqueueing.
     pub(super) since: Time,
     pub(super) packet: Packet<B>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Queued<B> {
 /// A FIFO queue without a limit.
 pub(super) struct Fifo<B> {
     packets: VecDeque<Queued<B>>,
-    /// The sum of their sizes.
+    /// Total size in bytes.
     bytes: u64,
 }
 
@@ -39,7 +39,7 @@ impl<B> Fifo<B> {
         Some(queued)
     }
 
-    /// When the oldest packet was enqueued.
+    /// Time of enqueueing of the oldest packet.
     pub(super) fn oldest(&self) -> Option<Time> {
         self.packets.front().map(|queued| queued.since)
     }

@@ -10,7 +10,7 @@ use crate::{DropReason, Exit, Packet, Time};
 /// The settings of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Number of queues that flows are hashed into, at least 1.
+    /// Number of queues into which flows are hashed, at least 1.
     pub queues: usize,
     /// Bytes that a flow may send per round, at least 1.
     pub quantum: u32,
@@ -59,9 +59,9 @@ struct Flow<B> {
     fifo: Fifo<B>,
     /// The queue's CoDel.
     control: Control,
-    /// Bytes that it may still send in this round.
+    /// Bytes that the flow may still send in this round.
     deficit: i64,
-    /// Whether it is in one of the lists.
+    /// Whether the queue is in one of the lists.
     listed: bool,
 }
 

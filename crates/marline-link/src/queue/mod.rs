@@ -33,8 +33,8 @@ pub trait Queue<B>: Send {
     /// Dequeues the next packet; `None` if the queue is empty.
     fn dequeue(&mut self, now: Time, exits: &mut VecDeque<Exit<B>>) -> Option<Packet<B>>;
 
-    /// A packet arrives while the transmitter is idle and the queue empty: it is transmitted without
-    /// queueing, and the queue's limit does not apply.
+    /// Handles a packet that arrives while the transmitter is idle and the queue empty: it is
+    /// transmitted without queueing, and the queue's limit does not apply.
     fn pass(
         &mut self,
         now: Time,

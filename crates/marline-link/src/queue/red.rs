@@ -21,7 +21,8 @@ pub struct RedConfig {
     pub max_probability: f64,
     /// Weight of the current length in the average.
     pub weight: f64,
-    /// Whether the probability rises to 1 between `max_bytes` and twice that (gentle RED), or at once.
+    /// Whether the probability rises to 1 between `max_bytes` and twice that (gentle RED), or
+    /// immediately.
     pub gentle: bool,
     /// Whether ECN-capable packets are marked instead of dropped, until the probability is 1
     /// (RFC 3168, section 7).
@@ -49,7 +50,7 @@ impl RedConfig {
         }
     }
 
-    /// Drop probability at an average of `bytes`, before drops are spread out.
+    /// Drop probability at an average of `bytes`, before drops are spaced.
     fn probability(&self, bytes: f64) -> f64 {
         let (min, max) = (self.min_bytes as f64, self.max_bytes as f64);
         if bytes < min {
@@ -72,7 +73,7 @@ pub struct Red<B> {
     config: RedConfig,
     /// Average queue length in bytes.
     average: f64,
-    /// Since when the queue is empty, if it is.
+    /// Time since which the queue is empty, if it is.
     idle: Option<Time>,
     /// Packets since the last drop, while the drop probability is above 0.
     spared: Option<u32>,
@@ -103,7 +104,7 @@ impl<B> Red<B> {
         self.average = keep * self.average + self.config.weight * self.fifo.bytes() as f64;
     }
 
-    /// Whether the arriving packet is to be dropped or marked.
+    /// Whether the arriving packet is dropped or marked.
     fn chooses(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {
             self.spared = None;

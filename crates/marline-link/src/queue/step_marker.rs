@@ -1,4 +1,5 @@
-//! Marks of packets with ECT(1) that waited too long, by any queue (RFC 9331, section 5; Linux's `ce_threshold`).
+//! A CE marking threshold for packets with ECT(1), in front of any queue (RFC 9331, section 5; Linux's
+//! `ce_threshold`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,25 +7,25 @@ use std::time::Duration;
 use super::Queue;
 use crate::{Ecn, Exit, Packet, Time};
 
-/// Marks packets with ECT(1) at a step: those that waited longer than a threshold.
+/// Marks packets with ECT(1) that waited longer than a threshold.
 ///
-/// A packet that leaves nothing behind in the queue is not marked: on a slow link it may wait longer for the one in
+/// A packet that leaves the queue empty is not marked: on a slow link it may wait longer for the one in
 /// transmission.
 pub struct StepMarker<B> {
     queue: Box<dyn Queue<Stamped<B>>>,
     threshold: Duration,
-    /// What the queue dropped in a call.
+    /// Packets dropped by the queue in a call.
     dropped: VecDeque<Exit<Stamped<B>>>,
 }
 
-/// A body with the time at which it came.
+/// A packet body with its arrival time.
 pub struct Stamped<B> {
     since: Time,
     body: B,
 }
 
 impl<B> StepMarker<B> {
-    /// Marks what waited longer than `threshold` in `queue`.
+    /// Marks packets that waited longer than `threshold` in `queue`.
     pub fn new(threshold: Duration, queue: Box<dyn Queue<Stamped<B>>>) -> Self {
         Self {
             queue,
@@ -33,7 +34,7 @@ impl<B> StepMarker<B> {
         }
     }
 
-    /// Hands on what the queue dropped.
+    /// Passes on packets dropped by the queue.
     fn hand_on(&mut self, exits: &mut VecDeque<Exit<B>>) {
         exits.extend(self.dropped.drain(..).map(|exit| Exit {
             at: exit.at,

@@ -120,7 +120,7 @@ fn a_time_limit_converts_to_bytes_at_the_rate() {
     assert_eq!(limit, Limit::Bytes(44_625));
 }
 
-/// In contrast, netem counts packets in transit towards its queue limit, so longer delays lose more.
+/// Unlike here, netem counts packets in transit towards its queue limit, so longer delays lose more.
 #[test]
 fn drops_of_a_buffer_are_independent_of_the_delay() {
     // 1500 bytes take 120 us; bursts of 80 every 7.2 ms are one and a third times the rate.

@@ -14,9 +14,9 @@ use crate::Seed;
 #[derive(Debug)]
 pub(super) struct SaturatedStation {
     pub(super) backoff: Backoff,
-    /// The PPDU that it sends each time.
+    /// PPDU of each transmission.
     pub(super) ppdu: Ppdu,
-    /// Whether it transmits now.
+    /// Whether the contender is transmitting.
     pub(super) transmits: bool,
 }
 
@@ -36,7 +36,7 @@ impl SaturatedStation {
 pub(super) struct Interferer {
     busy_mean: f64,
     idle_mean: f64,
-    /// When the next occupation is due, in nanoseconds.
+    /// Time of the next occupation, in nanoseconds.
     pub(super) due_at: u64,
     rng: Pcg64Mcg,
 }
@@ -55,14 +55,14 @@ impl Interferer {
         interferer
     }
 
-    /// Occupies the medium at `at`; returns until when.
+    /// Occupies the medium at `at`; returns the end of the occupation.
     pub(super) fn occupy(&mut self, at: u64) -> u64 {
         let until = at.saturating_add(self.exponential(self.busy_mean));
         self.due_at = until.saturating_add(self.exponential(self.idle_mean));
         until
     }
 
-    /// Never zero, so that there is always progress.
+    /// An exponential duration, never zero, so that time advances.
     fn exponential(&mut self, mean: f64) -> u64 {
         1 + (-mean * libm::log1p(-self.rng.random::<f64>())) as u64
     }

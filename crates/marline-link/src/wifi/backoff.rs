@@ -30,9 +30,9 @@ impl Edca {
 #[derive(Debug)]
 pub(super) struct Backoff {
     edca: Edca,
-    /// Retries after which the window is reset.
+    /// Number of retries after which the window is reset.
     retry_limit: u32,
-    /// Consecutive failures.
+    /// Number of consecutive failures.
     failures: u32,
     /// Current contention window, in slots.
     window: u32,
@@ -54,12 +54,13 @@ impl Backoff {
         }
     }
 
-    /// The earliest time at which it may transmit if the medium is idle from `idle_from` on, in nanoseconds.
+    /// The earliest transmission time if the medium is idle from `idle_from` on, in nanoseconds.
     pub(super) fn access_time(&self, idle_from: u64) -> u64 {
         idle_from + SIFS + SLOT * u64::from(self.edca.aifsn + self.slots)
     }
 
-    /// The medium was idle for `slots` slots after a SIFS, and another station transmits now.
+    /// Freezes the backoff after `slots` idle slots since a SIFS, because another station
+    /// transmits.
     pub(super) fn freeze(&mut self, slots: u64) {
         let counted = slots.saturating_sub(u64::from(self.edca.aifsn));
         self.slots = u64::from(self.slots)
@@ -68,21 +69,22 @@ impl Backoff {
             .unwrap_or(self.slots);
     }
 
-    /// The station has a packet to send and finds the medium busy.
+    /// Starts a backoff for a packet to send, because the medium is busy.
     pub(super) fn defer(&mut self) {
         if self.slots == 0 {
             self.draw();
         }
     }
 
-    /// A transmission was acknowledged. A post-transmission backoff follows, even with an empty queue.
+    /// Handles an acknowledged transmission. A post-transmission backoff follows, even with an empty
+    /// queue.
     pub(super) fn succeed(&mut self) {
         self.failures = 0;
         self.window = self.edca.cw_min;
         self.draw();
     }
 
-    /// A transmission was not acknowledged.
+    /// Handles an unacknowledged transmission.
     pub(super) fn fail(&mut self) {
         self.failures += 1;
         if self.failures > self.retry_limit {

@@ -10,24 +10,24 @@ pub(super) const WINDOW: u64 = 64;
 /// The reorder buffer of a receiver.
 #[derive(Debug)]
 pub(super) struct Reorder<B> {
-    /// How long a packet is held, in nanoseconds; `None` disables reordering.
+    /// Maximum hold time of a packet, in nanoseconds; `None` disables reordering.
     timeout: Option<u64>,
-    /// The next expected sequence number.
+    /// Next expected sequence number.
     next: u64,
-    /// Packets held, in the order of sequence numbers.
+    /// Held packets by sequence number.
     held: VecDeque<Held<B>>,
 }
 
 /// A packet in the reorder buffer.
 #[derive(Debug)]
 struct Held<B> {
-    /// When it arrived, in nanoseconds.
+    /// Arrival time, in nanoseconds.
     since: u64,
     entry: Entry<B>,
 }
 
 impl<B> Reorder<B> {
-    /// Expects sequence number 0 first.
+    /// A buffer that expects sequence number 0 first.
     pub(super) const fn new(timeout: Option<u64>) -> Self {
         Self {
             timeout,
@@ -36,8 +36,9 @@ impl<B> Reorder<B> {
         }
     }
 
-    /// Receives `entry` at `now`. Packets in order go to `out`, packets whose hold time has expired to
-    /// `late`. After the last packet of an MPDU the caller calls [`release`](Self::release).
+    /// Receives `entry` at `now`. Packets in order are appended to `out`, packets whose hold time has
+    /// expired to `late`. After the last packet of an MPDU the caller calls
+    /// [`release`](Self::release).
     pub(super) fn accept(
         &mut self,
         now: u64,
@@ -55,7 +56,7 @@ impl<B> Reorder<B> {
         } else {
             let place = self.held.partition_point(|held| held.entry.seq <= seq);
             self.held.insert(place, Held { since: now, entry });
-            // The sender advances the window only after it has given up the missing packet.
+            // The sender advances the window only after it has dropped the missing packet.
             self.next = self.next.max((seq + 1).saturating_sub(WINDOW));
         }
     }
@@ -75,7 +76,7 @@ impl<B> Reorder<B> {
         }
     }
 
-    /// When the hold time of the oldest packet expires.
+    /// Time at which the hold time of the oldest packet expires.
     pub(super) fn deadline(&self) -> Option<u64> {
         let oldest = self.held.iter().map(|held| held.since).min()?;
         Some(oldest + self.timeout?)

@@ -24,15 +24,15 @@ pub struct WifiConfig {
     pub max_amsdu_bytes: Option<u32>,
     /// Maximum number of retransmissions of an MPDU.
     pub retry_limit: u32,
-    /// Size in bytes from which on A-MPDUs are protected by RTS and CTS.
+    /// Minimum size in bytes of A-MPDUs protected by RTS and CTS.
     pub rts_bytes: Option<u32>,
     /// Transmission errors, unless [`hops`](Self::hops) has others.
     pub errors: Errors,
-    /// Pairs of stations with a modulation and errors of their own, each pair once.
+    /// Pairs of stations with their own modulation and errors, each pair once.
     pub hops: Vec<HopConfig>,
-    /// How long a receiver holds packets behind a missing one; `None` disables reordering.
+    /// Time for which a receiver holds packets behind a missing one; `None` disables reordering.
     pub reorder: Option<Duration>,
-    /// Largest size in bytes, IP header included, of a small packet such as an acknowledgment.
+    /// Maximum size in bytes, including the IP header, of a small packet such as an acknowledgment.
     pub small_bytes: u32,
     /// Forwarding between stations.
     pub topology: Topology,
@@ -51,13 +51,13 @@ pub struct WifiConfig {
 pub struct StationConfig {
     /// EDCA parameters.
     pub edca: Edca,
-    /// Whether it aggregates. If not, it sends neither A-MPDUs nor A-MSDUs.
+    /// Whether the station aggregates. Otherwise it sends neither A-MPDUs nor A-MSDUs.
     pub aggregation: bool,
     /// Maximum number of small packets in a PPDU; `None` for no separate limit.
     ///
     /// This determines the cost of frequent acknowledgments, more than any other setting.
     pub ack_aggregation: Option<u32>,
-    /// Queue limit in bytes, for all next hops together.
+    /// Queue limit in bytes, over all next hops.
     pub queue_bytes: u64,
 }
 
@@ -89,20 +89,20 @@ pub struct HopConfig {
 }
 
 impl HopConfig {
-    /// Whether it joins `a` and `b`.
+    /// Whether it applies between `a` and `b`.
     fn joins(&self, a: Station, b: Station) -> bool {
         self.between == [a, b] || self.between == [b, a]
     }
 }
 
-/// To which station a packet is forwarded next. All stations are in range of each other in any case.
+/// The rule by which packets are forwarded. All stations are in range of each other in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topology {
     /// Directly to its destination.
     Direct,
     /// To the access point, station 0, which forwards it.
     AccessPoint,
-    /// To the neighbor in the row of stations, which forwards it: a mesh with one hop per pair of
+    /// To the neighbor in a row of stations, which forwards it: a mesh with one hop per pair of
     /// neighbors.
     Chain,
 }
@@ -120,7 +120,8 @@ impl Topology {
 }
 
 impl WifiConfig {
-    /// An access point, station 0, and `stations` more on an otherwise idle channel, with full aggregation.
+    /// An access point, station 0, and `stations` further ones on an otherwise idle channel, with full
+    /// aggregation.
     pub fn new(phy: Phy, stations: usize) -> Self {
         Self {
             phy,
@@ -156,7 +157,7 @@ impl WifiConfig {
     ///
     /// # Errors
     ///
-    /// Names the first setting that is out of range.
+    /// The first setting that is out of range.
     pub fn check(&self) -> Result<(), WifiError> {
         let hops = self.hops.iter();
         for phy in std::iter::once(self.phy).chain(hops.map(|hop| hop.phy)) {

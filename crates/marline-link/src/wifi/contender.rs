@@ -1,4 +1,4 @@
-//! Other transmitters on the channel, which only occupy airtime.
+//! Other transmitters on the channel, which only use airtime.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub enum Contender {
         edca: Edca,
         /// Number of MPDUs per PPDU, within the limits of the medium.
         mpdus: u32,
-        /// Size of each packet in bytes, IP header included.
+        /// Size of each packet in bytes, including the IP header.
         packet_bytes: u32,
     },
     /// Interference by other transmitters, which occupy the medium as soon as it is idle, without
@@ -34,7 +34,7 @@ impl Contender {
         packet_bytes: 1500,
     };
 
-    /// Its EDCA parameters, if it contends.
+    /// The contender's EDCA parameters, if it contends.
     pub(super) fn edca(&self) -> Option<Edca> {
         match self {
             Self::Saturated { edca, .. } => Some(*edca),

@@ -5,20 +5,20 @@ use crate::{Packet, Station};
 /// A packet in a queue, with its state on this hop.
 #[derive(Debug)]
 pub(super) struct Entry<B> {
-    /// The source.
+    /// Source.
     pub(super) from: Station,
-    /// The destination.
+    /// Destination.
     pub(super) to: Station,
-    /// The sequence number of its MPDU on this hop, once it has one.
+    /// Sequence number of its MPDU on this hop, once assigned.
     pub(super) seq: u64,
     /// Failed transmissions of its MPDU on this hop.
     pub(super) tries: u32,
-    /// The packet.
+    /// Packet.
     pub(super) packet: Packet<B>,
 }
 
 impl<B> Entry<B> {
-    /// A packet that was not sent yet.
+    /// An unsent packet.
     pub(super) const fn new(from: Station, to: Station, packet: Packet<B>) -> Self {
         Self {
             from,

@@ -10,7 +10,7 @@ use crate::Seed;
 pub struct Errors {
     /// Probability that an MPDU fails, independent of its size.
     pub mpdu: f64,
-    /// Bit error rate; an MPDU fails if any of its bits does.
+    /// Bit error rate; an MPDU fails if any of its bits is wrong.
     pub bit: f64,
     /// Fades that last longer than a PPDU.
     pub fades: Option<Fades>,

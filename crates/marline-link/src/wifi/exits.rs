@@ -1,4 +1,4 @@
-//! Packets that left the medium and were not popped yet.
+//! Packets that left the medium, not popped yet.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ impl<B> Exits<B> {
         }
     }
 
-    /// When the first packet is due.
+    /// Time at which the first packet is due.
     pub(super) fn next_at(&self) -> Option<Time> {
         let at = |queue: &VecDeque<Carried<B>>| Some(queue.front()?.exit.at);
         [at(&self.arrived), at(&self.dropped)]

@@ -31,7 +31,7 @@ pub(super) const fn ampdu(bytes: u32, mpdu: u32) -> u32 {
     pad(bytes) + DELIMITER_BYTES + mpdu
 }
 
-/// Pads to a multiple of 4 bytes, as all but the last part of an aggregate are.
+/// Pads to a multiple of 4 bytes, as required for all but the last part of an aggregate.
 const fn pad(bytes: u32) -> u32 {
     bytes.next_multiple_of(4)
 }

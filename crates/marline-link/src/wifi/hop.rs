@@ -11,9 +11,9 @@ use super::frame;
 /// Packets that left a hop.
 #[derive(Debug)]
 pub(super) struct Outbox<B> {
-    /// Arrived at the next hop.
+    /// Packets that arrived at the next hop.
     pub(super) arrived: Vec<Entry<B>>,
-    /// Lost.
+    /// Lost packets.
     pub(super) lost: Vec<Entry<B>>,
 }
 
@@ -29,7 +29,7 @@ impl<B> Default for Outbox<B> {
 /// The outcome of a PPDU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TxOutcome {
-    /// The receiver decoded at least one MPDU, and acknowledges.
+    /// Whether the receiver decoded at least one MPDU, and acknowledges.
     pub(super) acknowledged: bool,
     /// Packets that left the sender's queue.
     pub(super) packets: usize,
@@ -44,17 +44,18 @@ impl TxOutcome {
     }
 }
 
-/// One direction between two neighbors: the sender's queue, the channel and the receiver's reorder buffer.
+/// One direction between two neighbors, with the sender's queue, the channel and the receiver's reorder
+/// buffer.
 #[derive(Debug)]
 pub(super) struct Hop<B> {
     /// Packets with a sequence number, followed by those without.
     entries: VecDeque<Entry<B>>,
-    /// Number of entries with a sequence number. All of them are in the PPDU in transmission or go into
-    /// the next one, whose limits they still satisfy.
+    /// Number of entries with a sequence number. All of them are in the PPDU in transmission or in the
+    /// next one, whose limits they still satisfy.
     numbered: usize,
-    /// The sequence number of the next MPDU.
+    /// Sequence number of the next MPDU.
     next_seq: u64,
-    /// Packets that failed in a PPDU; kept to reuse its allocation.
+    /// Packets that failed in a PPDU; reused for its allocation.
     failed: Vec<Entry<B>>,
     channel: Channel,
     pub(super) reorder: Reorder<B>,
@@ -84,7 +85,7 @@ impl<B> Hop<B> {
     }
 
     /// Builds a PPDU from failed packets and as many of the following as permitted; with `alone`, from
-    /// one packet, because only that was queued when the PPDU was built.
+    /// one packet, because only one was queued when the PPDU was built.
     pub(super) fn fill(&mut self, limits: Limits, alone: bool) -> Ppdu {
         let mut ppdu = Ppdu::new(limits);
         let retried = self.numbered;
@@ -104,7 +105,7 @@ impl<B> Hop<B> {
             if alone && index > 0 {
                 break;
             }
-            // A retransmitted MPDU keeps its packets, and no others join it.
+            // A retransmitted MPDU keeps its packets, without additional ones.
             let open = seq.filter(|_| index > retried);
             entry.seq = match open {
                 Some(seq) if ppdu.join(entry.packet.size) => seq,

@@ -26,25 +26,25 @@ pub struct WifiMedium<B> {
     airtime: Airtime,
     topology: Topology,
     retry_limit: u32,
-    /// Nanoseconds.
+    /// Base delay in nanoseconds.
     base_delay: u64,
     nodes: Vec<Node<B>>,
     saturated: Vec<SaturatedStation>,
     interferers: Vec<Interferer>,
     scans: Vec<Scan>,
-    /// When a station leaves the channel or returns next.
+    /// Time at which a station leaves the channel or returns next.
     scan_change: Option<u64>,
     /// The transmission in progress, if any.
     on_air: Option<Transmission>,
-    /// Without a transmission: since when the medium is idle, or when it will be.
+    /// Without a transmission: time since which the medium is idle, or at which it will be.
     idle_from: u64,
-    /// Without a transmission: when the next station gains access.
+    /// Without a transmission: time at which the next station gains access.
     next_access: Option<u64>,
     /// Packets queued at stations.
     queued: usize,
     /// Packets held in reorder buffers.
     held: usize,
-    /// Kept to reuse its allocations.
+    /// Packets in transfer; reused for its allocations.
     outbox: Outbox<B>,
     exits: Exits<B>,
 }
@@ -52,13 +52,14 @@ pub struct WifiMedium<B> {
 /// A transmission in progress.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
-    /// When the receivers have it completely; after a collision, when the timeout for the answer ends.
+    /// Time at which the receivers have it completely; after a collision, the end of the
+    /// acknowledgment timeout.
     ends: u64,
-    /// `None` if several stations collide.
+    /// The transmitter; `None` if several stations collide.
     transmitter: Option<Transmitter>,
 }
 
-/// The only station that transmits.
+/// The only transmitting station.
 #[derive(Clone, Copy, Debug)]
 struct Transmitter {
     node: Station,
@@ -71,7 +72,7 @@ impl<B> WifiMedium<B> {
     ///
     /// # Errors
     ///
-    /// Names the first setting of `config` that is out of range.
+    /// The first setting of `config` that is out of range.
     pub fn new(config: &WifiConfig, seed: Seed) -> Result<Self, WifiError> {
         config.check()?;
         let (stations, contenders) = (seed.of("station"), seed.of("contender"));
@@ -153,7 +154,7 @@ impl<B> WifiMedium<B> {
             .min()
     }
 
-    /// When the hold time of a reorder buffer expires.
+    /// Time at which the hold time of a reorder buffer expires.
     fn next_expiry(&self) -> Option<u64> {
         if self.held == 0 {
             return None;
@@ -178,7 +179,7 @@ impl<B> WifiMedium<B> {
         self.plan();
     }
 
-    /// StationPair a transmission at `at`.
+    /// Ends a transmission at `at`.
     fn end(&mut self, at: u64, on_air: Transmission) {
         if let Some(transmitter) = on_air.transmitter {
             let acknowledged = self.complete(at, transmitter.node, transmitter.hop, false);
@@ -278,7 +279,7 @@ impl<B> WifiMedium<B> {
         });
     }
 
-    /// Updates at `at` which stations have left the channel.
+    /// Updates which stations are away from the channel at `at`.
     fn scan(&mut self, at: u64) {
         for scan in &self.scans {
             self.nodes[scan.station].away = false;

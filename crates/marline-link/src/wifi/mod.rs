@@ -4,14 +4,15 @@
 //!
 //! - A station transmits only while no other does, after a random backoff; stations that start at the
 //!   same time collide and lose their PPDUs (IEEE 802.11-2020, 10.3 and 10.23).
-//! - A station that gains access sends what is queued at that time as one A-MPDU, and never waits for
-//!   more. So a PPDU carries the packets that arrived during the previous access.
-//! - Data and acknowledgments have equal priority: each acknowledgment that is not aggregated costs
-//!   an access.
-//! - Failed MPDUs are retransmitted; those behind them are held at the receiver, or overtake.
+//! - A station that gains access sends the packets queued at that time as one A-MPDU, without waiting
+//!   for more. A PPDU therefore carries the packets that arrived during the previous access.
+//! - Data and acknowledgments have equal priority: each unaggregated acknowledgment takes an
+//!   access.
+//! - Failed MPDUs are retransmitted; the receiver holds those behind them, or delivers them out of
+//!   order.
 //!
-//! So packets are delayed together, one aggregate at a time, and by each other. All randomness comes
-//! from the [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU.
+//! Packets are therefore delayed in aggregates, and by each other. All randomness comes from the
+//! [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU.
 //!
 //! Not modelled: hidden nodes, capture effect, rate control, beacons, encryption.
 

@@ -40,7 +40,7 @@ pub struct Phy {
     pub mcs: u8,
     /// Number of spatial streams, 1 to 4.
     pub streams: u8,
-    /// Whether symbols take 3.6 us instead of 4 us.
+    /// Whether the symbol duration is 3.6 us instead of 4 us (short guard interval).
     pub short_guard_interval: bool,
 }
 
@@ -92,9 +92,9 @@ impl Phy {
         self.bits_per_symbol() as f64 * 1e9 / self.symbol() as f64
     }
 
-    /// The least signal-to-noise ratio in dB at which receivers have to understand this modulation: the sensitivity that the standard
-    /// requires (IEEE 802.11-2020, tables 19-23 and 21-25), over the noise that it assumes: -101 dBm in 20 MHz, and a noise
-    /// figure of 10 dB. It is the same for all widths.
+    /// Minimum signal-to-noise ratio in dB at which receivers must decode this modulation: the sensitivity required by the standard
+    /// (IEEE 802.11-2020, tables 19-23 and 21-25), over its assumed noise: -101 dBm in 20 MHz, and a noise figure of 10 dB. It is the
+    /// same for all widths.
     pub const fn least_snr_db(self) -> f64 {
         let sensitivity = match self.mcs {
             0 => -82.0,
@@ -166,12 +166,12 @@ pub(super) const fn answer(mpdus: u32) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Airtime {
     pub(super) phy: Phy,
-    /// Size in bytes from which on a PPDU is preceded by RTS and CTS.
+    /// Minimum size in bytes of a PPDU preceded by RTS and CTS.
     pub(super) rts_bytes: Option<u32>,
 }
 
 impl Airtime {
-    /// Duration of an access without collision, to the end of its PPDU of `bytes` bytes.
+    /// Duration of an access without collision, until the end of its PPDU of `bytes` bytes.
     pub(super) fn uncontended(self, bytes: u32) -> u64 {
         let reservation = if self.reserves(bytes) {
             control(RTS_BYTES) + SIFS + control(CTS_BYTES) + SIFS

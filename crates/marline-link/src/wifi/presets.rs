@@ -22,13 +22,13 @@ pub fn wifi_n_190() -> WifiConfig {
     }
 }
 
-/// A chain of nodes with `hops` hops, one stream on 20 MHz at 65 Mb/s, that aggregate at most
+/// A chain of nodes with `hops` hops, one stream on 20 MHz at 65 Mb/s, which aggregate at most
 /// `ack_aggregation` acknowledgments in an A-MPDU; 1 or 2 match field measurements.
 pub fn mesh_ht20(hops: usize, ack_aggregation: u32) -> WifiConfig {
     mesh(Phy::ht(Width::Ht20, 7, false), hops, ack_aggregation)
 }
 
-/// A chain of nodes with `hops` hops, two streams on 40 MHz at 300 Mb/s, that aggregate at most
+/// A chain of nodes with `hops` hops, two streams on 40 MHz at 300 Mb/s, which aggregate at most
 /// `ack_aggregation` acknowledgments in an A-MPDU; 8 matches field measurements.
 pub fn mesh_ht40(hops: usize, ack_aggregation: u32) -> WifiConfig {
     mesh(Phy::ht(Width::Ht40, 15, true), hops, ack_aggregation)

@@ -31,7 +31,7 @@ impl Scan {
         })
     }
 
-    /// When it leaves or returns next, after `at` nanoseconds.
+    /// The next time after `at` nanoseconds at which the station leaves or returns.
     pub(super) fn next_change(&self, at: u64) -> Option<u64> {
         let (first, every, length) = (nanos(self.first), nanos(self.every), nanos(self.length));
         let Some(past) = at.checked_sub(first) else {

@@ -14,29 +14,30 @@ use crate::{Seed, Station};
 /// A station: a queue for each next hop, and a backoff.
 #[derive(Debug)]
 pub(super) struct Node<B> {
-    /// One for each station as next hop, itself included.
+    /// Queues by next hop, including the station itself.
     pub(super) hops: Vec<Hop<B>>,
     pub(super) backoff: Backoff,
-    /// How it transmits to each station.
+    /// Transmission parameters by receiver.
     rates: Vec<HopRate>,
     queue_bytes: u64,
-    /// Packets queued for all next hops.
+    /// Number of packets queued for all next hops.
     packets: usize,
-    /// Their size in bytes.
+    /// Size of those packets in bytes.
     bytes: u64,
-    /// The next hop that was served last.
+    /// Next hop served last.
     served: Station,
-    /// When its queue last became non-empty, in nanoseconds.
+    /// Time at which its queue last became non-empty, in nanoseconds.
     ready_at: u64,
-    /// It could transmit at once when its queue became non-empty: the next PPDU has one packet.
+    /// Whether it could transmit immediately when its queue became non-empty: the next PPDU has one
+    /// packet.
     alone: bool,
-    /// The next hop of its transmission in a collision.
+    /// Next hop of its transmission in a collision.
     pub(super) transmits_to: Option<Station>,
     /// Whether it has left the channel.
     pub(super) away: bool,
 }
 
-/// How one station transmits to another.
+/// Parameters of transmissions from one station to another.
 #[derive(Clone, Copy, Debug)]
 struct HopRate {
     airtime: Airtime,
@@ -86,7 +87,7 @@ impl<B> Node<B> {
         bytes <= self.rates[hop].limits.bytes - frame::OVERHEAD
     }
 
-    /// Durations of its transmissions to `hop`.
+    /// Airtime of its transmissions to `hop`.
     pub(super) fn airtime(&self, hop: Station) -> Airtime {
         self.rates[hop].airtime
     }
@@ -103,7 +104,7 @@ impl<B> Node<B> {
         self.hops[hop].push(entry);
     }
 
-    /// The queue became non-empty at `now`; `idle_from` is set if the medium is idle.
+    /// Called when the queue becomes non-empty at `now`; `idle_from` is set if the medium is idle.
     pub(super) fn wake(&mut self, now: u64, idle_from: Option<u64>) {
         self.ready_at = now;
         match idle_from {
@@ -112,13 +113,13 @@ impl<B> Node<B> {
         }
     }
 
-    /// The medium became busy before it gained access.
+    /// Called when the medium becomes busy before the station gained access.
     pub(super) fn defer(&mut self) {
         self.alone = false;
         self.backoff.defer();
     }
 
-    /// Whether it has packets to send.
+    /// Whether the station has packets to send.
     pub(super) const fn is_waiting(&self) -> bool {
         self.packets > 0
     }
@@ -134,8 +135,8 @@ impl<B> Node<B> {
             .find(|&hop| !self.hops[hop].is_empty() && present(hop))
     }
 
-    /// When it gains access if the medium is idle from `idle_from` on, in nanoseconds: transmissions
-    /// start at slot boundaries.
+    /// Time at which it gains access if the medium is idle from `idle_from` on, in nanoseconds:
+    /// transmissions start at slot boundaries.
     pub(super) fn access_time(&self, idle_from: u64) -> u64 {
         let access = self.backoff.access_time(idle_from);
         let grid = idle_from + SIFS;

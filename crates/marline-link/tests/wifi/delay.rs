@@ -8,14 +8,14 @@ use rand::RngExt;
 
 use super::source::{Source, run};
 
-/// Bytes of a ping, IP header included.
+/// Size of a ping in bytes, including its IP header.
 const PING_BYTES: u32 = 84;
 
-/// What a round of packets measured.
+/// The measurements of a round of packets.
 struct Round {
     /// Round-trip times in milliseconds.
     times: Vec<f64>,
-    /// When the last answer arrived.
+    /// Arrival time of the last answer.
     end: Time,
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use marline_link::wifi::{WifiConfig, WifiMedium};
 use marline_link::{Medium, Packet, Seed, Time};
 
-/// Bytes of a data packet, IP header included.
+/// Size of a data packet in bytes, including its IP header.
 const DATA_BYTES: u32 = 1500;
-/// Bytes of its UDP payload.
+/// Size of its UDP payload in bytes.
 const PAYLOAD_BYTES: u32 = 1472;
-/// Bytes of an acknowledgment, IP header included.
+/// Size of an acknowledgment in bytes, including its IP header.
 const ACK_BYTES: u32 = 64;
 /// Time before the measurement starts.
 const WARM_UP: Duration = Duration::from_millis(100);

@@ -14,7 +14,7 @@ fn packet(ecn: Ecn) -> Packet<usize> {
     packet
 }
 
-/// A queue whose probability is `base`, and stays so for the test.
+/// A queue whose probability is `base` for the whole test.
 fn at(base: f64) -> DualPi2<usize> {
     let mut queue = DualPi2::new(DualPi2Config {
         update: Duration::from_secs(3600),
@@ -24,7 +24,7 @@ fn at(base: f64) -> DualPi2<usize> {
     queue
 }
 
-/// What becomes of packets.
+/// The outcomes of packets.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fates {
     as_it_was: usize,
@@ -148,7 +148,7 @@ fn a_packet_that_waits_alone_is_not_marked_for_its_delay() {
         taken.collect::<Vec<_>>()
     };
     assert_eq!(taken(1), [Ecn::Ect1]);
-    // The first signal is owed when the sum of probabilities exceeds 1.
+    // The first signal is due when the sum of probabilities exceeds 1.
     assert_eq!(taken(4), [Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ect1]);
 }
 
@@ -188,7 +188,7 @@ fn both_queues_have_one_limit() {
     assert_eq!(exits[0].dropped, Some(DropReason::QueueFull));
 }
 
-/// Every other flow is one of low latency.
+/// Makes every other flow a low-latency flow.
 struct ByFlow<L>(L);
 
 impl<L: Link<u64>> Link<u64> for ByFlow<L> {

@@ -74,7 +74,7 @@ fn ecn_capable_packets_are_marked_until_drops_are_certain() {
     assert!(exits.iter().all(|exit| exit.dropped.is_none()));
     let exits = overload(config, 990, Ecn::NotEct);
     assert!(exits.iter().all(|exit| exit.packet.ecn == Ecn::NotEct));
-    // At twice the rate, marks alone are not enough.
+    // At twice the rate, marks alone are not sufficient.
     let exits = overload(config, 500, Ecn::Ect0);
     assert!(count(&exits, DropReason::QueueManagement) > 100);
     assert!(exits.iter().any(|exit| exit.packet.ecn == Ecn::Ce));

@@ -12,7 +12,7 @@ fn link<B: Send + 'static>(threshold: Duration) -> Rate<B> {
     Rate::new(12_000_000, Box::new(StepMarker::new(threshold, queue)))
 }
 
-/// The marks of so many packets that come at once.
+/// The marks of `packets` packets that arrive at the same time.
 fn marks(threshold: Duration, packets: u64, ecn: Ecn) -> Vec<bool> {
     let mut packet = Packet::new(1500, 0);
     packet.ecn = ecn;

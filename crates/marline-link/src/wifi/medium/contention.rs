@@ -6,7 +6,7 @@ use crate::wifi::phy::{ANSWER_TIMEOUT, SIFS, SLOT, answer};
 use crate::wifi::station::Node;
 
 impl<B> WifiMedium<B> {
-    /// Determines when the next station gains access.
+    /// Determines the time at which the next station gains access.
     pub(super) fn plan(&mut self) {
         self.next_access = None;
         if self.on_air.is_none() {
@@ -23,12 +23,12 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// The next hop that `node` would transmit to now.
+    /// The next hop to which `node` would transmit now.
     pub(super) fn target(&self, node: &Node<B>) -> Option<Station> {
         node.next_hop(|hop| !self.nodes[hop].away)
     }
 
-    /// When interference occupies the medium next, without a transmission.
+    /// Time of the next occupation by interference, without a transmission.
     pub(super) fn next_occupation(&self) -> Option<u64> {
         let due = self
             .interferers
@@ -38,7 +38,7 @@ impl<B> WifiMedium<B> {
         Some(due.max(self.idle_from))
     }
 
-    /// Stations gain access at `at`.
+    /// Grants access to stations at `at`.
     pub(super) fn begin(&mut self, at: u64) {
         let slots = self.slots_until(at);
         let mut transmitters = 0;
@@ -91,7 +91,8 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// Several stations collide, until `ends`; `nodes` if not only contenders are involved.
+    /// Starts a collision of several stations, until `ends`; `nodes` if not only contenders are
+    /// involved.
     fn collide(&mut self, ends: u64, nodes: bool) {
         for contender in self
             .saturated
@@ -110,7 +111,7 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// Interference occupies the medium at `at`.
+    /// Starts an occupation by interference at `at`.
     pub(super) fn occupy(&mut self, at: u64) {
         self.interrupt(at);
         if let Some(interferer) = self
