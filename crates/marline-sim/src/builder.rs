@@ -1,4 +1,4 @@
-//! A builder of small networks.
+//! A builder for small networks.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ struct LinkPlan {
     spec: String,
 }
 
-/// Why a network cannot be built.
+/// The reason why a network cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The description of a link is invalid.
     #[error("link \"{link}\": {error}")]
     Link {
-        /// Its name.
+        /// Name of the link.
         link: String,
-        /// What is wrong with the description.
+        /// Error in the description.
         #[source]
         error: SpecError,
     },
@@ -70,10 +70,10 @@ impl SimBuilder {
         self
     }
 
-    /// Makes the network and its hosts.
+    /// Builds the network and its hosts.
     ///
     /// # Errors
-    /// The description of a link is invalid, or there is no route between two hosts.
+    /// If the description of a link is invalid, or there is no route between two hosts.
     pub fn build(self) -> Result<Sim, BuildError> {
         let mut plan = Plan::new();
         let mut nodes: BTreeMap<String, Node> = BTreeMap::new();

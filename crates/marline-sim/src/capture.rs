@@ -23,7 +23,7 @@ impl<W: Write + Send + 'static> CaptureHandle<W> {
     /// Starts a capture of all packets in `fabric`.
     ///
     /// # Errors
-    /// `out` cannot be written.
+    /// If `out` cannot be written.
     pub(crate) fn begin(fabric: &mut Fabric<Datagram>, out: W) -> io::Result<Self> {
         let capturing = Arc::new(Mutex::new(Capturing {
             capture: Capture::new(out, fabric)?,
@@ -45,7 +45,7 @@ impl<W: Write> CaptureHandle<W> {
     /// Flushes buffered packets to the file.
     ///
     /// # Errors
-    /// Some of the capture could not be written.
+    /// If part of the capture could not be written.
     pub fn finish(self) -> io::Result<()> {
         let capturing = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut capturing.failed, Ok(()))?;

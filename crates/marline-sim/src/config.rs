@@ -12,26 +12,26 @@ const START_DATE: Duration = Duration::from_secs(1_700_000_000);
 /// The settings of a simulation and its hosts.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// The seed from which those of the hosts derive. Links have seeds of their own.
+    /// Seed from which those of the hosts derive. Links have their own seeds.
     pub seed: Seed,
-    /// The hash by which routers distribute flows over next hops of equal cost.
+    /// Hash by which routers distribute flows over equal-cost next hops.
     pub flow_hash: EcmpHash,
-    /// Bytes of payload that a socket keeps until they are read; more are dropped.
+    /// Receive buffer of a socket, in bytes of payload; further packets are dropped.
     pub receive_buffer: usize,
-    /// Bytes of the largest IP packet that hosts send.
+    /// MTU of hosts, in bytes of the IP packet.
     pub mtu: usize,
-    /// The most datagrams of one call of
+    /// Maximum number of datagrams in one call of
     /// [`try_send`](marline::runtime::UdpSocket::try_send).
     pub max_gso_segments: usize,
-    /// Whether hosts drop corrupted packets, as with the checksum of UDP. If not, payloads arrive with an
+    /// Whether hosts drop corrupted packets, as a UDP checksum would. Otherwise payloads arrive with an
     /// inverted bit; a packet with an inverted bit in its header is dropped in any case.
     pub checksums: bool,
-    /// The date at time 0, as time since 1970-01-01 UTC.
+    /// Date at time 0, since 1970-01-01 UTC.
     pub beginning: Duration,
 }
 
 impl SimConfig {
-    /// The defaults, with this seed.
+    /// The default settings with this seed.
     pub fn new(seed: Seed) -> Self {
         Self {
             seed,

@@ -6,7 +6,7 @@ use marline_link::{Ecn, Packet};
 
 use crate::fabric::Routed;
 
-/// Bytes of the IPv4 and UDP headers before every payload.
+/// Size of the IPv4 and UDP headers before every payload, in bytes.
 pub(crate) const HEADER: usize = 28;
 
 const UDP: u8 = 17;
@@ -14,9 +14,9 @@ const UDP: u8 = 17;
 /// A UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The sender.
+    /// Sender.
     pub source: SocketAddrV4,
-    /// The receiver.
+    /// Receiver.
     pub destination: SocketAddrV4,
     /// The payload of the UDP datagram.
     pub payload: Vec<u8>,
@@ -37,7 +37,7 @@ impl Routed for Datagram {
     }
 }
 
-/// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is left out, as UDP over
+/// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is omitted, as UDP over
 /// IPv4 allows.
 pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
     let Datagram {
@@ -47,7 +47,7 @@ pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
     } = &packet.body;
     let length = |header: usize| u16::try_from(header + payload.len()).unwrap_or(u16::MAX);
     let mut bytes = [0; HEADER];
-    // Version 4, five words of header, and not to be fragmented.
+    // Version 4, five words of header, don't fragment.
     bytes[0] = 0x45;
     bytes[1] = match packet.ecn {
         Ecn::NotEct => 0b00,

@@ -13,7 +13,7 @@ use crate::fabric::Node;
 /// All tasks of a simulation.
 #[derive(Default)]
 pub(crate) struct Executor {
-    /// In the order in which they were woken.
+    /// Jobs in the order in which they were woken.
     ready: Mutex<VecDeque<Arc<Job>>>,
     jobs: Mutex<Jobs>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Job {
     task: Mutex<Option<Task>>,
 }
 
-/// A task that panicked has poisoned the lock; what is left is only dropped and printed.
+/// A panicked task has poisoned the lock; the remaining state is only dropped and printed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -62,7 +62,7 @@ impl Executor {
         job.wake();
     }
 
-    /// A job for the main future, which is polled elsewhere; it is ready at once.
+    /// A job for the main future, which is polled elsewhere; it is ready immediately.
     pub(crate) fn main(self: &Arc<Self>) -> Arc<Job> {
         let job = Arc::new(Job {
             executor: Arc::clone(self),
@@ -82,7 +82,7 @@ impl Executor {
         Some(job)
     }
 
-    /// The hosts of the tasks that have not ended.
+    /// The hosts of the unfinished tasks.
     pub(crate) fn unfinished(&self) -> Vec<Node> {
         let jobs = lock(&self.jobs);
         let hosts = jobs.unfinished.iter().filter_map(|(_, job)| job.host);
@@ -106,7 +106,7 @@ impl Executor {
 }
 
 impl Job {
-    /// Whether it is the job of the main future.
+    /// Whether this is the job of the main future.
     pub(crate) fn is_main(&self) -> bool {
         self.host.is_none()
     }

@@ -41,17 +41,17 @@ impl Host {
         }
     }
 
-    /// Its node in the fabric.
+    /// The host's node in the fabric.
     pub fn node(&self) -> Node {
         self.info.node
     }
 
-    /// Its name.
+    /// The host's name.
     pub fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// Its addresses, one for each interface, including detached ones.
+    /// The host's addresses, one for each interface, including detached ones.
     pub fn addresses(&self) -> &[Ipv4Addr] {
         &self.info.addresses
     }
@@ -77,10 +77,10 @@ impl Host {
         read(&self.shared.lock().fabric)
     }
 
-    /// An endpoint of this host at `addr`: port 0 for any, `0.0.0.0` for all its addresses.
+    /// Creates an endpoint of this host at `addr`: port 0 for any, `0.0.0.0` for all its addresses.
     ///
     /// # Errors
-    /// The address is in use, or does not belong to this host.
+    /// If the address is in use, or does not belong to this host.
     pub fn endpoint(&self, addr: SocketAddr, server: Option<ServerConfig>) -> io::Result<Endpoint> {
         let config = EndpointConfig::from_seed(self.seed()?);
         Endpoint::new(config, server, self.bind(addr)?, Arc::new(self.clone()))

@@ -6,10 +6,10 @@ use crate::fabric::Node;
 
 /// The properties of a host, shared with its sockets.
 pub(crate) struct HostInfo {
-    /// Its node in the fabric.
+    /// Node in the fabric.
     pub(crate) node: Node,
-    /// Its name.
+    /// Name of the host.
     pub(crate) name: String,
-    /// Its addresses, one for each interface.
+    /// Addresses, one for each interface.
     pub(crate) addresses: Vec<Ipv4Addr>,
 }

@@ -15,7 +15,7 @@ pub struct Identity {
     roots: RootCertStore,
 }
 
-/// The identity of all servers of this process. It is made once; its sizes, and those of its
+/// The identity of all servers of this process. It is created once; its sizes, and those of its
 /// signatures, are the same in every process.
 pub fn identity() -> &'static Identity {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
@@ -63,7 +63,7 @@ impl Identity {
     /// A QUIC server with this identity that supports `alpn`.
     ///
     /// # Errors
-    /// The TLS library refuses the configuration.
+    /// If the TLS library rejects the configuration.
     pub fn server_config(
         &self,
         alpn: &[&[u8]],
@@ -78,7 +78,7 @@ impl Identity {
     /// A QUIC client that trusts this identity and supports `alpn`.
     ///
     /// # Errors
-    /// The TLS library refuses the configuration.
+    /// If the TLS library rejects the configuration.
     pub fn client_config(
         &self,
         alpn: &[&[u8]],
@@ -91,7 +91,8 @@ impl Identity {
     }
 }
 
-/// Published results are of version 1; the parameter that names further versions would make handshakes longer.
+/// Published results use version 1; the parameter that announces further versions would make handshakes
+/// longer.
 const VERSIONS: Versions = Versions::only(Version::V1);
 
 /// Grease has random lengths, which would make equal runs differ.

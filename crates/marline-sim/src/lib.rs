@@ -3,8 +3,8 @@
 //! A [`Sim`] has hosts, routers and links, a clock, and the tasks that run on its hosts, all on one thread.
 //! Each [`Host`] is a [`Runtime`](marline::Runtime): its sockets send into the simulated network, its timers
 //! are exact to the nanosecond, and no time passes while a task computes. The clock advances when no task can
-//! run. Equal seeds and equal settings give identical runs: nothing else is random, and nothing reads a real
-//! clock.
+//! run. Equal seeds and equal settings give identical runs: there is no other source of randomness, and no
+//! real clock is read.
 //!
 //! ```
 //! use std::time::Duration;
@@ -41,7 +41,7 @@
 //! Events at the same time have a fixed order: first packets arrive, in the order of the [`fabric`]; then timers
 //! expire; then tasks run, in the order in which they were woken, until none can run.
 //!
-//! Keys of TLS differ from run to run, but all sizes and times are equal: the [`identity`] of the servers has
+//! TLS keys differ from run to run, but all sizes and times are equal: the [`identity`] of the servers has
 //! signatures of a constant length.
 
 #[cfg(doctest)]

@@ -39,7 +39,7 @@ impl SimLink {
         fabric.set_filter(self.medium, Box::new(filter));
     }
 
-    /// Bytes of the IP packets from `host` that arrived at the other end.
+    /// Bytes of IP packets from `host` that arrived at the other end.
     pub fn arrived_bytes(&self, host: &Host) -> u64 {
         let fabric = &self.shared.lock().fabric;
         let traffic = fabric.traffic(self.medium, host.node());

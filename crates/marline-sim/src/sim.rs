@@ -21,7 +21,7 @@ use crate::stall::{Stall, Stalled};
 use crate::state::Shared;
 use crate::statistics::Statistics;
 
-/// Polls of tasks without progress of the clock after which a run counts as spinning.
+/// Number of polls without progress of the clock after which a run counts as spinning.
 const MAX_POLLS_AT_ONCE: u64 = 10_000_000;
 
 /// A network in virtual time, and the tasks that run on its hosts.
@@ -90,20 +90,20 @@ impl Sim {
         with(&mut self.shared.lock().fabric)
     }
 
-    /// Writes to `out` all packets that leave a link from now on, in the format of
+    /// Writes all packets that leave a link from now on to `out`, in the format of
     /// [`fabric::pcap`](crate::fabric::pcap), with IPv4 and UDP headers.
     ///
     /// # Errors
-    /// `out` cannot be written.
+    /// If `out` cannot be written.
     pub fn capture<W: Write + Send + 'static>(&self, out: W) -> io::Result<CaptureHandle<W>> {
         self.fabric(|fabric| CaptureHandle::begin(fabric, out))
     }
 
-    /// Runs `future` and all tasks until `future` is ready, for `limit` of virtual time at most. Unfinished
+    /// Runs `future` and all tasks until `future` is ready, for at most `limit` of virtual time. Unfinished
     /// tasks continue in the next call.
     ///
     /// # Errors
-    /// `future` will never be ready, or not in time; see [`Stall`].
+    /// If `future` will never be ready, or not in time; see [`Stall`].
     pub fn run<F: Future>(&mut self, future: F, limit: Duration) -> Result<F::Output, Stalled> {
         let end = self.now() + limit;
         let main = Waker::from(self.shared.executor.main());

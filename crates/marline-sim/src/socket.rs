@@ -47,7 +47,7 @@ impl SimSocket {
         })
     }
 
-    /// The source address, given the one that the caller requests.
+    /// The source address for the one that the caller requests.
     fn source(
         &self,
         state: &State,
@@ -170,7 +170,7 @@ impl Drop for SimSocket {
         let payloads = std::iter::from_fn(|| inbox.pop()).map(|packet| packet.body.payload);
         state.spare.extend(payloads);
         drop(state);
-        // Dropping a waker may drop a task, and that another socket.
+        // Dropping a waker may drop a task, and the task another socket.
         drop(inbox);
     }
 }

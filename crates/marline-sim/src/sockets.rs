@@ -1,4 +1,4 @@
-//! The sockets of all hosts, with their received packets.
+//! The sockets of all hosts and their received packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -11,7 +11,7 @@ use slab::Slab;
 use crate::datagram::Datagram;
 use crate::fabric::Node;
 
-/// The first of the ports for sockets bound to port 0 (RFC 6335, section 6).
+/// First ephemeral port, for sockets bound to port 0 (RFC 6335, section 6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
 /// A socket bound to this address receives packets to any address of its host.
@@ -21,14 +21,14 @@ pub(crate) const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 pub(crate) struct Sockets {
     open: Slab<Inbox>,
     bound: BTreeMap<(Node, u16, Ipv4Addr), usize>,
-    /// By node: the port at which the search for a free one begins.
+    /// Port at which the search for a free one starts, by node.
     next_port: Vec<u16>,
 }
 
 /// A bound socket.
 pub(crate) struct Bound {
     pub(crate) number: usize,
-    /// Its address, with the port that it was given.
+    /// Local address, with the assigned port.
     pub(crate) local: SocketAddrV4,
 }
 
@@ -57,7 +57,7 @@ impl Sockets {
         }
     }
 
-    /// A socket of `host` at `local`, or at the next free port if that is 0.
+    /// Binds a socket of `host` to `local`, or to the next free port if that is 0.
     pub(crate) fn bind(&mut self, host: Node, mut local: SocketAddrV4) -> io::Result<Bound> {
         if local.port() == 0 {
             local.set_port(self.free_port(host, *local.ip())?);
@@ -101,7 +101,7 @@ impl Sockets {
         Err(io::ErrorKind::AddrInUse.into())
     }
 
-    /// The socket that [`bind`](Self::bind) gave this number.
+    /// The socket that [`bind`](Self::bind) assigned this number.
     pub(crate) fn inbox(&mut self, number: usize) -> &mut Inbox {
         &mut self.open[number]
     }
@@ -134,8 +134,8 @@ impl Sockets {
 }
 
 impl Inbox {
-    /// Buffers a packet, and returns the task that waits for one. Returns the packet if more
-    /// than `capacity` bytes of payload would wait.
+    /// Buffers a packet, and returns the task that waits for one. Returns the packet if more than
+    /// `capacity` bytes of payload would be buffered.
     pub(crate) fn deliver(
         &mut self,
         packet: Packet<Datagram>,
@@ -150,14 +150,14 @@ impl Inbox {
         Ok(self.reader.take())
     }
 
-    /// The packet that came first.
+    /// The oldest packet.
     pub(crate) fn pop(&mut self) -> Option<Packet<Datagram>> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.body.payload.len();
         Some(packet)
     }
 
-    /// Sets the waker of the next packet, which replaces an earlier one.
+    /// Sets the waker of the next packet, which replaces any earlier one.
     pub(crate) fn wait(&mut self, reader: &Waker) {
         match &mut self.reader {
             Some(known) => known.clone_from(reader),

@@ -1,29 +1,29 @@
-//! Runs that do not end.
+//! Runs that do not complete.
 
 use std::fmt;
 
 use marline::Instant;
 
-/// A run that does not end.
+/// A run that does not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{stall} at {:?}; waiting: {}", .at.saturating_since(Instant::EPOCH), .waiting.join(", "))]
 pub struct Stalled {
-    /// Why it does not end.
+    /// Reason.
     pub stall: Stall,
-    /// When that was detected.
+    /// Time of detection.
     pub at: Instant,
-    /// The waiting tasks and sockets, as text.
+    /// Waiting tasks and sockets, as text.
     pub waiting: Vec<String>,
 }
 
-/// Why a run does not end.
+/// The reason why a run does not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
     /// No task can run, no packet is in flight and no timer is set.
     NoMoreEvents,
-    /// It did not end within its limit of virtual time.
+    /// The run did not complete within its limit of virtual time.
     TimeLimit,
-    /// Tasks wake each other without end, and the clock does not advance.
+    /// Tasks wake each other endlessly without advancing the clock.
     Spinning,
 }
 

@@ -30,14 +30,14 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) sockets: Sockets,
     pub(crate) statistics: Statistics,
-    /// By node: the number of seeds that were drawn.
+    /// Number of seeds drawn, by node.
     pub(crate) seeds: Vec<u64>,
     /// Buffers of payloads for reuse.
     pub(crate) spare: Vec<Vec<u8>>,
 }
 
 impl Shared {
-    /// At time 0, for the nodes of `fabric`.
+    /// The state at time 0, for the nodes of `fabric`.
     pub(crate) fn new(fabric: Fabric<Datagram>, config: SimConfig) -> Self {
         let nodes = fabric.nodes().count();
         Self {
@@ -59,16 +59,16 @@ impl Shared {
         Instant::from_nanos(self.now.load(Ordering::Relaxed))
     }
 
-    /// A task that panicked has poisoned the lock; what is left is only dropped and printed.
+    /// A panicked task has poisoned the lock; the remaining state is only dropped and printed.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the clock to the next event and handles all events of that moment. Appends to `woken` the tasks
-    /// to wake, which must not happen under the lock. Returns whether the clock moved.
+    /// Moves the clock to the next event and handles all events at that time. Appends the tasks to wake to
+    /// `woken`, because tasks must not be woken under the lock. Returns whether the clock moved.
     ///
     /// # Errors
-    /// There is no event, or none until `end`.
+    /// If there is no event, or none until `end`.
     pub(crate) fn advance(&self, end: Instant, woken: &mut Vec<Waker>) -> Result<bool, Stall> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -133,7 +133,8 @@ impl State {
     }
 }
 
-/// Inverts the bit that the link corrupted; returns false if the host drops the packet for its checksum.
+/// Inverts the bit that the link corrupted; returns false if the host drops the packet because of its
+/// checksum.
 fn is_intact(config: &SimConfig, packet: &mut Packet<Datagram>) -> bool {
     let Some(bit) = packet.corrupted else {
         return true;

@@ -49,7 +49,7 @@ impl Timer for SimTimer {
 impl Drop for SimTimer {
     fn drop(&mut self) {
         let waker = self.shared.lock().timers.remove(self.number);
-        // Dropping a waker may drop a task, and that another timer: the lock is free again.
+        // Dropping a waker may drop a task, and the task another timer: the lock is released first.
         drop(waker);
     }
 }

@@ -5,18 +5,18 @@ use std::task::Waker;
 use marline::Instant;
 use slab::Slab;
 
-/// Timers in a heap that knows the position of each: setting one again moves its entry, so that no stale
-/// entries are left.
+/// Timers in a heap with their positions: setting a timer again moves its entry, so that no stale
+/// entries remain.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     slots: Slab<Slot>,
-    /// By deadline; of equal deadlines the lower slot expires first.
+    /// Entries by deadline; of equal deadlines the lower slot expires first.
     heap: Vec<(Instant, usize)>,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Its position in the heap, if it is set.
+    /// Position in the heap, if the timer is set.
     position: Option<usize>,
     waker: Option<Waker>,
 }
@@ -33,7 +33,7 @@ impl Timers {
         self.slots.remove(timer).waker
     }
 
-    /// Wakes `waker` at `deadline`, and not at an earlier set time.
+    /// Sets a timer that wakes `waker` at `deadline`; replaces its earlier setting.
     pub(crate) fn set(&mut self, timer: usize, deadline: Instant, waker: &Waker) {
         let slot = &mut self.slots[timer];
         match &mut slot.waker {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Equal to a list of deadlines that is searched each time.
+        /// The model is a list of deadlines that is searched each time.
         #[test]
         fn timers_expire_in_order_of_deadline(steps in prop::collection::vec((0..8usize, 0..40u64, 0..4u8), 1..200)) {
             let bells: Vec<_> = (0..8).map(|_| Arc::new(CountingWaker(AtomicUsize::new(0)))).collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use marline_link::{Carried, Medium, Packet, Station, Time};
 
-/// The state, from 0, of the changing media that share it. Clones are the same switch.
+/// The state, from 0, of the changing media that share it. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Switch(Arc<AtomicUsize>);
 
@@ -24,7 +24,7 @@ impl Switch {
 /// Several media, one of which accepts new packets. Packets stay on the medium that they entered, so that a
 /// change loses none.
 pub struct Changing<B> {
-    /// By the state from which they accept packets.
+    /// Media by the state from which they accept packets.
     media: Vec<Phase<B>>,
     switch: Switch,
 }
@@ -36,7 +36,7 @@ struct Phase<B> {
 }
 
 impl<B> Changing<B> {
-    /// Begins with `first`.
+    /// Starts with `first`.
     pub fn new(first: Box<dyn Medium<B>>, switch: Switch) -> Self {
         Self {
             media: vec![Phase {
@@ -47,8 +47,8 @@ impl<B> Changing<B> {
         }
     }
 
-    /// Is replaced by `medium` in `state`, which must be higher than earlier ones. Both have the same number of
-    /// stations.
+    /// Replaces the medium by `medium` in `state`, which must be higher than earlier ones. Both must have the
+    /// same number of stations.
     #[must_use]
     pub fn then(mut self, state: usize, medium: Box<dyn Medium<B>>) -> Self {
         self.media.push(Phase {
@@ -75,7 +75,7 @@ impl<B> Medium<B> for Changing<B> {
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        // Events of all media in the order of their times.
+        // Processes the events of all media in order of time.
         loop {
             let due = |medium: &dyn Medium<B>| medium.next_event().unwrap_or(Time::MAX);
             let all = self.media.iter_mut().map(|phase| &mut phase.medium);

@@ -1,9 +1,9 @@
 //! Networks of hosts, routers and links.
 //!
-//! A [`Plan`] names nodes and joins them by media; [`Plan::build`] checks it, gives every interface of
-//! a host an address, finds the routes and makes a [`Fabric`]. Like its links, a fabric has no clock and no
-//! sockets: packets are sent with the current time, and events are returned with theirs. The simulator drives
-//! it with virtual time, the emulator with real time.
+//! A [`Plan`] names nodes and joins them by media; [`Plan::build`] checks it, assigns an address to every
+//! interface of a host, computes the routes and creates a [`Fabric`]. Like its links, a fabric has no clock
+//! and no sockets: packets are sent with the current time, and events are returned with their time. The
+//! simulator drives it with virtual time, the emulator with real time.
 //!
 //! ```
 //! use std::net::IpAddr;
@@ -77,7 +77,7 @@ pub use marline_link::EcmpHash;
 pub struct Node(u32);
 
 impl Node {
-    /// Nodes are counted from 0, in the order in which the plan named them.
+    /// Index of the node, from 0, in the order of the plan.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -88,7 +88,7 @@ impl Node {
 pub struct MediumId(u32);
 
 impl MediumId {
-    /// Media are counted from 0, in the order in which the plan joined them.
+    /// Index of the medium, from 0, in the order of the plan.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -96,10 +96,10 @@ impl MediumId {
 
 /// The addresses of a packet.
 pub trait Routed {
-    /// The source address: that of the interface by which it leaves its sender.
+    /// Source address, which is that of the interface by which the packet leaves its sender.
     fn source(&self) -> IpAddr;
 
-    /// The destination address.
+    /// Destination address.
     fn destination(&self) -> IpAddr;
 }
 

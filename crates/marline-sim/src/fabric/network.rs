@@ -20,11 +20,11 @@ pub struct Fabric<B> {
     carriers: Vec<Carrier<B>>,
     layout: Layout,
     routes: Routes,
-    /// By node; hosts only.
+    /// Addresses by node; hosts only.
     addresses: Vec<Vec<IpAddr>>,
-    /// By carrier: its next event; [`Time::MAX`] for none.
+    /// Next event by carrier; [`Time::MAX`] for none.
     due: Vec<Time>,
-    /// The earliest of `due`, and the first carrier that has it.
+    /// Earliest of `due`, and the first carrier that has it.
     next: (Time, usize),
     ready: VecDeque<Event<B>>,
     taps: Vec<Tap<B>>,
@@ -32,19 +32,19 @@ pub struct Fabric<B> {
     detached: BTreeSet<IpAddr>,
 }
 
-/// The name of a medium, and how its packets are carried.
+/// The name and the carrier of a medium.
 pub(super) struct MediumParts {
     pub(super) name: String,
-    /// The index of its carrier.
+    /// Index of its carrier.
     pub(super) carrier: usize,
-    /// By station: the carrier's station.
+    /// The carrier's station for each station.
     pub(super) stations: Vec<Station>,
 }
 
-/// What carries the packets of one medium, or of several that share it.
+/// The carrier of one medium's packets, or of several that share it.
 struct Carrier<B> {
     medium: Box<dyn Medium<B>>,
-    /// The indices of the media.
+    /// Indices of the media.
     media: Vec<usize>,
 }
 
@@ -58,9 +58,9 @@ struct Crossing {
 struct Joint<B> {
     name: String,
     carrier: usize,
-    /// By station: the carrier's station.
+    /// The carrier's station for each station.
     stations: Vec<Station>,
-    /// By station.
+    /// Traffic by station.
     traffic: Vec<Traffic>,
     /// Whether all packets are lost.
     is_cut: bool,
@@ -69,7 +69,7 @@ struct Joint<B> {
 }
 
 impl<B> Joint<B> {
-    /// Why a packet from `from` is lost on this medium, if a fault applies to it.
+    /// The reason why a packet from `from` is lost on this medium, if a fault applies to it.
     fn fault(&mut self, from: Node, packet: &Packet<B>) -> Option<DropReason> {
         if self.is_cut {
             return Some(DropReason::LinkDown);
@@ -84,30 +84,30 @@ impl<B> Joint<B> {
 pub enum Event<B> {
     /// The packet arrived at its destination.
     Arrived {
-        /// When.
+        /// Time of arrival.
         at: Time,
-        /// The host that has its destination address.
+        /// Host that has its destination address.
         node: Node,
         /// The packet.
         packet: Packet<B>,
     },
     /// The packet was lost.
     Dropped {
-        /// When.
+        /// Time of the loss.
         at: Time,
-        /// On which medium; `None` if no route leads to its destination.
+        /// Medium of the loss; `None` if no route leads to its destination.
         medium: Option<MediumId>,
-        /// The last node that had it.
+        /// Last node of the packet.
         from: Node,
         /// The packet.
         packet: Packet<B>,
-        /// Why.
+        /// Reason of the loss.
         reason: DropReason,
     },
 }
 
 impl<B> Event<B> {
-    /// When it happened.
+    /// Time of the event.
     pub const fn at(&self) -> Time {
         match self {
             Self::Arrived { at, .. } | Self::Dropped { at, .. } => *at,
@@ -254,7 +254,7 @@ impl<B> Fabric<B> {
         &self.layout.members[medium.index()]
     }
 
-    /// Counts of what a node sent over a medium; `None` if the medium does not join it.
+    /// Counts of the packets that a node sent over a medium; `None` if the medium does not join it.
     pub fn traffic(&self, medium: MediumId, from: Node) -> Option<&Traffic> {
         let station = self.station(medium, from)?;
         Some(&self.media[medium.index()].traffic[station])
@@ -304,7 +304,7 @@ impl<B> Fabric<B> {
         self.media[medium.index()].filter = Some(filter);
     }
 
-    /// When [`poll`](Self::poll) has to be called, if no packet is sent before.
+    /// Time at which [`poll`](Self::poll) must be called, if no packet is sent before.
     pub fn next_event(&self) -> Option<Time> {
         match self.ready.front() {
             Some(event) => Some(event.at()),
@@ -393,7 +393,7 @@ impl<B: Routed> Fabric<B> {
 
     fn on_carried(&mut self, carrier: usize, carried: Carried<B>) {
         let Carried { from, to, mut exit } = carried;
-        // It entered by a medium of this carrier.
+        // The packet entered by a medium of this carrier.
         let Some(crossing) = self.crossing(carrier, from, to) else {
             return;
         };

@@ -8,10 +8,10 @@ use std::io::{self, Write};
 
 use super::{Fabric, Passage, Verdict};
 
-/// LINKTYPE_RAW: packets begin with their IP header.
+/// LINKTYPE_RAW: packets start with their IP header.
 const RAW_IP: u16 = 101;
 
-/// The largest packet that is recorded completely.
+/// Maximum size of a packet that is recorded completely.
 const MAX_PACKET: usize = 1 << 16;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -28,7 +28,7 @@ const TIME_RESOLUTION: u16 = 9;
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
-    /// The block being written; kept for its capacity.
+    /// The block being written; reused for its capacity.
     block: Vec<u8>,
     /// The interface after all media, of packets without a route.
     no_route: usize,
@@ -38,7 +38,7 @@ impl<W: Write> Capture<W> {
     /// Starts a capture of all media of `fabric`.
     ///
     /// # Errors
-    /// `out` cannot be written.
+    /// If `out` cannot be written.
     pub fn new<B>(out: W, fabric: &Fabric<B>) -> io::Result<Self> {
         let mut capture = Self {
             out,
@@ -47,7 +47,7 @@ impl<W: Write> Capture<W> {
         };
         capture.begin(SECTION_HEADER);
         capture.put(&BYTE_ORDER_MAGIC.to_le_bytes());
-        // Version 1.0, and a section whose length is not known.
+        // Version 1.0, and a section of unknown length.
         capture.put(&1u16.to_le_bytes());
         capture.put(&0u16.to_le_bytes());
         capture.put(&u64::MAX.to_le_bytes());
@@ -59,11 +59,10 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Records a passage if the packet leaves a medium or is lost. The pieces of `packet` together are the IP
-    /// packet.
+    /// Records a passage if the packet leaves a medium or is lost. The parts of `packet` form the IP packet.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn passage<B>(&mut self, passage: &Passage<'_, B>, packet: &[&[u8]]) -> io::Result<()> {
         let reason = match passage.verdict {
             Verdict::Entered => return Ok(()),
@@ -94,7 +93,7 @@ impl<W: Write> Capture<W> {
     /// Flushes `out`.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -116,7 +115,7 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// Begins a block: its type, its length, its content, and its length again.
+    /// Starts a block: its type, its length, its content, and its length again.
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.put(&kind.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The description of a network, and its checks.
+//! The description of a network and its validation.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -25,26 +25,26 @@ struct NodePlan {
 
 struct MediumPlan {
     name: String,
-    /// What carries its packets: an index into the carriers.
+    /// Index of the carrier of its packets.
     carrier: usize,
-    /// By station: the carrier's station.
+    /// The carrier's station for each station.
     stations: Vec<Station>,
-    /// By station.
+    /// Nodes by station.
     members: Vec<Node>,
-    /// By station: the address that the caller chose.
+    /// Addresses set by the caller, by station.
     chosen: Vec<Option<IpAddr>>,
 }
 
 /// A link between two stations of a medium that several links share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLink {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// The nodes that it joins.
+    /// Nodes that it joins.
     pub ends: [Node; 2],
 }
 
-/// Why a plan is not a valid network.
+/// The reason why a plan is not a valid network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Two nodes, or two media, have the same name.
@@ -55,12 +55,12 @@ pub enum PlanError {
     Stations {
         /// The medium.
         medium: String,
-        /// How many nodes it can join.
+        /// Number of stations.
         stations: usize,
-        /// How many were given.
+        /// Number of given nodes.
         nodes: usize,
     },
-    /// A medium joins a node with itself.
+    /// A medium joins a node to itself.
     #[error("\"{medium}\" joins \"{node}\" with itself")]
     JoinedTwice {
         /// The medium.
@@ -109,7 +109,7 @@ impl<B> Plan<B> {
         }
     }
 
-    /// Adds a host, which has addresses, sends and receives, and does not forward.
+    /// Adds a host, which has addresses, sends and receives, but does not forward.
     pub fn host(&mut self, name: impl Into<String>) -> Node {
         self.node(name.into(), true)
     }
@@ -128,8 +128,8 @@ impl<B> Plan<B> {
     /// joined (from 1) gets the address 10.M.0.S+1.
     ///
     /// # Errors
-    /// The medium has another number of stations, a node is named twice or is not of this plan, or
-    /// there are too many media (65,535) or stations (254) for the addresses.
+    /// If the number of stations differs, a node is named twice or is not of this plan, or there
+    /// are too many media (65,535) or stations (254) for the addresses.
     pub fn join(
         &mut self,
         name: impl Into<String>,
@@ -290,16 +290,16 @@ impl<B> Plan<B> {
         Ok(())
     }
 
-    /// Allows that there is no route between `a` and `b`.
+    /// Permits that there is no route between `a` and `b`.
     pub fn set_apart(&mut self, a: Node, b: Node) {
         self.apart.push([a, b]);
     }
 
-    /// Makes the network: assigns addresses, finds routes.
+    /// Builds the network: assigns addresses, computes routes.
     ///
     /// # Errors
-    /// A name or an address is given twice, a host has no link, or there is no route from one host to
-    /// another, unless they are [set apart](Self::set_apart).
+    /// If a name or an address is used twice, a host has no link, or there is no route from one host
+    /// to another, unless they are [set apart](Self::set_apart).
     pub fn build(self) -> Result<Fabric<B>, PlanError> {
         unique(self.nodes.iter().map(|node| &node.name))?;
         unique(self.media.iter().map(|medium| &medium.name))?;

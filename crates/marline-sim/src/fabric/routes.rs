@@ -13,19 +13,19 @@ use super::{MediumId, Node};
 pub(super) struct Interface {
     pub(super) medium: MediumId,
     pub(super) station: Station,
-    /// Hosts have one.
+    /// Address of the interface, at hosts.
     pub(super) address: Option<IpAddr>,
 }
 
 /// The interfaces of all nodes.
 pub(super) struct Layout {
-    /// By node.
+    /// Whether the node is a host, by node.
     pub(super) is_host: Vec<bool>,
-    /// By node.
+    /// Interfaces by node.
     pub(super) interfaces: Vec<Vec<Interface>>,
-    /// By medium: the node at each station.
+    /// Nodes by medium and station.
     pub(super) members: Vec<Vec<Node>>,
-    /// Sorted, with the host that has it.
+    /// Sorted addresses with their hosts.
     pub(super) addresses: Vec<(IpAddr, Node)>,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Hop {
 #[derive(Default)]
 pub(super) struct Routes {
     hops: Vec<Hop>,
-    /// By exit and address: the range in `hops`.
+    /// Ranges in `hops` by exit and address.
     ranges: Vec<Range<usize>>,
-    /// By exit and address: the number of hops.
+    /// Numbers of hops by exit and address.
     lengths: Vec<u32>,
-    /// By node: its first exit. A router has one exit, a host one for each of its interfaces.
+    /// First exit by node. A router has one exit, a host one for each of its interfaces.
     first_exit: Vec<usize>,
     addresses: usize,
 }
@@ -59,8 +59,8 @@ impl Routes {
         &self.hops[self.ranges[self.index(node, interface, address)].clone()]
     }
 
-    /// Of these interfaces of a host, the one with the shortest route to the `address`th address; the first
-    /// of equals.
+    /// The interface among these of a host with the shortest route to the `address`th address; the first of
+    /// equal ones.
     pub(super) fn nearest(
         &self,
         node: Node,
@@ -102,7 +102,8 @@ impl Layout {
             addresses: targets.len(),
             ..Routes::default()
         };
-        // A route over another medium than that of the address counts as longer than all that use it.
+        // A route over another medium than that of the address counts as longer than all routes that
+        // use it.
         let detour = u32::try_from(self.members.len()).unwrap_or(u32::MAX / 2);
         let mut exits = 0;
         for (node, interfaces) in (0..).map(Node).zip(&self.interfaces) {
@@ -219,10 +220,10 @@ impl Layout {
 /// The distances to one host.
 struct Distances {
     host: Node,
-    /// The host's stations on the media over which it may be entered.
+    /// The host's stations on the media by which it may be entered.
     goals: Vec<(MediumId, Station)>,
-    /// By medium: hops, the one over it included.
+    /// Hops by medium, including the one over it.
     media: Vec<u32>,
-    /// By node, for routers.
+    /// Hops by node, for routers.
     routers: Vec<u32>,
 }

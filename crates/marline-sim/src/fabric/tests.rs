@@ -30,7 +30,8 @@ impl Routed for Letter {
     }
 }
 
-/// Delays by some nanoseconds, serves one packet at a time, drops every `lose_every`th.
+/// A medium that delays by some nanoseconds, serves one packet at a time, and drops every
+/// `lose_every`th.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wire {
     delay: u64,
@@ -92,11 +93,11 @@ fn drain(fabric: &mut Fabric<Letter>) -> Vec<Event<Letter>> {
     std::iter::from_fn(|| fabric.poll(END)).collect()
 }
 
-/// Where and when a packet arrived.
+/// The place and time of a packet's arrival.
 #[derive(Debug, PartialEq)]
 struct Arrival {
     node: Node,
-    /// In nanoseconds.
+    /// Time in nanoseconds.
     at: u64,
 }
 
@@ -139,7 +140,7 @@ fn chains_forward_in_both_directions() {
     let middle = fabric.find_medium("middle").unwrap();
     assert_eq!(fabric.traffic(middle, s).unwrap().arrived_bytes, 100);
     assert_eq!(fabric.traffic(middle, a), None);
-    // To itself, and to an unknown address.
+    // One to itself, and one to an unknown address.
     let own = post(&mut fabric, a, Letter(ip_a, ip_a, 0), 0);
     assert_eq!(own, Some(Arrival { node: a, at: 0 }));
     let nobody = post(&mut fabric, a, Letter(ip_a, [1; 4].into(), 0), 0);
@@ -287,7 +288,7 @@ fn events_are_in_the_order_of_their_times_for_a_late_caller() {
 }
 
 proptest! {
-    /// Every packet that is sent arrives or is lost, once, and the tap and the counters agree.
+    /// Every sent packet arrives or is lost exactly once, and the tap and the counters agree.
     #[test]
     fn every_packet_arrives_or_is_dropped_once(
         sends in prop::collection::vec((0..4usize, 0..4usize, 0..50u64, any::<u64>()), 1..200),

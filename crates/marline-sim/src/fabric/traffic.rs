@@ -2,12 +2,12 @@
 
 use marline_link::DropReason;
 
-/// Counts of what one station sent over one medium.
+/// Counts of the packets that one station sent over one medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets that entered the medium.
     pub entered_packets: u64,
-    /// Bytes of IP packets that entered.
+    /// Bytes of IP packets that entered the medium.
     pub entered_bytes: u64,
     /// Packets that arrived.
     pub arrived_packets: u64,

@@ -7,16 +7,16 @@ use marline_link::{DropReason, Duplex, Exit, Link, Medium, Packet, Seed, Time};
 use marline_sim::Datagram;
 use rand::Rng;
 
-/// Serves packets at a rate from a queue, loses some, and delays the others.
+/// A link that serves packets at a rate from a queue, loses some, and delays the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe {
     pub(crate) bits_per_second: u64,
     pub(crate) delay: Duration,
-    /// Packets lost of 10,000.
+    /// Lost packets per 10,000.
     pub(crate) loss: u64,
-    /// Packets with a flipped bit, of 10,000.
+    /// Packets with a flipped bit per 10,000.
     pub(crate) corruption: u64,
-    /// Bytes that may wait.
+    /// Queue limit in bytes.
     pub(crate) buffer: u64,
     pub(crate) seed: Seed,
 }
@@ -52,7 +52,7 @@ impl Pipe {
 struct Running<R> {
     pipe: Pipe,
     rng: R,
-    /// When the last packet in the queue has been served.
+    /// Time at which the last queued packet has been served.
     free: Time,
     exits: VecDeque<Exit<Datagram>>,
     drops: VecDeque<Exit<Datagram>>,

@@ -1,4 +1,4 @@
-//! Memory that is freed after a run.
+//! Memory is freed after a run.
 
 use std::sync::{Arc, Weak};
 

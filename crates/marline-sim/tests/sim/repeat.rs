@@ -49,7 +49,7 @@ fn a_transfer_without_loss_fills_the_link() {
     assert_eq!(trace.drops, []);
 }
 
-/// Debug and release builds on all machines have identical runs. These numbers change only with the behaviour of
+/// Debug and release builds on all machines give identical runs. These numbers change only with the behaviour of
 /// the stack.
 #[test]
 fn a_run_is_the_same_in_every_build() {

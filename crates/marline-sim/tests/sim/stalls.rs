@@ -1,4 +1,4 @@
-//! Errors of runs that do not end.
+//! Errors of runs that do not complete.
 
 use std::future::pending;
 use std::task::Poll;

@@ -29,7 +29,7 @@ pub(crate) fn sim(plan: Plan<Datagram>, seed: u64) -> Sim {
     Sim::new(plan.build().unwrap(), SimConfig::new(Seed::new(seed)))
 }
 
-/// Serves, on every connection, one stream of `len` bytes.
+/// Serves one stream of `len` bytes on every connection.
 pub(crate) fn serve(host: &Host, len: usize) {
     let config = identity().server_config(ALPN, &transport()).unwrap();
     let any = ([0, 0, 0, 0], 443).into();
@@ -80,10 +80,10 @@ pub(crate) async fn download(host: &Host, connection: &Connection, len: usize) -
 /// The trace of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// When the last byte had arrived.
+    /// Arrival time of the last byte.
     pub(crate) done: Instant,
     pub(crate) statistics: Statistics,
-    /// The time, size and reason of each loss.
+    /// Time, size and reason of each loss.
     pub(crate) drops: Vec<(u64, u32, DropReason)>,
     /// FNV-1a over the time, size and verdict of all packets.
     pub(crate) digest: u64,
