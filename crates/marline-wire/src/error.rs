@@ -30,21 +30,21 @@ codes! {
     INTERNAL_ERROR = 0x1;
     /// The server refuses the connection.
     CONNECTION_REFUSED = 0x2;
-    /// More data than was allowed.
+    /// More data than permitted.
     FLOW_CONTROL_ERROR = 0x3;
-    /// More streams than were allowed.
+    /// More streams than permitted.
     STREAM_LIMIT_ERROR = 0x4;
     /// A frame for a stream in a state that does not permit it.
     STREAM_STATE_ERROR = 0x5;
-    /// The final size changed or was passed.
+    /// The final size changed or was exceeded.
     FINAL_SIZE_ERROR = 0x6;
     /// A badly formed frame.
     FRAME_ENCODING_ERROR = 0x7;
     /// Bad transport parameters.
     TRANSPORT_PARAMETER_ERROR = 0x8;
-    /// More connection IDs than were allowed.
+    /// More connection IDs than permitted.
     CONNECTION_ID_LIMIT_ERROR = 0x9;
-    /// Another violation of the protocol.
+    /// Another protocol violation.
     PROTOCOL_VIOLATION = 0xa;
     /// The client's Initial carried an invalid token.
     INVALID_TOKEN = 0xb;
@@ -53,15 +53,15 @@ codes! {
     APPLICATION_ERROR = 0xc;
     /// More CRYPTO data than can be buffered.
     CRYPTO_BUFFER_EXCEEDED = 0xd;
-    /// A key update broke the rules.
+    /// A key update violated the rules.
     KEY_UPDATE_ERROR = 0xe;
-    /// The AEAD's limit is reached.
+    /// The AEAD's limit was reached.
     AEAD_LIMIT_REACHED = 0xf;
     /// No path can be used.
     NO_VIABLE_PATH = 0x10;
     /// Version negotiation was tampered with, or its parameters contradict the packets (RFC 9368).
     VERSION_NEGOTIATION_ERROR = 0x11;
-    /// The application wants a path abandoned.
+    /// The application requests that a path be abandoned.
     APPLICATION_ABANDON_PATH = 0x3e;
     /// The endpoint has no resources for another path.
     PATH_RESOURCE_LIMIT_REACHED = 0x3e75;
@@ -84,7 +84,7 @@ impl From<ErrorCode> for u64 {
 }
 
 impl ErrorCode {
-    /// The code that carries TLS alert `alert` (RFC 9001, section 4.8).
+    /// The code that carries the TLS alert `alert` (RFC 9001, section 4.8).
     pub const fn crypto(alert: u8) -> Self {
         Self(0x100 | alert as u64)
     }

@@ -50,8 +50,7 @@ impl fmt::Debug for ConnectionId {
     }
 }
 
-/// The ID of a path of a connection that may use several at once (draft-ietf-quic-multipath-21,
-/// section 1).
+/// The ID of a path of a multipath connection (draft-ietf-quic-multipath-21, section 1).
 ///
 /// The handshake runs on path 0, which is the only path of a connection without multipath. The client
 /// numbers further paths consecutively; an ID is never reused.
@@ -67,7 +66,7 @@ impl LargePathId {
 }
 
 impl PathId {
-    /// The path that the handshake ran on.
+    /// The path of the handshake.
     pub const INITIAL: Self = Self(0);
     /// The largest path ID: the nonce has 32 bits for it (section 2.4).
     pub const MAX: Self = Self(u32::MAX);
@@ -154,7 +153,7 @@ impl StreamId {
         Self(index << 2 | (dir as u64) << 1 | initiator as u64)
     }
 
-    /// Who opened it.
+    /// The end that opened the stream.
     pub const fn initiator(self) -> Side {
         if self.0 & 1 == 0 {
             Side::Client
@@ -163,12 +162,12 @@ impl StreamId {
         }
     }
 
-    /// Whether both ends may send.
+    /// The direction of the stream.
     pub const fn dir(self) -> Dir {
         if self.0 & 2 == 0 { Dir::Bi } else { Dir::Uni }
     }
 
-    /// Its index among the streams of the same initiator and direction, from 0.
+    /// Index among the streams of the same initiator and direction, from 0.
     pub const fn index(self) -> u64 {
         self.0 >> 2
     }

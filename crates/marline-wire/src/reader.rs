@@ -1,6 +1,6 @@
 //! A cursor over received bytes.
 
-/// Error: the input ends before the value does.
+/// Error: the input ends before the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
 
@@ -19,7 +19,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first byte.
+    /// Starts at the first byte of `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// How many bytes are left.
+    /// Number of remaining bytes.
     pub const fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -38,14 +38,14 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`] if fewer are left.
+    /// [`Truncated`] if fewer remain.
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
         let (head, tail) = self.bytes.split_at_checked(n).ok_or(Truncated)?;
         self.bytes = tail;
         Ok(head)
     }
 
-    /// Takes all that is left.
+    /// Takes all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.bytes)
     }
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`] if fewer are left.
+    /// [`Truncated`] if fewer remain.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
         let (head, tail) = self.bytes.split_first_chunk().ok_or(Truncated)?;
         self.bytes = tail;
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`] if none is left.
+    /// [`Truncated`] if none remains.
     pub fn u8(&mut self) -> Result<u8, Truncated> {
         let (&first, tail) = self.bytes.split_first().ok_or(Truncated)?;
         self.bytes = tail;
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`] if fewer than four bytes are left.
+    /// [`Truncated`] if fewer than four bytes remain.
     pub fn u32(&mut self) -> Result<u32, Truncated> {
         Ok(u32::from_be_bytes(self.array()?))
     }

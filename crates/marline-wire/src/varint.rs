@@ -1,11 +1,11 @@
 //! Variable-length integers (RFC 9000, section 16).
 
-/// The largest value a variable-length integer can carry: 2^62 - 1.
+/// Maximum value of a variable-length integer: 2^62 - 1.
 pub const MAX: u64 = (1 << 62) - 1;
 
 /// Encoded size of `value` in bytes: 1, 2, 4 or 8.
 ///
-/// Values above [`MAX`] cannot be encoded; their size is given as 8.
+/// Values above [`MAX`] cannot be encoded; the result is 8 for them.
 pub const fn size(value: u64) -> usize {
     match value {
         0..=0x3f => 1,

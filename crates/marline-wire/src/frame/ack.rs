@@ -20,15 +20,15 @@ use std::ops::RangeInclusive;
 use super::FrameErrorKind;
 use crate::{Reader, varint};
 
-/// Packets received with each ECN codepoint in one packet number space, since the connection began
-/// (section 19.3.2).
+/// Packets received with each ECN codepoint in one packet number space, since the start of the
+/// connection (section 19.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnCounts {
     /// Packets marked ECT(0).
     pub ect0: u64,
     /// Packets marked ECT(1).
     pub ect1: u64,
-    /// Packets marked CE: congestion experienced.
+    /// Packets marked CE (Congestion Experienced).
     pub ce: u64,
 }
 
@@ -46,13 +46,13 @@ impl EcnCounts {
     }
 }
 
-/// The bit that a frame type with ECN counts has set, in ACK and PATH_ACK.
+/// Bit of a frame type with ECN counts, in ACK and PATH_ACK.
 const ECN: u64 = 1;
 
-/// An ACK frame: the packets that its sender received.
+/// An ACK frame: the packets received by its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
-    /// The largest packet number received.
+    /// Largest packet number received.
     pub largest: u64,
     /// ACK Delay as encoded on the wire: microseconds divided by 2^`ack_delay_exponent`, with the
     /// exponent of the frame's sender.
@@ -69,8 +69,8 @@ impl<'a> Ack<'a> {
     /// The frame type with ECN counts.
     pub const TYPE_ECN: u64 = 0x03;
 
-    /// Reads what follows the frame type (in PATH_ACK, the path ID) and checks every range. A range
-    /// takes at least two bytes, so the work is bounded by the size of the packet.
+    /// Reads the fields after the frame type (in PATH_ACK, after the path ID) and checks every
+    /// range. A range takes at least two bytes, so the work is bounded by the size of the packet.
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         const BELOW_ZERO: FrameErrorKind =
             FrameErrorKind::Invalid("acknowledges packet numbers below 0");
@@ -159,7 +159,7 @@ pub(super) const fn frame_type(without: u64, ecn: Option<EcnCounts>) -> u64 {
     }
 }
 
-/// As [`Ack::encode_bounded`], for a frame that begins with the integers of `head`.
+/// As [`Ack::encode_bounded`], for a frame that starts with the integers of `head`.
 #[inline]
 pub(super) fn encode_after(
     head: &[u64],
@@ -207,7 +207,8 @@ pub(super) fn encode_after(
     additional as usize + 1
 }
 
-/// Gap and length of each range, as on the wire; `smallest` is the lowest number of the range before.
+/// Gap and length of each range, as on the wire; `smallest` is the lowest number of the previous
+/// range.
 fn gaps(
     mut smallest: u64,
     ranges: impl Iterator<Item = RangeInclusive<u64>>,

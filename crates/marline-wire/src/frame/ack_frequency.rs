@@ -16,7 +16,7 @@ use super::fields::varint_frame;
 pub const IMMEDIATE_ACK: u64 = 0x1f;
 
 varint_frame! {
-    /// How often the sender asks the peer to acknowledge.
+    /// A request for an acknowledgment frequency.
     AckFrequency = 0xaf {
         /// Increases with each ACK_FREQUENCY frame; a frame with a smaller number than one seen is obsolete.
         sequence: u64,
@@ -25,7 +25,7 @@ varint_frame! {
         ack_eliciting_threshold: u64,
         /// The new `max_ack_delay`, in microseconds.
         requested_max_ack_delay: u64,
-        /// By how many packets a packet may be out of order before the peer acknowledges
+        /// Number of packets by which a packet may be out of order before the peer acknowledges
         /// immediately. 0 disables this; 1 means any gap.
         reordering_threshold: u64,
     }

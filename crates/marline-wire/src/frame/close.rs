@@ -17,7 +17,7 @@ use crate::{ErrorCode, Reader, Truncated, varint};
 /// The transport closes the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionClose<'a> {
-    /// What went wrong.
+    /// Error code.
     pub error_code: ErrorCode,
     /// Type of the frame that caused the error, 0 if unknown.
     pub frame_type: u64,

@@ -31,7 +31,7 @@ impl NewConnectionId {
     /// The frame type.
     pub const TYPE: u64 = 0x18;
 
-    /// Reads what follows the frame type (in PATH_NEW_CONNECTION_ID, the path ID).
+    /// Reads the fields after the frame type (in PATH_NEW_CONNECTION_ID, after the path ID).
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         let sequence = reader.varint()?;
         let retire_prior_to = reader.varint()?;
@@ -60,7 +60,7 @@ impl NewConnectionId {
         self.encode_fields(buf);
     }
 
-    /// Appends what [`decode`](Self::decode) reads.
+    /// Appends the fields that [`decode`](Self::decode) reads.
     pub(super) fn encode_fields(&self, buf: &mut Vec<u8>) {
         varint::encode(self.sequence, buf);
         varint::encode(self.retire_prior_to, buf);
@@ -74,7 +74,7 @@ impl NewConnectionId {
         varint::size(Self::TYPE) + self.fields_size()
     }
 
-    /// Length in bytes of what [`decode`](Self::decode) reads.
+    /// Length in bytes of the fields that [`decode`](Self::decode) reads.
     pub(super) fn fields_size(&self) -> usize {
         let numbers = varint::size(self.sequence) + varint::size(self.retire_prior_to);
         numbers + 1 + self.id.len() + self.reset_token.len()

@@ -34,13 +34,13 @@ impl<'a> Crypto<'a> {
         Ok(Self { offset, data })
     }
 
-    /// Size in bytes of what precedes `len` bytes of data at `offset`.
+    /// Size in bytes of the fields before `len` bytes of data at `offset`.
     #[inline]
     pub const fn header_size(offset: u64, len: usize) -> usize {
         1 + varint::size(offset) + varint::size(len as u64)
     }
 
-    /// Appends what precedes the data; the caller appends `len` bytes of data.
+    /// Appends the fields before the data; the caller appends `len` bytes of data.
     #[inline]
     pub fn encode_header(offset: u64, len: usize, buf: &mut Vec<u8>) {
         varint::encode(Self::TYPE, buf);

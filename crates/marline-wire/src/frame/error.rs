@@ -25,7 +25,7 @@ pub enum FrameErrorKind {
     LongType,
     /// A path ID above 2^32 - 1 (draft-ietf-quic-multipath-21, sections 4 and 4.6).
     LargePathId,
-    /// A value that its RFC forbids.
+    /// A value forbidden by the RFC.
     Invalid(&'static str),
 }
 

@@ -1,6 +1,6 @@
 //! Frames that consist only of variable-length integers.
 
-/// Defines such a frame: its struct, type, decoder, encoder and size.
+/// Defines a frame of integers: its struct, type, decoder, encoder and size.
 macro_rules! varint_frame {
     (
         $(#[$doc:meta])*
@@ -18,7 +18,7 @@ macro_rules! varint_frame {
             /// The frame type.
             pub const TYPE: u64 = $type;
 
-            /// Reads what follows the type.
+            /// Reads the fields after the type.
             pub(super) fn decode(
                 reader: &mut $crate::Reader<'_>,
             ) -> Result<Self, $crate::frame::FrameErrorKind> {

@@ -12,7 +12,7 @@ use super::fields::varint_frame;
 varint_frame! {
     /// The connection's flow control limit for the peer, over all streams.
     MaxData = 0x10 {
-        /// Bytes since the connection began.
+        /// Bytes since the start of the connection.
         maximum: u64,
     }
 }

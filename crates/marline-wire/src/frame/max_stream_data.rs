@@ -16,7 +16,7 @@ varint_frame! {
     MaxStreamData = 0x11 {
         /// The stream.
         id: StreamId,
-        /// Bytes since the stream began.
+        /// Bytes since the start of the stream.
         maximum: u64,
     }
 }

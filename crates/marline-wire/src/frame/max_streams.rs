@@ -19,7 +19,7 @@ pub const MAX_STREAMS: u64 = 1 << 60;
 pub struct MaxStreams {
     /// The direction of the streams.
     pub dir: Dir,
-    /// Streams since the connection began; at most [`MAX_STREAMS`].
+    /// Streams since the start of the connection; at most [`MAX_STREAMS`].
     pub maximum: u64,
 }
 

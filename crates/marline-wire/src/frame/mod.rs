@@ -72,7 +72,7 @@ pub enum Frame<'a> {
     Ack(Ack<'a>),
     /// Terminates the sending part of a stream abruptly.
     ResetStream(ResetStream),
-    /// Asks the peer to send RESET_STREAM.
+    /// Requests that the peer send RESET_STREAM.
     StopSending(StopSending),
     /// TLS handshake data.
     Crypto(Crypto<'a>),
@@ -108,9 +108,9 @@ pub enum Frame<'a> {
     HandshakeDone,
     /// Unreliable data.
     Datagram(Datagram<'a>),
-    /// Sets how often the peer acknowledges.
+    /// Requests an acknowledgment frequency.
     AckFrequency(AckFrequency),
-    /// Asks for an immediate acknowledgment.
+    /// Requests an immediate acknowledgment.
     ImmediateAck,
     /// Acknowledges packets of one path.
     PathAck(PathAck<'a>),
@@ -191,7 +191,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Appends the frame, with its length field where that is optional and every integer in its
+    /// Appends the frame, with its length field if that is optional, and every integer in its
     /// shortest form.
     pub fn encode(&self, buf: &mut Vec<u8>) {
         match self {

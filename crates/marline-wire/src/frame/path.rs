@@ -41,7 +41,7 @@ macro_rules! path_frame {
 }
 
 path_frame! {
-    /// Asks the peer for a [`PathResponse`], to validate a path.
+    /// Requests a [`PathResponse`] from the peer, to validate a path.
     PathChallenge = 0x1a,
     /// Unpredictable data.
 }

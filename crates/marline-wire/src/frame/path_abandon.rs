@@ -12,7 +12,7 @@ use super::fields::varint_frame;
 use crate::{ErrorCode, PathId};
 
 varint_frame! {
-    /// The sender stops using a path and asks the peer to do the same.
+    /// The sender stops using a path and requests the peer to do the same.
     PathAbandon = 0x3e75 {
         /// The path.
         path_id: PathId,

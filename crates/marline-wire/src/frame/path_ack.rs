@@ -13,7 +13,8 @@
 //! }
 //! ```
 //!
-//! What follows the path identifier is an ACK frame without its type. Type 0x3f has ECN counts.
+//! The fields after the path identifier are those of an ACK frame without its type. Type 0x3f has
+//! ECN counts.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +25,7 @@ use crate::{PathId, Reader};
 /// The packets that the sender received on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathAck<'a> {
-    /// The path whose packet number space the numbers belong to.
+    /// Path of the packet number space.
     pub path_id: PathId,
     /// The acknowledged packets.
     pub ack: Ack<'a>,
@@ -36,7 +37,7 @@ impl<'a> PathAck<'a> {
     /// The frame type with ECN counts.
     pub const TYPE_ECN: u64 = 0x3f;
 
-    /// Reads what follows the type, with the checks of [`Ack::decode`].
+    /// Reads the fields after the type, with the checks of [`Ack::decode`].
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             path_id: reader.varint()?.try_into()?,

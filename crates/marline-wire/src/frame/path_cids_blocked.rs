@@ -12,11 +12,11 @@ use super::fields::varint_frame;
 use crate::PathId;
 
 varint_frame! {
-    /// The sender needs a connection ID for a path, to open it or to change its ID, and has none.
+    /// The sender needs a connection ID for a path, to open it or to change its ID, but has none.
     PathCidsBlocked = 0x3e7c {
         /// The path.
         path_id: PathId,
-        /// Sequence number of the connection ID that it waits for.
+        /// Sequence number of the connection ID that the sender waits for.
         next_sequence: u64,
     }
 }

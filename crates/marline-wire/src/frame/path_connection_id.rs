@@ -13,7 +13,7 @@
 //! }
 //! ```
 //!
-//! Connection IDs of each path have sequence numbers of their own, from 0. NEW_CONNECTION_ID and
+//! Connection IDs of each path have their own sequence numbers, from 0. NEW_CONNECTION_ID and
 //! RETIRE_CONNECTION_ID apply to path 0.
 
 use super::{FrameErrorKind, NewConnectionId, fields::varint_frame};
@@ -32,7 +32,7 @@ impl PathNewConnectionId {
     /// The frame type.
     pub const TYPE: u64 = 0x3e78;
 
-    /// Reads what follows the type, with the checks of [`NewConnectionId::decode`].
+    /// Reads the fields after the type, with the checks of [`NewConnectionId::decode`].
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             path_id: reader.varint()?.try_into()?,

@@ -15,7 +15,7 @@ use super::fields::varint_frame;
 use crate::PathId;
 
 varint_frame! {
-    /// The sender asks the peer not to use a path while another one works.
+    /// The sender requests the peer not to use a path while another one works.
     PathStatusBackup = 0x3e76 {
         /// The path; it need not be in use.
         path_id: PathId,

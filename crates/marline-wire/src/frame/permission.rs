@@ -1,4 +1,4 @@
-//! Which frames are permitted in which packets (RFC 9000, section 12.4, table 3;
+//! Permitted packet types of each frame (RFC 9000, section 12.4, table 3;
 //! draft-ietf-quic-multipath-21, section 4).
 
 use super::Frame;
@@ -10,7 +10,7 @@ impl Frame<'_> {
     ///
     /// # Errors
     ///
-    /// PROTOCOL_VIOLATION if not.
+    /// PROTOCOL_VIOLATION if it is not.
     #[inline]
     pub fn check_permitted(&self, kind: ProtectedKind) -> Result<(), TransportError> {
         let permitted = match kind {

@@ -25,7 +25,7 @@ varint_frame! {
 }
 
 varint_frame! {
-    /// The sender stops reading from a stream and asks the peer to reset it.
+    /// The sender stops reading from a stream and requests the peer to reset it.
     StopSending = 0x05 {
         /// The stream.
         id: StreamId,

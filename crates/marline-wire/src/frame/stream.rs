@@ -34,9 +34,9 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// The frame type with none of its flag bits set.
+    /// The frame type without flag bits.
     pub const TYPE: u64 = 0x08;
-    /// The frame type with all of its flag bits set.
+    /// The frame type with all flag bits.
     pub const TYPE_LAST: u64 = Self::TYPE | OFF | LEN | FIN;
 
     #[inline]
@@ -75,7 +75,7 @@ impl<'a> Stream<'a> {
         Self::type_of(self.offset, self.fin, true)
     }
 
-    /// Size in bytes of what precedes `len` bytes of data at `offset`.
+    /// Size in bytes of the fields before `len` bytes of data at `offset`.
     #[inline]
     pub fn header_size(id: StreamId, offset: u64, len: usize, explicit_length: bool) -> usize {
         let mut size = 1 + varint::size(id.into());
@@ -88,8 +88,8 @@ impl<'a> Stream<'a> {
         size
     }
 
-    /// Appends what precedes the data. The caller appends `len` bytes of data, which must extend to
-    /// the end of the packet unless the length is explicit.
+    /// Appends the fields before the data. The caller appends `len` bytes of data, which must
+    /// extend to the end of the packet unless the length is explicit.
     #[inline]
     pub fn encode_header(
         id: StreamId,
@@ -115,7 +115,7 @@ impl<'a> Stream<'a> {
         buf.extend_from_slice(self.data);
     }
 
-    /// Length in bytes of what [`encode`](Self::encode) appends.
+    /// Length of the frame that [`encode`](Self::encode) appends, in bytes.
     pub fn size(&self) -> usize {
         Self::header_size(self.id, self.offset, self.data.len(), true) + self.data.len()
     }

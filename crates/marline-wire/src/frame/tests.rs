@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 mod multipath;
 
-/// Source of the data in generated frames, so that frames can borrow it.
+/// Source of the data in generated frames, which borrow it.
 static DATA: [u8; 300] = [0xa5; 300];
 /// Acknowledges 18 to 20 and 0 to 16.
 static ACK: [u8; 7] = [0x02, 20, 5, 1, 2, 0, 16];

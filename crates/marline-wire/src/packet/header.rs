@@ -39,7 +39,7 @@ pub enum LongType {
 /// The type bits of a Retry packet of version 1.
 pub(super) const RETRY: u8 = 3;
 
-/// Header form and fixed bit of the first byte, for a header to be sent.
+/// Header form and fixed bit of the first byte of a header to be sent.
 pub(super) const fn form_bits(long: bool, clear_fixed_bit: bool) -> u8 {
     let form = if long { bits::LONG_FORM } else { 0 };
     let fixed = if clear_fixed_bit { 0 } else { bits::FIXED };
@@ -62,7 +62,7 @@ impl Span {
     }
 }
 
-/// The type of a protected packet, with the fields that only this type has.
+/// The type of a protected packet, with the fields specific to the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtectedKind {
     /// An Initial packet.
@@ -85,7 +85,7 @@ pub enum ProtectedKind {
 pub struct ProtectedHeader {
     /// The packet type.
     pub kind: ProtectedKind,
-    /// The version of a long header; `None` in a short header, which does not state it.
+    /// Version of a long header; `None` in a short header, which does not contain it.
     pub version: Option<Version>,
     /// Destination connection ID.
     pub dcid: ConnectionId,
@@ -110,7 +110,7 @@ impl ProtectedHeader {
     }
 }
 
-/// A packet as [`parse`] finds it.
+/// A packet parsed by [`parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
     /// A packet of a known version with header and packet protection.
@@ -119,7 +119,7 @@ pub enum Packet<'a> {
     VersionNegotiation(VersionNegotiation<'a>),
     /// A Retry packet; extends to the end of the datagram.
     Retry(Retry<'a>),
-    /// A long header of an unsupported version. What follows the connection IDs is unknown.
+    /// A long header of an unsupported version. The format after the connection IDs is unknown.
     UnsupportedVersion {
         /// The version of the packet.
         version: u32,
@@ -130,7 +130,8 @@ pub enum Packet<'a> {
     },
 }
 
-/// Why a packet could not be parsed. Such datagrams are dropped; they do not close the connection.
+/// The reason why a packet could not be parsed. Such datagrams are dropped; they do not close the
+/// connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// The datagram ends within the header, or is shorter than its Length field.
@@ -279,7 +280,7 @@ pub fn destination(bytes: &[u8], local_cid_len: usize) -> Option<&[u8]> {
 pub struct LongHeader<'a> {
     /// The packet type.
     pub kind: LongType,
-    /// The QUIC version. One that is not known is written in the format of version 1.
+    /// The QUIC version. An unknown one is written in the format of version 1.
     pub version: u32,
     /// Destination connection ID.
     pub dcid: ConnectionId,
@@ -340,7 +341,7 @@ impl LongHeader<'_> {
 /// # Panics
 ///
 /// If `length_offset` is not inside `buf`; in debug builds, if `length` exceeds 16383, which no
-/// datagram that this stack sends does.
+/// datagram of this stack does.
 pub fn patch_length(buf: &mut [u8], length_offset: usize, length: usize) {
     debug_assert!(length < 1 << 14, "{length} does not fit a 2-byte integer");
     buf[length_offset..length_offset + 2].copy_from_slice(&(0x4000 | length as u16).to_be_bytes());

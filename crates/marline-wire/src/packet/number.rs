@@ -3,7 +3,7 @@
 
 use crate::varint;
 
-/// The part of a packet number that is sent.
+/// The transmitted part of a packet number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TruncatedNumber {
     value: u32,
@@ -26,7 +26,7 @@ impl TruncatedNumber {
         self.value
     }
 
-    /// Number of bytes sent: 1 to 4.
+    /// Number of transmitted bytes: 1 to 4.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(self) -> usize {
@@ -56,16 +56,16 @@ pub fn truncate(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
 
 /// As [`truncate`], for a packet that many later ones may overtake (RFC 9000, section 17.1): at least two bytes.
 ///
-/// The peer reconstructs the number even if nearly twice as many later packets arrive first as are unacknowledged, or
+/// The peer reconstructs the number even if nearly twice as many later packets as are unacknowledged arrive first, or
 /// 32766 if that is more: slow start sends twice as many in the next round trip. With more than 2^30 unacknowledged
-/// packets there is no such room.
+/// packets there is no such margin.
 #[inline]
 pub fn truncate_for_reordering(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
     let unacked = unacked(full, largest_acked);
     TruncatedNumber::new(full, needed_len(unacked.saturating_mul(2)).max(2))
 }
 
-/// The distance from what the peer is known to have received.
+/// Distance from the largest packet number that the peer is known to have received.
 const fn unacked(full: u64, largest_acked: Option<u64>) -> u64 {
     match largest_acked {
         Some(largest) => full.saturating_sub(largest),
@@ -73,7 +73,7 @@ const fn unacked(full: u64, largest_acked: Option<u64>) -> u64 {
     }
 }
 
-/// The bytes whose values are at least twice as many as `distance`.
+/// Number of bytes that represent at least twice `distance`.
 const fn needed_len(distance: u64) -> u8 {
     match distance {
         0..=0x80 => 1,

@@ -26,7 +26,7 @@ const TAG_LEN: usize = 16;
 /// A Retry packet: the server asks the client to repeat its Initial packet with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry<'a> {
-    /// The version of the packet that it answers.
+    /// Version of the packet that it answers.
     pub version: Version,
     /// Destination connection ID: the client's source ID.
     pub dcid: ConnectionId,

@@ -1,5 +1,5 @@
-//! The versions whose packets can be read and written, and Version Negotiation packets (RFC 8999,
-//! section 6; RFC 9000, section 17.2.1).
+//! Supported versions, and Version Negotiation packets (RFC 8999, section 6; RFC 9000, section
+//! 17.2.1).
 //!
 //! ```text
 //! Version Negotiation Packet {
@@ -22,10 +22,10 @@ pub const VERSION_1: u32 = 1;
 /// QUIC version 2 (RFC 9369, section 3.1).
 pub const VERSION_2: u32 = 0x6b33_43cf;
 
-/// A version of QUIC whose packets can be read and written.
+/// A supported version of QUIC.
 ///
-/// Frames and transport parameters are the same in both; the types in long headers are not (RFC 9369,
-/// section 3.2), nor are salts and labels of keys.
+/// Frames and transport parameters are the same in both; the type bits of long headers (RFC 9369,
+/// section 3.2), salts and key labels differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
     /// RFC 9000.
@@ -36,10 +36,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// Both.
+    /// Both versions.
     pub const ALL: [Self; 2] = [Self::V1, Self::V2];
 
-    /// The version with this number in the Version field; `None` if it is another one.
+    /// The version with this number in the Version field; `None` if it is not supported.
     pub const fn from_number(number: u32) -> Option<Self> {
         match number {
             VERSION_1 => Some(Self::V1),
@@ -48,7 +48,7 @@ impl Version {
         }
     }
 
-    /// Its number in the Version field.
+    /// The number in the Version field.
     pub const fn number(self) -> u32 {
         match self {
             Self::V1 => VERSION_1,
@@ -56,7 +56,7 @@ impl Version {
         }
     }
 
-    /// How far the type bits are ahead of those of version 1, modulo 4.
+    /// Offset of the type bits from those of version 1, modulo 4.
     const fn rotation(self) -> u8 {
         match self {
             Self::V1 => 0,
@@ -64,7 +64,7 @@ impl Version {
         }
     }
 
-    /// The type bits of a long header in this version, for those of version 1.
+    /// The type bits of a long header in this version for those of version 1.
     pub(super) const fn type_bits(self, v1: u8) -> u8 {
         (v1 + self.rotation()) & 3
     }

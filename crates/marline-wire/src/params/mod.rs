@@ -20,12 +20,12 @@ use value::Value;
 
 use crate::{ConnectionId, ErrorCode, Reader, Side, TransportError, frame::MAX_STREAMS, varint};
 
-/// A parameter that exercises that peers ignore unknown ones (RFC 9000, section 18.1).
+/// A reserved parameter, which exercises that peers ignore unknown ones (RFC 9000, section 18.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservedParameter {
-    /// 31 * N + 27.
+    /// ID of the form 31 * N + 27.
     pub id: u64,
-    /// Any bytes.
+    /// Arbitrary bytes.
     pub value: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ macro_rules! transport_parameters {
             }
         }
 
-        /// Which known parameters were received already, to detect duplicates.
+        /// The parameters received so far, to detect duplicates.
         #[derive(Default)]
         struct Seen { $($field: bool,)* }
 
@@ -108,7 +108,7 @@ macro_rules! transport_parameters {
     };
 }
 
-/// Who may send a parameter: the values of the sender column.
+/// Permitted senders of a parameter: the values of the sender column.
 mod may_send {
     use crate::Side;
 
@@ -126,7 +126,7 @@ mod may_send {
 }
 
 transport_parameters! {
-    /// The destination ID of the first Initial packet that the client sent.
+    /// Destination connection ID of the client's first Initial packet.
     original_destination_connection_id: Option<ConnectionId> = None, 0x00, server;
     /// Idle timeout in milliseconds; 0 disables it.
     max_idle_timeout: u64 = 0, 0x01, any;
@@ -156,35 +156,35 @@ transport_parameters! {
     preferred_address: Option<PreferredAddress> = None, 0x0d, server;
     /// Number of the peer's connection IDs that the sender stores; at least 2.
     active_connection_id_limit: u64 = 2, 0x0e, any, (2..);
-    /// The source connection ID of the first Initial packet of the sender.
+    /// Source connection ID of the sender's first Initial packet.
     initial_source_connection_id: Option<ConnectionId> = None, 0x0f, any;
-    /// The source connection ID of the Retry packet, if the server sent one.
+    /// Source connection ID of the Retry packet, if the server sent one.
     retry_source_connection_id: Option<ConnectionId> = None, 0x10, server;
-    /// The version that the sender has chosen, and those that it can use (RFC 9368, section 3).
+    /// Chosen and available versions of the sender (RFC 9368, section 3).
     version_information: Option<VersionInformation> = None, 0x11, any;
     /// The largest DATAGRAM frame that the sender accepts, in bytes including type and length; if
-    /// absent or 0, none is accepted (RFC 9221).
+    /// absent or 0, DATAGRAM frames are not accepted (RFC 9221).
     max_datagram_frame_size: Option<u64> = None, 0x20, any;
     /// The largest path ID that the peer may use initially. If absent, the sender does not support
-    /// multipath; with 0, it does, with one path for now (draft-ietf-quic-multipath-21).
+    /// multipath; 0 permits a single path initially (draft-ietf-quic-multipath-21).
     initial_max_path_id: Option<u32> = None, 0x3e, any;
     /// Whether the sender accepts packets with the fixed bit cleared (RFC 9287).
     grease_quic_bit: bool = false, 0x2ab2, any;
-    /// The shortest `max_ack_delay` that the peer may request, in microseconds. If absent, the sender
-    /// does not support ACK_FREQUENCY frames.
+    /// Minimum `max_ack_delay` that the peer may request, in microseconds. If absent, the sender does
+    /// not support ACK_FREQUENCY frames.
     min_ack_delay: Option<u64> = None, 0xff04_de1b, any;
-    /// The bundle that the connection belongs to (an extension of marline): asks the server to
-    /// coordinate the bundle's connections.
+    /// The bundle of the connection (an extension of marline): requests the server to coordinate
+    /// the bundle's connections.
     bundle: Option<BundleMembership> = None, 0x2d61_726c_696e_6500, client;
     /// Whether the server coordinates the connections of a bundle (an extension of marline).
     coordinates_bundles: bool = false, 0x2d61_726c_696e_6501, server;
 }
 
 impl TransportParameters {
-    /// Decodes the parameters that `sender` sent.
+    /// Decodes the parameters sent by `sender`.
     ///
-    /// Unknown parameters are skipped. Allocates nothing but the list of versions, which takes no more
-    /// memory than its encoding.
+    /// Unknown parameters are skipped. Allocates only the list of versions, which takes no more memory
+    /// than its encoding.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl TransportParameters {
         {
             return Err("min_ack_delay exceeds max_ack_delay");
         }
-        // A client must list the version of its first packet, to state how much it prefers it.
+        // A client must include the version of its first packet, to state its preference.
         if sender.is_client()
             && let Some(versions) = &params.version_information
             && !versions.available.contains(&versions.chosen)

@@ -40,7 +40,7 @@ fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
 }
 
 prop_compose! {
-    /// As a client sends it: the chosen version is listed.
+    /// As sent by a client: the list includes the chosen version.
     fn version_information()(
         mut available in proptest::collection::vec(1..=u32::MAX, 1..5),
         chosen in any::<proptest::sample::Index>(),

@@ -1,11 +1,11 @@
-//! Encodings of the types that transport parameters have.
+//! Encodings of the value types of transport parameters.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use crate::{ConnectionId, Reader, varint};
 
-/// The value of a parameter: what follows its ID and length.
+/// The value of a parameter, without its ID and length.
 pub(super) trait Value: Sized {
     /// Length in bytes.
     fn size(&self) -> usize;
@@ -85,7 +85,7 @@ impl<const N: usize> Value for [u8; N] {
     }
 }
 
-/// Absent when `None`; then neither ID nor length is written.
+/// Absent if `None`; then neither ID nor length is written.
 impl<T: Value> Value for Option<T> {
     fn size(&self) -> usize {
         self.as_ref().map_or(0, T::size)
@@ -118,7 +118,7 @@ pub struct PreferredAddress {
     pub ipv4: Option<SocketAddrV4>,
     /// IPv6 address; all zeros on the wire if absent. Flow label and scope ID are not sent.
     pub ipv6: Option<SocketAddrV6>,
-    /// The connection ID to use there, of 1 to 20 bytes; its sequence number is 1.
+    /// Connection ID for this address, of 1 to 20 bytes; its sequence number is 1.
     pub connection_id: ConnectionId,
     /// Stateless reset token of this connection ID.
     pub stateless_reset_token: [u8; 16],
@@ -166,7 +166,7 @@ impl Value for PreferredAddress {
     }
 }
 
-/// The bundle that a client's connection belongs to (an extension of marline).
+/// The bundle of a client's connection (an extension of marline).
 ///
 /// ```text
 /// Bundle {
@@ -176,14 +176,14 @@ impl Value for PreferredAddress {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BundleMembership {
-    /// Chosen at random by the client, the same for all connections of the bundle.
+    /// Random identifier chosen by the client, equal for all connections of the bundle.
     pub id: [u8; 16],
     /// Number of connections that the client intends to open, at least 1.
     pub connections: u64,
 }
 
 impl fmt::Debug for BundleMembership {
-    /// Prints a prefix of the identifier only: knowing all of it is enough to join the bundle.
+    /// Prints only a prefix of the identifier, whose knowledge suffices to join the bundle.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BundleMembership")
             .field(
@@ -212,7 +212,7 @@ impl Value for BundleMembership {
     }
 }
 
-/// What an endpoint knows of versions (RFC 9368, section 3).
+/// The Version Information of an endpoint (RFC 9368, section 3).
 ///
 /// ```text
 /// Version Information {
@@ -222,14 +222,14 @@ impl Value for BundleMembership {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionInformation {
-    /// A client's: the version of its first packet. A server's: the version of the connection.
+    /// Client: the version of its first packet. Server: the version of the connection.
     pub chosen: u32,
-    /// A client's: the versions that its first flight is compatible with, the preferred first. A
-    /// server's: those that every instance of it supports; may be empty.
+    /// Client: versions compatible with its first flight, the preferred first. Server: versions
+    /// supported by all its instances; may be empty.
     pub available: Vec<u32>,
 }
 
-/// A version is not 0, which marks Version Negotiation packets (RFC 9368, section 4).
+/// A version must not be 0, which marks Version Negotiation packets (RFC 9368, section 4).
 impl Value for VersionInformation {
     fn size(&self) -> usize {
         4 + 4 * self.available.len()
