@@ -37,8 +37,8 @@ impl<J> Backlog<J> {
         self.jobs.get(key)
     }
 
-    /// Appends a job. If there is a job for the key already, `join` merges the new one into it, in its
-    /// place. Returns whether the oldest job was discarded to stay within the limit.
+    /// Appends a job. If there is a job for the key already, `join` merges the new one into it, and
+    /// its position is kept. Returns whether the oldest job was discarded to stay within the limit.
     pub(crate) fn push(&mut self, key: &PathKey, job: J, join: impl FnOnce(&mut J, J)) -> bool {
         if let Some(waiting) = self.jobs.get_mut(key) {
             join(waiting, job);

@@ -19,7 +19,7 @@ mod tests;
 /// learned earlier must have times before that.
 const EPOCH_OFFSET: Duration = Duration::from_nanos(1 << 62);
 
-/// The cache of a store; its calls never wait.
+/// The cache of a store, whose calls never wait.
 ///
 /// Internal times are [`EPOCH_OFFSET`] later than the caller's, so that times before the caller's epoch
 /// can be represented. Times before the caller's epoch are returned as its epoch; expiry is decided by
@@ -28,11 +28,11 @@ const EPOCH_OFFSET: Duration = Duration::from_nanos(1 << 62);
 pub(crate) struct Cache {
     memory: MemoryStore,
     lifetime: Duration,
-    /// The creation time on the caller's clock.
+    /// Creation time on the caller's clock.
     created: Instant,
-    /// The creation time on the wall clock, since 1970.
+    /// Creation time on the wall clock, since 1970.
     created_unix: Duration,
-    /// The latest time that a caller passed, in nanoseconds; there is no other clock.
+    /// Latest time passed by a caller, in nanoseconds; there is no other clock.
     latest: AtomicU64,
     pub(crate) counters: Counters,
 }
@@ -65,8 +65,8 @@ impl Cache {
         Some(record)
     }
 
-    /// Has `change` modify the record of `key`. If that removed the capacity, returns the internal time
-    /// of the removed capacity.
+    /// Modifies the record of `key` with `change`. If that removed the capacity, returns its internal
+    /// time.
     pub(crate) fn update(
         &self,
         now: Instant,
@@ -147,10 +147,9 @@ impl Cache {
         }
     }
 
-    /// Merges a stored record with internal times into memory. Of two records, the result has the
-    /// windows of the one written last, if it has any, and the newer capacity. `taken` is the time of a
-    /// capacity that a caller in this process removed; a stored capacity that is not newer is removed
-    /// as well.
+    /// Merges a stored record with internal times into memory. The result has the windows of the later
+    /// write, if it has any, and the newer capacity. `taken` is the time of a capacity that a caller in
+    /// this process removed; a stored capacity that is not newer is removed as well.
     pub(crate) fn merge(&self, key: &PathKey, mut stored: PathRecord, taken: Option<Instant>) {
         stored.capacity = stored
             .capacity
@@ -201,9 +200,9 @@ impl Cache {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Decoded {
     Record(PathRecord),
-    /// Its lifetime is over.
+    /// The record has expired.
     Expired,
-    /// Not a record.
+    /// The bytes are not a record.
     Malformed,
 }
 
@@ -217,7 +216,7 @@ pub(crate) struct StoredValue {
 
 /// An encoded record of a page.
 pub(crate) struct PageEntry {
-    /// Its number, by which the next page is requested.
+    /// Number by which the next page is requested.
     pub(crate) number: u64,
     pub(crate) key: PathKey,
     pub(crate) bytes: Vec<u8>,
@@ -227,7 +226,7 @@ fn adds(stored: &PathRecord, known: &PathRecord) -> bool {
     has_later_windows(stored, known) || is_newer(stored.capacity, known.capacity)
 }
 
-/// Whether the windows of `stored` are later. A record may have been written without any window.
+/// Whether the windows of `stored` are newer. A record may have been written without any window.
 fn has_later_windows(stored: &PathRecord, known: &PathRecord) -> bool {
     let none = Windows::default();
     known.windows == none || (stored.windows != none && stored.seen_at > known.seen_at)

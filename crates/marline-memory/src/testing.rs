@@ -1,4 +1,4 @@
-//! What the fuzz targets check of keys and values that a file or a server returns.
+//! Checks by fuzz targets of keys and values that a file or a server returns.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use marline_proto::Instant;
 
 use crate::{key, value};
 
-/// Checks an encoded key: there is one encoding of each.
+/// Checks that each key has a single encoding.
 ///
 /// # Panics
 ///
-/// If another one is accepted.
+/// If another encoding is accepted.
 pub fn check_key(bytes: &[u8]) {
     if let Some(decoded) = key::decode(bytes) {
         let encoded = key::encode(&decoded).expect("a key that was accepted");
@@ -19,12 +19,12 @@ pub fn check_key(bytes: &[u8]) {
     }
 }
 
-/// Checks a stored value, read when the wall clock is `unix_time`: a record that is accepted does not change when it is stored
-/// again, and is from the past.
+/// Checks a stored value, read when the wall clock is `unix_time`: an accepted record does not change when it is stored again,
+/// and is from the past.
 ///
 /// # Panics
 ///
-/// If it changes.
+/// If the record changes.
 pub fn check_value(bytes: &[u8], unix_time: Duration) {
     let now = Instant::EPOCH + Duration::from_secs(1 << 32);
     let Some(record) = value::decode(bytes, now, unix_time) else {

@@ -152,7 +152,7 @@ fn records_are_shared_between_stores() {
     };
     let (one, other) = (server.store(), server.store());
     assert_eq!(read_through(&other, START, &key(1)), None);
-    // The second recall of a missing record asks the server once more.
+    // The second recall of a missing record requests it from the server again.
     assert!(other.flush(MINUTE));
     learn(&one, START, &key(1), 40_000);
     assert_eq!(

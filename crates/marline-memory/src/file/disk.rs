@@ -35,11 +35,11 @@ const PAGE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
-    /// `None` after an error; it is opened again by the next commit.
+    /// The database; `None` after an error: the next commit opens it again.
     database: Option<Database>,
 }
 
-/// A file that was opened.
+/// An opened file.
 pub(super) struct Opened {
     pub(super) disk: Disk,
     /// Whether the wall clock went backwards since the file was written. Such a file has to be
@@ -71,7 +71,7 @@ impl Disk {
         limit: usize,
     ) -> Result<(), OpenError> {
         let path = &self.path;
-        // After an error the database has to be opened again, for its integrity check.
+        // After an error the database must be opened again, for its integrity check.
         let before = self.database.take();
         let database = catch_panics(path, || {
             let database = match before {
@@ -102,7 +102,7 @@ fn catch_panics<T>(
 }
 
 fn open_or_create(path: &Path) -> Result<Database, OpenError> {
-    // Before the file is opened: opening a named pipe waits for its writer.
+    // Checked before the file is opened: opening a named pipe waits for its writer.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(OpenError::NotAFile { path: path.into() });
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file cannot be used, with advice to the operator. The file is not modified.
+/// The reason why a file cannot be used, with advice to the operator. The file is not modified.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file is not a store of this crate.
@@ -12,7 +12,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// It is a directory, a named pipe, a socket or a device.
+    /// The path is a directory, a named pipe, a socket or a device.
     #[error("{} is not a regular file: name another file", path.display())]
     NotAFile {
         /// The path.
@@ -34,7 +34,7 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// Kind of the damage.
         reason: String,
     },
     /// Another process has the file open.
@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[error("cannot open {}: {source}: make sure that its directory exists and that both can be written", path.display())]
     Io {
         /// The file.

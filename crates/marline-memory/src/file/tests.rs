@@ -88,7 +88,7 @@ fn records_age_while_no_process_runs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let written = Instant::EPOCH + 10 * MINUTE;
-    // The wall clock when the next process starts, and what is left of the hour then.
+    // The wall clock when the next process starts, and the rest of the hour then.
     for (unix_time, left) in [
         (UNIX + 10 * MINUTE, 60 * MINUTE),
         (UNIX + 40 * MINUTE, 30 * MINUTE),

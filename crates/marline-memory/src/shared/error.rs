@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a shared store could not be created.
+/// The reason why a shared store could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The URL is invalid. It is not part of the message, because it may contain a password.

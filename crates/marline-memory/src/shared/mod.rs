@@ -34,7 +34,7 @@ const MAX_CHANGES: usize = 8192;
 /// Age from which on a cached record is refreshed, because other processes may have updated it.
 const REFRESH_AGE: Duration = Duration::from_secs(10);
 
-/// How long a drop waits for queued changes to be written.
+/// Time for which a drop waits for queued changes to be written.
 const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A store that several processes share, on a server with the Redis protocol (Valkey, Redis).
@@ -45,9 +45,9 @@ const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 /// unreachable delays no call: learning continues in memory. The queues for the server are bounded; when
 /// they are full, the oldest jobs are discarded.
 ///
-/// The last writer wins: of two records of a path, the windows of the one written last are kept, if it has
-/// any, and the newer capacity. A capacity that [careful resume] takes from its record is removed from
-/// the server's record, but not from the memories of other processes that have read it.
+/// The last writer wins: of two records of a path, the merged record has the windows of the later write,
+/// if it has any, and the newer capacity. A capacity that [careful resume] takes from its record is
+/// removed from the server's record, but not from the memories of other processes that have read it.
 ///
 /// A record is a string under `NAMESPACE:1/NETWORK/BITS/SERVER`, and expires. Records are not
 /// authenticated: every client with write access to the server is trusted. Values that are not records
@@ -99,17 +99,18 @@ impl Change {
 }
 
 impl SharedStore {
-    /// A store at `url`, such as `redis://user:password@host:6379/0` or `redis+unix:///run/valkey.sock`,
-    /// shared with all processes that use the same `namespace`. `now` and `unix_time`, the time since
-    /// 1970, are the same point in time on the clock of later calls and on the wall clock.
+    /// Creates a store at `url`, such as `redis://user:password@host:6379/0` or
+    /// `redis+unix:///run/valkey.sock`, shared with all processes that use the same `namespace`. `now`
+    /// and `unix_time`, the time since 1970, are the same point in time on the clock of later calls and
+    /// on the wall clock.
     ///
     /// Returns immediately. The connection is established in the background, and again whenever it is
     /// lost.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] for an invalid URL or namespace. A server that does not answer is not an error of
-    /// this function; it is counted in [`statistics`](PathStore::statistics).
+    /// [`ConnectError`] for an invalid URL or namespace. A server that does not answer is not an error
+    /// here; it is counted in [`statistics`](PathStore::statistics).
     pub fn connect(
         url: &str,
         namespace: &str,
@@ -120,8 +121,8 @@ impl SharedStore {
         Self::start(url, namespace, limits, now, unix_time, None)
     }
 
-    /// [`connect`](Self::connect), which also asks the server at once whether it can be used, and passes every
-    /// change of that to `report`, on the thread that talks to the server.
+    /// As [`connect`](Self::connect), but also checks at once whether the server is usable, and passes every
+    /// change of its state to `report`, on the thread that communicates with the server.
     ///
     /// # Errors
     ///

@@ -5,17 +5,17 @@ use redis::RedisError;
 /// Whether the server of a [`SharedStore`](super::SharedStore) can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// It answers again.
+    /// The server answers again.
     Available,
-    /// It cannot be reached, refuses the user or a command, or is too slow. The reason, without the URL, which may
-    /// contain a password.
+    /// The server cannot be reached, refuses the user or a command, or is too slow. The reason excludes the URL,
+    /// which may contain a password.
     Unavailable(String),
 }
 
-/// Reports changes only: an unreachable server is tried again and again.
+/// Reports changes of state only: an unreachable server is retried repeatedly.
 pub(super) struct Reporter {
     report: Box<dyn Fn(ServerState) + Send>,
-    /// Why the server could not be used, if so.
+    /// The reported reason of unavailability; `None` while the server is available.
     reported: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Reporter {
         }
     }
 
-    /// Reports the result of a request unless it is as the one before.
+    /// Reports the result of a request if it differs from the previous one.
     pub(super) fn on_result(&mut self, result: Result<(), &RedisError>) {
         let reason = result.err().map(ToString::to_string);
         if reason == self.reported {

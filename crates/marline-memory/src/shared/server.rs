@@ -50,7 +50,7 @@ impl Server {
         })
     }
 
-    /// Reads a name that no record has, which shows whether user, password and database are accepted.
+    /// Reads a name that no record has, to check whether user, password and database are accepted.
     pub(super) fn check(&mut self) -> RedisResult<()> {
         self.read(&["-"]).map(drop)
     }
