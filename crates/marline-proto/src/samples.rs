@@ -1,4 +1,4 @@
-//! Samples that recovery measures and congestion control reads: plain numbers.
+//! Samples from recovery for congestion control.
 //!
 //! Bytes are UDP payload bytes of packets that count as in flight (RFC 9002, section 2).
 
@@ -9,14 +9,14 @@ use crate::Instant;
 /// Round-trip times of one path (RFC 9002, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttView {
-    /// The newest sample, acknowledgment delay not subtracted.
+    /// Latest sample, acknowledgment delay included.
     pub latest: Duration,
-    /// The newest sample without the acknowledgment delay that the peer reports, as far as that may be subtracted (RFC 9002,
-    /// section 5.3): what the path took.
+    /// Latest sample without the acknowledgment delay reported by the peer, as far as that may be subtracted (RFC 9002,
+    /// section 5.3).
     pub adjusted: Duration,
     /// Exponentially weighted average of adjusted samples.
     pub smoothed: Duration,
-    /// Smallest sample so far.
+    /// Minimum of the samples.
     pub min: Duration,
     /// Mean deviation of the samples.
     pub variance: Duration,
@@ -27,16 +27,15 @@ pub struct RttView {
 pub struct RateSample {
     /// Bytes delivered during `interval`.
     pub delivered: u64,
-    /// The longer of the time it took to send them and the time it took to acknowledge them; never
-    /// zero.
+    /// Longer of the time to send them and the time to acknowledge them; never zero.
     pub interval: Duration,
-    /// Bytes that had been delivered when the newest acknowledged packet was sent.
+    /// Bytes delivered in total when the newest acknowledged packet was sent.
     pub prior_delivered: u64,
-    /// Bytes delivered since the connection began.
+    /// Bytes delivered in total.
     pub delivered_total: u64,
-    /// Bytes in flight when the newest acknowledged packet was sent, that packet included.
+    /// Bytes in flight when the newest acknowledged packet was sent, including that packet.
     pub in_flight_at_send: u64,
-    /// Bytes declared lost since it was sent.
+    /// Bytes declared lost since then.
     pub lost: u64,
     /// Whether sending was app-limited during part of the interval.
     pub app_limited: bool,
@@ -47,7 +46,7 @@ impl RateSample {
     pub fn bytes_per_second(&self) -> u64 {
         let nanos = self.interval.as_nanos().max(1);
         let scaled = self.delivered.checked_mul(1_000_000_000);
-        // 64 bits suffice for any sample but absurd ones, and are divided faster.
+        // 64 bits suffice for realistic samples, and are divided faster.
         if let (Some(scaled), Ok(nanos)) = (scaled, u64::try_from(nanos)) {
             return scaled / nanos;
         }
@@ -61,44 +60,44 @@ pub struct RateSnapshot {
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Instant,
     pub(crate) first_sent_at: Instant,
-    /// Bytes in flight, this packet included; at most 2^32 - 1.
+    /// Bytes in flight including this packet; at most 2^32 - 1.
     pub(crate) in_flight: u32,
     /// Bytes declared lost, modulo 2^32.
     pub(crate) lost: u32,
     pub(crate) app_limited: bool,
 }
 
-/// A packet was sent.
+/// A sent packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentSample {
-    /// Its number.
+    /// Packet number.
     pub packet_number: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Bytes in flight, this packet included.
+    /// Bytes in flight including this packet.
     pub bytes_in_flight: u64,
-    /// Whether sending is app-limited: only a lack of data keeps the window from being full.
+    /// Whether sending is app-limited: only a lack of data keeps the window from being filled.
     pub app_limited: bool,
 }
 
-/// An ACK frame acknowledged packets for the first time.
+/// The newly acknowledged packets of an ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSample {
-    /// Bytes it acknowledged that were in flight.
+    /// Newly acknowledged bytes that were in flight.
     pub bytes: u64,
     /// Bytes in flight afterwards.
     pub bytes_in_flight: u64,
     /// Bytes in flight before.
     pub prior_in_flight: u64,
-    /// Largest packet number it acknowledged for the first time.
+    /// Largest newly acknowledged packet number.
     pub largest_acked: u64,
     /// Largest packet number sent so far.
     pub largest_sent: u64,
-    /// When packet `largest_acked` was sent.
+    /// Send time of packet `largest_acked`.
     pub largest_acked_sent_at: Instant,
     /// The round-trip times after this ACK.
     pub rtt: RttView,
-    /// Whether this ACK gave a new round-trip sample.
+    /// Whether this ACK provided a new RTT sample.
     pub rtt_updated: bool,
     /// The delivery rate, if one could be measured.
     pub rate: Option<RateSample>,
@@ -109,32 +108,32 @@ pub struct AckSample {
 /// One of the packets that were declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketLoss {
-    /// Its number.
+    /// Packet number.
     pub packet_number: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was sent.
+    /// Send time.
     pub sent_at: Instant,
-    /// Bytes in flight then, this packet included.
+    /// Bytes in flight then, including this packet.
     pub in_flight_at_send: u64,
-    /// Bytes declared lost since it was sent, this packet included.
+    /// Bytes declared lost since it was sent, including this packet.
     pub lost: u64,
-    /// Bytes delivered since the connection began.
+    /// Bytes delivered in total.
     pub delivered_total: u64,
     /// Whether sending was app-limited when it was sent.
     pub app_limited: bool,
 }
 
-/// Packets were declared lost, all at one moment.
+/// Packets declared lost at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossSample {
-    /// Bytes lost.
+    /// Number of bytes lost.
     pub bytes: u64,
-    /// Packets lost.
+    /// Number of packets lost.
     pub packets: u64,
-    /// Largest packet number among the lost.
+    /// Largest packet number among the lost packets.
     pub largest_lost: u64,
-    /// When the newest of the lost packets was sent.
+    /// Send time of the newest of the lost packets.
     pub latest_sent_at: Instant,
     /// Largest packet number sent so far.
     pub largest_sent: u64,
@@ -144,15 +143,15 @@ pub struct LossSample {
     pub persistent: bool,
 }
 
-/// The peer reported packets marked Congestion Experienced (RFC 9002, section 7.1).
+/// Packets newly reported as Congestion Experienced (RFC 9002, section 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CeSample {
-    /// When the largest packet of the reporting ACK frame was sent.
+    /// Send time of the largest packet acknowledged by the reporting ACK frame.
     pub sent_at: Instant,
-    /// How many marks are new.
+    /// Number of new CE marks.
     pub new_ce: u64,
-    /// Whether the packets carried ECT(1): a short queue marked them, and a part of all packets is marked all the time
-    /// (RFC 9331).
+    /// Whether the packets carried ECT(1): a shallow queue marks them, and marks a share of packets at all times (RFC
+    /// 9331).
     pub l4s: bool,
     /// Largest packet number sent so far.
     pub largest_sent: u64,

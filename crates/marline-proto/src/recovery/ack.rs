@@ -1,4 +1,5 @@
-//! An ACK frame, from its ranges to the congestion controller (RFC 9002, appendix A.7).
+//! Processing of ACK frames, from their ranges to the congestion controller (RFC 9002, appendix
+//! A.7).
 
 use std::time::Duration;
 
@@ -12,42 +13,42 @@ use crate::samples::{AckSample, CeSample};
 use crate::spaces::{BadAck, Fate, Sent, SentPacket, SettledPacket};
 use crate::time::Instant;
 
-/// An ACK frame that arrived.
+/// A received ACK frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckReceived<'a> {
-    /// The space whose packets it acknowledges.
+    /// Packet number space that it acknowledges.
     pub(crate) space: SpaceId,
     pub(crate) frame: &'a Ack<'a>,
-    /// How long the peer held it back, as it says itself; zero for Initial and Handshake packets.
+    /// ACK Delay reported by the peer; zero for Initial and Handshake packets.
     pub(crate) ack_delay: Duration,
-    /// How long the peer holds ACKs of application data back at most.
+    /// The peer's `max_ack_delay`.
     pub(crate) max_ack_delay: Duration,
     pub(crate) handshake_confirmed: bool,
-    /// Whether the peer need not wait for us to lift its amplification limit. A client that does not know keeps
-    /// its backoff (RFC 9002, section 6.2.1).
+    /// Whether the peer has validated our address. A client that does not know this keeps its backoff (RFC
+    /// 9002, section 6.2.1).
     pub(crate) peer_validated_address: bool,
 }
 
-/// What an ACK frame led to that acknowledged anything for the first time.
+/// The result of an ACK frame with newly acknowledged packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The largest packet number that was acknowledged for the first time.
+    /// Largest newly acknowledged packet number.
     pub(crate) largest_acked: u64,
-    /// Whether that shows that the path works.
+    /// Whether this shows that the path works.
     pub(crate) proves_path: bool,
-    /// Probe timeouts that had passed before without an answer.
+    /// Number of consecutive probe timeouts before it.
     pub(crate) timeouts: u32,
 }
 
-/// What one ACK frame acknowledged for the first time.
+/// The newly acknowledged packets of one ACK frame.
 #[derive(Default)]
 struct NewlyAcked {
-    /// Bytes in flight on the 4-tuple that counts.
+    /// Bytes in flight on the 4-tuples of the present path.
     bytes: u64,
     ack_eliciting: bool,
-    /// Packets sent with ECT on the 4-tuple in use.
+    /// Packets sent with ECT on the active 4-tuple.
     marked: u64,
-    /// Packets sent with ECT that are not of the path as it is.
+    /// Packets sent with ECT before the path changed.
     marked_elsewhere: u64,
     largest: Option<NumberedPacket>,
 }
@@ -59,11 +60,12 @@ struct NumberedPacket {
 }
 
 impl Recovery {
-    /// An ACK frame arrived of what was `sent` in a space. `None` if it acknowledges nothing new.
+    /// Processes an ACK frame for the packets `sent` in a space. `None` if it acknowledges no new
+    /// packet.
     ///
     /// # Errors
     ///
-    /// [`BadAck`] if it names a packet that was never sent.
+    /// [`BadAck`] if it acknowledges a packet that was never sent.
     pub(crate) fn on_ack_received<T>(
         &mut self,
         now: Instant,
@@ -90,7 +92,8 @@ impl Recovery {
             let marks = context.on_ecn_counts(newly.marked, ack.frame.ecn);
             let reported = marks.new_ce;
             self.counters.ecn_ce += reported;
-            // The peer counts per number space: packets sent before a migration may explain as many.
+            // The peer counts per packet number space: packets sent before a migration may account
+            // for that many.
             let new_ce = reported.saturating_sub(newly.marked_elsewhere);
             if new_ce > 0 {
                 let sample = CeSample {
@@ -135,7 +138,7 @@ impl Recovery {
         Ok(Some(outcome))
     }
 
-    /// Takes a round-trip sample if the frame gives one (RFC 9002, section 5.1); returns whether it does.
+    /// Takes an RTT sample if the frame permits it (RFC 9002, section 5.1); returns whether it does.
     fn update_rtt(
         &mut self,
         now: Instant,
@@ -162,7 +165,7 @@ impl Recovery {
         is_sample
     }
 
-    /// A packet is acknowledged for the first time. Before its frame, `largest_before` was the largest
+    /// Processes a newly acknowledged packet. Before its frame, `largest_before` was the largest
     /// acknowledged number.
     fn settle<T>(
         &mut self,
@@ -215,8 +218,8 @@ impl Recovery {
             .for_each(|token| context.on_token_acked(token));
     }
 
-    /// A lost packet arrived after all; when all of an epoch have, the reduction was for nothing. If it is of the
-    /// path as it is, it shows how that reorders.
+    /// Handles a spurious loss; when all losses of an epoch are spurious, its reduction was unnecessary. The
+    /// reordering counts only for packets of the present path.
     fn on_spurious_loss(
         &mut self,
         now: Instant,
@@ -242,8 +245,8 @@ impl Recovery {
         }
     }
 
-    /// The peer reports packets that the network marked (RFC 9002, section 7.1). If the controller reacts, losses of
-    /// the same flight are no further reaction (section 7.3.2).
+    /// Handles newly reported CE marks (RFC 9002, section 7.1). If the controller reacts, losses of the same flight
+    /// cause no further reaction (section 7.3.2).
     fn on_ce<T>(&mut self, now: Instant, sample: &CeSample, context: &mut impl Context<T>) {
         let before = self.controller().window();
         self.controller_mut().on_ce(now, sample);
@@ -262,8 +265,8 @@ impl Recovery {
         context.on_congestion(now, &event, self.controller_mut());
     }
 
-    /// The controller learns of an acknowledgment. That it leaves slow start is a reaction, unless it reached a
-    /// threshold that was known: that is no news of the path.
+    /// Passes an acknowledgment to the controller. Leaving slow start is reported as a reaction, unless a known
+    /// threshold was reached, which provides no information about the path.
     fn on_acked<T>(
         &mut self,
         now: Instant,

@@ -6,23 +6,23 @@ use crate::time::Instant;
 
 use super::first_flight::{FirstFlight, InitialWindowChoice};
 
-/// How much may leave now.
+/// The send budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     controller: Box<dyn Controller>,
-    /// `None` if packets leave as fast as the window lets them.
+    /// `None` if packets are not paced.
     pacer: Option<Pacer>,
     in_flight: u64,
-    /// Whether data, not the window or the pacer, ran out when something was last sent.
+    /// Whether the last transmission was limited by the lack of data, not by window or pacer.
     app_limited: bool,
-    /// Whether the window ever held data back.
+    /// Whether the window ever limited sending.
     window_limited: bool,
-    /// Since when nothing is in flight.
+    /// Time since which no packet is in flight.
     idle_since: Option<Instant>,
-    /// When the pacer lets the next packet go.
+    /// Time at which the pacer permits the next packet.
     paced_until: Option<Instant>,
     first_flight: FirstFlight,
-    /// The pacing rate of a window of which nothing has shown yet that it fits, in bytes per second.
+    /// Pacing rate of an unvalidated window, in bytes per second.
     unvalidated_rate: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Budget {
         }
     }
 
-    /// The same with so many bytes in flight.
+    /// The same budget with `in_flight` bytes in flight.
     pub(super) fn with_in_flight(self, in_flight: u64) -> Self {
         Self { in_flight, ..self }
     }
@@ -106,13 +106,13 @@ impl Budget {
         self.unvalidated_rate = bytes_per_second;
     }
 
-    /// Whether the window has room for `bytes` more (RFC 9002, section 7).
+    /// Whether the window permits `bytes` more (RFC 9002, section 7).
     pub(super) fn has_window(&self, bytes: u64) -> bool {
         self.in_flight + bytes <= self.controller.window()
     }
 
-    /// How fast packets leave, in bytes per second. A window of which nothing has shown yet that it fits
-    /// takes a round trip, be it the first one or that of careful resume.
+    /// Pacing rate in bytes per second. An unvalidated window, the initial one or that of careful
+    /// resume, is spread over a round trip.
     pub(super) fn pacing_rate(&self, rtt: &RttView) -> u64 {
         self.spread_rate(rtt)
             .unwrap_or_else(|| self.controller.pacing_rate(rtt))
@@ -123,7 +123,7 @@ impl Budget {
             .or_else(|| self.first_flight.pacing_rate(rtt, self.controller.window()))
     }
 
-    /// Whether window and pacer let `bytes` leave now; notes until when the pacer does not.
+    /// Whether window and pacer permit `bytes` now; records how long the pacer does not.
     pub(super) fn may_send(&mut self, now: Instant, bytes: u64, rtt: &RttView) -> bool {
         self.paced_until = None;
         if !self.has_window(bytes) {
@@ -145,7 +145,7 @@ impl Budget {
         }
     }
 
-    /// A packet of `bytes` that counts as in flight left.
+    /// Records a sent packet of `bytes` that counts as in flight.
     pub(super) fn on_sent(
         &mut self,
         now: Instant,
@@ -172,19 +172,20 @@ impl Budget {
         sample
     }
 
-    /// `bytes` are acknowledged, lost or forgotten, and in flight no more.
+    /// Removes `bytes` from those in flight, because they were acknowledged, lost or discarded.
     pub(super) fn release(&mut self, bytes: u64) {
         self.in_flight -= bytes;
     }
 
-    /// Acknowledgments or losses were counted: if nothing is in flight any more, the path is idle.
+    /// Called after acknowledgments or losses: if no packet is in flight any more, the path is
+    /// idle.
     pub(super) fn note_idle(&mut self, now: Instant) {
         if self.in_flight == 0 {
             self.idle_since.get_or_insert(now);
         }
     }
 
-    /// Datagrams have another size, in bytes.
+    /// Sets the datagram size, in bytes.
     pub(super) fn on_mtu(&mut self, size: u16) {
         self.controller.on_mtu(size.into());
         if let Some(pacer) = &mut self.pacer {

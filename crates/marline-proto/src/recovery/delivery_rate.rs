@@ -1,4 +1,4 @@
-//! How fast the path delivers (draft-cheng-iccrg-delivery-rate-estimation).
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation).
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use crate::samples::{PacketLoss, RateSample, RateSnapshot};
 /// Measures the delivery rate of one path, one sample per ACK frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeliveryRate {
-    /// Bytes delivered so far.
+    /// Bytes delivered in total.
     delivered: u64,
     delivered_at: Instant,
-    /// Bytes declared lost so far, modulo 2^32.
+    /// Bytes declared lost in total, modulo 2^32.
     lost: u32,
-    /// When the first packet of the present sending interval left.
+    /// Send time of the first packet of the present sending interval.
     first_sent_at: Instant,
-    /// Samples are application limited until this much is delivered; 0 if they are not.
+    /// Delivered bytes up to which samples are application-limited; 0 if they are not.
     app_limited_until: u64,
-    /// The newest packet that the ACK frame being read acknowledges.
+    /// Newest packet acknowledged by the ACK frame in progress.
     newest: Option<Newest>,
 }
 
@@ -28,12 +28,12 @@ struct Newest {
 }
 
 impl DeliveryRate {
-    /// Nothing sent, nothing delivered.
+    /// An estimator without sent packets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet leaves that adds `bytes` to the `bytes_in_flight` before it.
+    /// Records a sent packet that adds `bytes` to the `bytes_in_flight` before it.
     pub fn on_sent(&mut self, now: Instant, bytes_in_flight: u64, bytes: u64) -> RateSnapshot {
         if bytes_in_flight == 0 {
             self.first_sent_at = now;
@@ -49,13 +49,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing to send while the window has room: what `bytes_in_flight` are
-    /// in flight, and what follows, is no measure of the path.
+    /// Records that the application has nothing to send while the window has room: samples of the
+    /// `bytes_in_flight` and later packets are application-limited.
     pub fn on_app_limited(&mut self, bytes_in_flight: u64) {
         self.app_limited_until = self.delivered.saturating_add(bytes_in_flight).max(1);
     }
 
-    /// A packet of `bytes` bytes that was sent at `sent_at` is acknowledged for the first time.
+    /// Records the first acknowledgment of a packet of `bytes` bytes that was sent at `sent_at`.
     pub fn on_packet_acked(
         &mut self,
         now: Instant,
@@ -76,7 +76,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Packet `packet_number` of `bytes` bytes, sent at `sent_at`, is declared lost.
+    /// Records the loss of packet `packet_number` of `bytes` bytes, sent at `sent_at`.
     pub fn on_packet_lost(
         &mut self,
         packet_number: u64,
@@ -96,8 +96,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The ACK frame is read: gives its sample, if it acknowledged anything. A sample over less
-    /// than `min_rtt` is bursts arriving together, not a rate, and is left out.
+    /// Ends an ACK frame: returns its sample, if it acknowledged any packet. Samples over less than
+    /// `min_rtt` reflect bursts, not a rate, and are omitted.
     pub fn finish(&mut self, min_rtt: Duration) -> Option<RateSample> {
         let Newest {
             sent_at,
@@ -128,7 +128,7 @@ impl DeliveryRate {
         self.lost.wrapping_sub(packet.lost).into()
     }
 
-    /// Bytes delivered so far.
+    /// Bytes delivered in total.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }

@@ -1,4 +1,4 @@
-//! Loss detection, and what losses lead to (RFC 9002, appendices A.10 and B.8).
+//! Loss detection, and the reaction to losses (RFC 9002, appendices A.10 and B.8).
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use crate::samples::{LossSample, RttView};
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
 
-/// The packets that one run of loss detection declares lost.
+/// The packets declared lost in one run of loss detection.
 #[derive(Debug)]
 struct Losses {
     largest_sent: u64,
     persistent: PersistentCongestion,
-    /// Bytes in flight no more.
+    /// Bytes removed from those in flight.
     released: u64,
-    /// Only large packets got lost.
+    /// Whether only large packets were lost.
     black_hole: bool,
-    /// When the oldest loss that counts for the controller was sent.
+    /// Send time of the oldest loss that counts for the controller.
     oldest_sent_at: Option<Instant>,
-    /// The sample for the controller.
+    /// Sample for the controller.
     sample: Option<LossSample>,
 }
 
-/// Judges the packets of one space, and remembers why.
+/// Classifies the packets of one space, and records the reason.
 struct Judge<'a> {
     detector: &'a dyn LossDetector,
     rtt: RttView,
     now: Instant,
     largest_acked: u64,
     cause: Cell<Cause>,
-    /// When the first packet that is not lost will be, unless it is acknowledged before.
+    /// Time at which the first remaining packet will be lost, unless it is acknowledged before.
     loss_time: Cell<Option<Instant>>,
 }
 
@@ -60,8 +60,7 @@ impl Judge<'_> {
 }
 
 impl Recovery {
-    /// Declares lost what the detector says is lost of what was `sent` in a space. The peer holds ACKs back for
-    /// `max_ack_delay` at most.
+    /// Declares packets `sent` in a space lost according to the detector. `max_ack_delay` is the peer's.
     pub(crate) fn detect_lost<T>(
         &mut self,
         now: Instant,
@@ -155,7 +154,7 @@ impl Recovery {
         context.on_congestion(now, &event, self.controller_mut());
     }
 
-    /// The controller learns of losses; it reacts to the first of an epoch, and to persistent congestion.
+    /// Passes losses to the controller; it reacts to the first of an epoch, and to persistent congestion.
     fn on_loss(&mut self, now: Instant, sample: &LossSample) -> Option<Reaction> {
         let is_new_epoch = self.epoch.on_loss(now, sample);
         self.counters.lost_packets += sample.packets;
@@ -176,8 +175,8 @@ impl Recovery {
 }
 
 impl Losses {
-    /// Returns whether the packet is a sign of congestion. Those that are not of the path as it is, and probes for
-    /// larger datagrams, are none (RFC 9000, sections 9.4 and 14.4).
+    /// Returns whether the packet is a sign of congestion. Packets sent before the path changed, and PMTU probes,
+    /// are not (RFC 9000, sections 9.4 and 14.4).
     fn add(&mut self, number: u64, packet: &SentPacket, is_of_path: bool) -> bool {
         self.released += packet.bytes_in_flight();
         if !is_of_path || packet.mtu_probe || !packet.in_flight {

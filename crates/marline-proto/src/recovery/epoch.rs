@@ -10,17 +10,19 @@ use crate::time::Instant;
 pub(super) struct LossEpoch {
     began: Option<Instant>,
     newest_sent_at: Instant,
-    /// The first sample of it; that of its next losses.
+    /// First sample of the epoch, or of the next one.
     first: LossSampleId,
     next: LossSampleId,
-    /// Losses of it that did not turn out to be spurious.
+    /// Number of losses of the epoch that are not known to be spurious.
     unexplained: u64,
-    /// Whether a mark began it, so that its reduction stands whatever becomes of its losses.
+    /// Whether a CE mark started the epoch, so that its reduction stays even if all its losses are
+    /// spurious.
     marked: bool,
 }
 
 impl LossEpoch {
-    /// No epoch. Packets lost in `self` and earlier ones belong to none of those to come.
+    /// The state without an epoch. Packets lost in `self` and earlier epochs do not belong to later
+    /// ones.
     pub(super) fn restarted(&self) -> Self {
         Self {
             next: self.next,
@@ -28,13 +30,13 @@ impl LossEpoch {
         }
     }
 
-    /// The sample that will count the next losses.
+    /// The sample that counts the next losses.
     pub(super) fn next_sample(&self) -> LossSampleId {
         self.next
     }
 
-    /// Packets were lost, and marked as counted by [`Self::next_sample`]; returns whether a new epoch begins with
-    /// them.
+    /// Handles lost packets, which are marked as counted by [`Self::next_sample`]; returns whether they start a
+    /// new epoch.
     pub(super) fn on_loss(&mut self, now: Instant, sample: &LossSample) -> bool {
         let is_new = self.began.is_none_or(|began| sample.latest_sent_at > began);
         if is_new {
@@ -49,7 +51,7 @@ impl LossEpoch {
         is_new
     }
 
-    /// The window was reduced because packets were marked: an epoch begins.
+    /// Starts an epoch after a reduction because of CE marks.
     pub(super) fn on_ce_reduction(&mut self, now: Instant) {
         self.began = Some(now);
         self.first = self.next;
@@ -57,8 +59,8 @@ impl LossEpoch {
         self.marked = true;
     }
 
-    /// A lost packet that this sample counted arrived after all. If that explains the last loss of the epoch,
-    /// returns when the newest of its packets was sent.
+    /// Handles a spurious loss that this sample counted. If it was the last remaining loss of the epoch,
+    /// returns the send time of the epoch's newest packet.
     pub(super) fn on_spurious_loss(&mut self, counted_by: LossSampleId) -> Option<Instant> {
         let is_of_epoch = self.began.is_some() && counted_by >= self.first;
         if !is_of_epoch || self.marked || self.unexplained == 0 {

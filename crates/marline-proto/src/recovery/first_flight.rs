@@ -1,14 +1,14 @@
-//! The packets that leave within the initial window's worth of bytes.
+//! The packets sent within the first initial window of bytes.
 
 use crate::samples::RttView;
 use crate::time::Instant;
 
-/// The window that a path begins with.
+/// The initial window of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InitialWindowChoice {
-    /// In bytes.
+    /// The window, in bytes.
     pub(crate) bytes: u64,
-    /// Without anything learnt from earlier connections, in bytes.
+    /// The window without earlier connections, in bytes.
     pub(crate) default: u64,
 }
 
@@ -18,13 +18,13 @@ impl InitialWindowChoice {
     }
 }
 
-/// What became of the initial window's worth of bytes.
+/// The outcome of the first initial window of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstFlight {
     window: InitialWindowChoice,
     /// Bytes sent so far, until the window is used up.
     sent: u64,
-    /// When the last of it left.
+    /// Send time of the last of it.
     until: Instant,
     had_congestion: bool,
 }
@@ -43,12 +43,12 @@ impl FirstFlight {
         self.window
     }
 
-    /// The window turns out to be another one while its packets leave.
+    /// Changes the window while its packets are being sent.
     pub(super) fn set_window(&mut self, bytes: u64) {
         self.window.bytes = bytes;
     }
 
-    /// Whether any of it was lost, or marked by the network.
+    /// Whether any of its packets was lost or CE-marked.
     pub(super) fn had_congestion(&self) -> bool {
         self.had_congestion
     }
@@ -57,7 +57,7 @@ impl FirstFlight {
         self.sent < self.window.bytes
     }
 
-    /// A packet that counts as in flight left.
+    /// Records a sent packet that counts as in flight.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
         if self.is_leaving() {
             self.sent = self.sent.saturating_add(bytes);
@@ -65,13 +65,13 @@ impl FirstFlight {
         }
     }
 
-    /// A packet sent at `sent_at` was lost or marked.
+    /// Records that a packet sent at `sent_at` was lost or CE-marked.
     pub(super) fn on_congestion(&mut self, sent_at: Instant) {
         self.had_congestion |= sent_at <= self.until;
     }
 
-    /// The pacing rate while a learnt window leaves, in bytes per second: it takes a round trip, or as much
-    /// of it does as the congestion `window` has kept since.
+    /// Pacing rate of a learned window, in bytes per second: it is spread over a round trip, in proportion
+    /// to the present congestion `window`.
     pub(super) fn pacing_rate(&self, rtt: &RttView, window: u64) -> Option<u64> {
         let spreads = self.window.is_learnt() && self.is_leaving();
         let bytes = self.window.bytes.min(window);

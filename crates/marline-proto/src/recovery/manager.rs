@@ -1,4 +1,4 @@
-//! The state of recovery, and what is asked of it. What changes it most is in [`super::ack`] and
+//! The state of recovery and its interface. ACK processing is in [`super::ack`], loss detection in
 //! [`super::detect`].
 
 use std::collections::VecDeque;
@@ -20,34 +20,34 @@ use crate::samples::SentSample;
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
 
-/// What a path's recovery begins with.
+/// The initial parameters of a path's recovery.
 #[derive(Debug)]
 pub(crate) struct RecoveryConfig {
-    /// Assumed until the first sample.
+    /// Round-trip time assumed until the first sample.
     pub(crate) initial_rtt: Duration,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) detector: Box<dyn LossDetector>,
-    /// `None` if packets leave as fast as the window lets them.
+    /// `None` if packets are not paced.
     pub(crate) pacer: Option<Pacer>,
     pub(crate) initial_window: InitialWindowChoice,
     /// Whether both probes of a timeout repeat application data.
     pub(crate) two_probes: bool,
 }
 
-/// A packet that is sent.
+/// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutgoingPacket {
     pub(crate) space: SpaceId,
-    /// Bytes on the wire, without UDP and IP headers.
+    /// Size without UDP and IP headers, in bytes.
     pub(crate) size: u16,
     pub(crate) ack_eliciting: bool,
     /// Whether it counts towards bytes in flight.
     pub(crate) in_flight: bool,
-    /// Whether its datagram is marked ECT.
+    /// Whether its datagram is marked with ECT.
     pub(crate) ecn: bool,
-    /// Whether it only probes for a larger datagram size.
+    /// Whether it is a PMTU probe.
     pub(crate) mtu_probe: bool,
-    /// The generation of the 4-tuple that it takes.
+    /// Generation of its 4-tuple.
     pub(crate) tuple: u32,
 }
 
@@ -65,17 +65,17 @@ impl OutgoingPacket {
 pub(crate) struct RecoveryCounters {
     pub(crate) lost_packets: u64,
     pub(crate) lost_bytes: u64,
-    /// Packets reported as marked Congestion Experienced.
+    /// Packets reported as Congestion Experienced.
     pub(crate) ecn_ce: u64,
     pub(crate) spurious_losses: u64,
-    /// Loss epochs, those that marks began included.
+    /// Loss epochs, including those started by CE marks.
     pub(crate) congestion_events: u64,
-    /// Reductions that the controller took back.
+    /// Reductions reverted by the controller.
     pub(crate) undone_reductions: u64,
 }
 
-/// The latest 4-tuples before the active one that led to the same host: acknowledgments, losses and marks of their
-/// packets still count.
+/// The latest 4-tuples before the active one that led to the same host: acknowledgments, losses and CE marks of
+/// their packets still count.
 #[derive(Debug, Default)]
 pub(super) struct FormerTuples(VecDeque<u32>);
 
@@ -102,16 +102,16 @@ pub(crate) struct Recovery {
     pub(super) rate: DeliveryRate,
     pub(super) timers: Timers,
     pub(super) epoch: LossEpoch,
-    /// By number space: what may become persistent congestion.
+    /// Loss periods by packet number space, for persistent congestion.
     pub(super) loss_periods: [LossPeriod; 3],
-    /// When the first round-trip sample came.
+    /// Time of the first RTT sample.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
     pub(super) former_tuples: FormerTuples,
     two_probes: bool,
-    /// Whether packets were lost or marked.
+    /// Whether packets were lost or CE-marked.
     had_congestion: bool,
-    /// Bytes that `rate` counted before the path led where it leads now.
+    /// Bytes that `rate` counted before the path changed to the present host.
     delivered_before: u64,
 }
 
@@ -134,14 +134,14 @@ impl Recovery {
         }
     }
 
-    /// The path leads to another host: the window and everything learnt start anew (RFC 9000, section 9.4).
-    /// What is in flight still counts, and so do totals.
+    /// Resets the window and all estimates, because the path leads to another host (RFC 9000, section 9.4).
+    /// Packets in flight and totals still count.
     pub(crate) fn reset(&mut self, config: RecoveryConfig) {
         let fresh = Self::new(config);
         *self = Self {
             budget: fresh.budget.with_in_flight(self.in_flight()),
             timers: self.timers.restarted(),
-            // Packets in flight remember how far it had counted.
+            // Packets in flight contain its counters.
             rate: self.rate,
             delivered_before: self.rate.delivered(),
             epoch: self.epoch.restarted(),
@@ -150,8 +150,8 @@ impl Recovery {
         };
     }
 
-    /// A packet leaves under the next number of its space, with the tokens that were pushed to `sent`.
-    /// Returns the sample passed to the controller, if the packet counts as in flight.
+    /// Records a packet sent with the next number of its space and the tokens that were pushed to
+    /// `sent`. Returns the sample passed to the controller, if the packet counts as in flight.
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Instant,
@@ -180,29 +180,29 @@ impl Recovery {
             .then(|| self.budget.on_sent(now, number, bytes, &self.rtt.view()))
     }
 
-    /// Whether window and pacer let a datagram of `bytes` leave now. If only the pacer does not,
-    /// [`Self::paced_until`] says when it will.
+    /// Whether window and pacer permit a datagram of `bytes` now. If only the pacer does not,
+    /// [`Self::paced_until`] returns the time when it will.
     pub(crate) fn may_send(&mut self, now: Instant, bytes: u64) -> bool {
         self.budget.may_send(now, bytes, &self.rtt.view())
     }
 
-    /// Whether the window has room for `bytes` more (RFC 9002, section 7).
+    /// Whether the window permits `bytes` more (RFC 9002, section 7).
     pub(crate) fn has_window(&self, bytes: u64) -> bool {
         self.budget.has_window(bytes)
     }
 
-    /// When the pacer lets the next packet go, if it was what stopped the last one.
+    /// Time at which the pacer permits the next packet, if it blocked the last one.
     pub(crate) fn paced_until(&self) -> Option<Instant> {
         self.budget.paced_until()
     }
 
-    /// The application has nothing more to send, though window and pacer would let it.
+    /// Called when the application has no more data, although window and pacer permit more.
     pub(crate) fn on_app_limited(&mut self) {
         self.budget.set_app_limited(true);
         self.rate.on_app_limited(self.budget.in_flight());
     }
 
-    /// Window or pacer allow nothing more to be sent. If nothing is `waiting`, no pacing timer is set.
+    /// Called when window or pacer permit no more. If no data is `waiting`, no pacing timer is set.
     pub(crate) fn on_congestion_limited(&mut self, waiting: bool) {
         self.budget.set_app_limited(false);
         if !waiting {
@@ -210,17 +210,17 @@ impl Recovery {
         }
     }
 
-    /// Data waits that the window does not let leave.
+    /// Called when data waits that the window does not permit.
     pub(crate) fn on_window_limited(&mut self) {
         self.budget.set_window_limited();
     }
 
-    /// Whether the window ever held data back.
+    /// Whether the window ever limited sending.
     pub(crate) fn was_window_limited(&self) -> bool {
         self.budget.is_window_limited()
     }
 
-    /// Whether data, not the window or the pacer, ran out when something was last sent.
+    /// Whether the last transmission was limited by the lack of data, not by window or pacer.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.budget.is_app_limited()
     }
@@ -247,7 +247,7 @@ impl Recovery {
         self.budget.controller_mut()
     }
 
-    /// How fast packets leave, in bytes per second; `None` if they are not paced.
+    /// Pacing rate in bytes per second; `None` without pacing.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         let rtt = self.rtt.view();
         self.budget
@@ -255,7 +255,7 @@ impl Recovery {
             .then(|| self.budget.pacing_rate(&rtt))
     }
 
-    /// Paces packets at this rate, whatever the controller says: nothing has shown yet that the window fits.
+    /// Sets the pacing rate of an unvalidated window, which overrides that of the controller.
     pub(crate) fn set_unvalidated_rate(&mut self, bytes_per_second: Option<u64>) {
         self.budget.set_unvalidated_rate(bytes_per_second);
     }
@@ -264,12 +264,12 @@ impl Recovery {
         self.counters
     }
 
-    /// The probe timeout without backoff, for a peer that holds back ACKs for `max_ack_delay`.
+    /// The probe timeout without backoff, for a peer with this `max_ack_delay`.
     pub(crate) fn pto(&self, max_ack_delay: Duration) -> Duration {
         self.rtt.pto() + max_ack_delay
     }
 
-    /// Probe timeouts since the path last answered.
+    /// Number of consecutive probe timeouts.
     pub(crate) fn pto_count(&self) -> u32 {
         self.timers.pto_count()
     }
@@ -279,42 +279,42 @@ impl Recovery {
         self.timers.reset_pto_count();
     }
 
-    /// Probe packets that are still to be sent in a space.
+    /// Number of probe packets still to be sent in a space.
     pub(crate) fn probes(&self, space: SpaceId) -> u8 {
         self.timers.probes(space)
     }
 
-    /// Whether any space is to send probes.
+    /// Whether a probe is to be sent in any space.
     pub(crate) fn is_probing(&self) -> bool {
         SpaceId::ALL.into_iter().any(|space| self.probes(space) > 0)
     }
 
-    /// Has a packet sent that asks for an answer, unless one is due already.
+    /// Makes one ack-eliciting probe due, unless one is due already.
     pub(crate) fn request_probe(&mut self) {
         self.timers.request_probe(SpaceId::Data);
     }
 
-    /// Has the probes of a timeout sent, whatever they carry.
+    /// Makes the probes of a timeout due, regardless of their content.
     pub(crate) fn request_probes(&mut self) {
         self.timers.request_probes(SpaceId::Data);
     }
 
-    /// When the last ack-eliciting packet of application data left.
+    /// Send time of the last ack-eliciting packet of application data.
     pub(crate) fn last_ack_eliciting(&self) -> Option<Instant> {
         self.timers.last_ack_eliciting(SpaceId::Data)
     }
 
-    /// The same of a packet in `space`.
+    /// Send time of the last ack-eliciting packet in `space`.
     pub(crate) fn last_ack_eliciting_in(&self, space: SpaceId) -> Option<Instant> {
         self.timers.last_ack_eliciting(space)
     }
 
-    /// When the loss detection timer fires.
+    /// Time at which the loss detection timer expires.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.timers.armed().map(|timer| timer.at)
     }
 
-    /// The loss detection timer, and what it fires for; `None` if it is not set.
+    /// The loss detection timer and its reason; `None` if it is not set.
     pub(crate) fn armed_timer(&self) -> Option<ArmedTimer> {
         self.timers.armed()
     }
@@ -326,8 +326,8 @@ impl Recovery {
             .set(now, self.rtt.pto(), self.budget.idle_since(), conditions);
     }
 
-    /// The loss detection timer has fired (RFC 9002, appendix A.9): says for what. Losses are to be
-    /// [detected](Self::detect_lost), probes to be sent.
+    /// Handles expiry of the loss detection timer (RFC 9002, appendix A.9): returns its reason. The
+    /// caller must then [detect losses](Self::detect_lost), or send probes.
     pub(crate) fn on_timeout(
         &mut self,
         now: Instant,
@@ -337,10 +337,9 @@ impl Recovery {
             .on_timeout(now, self.rtt.pto(), self.budget.idle_since(), conditions)
     }
 
-    /// The probe timeout of `expired` is over: has `space` repeat what it must in the probes, if any. The data
-    /// space repeats what has waited longest (RFC 9002, section 6.2.4). Of the handshake all is repeated, in
-    /// both spaces: its flights are short, travel together and get lost together, and each further timeout
-    /// would be twice as long.
+    /// Makes frames of `space` due for the probes after a probe timeout of `expired`. The data space repeats
+    /// its oldest packets (RFC 9002, section 6.2.4). The handshake spaces repeat everything: their flights are
+    /// short, are sent and lost together, and each further timeout would be twice as long.
     pub(crate) fn probe<T>(
         &mut self,
         expired: SpaceId,
@@ -349,7 +348,7 @@ impl Recovery {
         context: &mut impl Context<T>,
     ) {
         let is_early = space != SpaceId::Data;
-        // A server may be waiting for handshake packets from the other early space too.
+        // A server may also be waiting for packets of the other handshake space.
         if space == expired || is_early && sent.has_ack_eliciting_in_flight() {
             let packets = match (is_early, self.two_probes) {
                 (true, _) => usize::MAX,
@@ -361,22 +360,23 @@ impl Recovery {
         }
     }
 
-    /// A number space and its keys are discarded (RFC 9002, section 6.4).
+    /// Discards the state of a packet number space whose keys are discarded (RFC 9002, section
+    /// 6.4).
     pub(crate) fn on_space_discarded<T>(&mut self, space: SpaceId, sent: &mut Sent<T>) {
         self.discard_packets(sent);
         self.timers.discard(space);
         self.timers.reset_pto_count();
     }
 
-    /// Forgets what a space sent, neither acknowledged nor lost.
+    /// Discards the outstanding packets of a space, without acknowledgment or loss.
     pub(crate) fn discard_packets<T>(&mut self, sent: &mut Sent<T>) {
         let mut bytes = 0;
         sent.discard(|packet| bytes += packet.bytes_in_flight());
         self.budget.release(bytes);
     }
 
-    /// Makes all that a space sent due again without a congestion event: after a Retry packet the server has
-    /// processed none of it.
+    /// Makes all outstanding frames of a space due again without a congestion event: after a Retry packet
+    /// the server has processed none of them.
     pub(crate) fn on_retry<T>(&mut self, sent: &mut Sent<T>, context: &mut impl Context<T>) {
         let mut bytes = 0;
         sent.lose_while(
@@ -392,46 +392,46 @@ impl Recovery {
         sent.discard(|_| {});
     }
 
-    /// Nothing is sent on the path any more.
+    /// Stops all timers, because the path is no longer used.
     pub(crate) fn stop(&mut self) {
         self.timers.stop();
         self.budget.stop_pacing();
     }
 
-    /// Datagrams have another size, in bytes.
+    /// Sets the datagram size, in bytes.
     pub(crate) fn on_mtu(&mut self, size: u16) {
         self.budget.on_mtu(size);
     }
 
-    /// The path has another 4-tuple that leads to the same host: what packets on the `former` one show still
-    /// counts (RFC 9000, section 9.4).
+    /// Handles a change of the 4-tuple to the same host: packets on the `former` one still count (RFC 9000,
+    /// section 9.4).
     pub(crate) fn on_rebinding(&mut self, former: u32) {
         self.former_tuples.push(former);
     }
 
-    /// Whether the acknowledgment, loss or mark of `packet` counts for the path as it is.
+    /// Whether the acknowledgment, loss or CE mark of `packet` counts for the present path.
     pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
         self.former_tuples.is_of_path(packet, active)
     }
 
-    /// A packet sent at `sent_at` was lost or marked.
+    /// Records that a packet sent at `sent_at` was lost or CE-marked.
     pub(super) fn note_congestion(&mut self, sent_at: Instant) {
         self.had_congestion = true;
         self.budget.first_flight_mut().on_congestion(sent_at);
     }
 
-    /// Whether packets were lost or marked.
+    /// Whether packets were lost or CE-marked.
     pub(crate) fn had_congestion(&self) -> bool {
         self.had_congestion
     }
 
-    /// The window that the path began with.
+    /// The initial window of the path.
     pub(crate) fn initial_window(&self) -> InitialWindowChoice {
         self.budget.first_flight().window()
     }
 
-    /// It has become known which initial window the path may have: begins with that, unless it has seen
-    /// congestion already, or opened its window further.
+    /// Sets the initial window once it is known, unless the path has seen congestion, or its window is
+    /// already larger.
     pub(crate) fn learn_initial_window(&mut self, bytes: u64) {
         let opened = self.controller().window();
         if bytes > opened.max(self.initial_window().bytes) && !self.had_congestion {
@@ -440,7 +440,7 @@ impl Recovery {
         }
     }
 
-    /// Undoes a migration: drops the window that was learnt for the other host.
+    /// Reverts a migration: drops the window learned for the other host.
     pub(crate) fn return_to(&mut self, first: InitialWindowChoice) -> bool {
         let returns = self.initial_window().is_learnt() && first.bytes < self.controller().window();
         if returns {
@@ -450,7 +450,7 @@ impl Recovery {
         returns
     }
 
-    /// Whether any of the initial window's worth of bytes was lost, or marked by the network.
+    /// Whether any packet of the first initial window was lost or CE-marked.
     pub(crate) fn had_congestion_at_first(&self) -> bool {
         self.budget.first_flight().had_congestion()
     }

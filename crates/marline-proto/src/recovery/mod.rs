@@ -1,6 +1,6 @@
 //! Loss recovery and congestion control of one path (RFC 9002).
 //!
-//! `Recovery` is driven by what happens to packets and says what may be sent:
+//! `Recovery` is notified of the events of packets and decides what may be sent:
 //!
 //! | event | call | RFC 9002 |
 //! | --- | --- | --- |
@@ -10,8 +10,8 @@
 //! | a number space is discarded | `on_space_discarded` | appendix A.11 |
 //!
 //! and asked for the time of the next timeout (`next_timeout`) and for the send budget
-//! (`may_send`). What acknowledgments and losses mean to other modules they learn through
-//! `Context`, in the order in which it happens.
+//! (`may_send`). Other modules are notified of acknowledgments and losses through `Context`, in
+//! order.
 //!
 //! | subject | file |
 //! | --- | --- |
@@ -51,7 +51,7 @@ pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 
 use std::time::Duration;
 
-/// Timers are not finer than this (RFC 9002, section 6.1.2).
+/// Timer granularity (RFC 9002, section 6.1.2).
 pub const GRANULARITY: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// The losses of a packet number space since one was acknowledged that was sent after them, whether they are found
-/// at one moment or at several: of two probes the second may be acknowledged before the first counts as lost.
+/// Consecutive losses of a packet number space, with no packet sent between them acknowledged, whether they are
+/// detected together or separately: of two probes the second may be acknowledged before the first is declared
+/// lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossPeriod {
-    /// When the first ack-eliciting one was sent.
+    /// Send time of the first ack-eliciting one.
     began: Option<Instant>,
 }
 
 impl LossPeriod {
-    /// A lost packet that was sent at `sent_at` arrived after all.
+    /// Handles a spurious loss of a packet sent at `sent_at`.
     pub(super) fn on_spurious_loss(&mut self, sent_at: Instant) {
         if self.began.is_some_and(|began| sent_at >= began) {
             self.began = None;
@@ -21,23 +22,22 @@ impl LossPeriod {
     }
 }
 
-/// Looks for persistent congestion among packets that are declared lost at one moment, in ascending order, and those
-/// before.
+/// Detects persistent congestion among packets declared lost together, in ascending order, and those before.
 ///
-/// It spans from one ack-eliciting packet to another, as long as no packet that was sent between them was
-/// acknowledged (section 7.6.2). Other packets between them neither establish nor prevent it: ACK-only ones,
-/// probes for larger datagrams, packet numbers that were left out.
+/// It spans from one ack-eliciting packet to another, as long as no packet sent between them was
+/// acknowledged (section 7.6.2). Other packets between them do not matter: ACK-only packets, PMTU probes,
+/// skipped packet numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PersistentCongestion {
     duration: Duration,
-    /// When the first round-trip sample came: packets sent before do not count (section 7.6.2).
+    /// Time of the first RTT sample: packets sent before do not count (section 7.6.2).
     first_sample_at: Option<Instant>,
     period: LossPeriod,
     established: bool,
 }
 
 impl PersistentCongestion {
-    /// Losses establish it that span more than `duration` ([`super::pto::persistent_congestion`]); they continue
+    /// Losses that span more than `duration` ([`super::pto::persistent_congestion`]) establish it; they continue
     /// `period`.
     pub(super) fn new(
         duration: Duration,
@@ -52,12 +52,12 @@ impl PersistentCongestion {
         }
     }
 
-    /// A packet between those that are lost was acknowledged.
+    /// Records that a packet between the lost ones was acknowledged.
     pub(super) fn on_acked_between(&mut self) {
         self.period = LossPeriod::default();
     }
 
-    /// An ack-eliciting packet that was sent at `sent_at` is lost.
+    /// Records the loss of an ack-eliciting packet that was sent at `sent_at`.
     pub(super) fn on_lost(&mut self, sent_at: Instant) {
         if self.first_sample_at.is_none_or(|first| sent_at <= first) {
             return;
@@ -70,7 +70,8 @@ impl PersistentCongestion {
         self.established
     }
 
-    /// The losses that those to come may continue: none of what has established it.
+    /// The loss period that later losses may continue; without those that established persistent
+    /// congestion.
     pub(super) fn period(&self) -> LossPeriod {
         match self.established {
             true => LossPeriod::default(),

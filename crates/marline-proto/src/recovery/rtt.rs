@@ -5,14 +5,15 @@ use std::time::Duration;
 use super::pto;
 use crate::samples::RttView;
 
-/// The round-trip time that RFC 9002, section 6.2.2 recommends to assume before the first sample.
+/// The initial round-trip time recommended by RFC 9002, section 6.2.2.
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// Estimates the round-trip time of one path.
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     view: RttView,
-    /// The probe timeout that follows from `view`: it is read for every packet, and changes with a sample.
+    /// Probe timeout according to `view`, cached because it is read for every packet and changes only with
+    /// a sample.
     pto: Duration,
     sampled: bool,
 }
@@ -34,10 +35,10 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample: `latest` since the largest newly acknowledged packet was sent, `ack_delay`
-    /// as the peer reports it (zero for Initial packets).
+    /// Takes a sample: `latest` is the time since the largest newly acknowledged packet was sent,
+    /// `ack_delay` the delay reported by the peer (zero for Initial packets).
     ///
-    /// `max_ack_delay` is the peer's promise, which bounds `ack_delay` once the handshake is
+    /// `max_ack_delay` is that of the peer, which bounds `ack_delay` once the handshake is
     /// confirmed (RFC 9002, section 5.3).
     pub fn update(
         &mut self,
@@ -83,7 +84,7 @@ impl RttEstimator {
         view.smoothed = (view.smoothed * 7 + view.adjusted) / 8;
     }
 
-    /// Forgets the smallest sample: persistent congestion makes it doubtful (RFC 9002, section 5.2).
+    /// Resets the minimum after persistent congestion (RFC 9002, section 5.2).
     pub fn reset_min(&mut self) {
         self.view.min = self.view.latest;
     }
@@ -108,7 +109,7 @@ impl RttEstimator {
         self.view.smoothed
     }
 
-    /// The mean deviation.
+    /// The mean deviation (rttvar).
     pub const fn variance(&self) -> Duration {
         self.view.variance
     }
@@ -118,7 +119,7 @@ impl RttEstimator {
         self.pto
     }
 
-    /// All of it, as policies see it.
+    /// All values, for policies.
     pub const fn view(&self) -> RttView {
         self.view
     }

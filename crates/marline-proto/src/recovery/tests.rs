@@ -1,5 +1,5 @@
-//! Recovery without a connection: packets are sent, acknowledged and lost by hand, in virtual time. Each test
-//! names the section of RFC 9002 whose rule it holds.
+//! Tests of recovery without a connection: packets are sent, acknowledged and lost explicitly, in virtual
+//! time. Each test names the section of RFC 9002 with its rule.
 
 mod acks;
 mod budget;
@@ -37,23 +37,23 @@ fn at(ms: u64) -> Instant {
     Instant::EPOCH + Duration::from_millis(ms)
 }
 
-/// A path that writes down what recovery reports.
+/// A path that records the reports of recovery.
 #[derive(Debug, Default)]
 struct Path {
     tuple: u32,
-    /// The tokens of frames that arrived, and of those that are due again.
+    /// Tokens of acknowledged frames, and of those that are due again.
     acked: Vec<u64>,
     due_again: Vec<u64>,
-    /// Numbers of packets acknowledged for the first time, by ACK frame.
+    /// Newly acknowledged packet numbers, by ACK frame.
     newly_acked: Vec<Vec<u64>>,
-    /// Numbers of packets declared lost, and of those that arrived after all.
+    /// Numbers of lost packets, and of spuriously lost ones.
     lost: Vec<u64>,
     spurious: Vec<u64>,
-    /// Packets sent with ECT that ACK frames with counts acknowledged.
+    /// Packets sent with ECT that were acknowledged by ACK frames with counts.
     marked: u64,
-    /// Marks that the next ACK frame with counts reports as new.
+    /// CE marks that the next ACK frame with counts reports as new.
     new_ce: u64,
-    /// Answers to the next packet that is acknowledged, or lost.
+    /// Results for the next acknowledged, or lost, packet.
     new_size: Option<u16>,
     black_hole: bool,
     size: u16,
@@ -132,12 +132,12 @@ struct Bench {
     spaces: [Sent<u64>; 3],
     path: Path,
     confirmed: bool,
-    /// Whether the peer has shown that it validated our address.
+    /// Whether the peer has shown that it has validated our address.
     validated: bool,
 }
 
 impl Bench {
-    /// NewReno without pacing.
+    /// A path with NewReno, without pacing.
     fn new() -> Self {
         Self::with(Algorithm::NewReno, None)
     }
@@ -160,7 +160,8 @@ impl Bench {
         }
     }
 
-    /// A path with round-trip times of `rtt`, shown by one packet that left at 0 and is acknowledged.
+    /// A path with round-trip times of `rtt`, measured with one packet that was sent at 0 and
+    /// acknowledged.
     fn with_rtt(rtt: u64) -> Self {
         let mut bench = Self::new();
         bench.send(at(0));
@@ -170,7 +171,7 @@ impl Bench {
         bench
     }
 
-    /// Sends an ack-eliciting packet with a token that equals its number; returns the number.
+    /// Sends an ack-eliciting packet with a token equal to its number; returns the number.
     fn send(&mut self, now: Instant) -> u64 {
         self.send_as(now, outgoing(SpaceId::Data))
     }
@@ -189,7 +190,7 @@ impl Bench {
         number
     }
 
-    /// Sends a packet of an ACK frame alone.
+    /// Sends an ACK-only packet.
     fn send_ack_only(&mut self, now: Instant) -> u64 {
         self.send_as(
             now,
@@ -271,7 +272,7 @@ impl Bench {
         }
     }
 
-    /// When the loss detection timer fires, set anew at `now`.
+    /// The expiry of the loss detection timer, when set at `now`.
     fn timer(&mut self, now: Instant) -> Option<Instant> {
         let conditions = self.conditions();
         self.timer_under(now, &conditions)
@@ -282,7 +283,7 @@ impl Bench {
         self.recovery.next_timeout()
     }
 
-    /// The timer fires at `now`.
+    /// Expires the timer at `now`.
     fn fire(&mut self, now: Instant) -> Option<Expired> {
         let conditions = self.conditions();
         self.recovery.on_timeout(now, Some(&conditions))
@@ -292,7 +293,7 @@ impl Bench {
         self.recovery.controller().window()
     }
 
-    /// A configuration as that of [`Self::new`].
+    /// The configuration used by [`Self::new`].
     fn config() -> RecoveryConfig {
         Self::config_of(
             Algorithm::NewReno.build(ControllerConfig::new(SIZE.into())),
@@ -315,7 +316,7 @@ impl Bench {
         }
     }
 
-    /// The samples of losses that the controller was passed.
+    /// The loss samples passed to the controller.
     fn losses(&self) -> Vec<crate::samples::LossSample> {
         let loss = |event: &CongestionEvent| match event {
             CongestionEvent::Lost(sample, _) => Some(*sample),

@@ -1,5 +1,5 @@
-//! The loss detection timer (RFC 9002, section 6.2 and appendix A.8): when packets are declared lost by
-//! time, and when a path is probed.
+//! The loss detection timer (RFC 9002, section 6.2 and appendix A.8), for the time threshold and for
+//! probe timeouts.
 
 use std::time::Duration;
 
@@ -7,45 +7,45 @@ use super::pto;
 use crate::level::SpaceId;
 use crate::time::Instant;
 
-/// Packets that probe after a timeout (RFC 9002, section 6.2.4).
+/// Number of probe packets after a timeout (RFC 9002, section 6.2.4).
 pub(super) const PROBES: u8 = 2;
 
-/// Probes of a path beside others after which the pause between them doubles, which bounds the number of outstanding
-/// probes.
+/// Number of probes of one of several paths after which their interval doubles, which bounds the number of
+/// outstanding probes.
 const PROBES_BEFORE_RARER: u32 = 32;
 
-/// What decides when a path is probed, beside its own packets.
+/// Conditions of a path's probe timeout besides its own packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeConditions {
-    /// For each space whether ack-eliciting packets are in flight.
+    /// Whether ack-eliciting packets are in flight, by space.
     pub(crate) eliciting: [bool; 3],
-    /// Whether application data may be a reason to probe: not before the handshake is confirmed (RFC 9002,
+    /// Whether probe timeouts apply to application data: not before the handshake is confirmed (RFC 9002,
     /// section 6.2.1).
     pub(crate) probes_data: bool,
-    /// Client: the space to probe in with nothing in flight, because the server may be blocked by its
+    /// Client: the space to probe with no packets in flight, because the server may be blocked by its
     /// amplification limit (RFC 9002, section 6.2.2.1).
     pub(crate) unblocks: Option<SpaceId>,
-    /// How long the peer may hold back acknowledgments of application data.
+    /// The peer's `max_ack_delay` for application data.
     pub(crate) max_ack_delay: Duration,
-    /// The longest pause between two probes while there are other paths; `None` for the only path.
+    /// Maximum interval between probes while there are other paths; `None` for the only path.
     pub(crate) probe_interval: Option<Duration>,
-    /// The longest pause between two probes of the only path, if it is longer than the probe timeout.
+    /// Maximum interval between probes of the only path, if it is longer than the probe timeout.
     pub(crate) longest_pause: Option<Duration>,
 }
 
 impl ProbeConditions {
-    /// Whether packets of `space` in flight are a reason to probe.
+    /// Whether packets of `space` in flight set a probe timeout.
     fn probes(&self, space: SpaceId) -> bool {
         self.eliciting[space as usize] && (space != SpaceId::Data || self.probes_data)
     }
 }
 
-/// Why the loss detection timer fired.
+/// The reason why the loss detection timer expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
     /// Packets of the space may be lost now.
     Loss(SpaceId),
-    /// Nothing was acknowledged for a probe timeout; the space is to send probes.
+    /// A probe timeout of the space expired; probes are to be sent in it.
     Probe(SpaceId),
 }
 
@@ -53,11 +53,11 @@ pub(crate) enum Expired {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArmedTimer {
     pub(crate) at: Instant,
-    /// What it fires for, if nothing happens before.
+    /// Reason for which it expires.
     pub(crate) reason: Expired,
 }
 
-/// The timer that fires first; `one` of two at once.
+/// The timer that expires first; `one` if both expire at the same time.
 fn earlier(one: Option<ArmedTimer>, other: ArmedTimer) -> Option<ArmedTimer> {
     match one {
         Some(one) if one.at <= other.at => Some(one),
@@ -65,18 +65,18 @@ fn earlier(one: Option<ArmedTimer>, other: ArmedTimer) -> Option<ArmedTimer> {
     }
 }
 
-/// What RFC 9002, appendix A.3 keeps of each space.
+/// Times of a space (RFC 9002, appendix A.3).
 #[derive(Clone, Copy, Debug, Default)]
 struct SpaceTimes {
-    /// When the oldest packet that may still arrive counts as lost.
+    /// Time at which the oldest outstanding packet is declared lost (`loss_time`).
     loss_time: Option<Instant>,
-    /// When the last ack-eliciting packet left.
+    /// Send time of the last ack-eliciting packet.
     last_ack_eliciting: Option<Instant>,
-    /// Probe packets that a timeout still wants.
+    /// Number of probe packets still to be sent.
     probes: u8,
 }
 
-/// Timers of a path's spaces. Those of Initial and Handshake packets stay unused on all paths but the first.
+/// Timers of a path's spaces. Those of the Initial and Handshake spaces are used only on the first path.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     spaces: [SpaceTimes; 3],
@@ -109,19 +109,19 @@ impl Timers {
         self.spaces[space as usize].loss_time = loss_time;
     }
 
-    /// An ack-eliciting packet left.
+    /// Records a sent ack-eliciting packet.
     pub(super) fn on_ack_eliciting_sent(&mut self, now: Instant, space: SpaceId) {
         let times = &mut self.spaces[space as usize];
         times.last_ack_eliciting = Some(now);
         times.probes = times.probes.saturating_sub(1);
     }
 
-    /// Has the two probes of a timeout sent (RFC 9002, section 6.2.4).
+    /// Makes the two probes of a timeout due (RFC 9002, section 6.2.4).
     pub(super) fn request_probes(&mut self, space: SpaceId) {
         self.spaces[space as usize].probes = PROBES;
     }
 
-    /// Has a probe sent, unless some are due already.
+    /// Makes a probe due, unless some are due already.
     pub(super) fn request_probe(&mut self, space: SpaceId) {
         let probes = &mut self.spaces[space as usize].probes;
         *probes = (*probes).max(1);
@@ -131,7 +131,7 @@ impl Timers {
         self.spaces[space as usize] = SpaceTimes::default();
     }
 
-    /// The same spaces on a path that is another one: its timeouts begin anew.
+    /// The timers of the same spaces after the path has changed: backoff is reset.
     pub(super) fn restarted(&self) -> Self {
         Self {
             spaces: self.spaces,
@@ -139,7 +139,7 @@ impl Timers {
         }
     }
 
-    /// Nothing is sent any more.
+    /// Stops all timers.
     pub(super) fn stop(&mut self) {
         self.timer = None;
         for times in &mut self.spaces {
@@ -147,8 +147,8 @@ impl Timers {
         }
     }
 
-    /// Sets the timer (RFC 9002, appendix A.8); `pto` is the probe timeout without the peer's delay of acknowledgments
-    /// and without backoff. Without `conditions` the path may not send, and is not probed.
+    /// Sets the timer (RFC 9002, appendix A.8); `pto` is the probe timeout without the peer's `max_ack_delay` and
+    /// without backoff. Without `conditions` the path may not send, and is not probed.
     pub(super) fn set(
         &mut self,
         now: Instant,
@@ -161,7 +161,8 @@ impl Timers {
             .or_else(|| self.next_probe(now, pto, idle_since, conditions?));
     }
 
-    /// The timer fired; afterwards it is to be [set](Self::set) again. `None` if there was no reason.
+    /// Handles expiry; afterwards the timer must be [set](Self::set) again. `None` if there was no
+    /// reason.
     pub(super) fn on_timeout(
         &mut self,
         now: Instant,
@@ -177,7 +178,7 @@ impl Timers {
         Some(probe.reason)
     }
 
-    /// The timer of the space in which packets are declared lost by time first.
+    /// The timer of the space with the earliest loss time.
     fn next_loss(&self) -> Option<ArmedTimer> {
         let mut first = None;
         for id in SpaceId::ALL {
@@ -194,7 +195,7 @@ impl Timers {
         first
     }
 
-    /// The timer of the space whose probe timeout ends first (RFC 9002, section 6.2.1).
+    /// The timer of the space with the earliest probe timeout (RFC 9002, section 6.2.1).
     fn next_probe(
         &self,
         now: Instant,
@@ -236,9 +237,9 @@ impl Timers {
         })
     }
 
-    /// The time until the path is probed again, of which the probe timeout is `period`: with others beside
-    /// it, each probe costs little and brings the path back; of the only path, the last one before the idle timeout is
-    /// not to come too late for its answer.
+    /// The interval to the next probe, for a probe timeout of `period`. With other paths, each probe is cheap and
+    /// helps the path to recover; on the only path, the last probe must leave time for its answer before the idle
+    /// timeout.
     fn backoff(&self, period: Duration, conditions: &ProbeConditions) -> Duration {
         let pause = pto::backoff(period, self.pto_count);
         match (conditions.probe_interval, conditions.longest_pause) {

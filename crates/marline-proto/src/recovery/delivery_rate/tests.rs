@@ -32,7 +32,8 @@ fn lose(rate: &mut DeliveryRate, number: u64, packet: &Packet) -> PacketLoss {
 #[test]
 fn a_steady_flow_measures_its_bottleneck() {
     let mut rate = DeliveryRate::new();
-    // 50 packets sent at once; from 50 ms on each ACK, one a millisecond, lets another one leave.
+    // 50 packets sent in a burst; from 50 ms on each ACK, one per millisecond, triggers another
+    // one.
     let mut flight: VecDeque<_> = (0..50)
         .map(|n| send(&mut rate, at_ms(0), n * MTU))
         .collect();
@@ -107,7 +108,7 @@ fn the_newest_packet_that_an_ack_acknowledges_is_measured() {
     }
     let sample = rate.finish(Duration::ZERO).unwrap();
     assert_eq!((sample.prior_delivered, sample.delivered), (MTU, 3 * MTU));
-    // The next interval of sending begins with it.
+    // The next sending interval starts with it.
     let next = send(&mut rate, at_ms(120), MTU);
     assert_eq!(next.rate.first_sent_at, at_ms(60));
 }

@@ -1,4 +1,4 @@
-//! Thresholds that learn how much the path reorders.
+//! Loss detection with thresholds that adapt to the reordering of the path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{LossDetector, Spurious, Thresholds};
 use crate::samples::{RttView, scaled};
 use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
-/// Its name and parameters in settings.
+/// The detector's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
     name: "adaptive",
     about: "Like rfc9002 at first, unless told otherwise; every spurious loss raises the thresholds",
@@ -16,32 +16,32 @@ pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
     make: |limits| Arc::new(move || Box::new(Adaptive::new(limits))),
 };
 
-/// Moments of loss without a spurious one, after which the thresholds shrink (as the reordering
-/// window of RFC 8985, section 6.2, step 4 persists).
+/// Number of loss events without a spurious one, after which the thresholds shrink (as the
+/// reordering window of RFC 8985, section 6.2, step 4 persists).
 const PERSISTENCE: u32 = 16;
 
-/// Learned patience exceeds what was observed by this much, so that the same delay does not pass
-/// for a loss again.
+/// Margin of learned thresholds over the observed delay, so that the same delay is not declared a
+/// loss again.
 const MARGIN: f64 = 1.0 / 16.0;
 
-/// Where [`Adaptive`] begins, and how far it goes.
+/// Initial values and limits of [`Adaptive`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveLimits {
-    /// Packet threshold at first, at least 3; `None` if time alone ever decides.
+    /// Initial packet threshold, at least 3; `None` to use the time threshold only.
     pub from_packets: Option<u64>,
-    /// Part of a round trip to wait beyond it at first.
+    /// Initial additional waiting time as a fraction of the round-trip time.
     pub from_patience: f64,
-    /// Largest packet threshold.
+    /// Maximum packet threshold.
     pub packets: u64,
-    /// Largest part of a round trip to wait beyond it.
+    /// Maximum additional waiting time as a fraction of the round-trip time.
     pub patience: f64,
-    /// Longest wait that is learned whatever the round-trip time: packets that overtake others give samples of it
-    /// that are too small for those behind.
+    /// Maximum waiting time that is learned regardless of the round-trip time: packets that overtake others give
+    /// samples of it that are too small for the delayed ones.
     pub wait: Duration,
 }
 
 impl AdaptiveLimits {
-    /// Its parameters in settings.
+    /// The parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "from_packets",
@@ -88,15 +88,15 @@ impl Default for AdaptiveLimits {
     }
 }
 
-/// Starts as RFC 9002, or where its limits say, and grows when packets it declared lost arrive after all.
+/// Starts with the thresholds of RFC 9002, or with those of its limits, and raises them after spurious
+/// losses.
 ///
-/// Wireless links retransmit on their own, and links of several strands deliver out of order. A
-/// packet threshold of 3 then takes reordering for loss: the window shrinks without congestion, and
-/// data travels twice. Every spurious loss raises the threshold it crossed to what would have
-/// waited long enough, within limits; sixteen moments of real loss in a row halve what was learned,
-/// so that a path that has become orderly is repaired fast again. However large the packet
-/// threshold, the time threshold bounds the wait to two round trips, or to 100 ms if that is longer and packets came as
-/// late.
+/// Wireless links retransmit on their own, and multi-lane links reorder. A packet threshold of 3 then declares
+/// reordered packets lost: the window shrinks without congestion, and data is sent twice. Every spurious loss raises
+/// the exceeded threshold to a value that would have avoided it, within limits; sixteen loss events in a row without a
+/// spurious one halve the learned increase, so that losses are repaired quickly once the path no longer reorders.
+/// Regardless of the packet threshold, the time threshold bounds the wait to two round trips, or to 100 ms if that is
+/// longer and packets were as late.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
     limits: AdaptiveLimits,
@@ -110,7 +110,8 @@ impl Adaptive {
     const LEAST: Thresholds = Thresholds::RFC9002;
     const LEAST_PACKETS: u64 = 3;
 
-    /// With limits other than the default; they never go below RFC 9002, nor below where it begins.
+    /// A detector with other limits; its thresholds are never below those of RFC 9002, nor below
+    /// their initial values.
     pub fn new(limits: AdaptiveLimits) -> Self {
         let from_packets = limits
             .from_packets

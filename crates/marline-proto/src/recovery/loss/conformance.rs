@@ -1,4 +1,4 @@
-//! What every loss detector must keep.
+//! Rules that every loss detector must keep.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::samples::RttView;
 
 const STEPS: usize = 20_000;
 
-/// Runs every check on the detectors that `make` makes.
+/// Runs all checks on the detectors that `make` creates.
 ///
 /// # Panics
 ///
-/// If a detector breaks a rule; the message says which.
+/// If a detector breaks a rule; the message names the rule.
 pub fn conformance(make: impl Fn() -> Box<dyn LossDetector>) {
     let mut rng = Pcg32::seed_from_u64(1);
     let mut detector = make();
@@ -86,7 +86,7 @@ fn magnitude(rng: &mut Pcg32) -> u64 {
     rng.random::<u64>() >> rng.random_range(2..64_u32)
 }
 
-/// Round-trip times from nothing to half an hour.
+/// Random round-trip times from zero to half an hour.
 fn random_rtt(rng: &mut Pcg32) -> RttView {
     let mut time = || Duration::from_nanos(magnitude(rng) >> 21);
     RttView {

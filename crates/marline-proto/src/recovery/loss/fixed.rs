@@ -1,4 +1,4 @@
-//! Thresholds that never change.
+//! Loss detection with fixed thresholds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
 type FixedEntry = Entry<Make<dyn LossDetector>, Thresholds>;
 
-/// Its name and parameters in settings, as RFC 9002 recommends them.
+/// Name and parameters in settings of the thresholds of RFC 9002.
 pub(super) const RFC9002: FixedEntry = Entry {
     name: "rfc9002",
     about: "3 packets, or 9/8 of a round trip (RFC 9002, section 6.1)",
@@ -19,7 +19,7 @@ pub(super) const RFC9002: FixedEntry = Entry {
     make: |thresholds| Arc::new(move || Box::new(Fixed::new("rfc9002", thresholds))),
 };
 
-/// The same as gQUIC had it.
+/// Name and parameters in settings of the thresholds of gQUIC.
 pub(super) const GQUIC: FixedEntry = Entry {
     name: "gquic",
     about: "Time alone: 9/8 of a round trip, as gQUIC had it",
@@ -28,7 +28,7 @@ pub(super) const GQUIC: FixedEntry = Entry {
     ..RFC9002
 };
 
-/// The same for links that reorder.
+/// Name and parameters in settings of the thresholds for links that reorder.
 pub(super) const PATIENT: FixedEntry = Entry {
     name: "patient",
     about: "Time alone: 3/2 of a round trip, for links that hold packets back and reorder them",
@@ -37,19 +37,20 @@ pub(super) const PATIENT: FixedEntry = Entry {
     ..RFC9002
 };
 
-/// When a packet is lost.
+/// Loss thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// Packet numbers behind the largest acknowledged one; `None` if only time decides.
+    /// Packet threshold, in packet numbers below the largest acknowledged one; `None` to use the
+    /// time threshold only.
     pub packets: Option<u64>,
-    /// What time to wait beyond a round trip, as a part of it.
+    /// Additional waiting time as a fraction of the round-trip time.
     pub patience: f64,
-    /// Time to wait at least.
+    /// Minimum waiting time.
     pub granularity: Duration,
 }
 
 impl Thresholds {
-    /// Its parameters in settings.
+    /// The parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "packets",
@@ -78,8 +79,8 @@ impl Thresholds {
         granularity: GRANULARITY,
     };
 
-    /// Time since sending after which a packet is lost: the larger of the newest and the smoothed
-    /// round-trip time, and the patience on top.
+    /// Time threshold since sending: the larger of the latest and the smoothed round-trip time,
+    /// plus the additional waiting time.
     pub fn time(&self, rtt: &RttView) -> Duration {
         let rtt = rtt.latest.max(rtt.smoothed);
         rtt.saturating_add(scaled(rtt, self.patience))
@@ -95,17 +96,17 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// `thresholds` under a name of their own.
+    /// A detector with `thresholds` and a name of its own.
     pub const fn new(name: &'static str, thresholds: Thresholds) -> Self {
         Self { thresholds, name }
     }
 
-    /// As RFC 9002, section 6.1 recommends.
+    /// The thresholds of RFC 9002, section 6.1.
     pub const fn rfc9002() -> Self {
         Self::new("rfc9002", Thresholds::RFC9002)
     }
 
-    /// As gQUIC had it: time alone decides, an eighth of a round trip beyond it.
+    /// The thresholds of gQUIC: only time, one and an eighth round trips.
     pub const fn gquic() -> Self {
         Self::new(
             "gquic",
@@ -116,8 +117,7 @@ impl Fixed {
         )
     }
 
-    /// For links that hold packets back and reorder them: time alone decides, half a round trip
-    /// beyond it.
+    /// Thresholds for links that delay and reorder packets: only time, one and a half round trips.
     pub const fn patient() -> Self {
         Self::new(
             "patient",

@@ -1,4 +1,4 @@
-//! Which packets are lost (RFC 9002, section 6.1).
+//! Loss detection (RFC 9002, section 6.1).
 
 mod adaptive;
 pub mod conformance;
@@ -14,7 +14,7 @@ use crate::Instant;
 use crate::samples::RttView;
 use crate::settings::{Make, Registry, Spec};
 
-/// Loss detectors, by name.
+/// Loss detectors by name.
 pub const DETECTORS: Registry<Make<dyn LossDetector>> = Registry::new(
     "loss detection",
     &[
@@ -25,47 +25,47 @@ pub const DETECTORS: Registry<Make<dyn LossDetector>> = Registry::new(
     ],
 );
 
-/// A packet that is neither acknowledged nor declared lost.
+/// An outstanding packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketView {
     /// Largest acknowledged packet number minus this one's; 0 if no later packet is acknowledged.
     pub packets_after: u64,
-    /// When it was sent.
+    /// Send time.
     pub sent_at: Instant,
 }
 
-/// Which threshold a lost packet crossed.
+/// The threshold that a lost packet exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Enough later packets were sent before one that is acknowledged.
+    /// Packet threshold: a packet sent sufficiently later was acknowledged.
     Packet,
-    /// Enough time passed since it was sent.
+    /// Time threshold: sufficient time has passed since it was sent.
     Time,
 }
 
-/// What to think of a packet.
+/// The classification of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is lost.
+    /// The packet is lost.
     Lost(Cause),
-    /// It will be lost at this moment, unless it is acknowledged before.
+    /// The packet will be lost at this time, unless it is acknowledged before.
     Until(Instant),
-    /// It cannot be lost yet: no later packet is acknowledged.
+    /// The packet cannot be lost yet: no later packet is acknowledged.
     Keep,
 }
 
-/// A packet was acknowledged that had been declared lost.
+/// A spurious loss: a packet declared lost was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spurious {
     /// Largest acknowledged packet number, before its own acknowledgment, minus its number.
     pub packets_after: u64,
-    /// Time from sending it to its acknowledgment.
+    /// Time from its transmission to its acknowledgment.
     pub elapsed: Duration,
 }
 
 /// Decides which packets are lost.
 pub trait LossDetector: Send + Debug {
-    /// Judges one packet at `now`.
+    /// Classifies one packet at `now`.
     fn is_lost(&self, packet: &PacketView, rtt: &RttView, now: Instant) -> Verdict {
         if packet.packets_after == 0 {
             return Verdict::Keep;
@@ -84,23 +84,24 @@ pub trait LossDetector: Send + Debug {
         }
     }
 
-    /// Time since sending after which a packet with a later one acknowledged is lost.
+    /// Time threshold: time since sending after which a packet is lost, once a later one is
+    /// acknowledged.
     fn time_threshold(&self, rtt: &RttView) -> Duration;
 
-    /// How far behind the largest acknowledged packet a lost one is, in packet numbers; `None` if
-    /// only time decides.
+    /// Packet threshold in packet numbers below the largest acknowledged one; `None` to use the
+    /// time threshold only.
     fn packet_threshold(&self) -> Option<u64>;
 
-    /// Packets were declared lost; called once for each moment that declared some.
+    /// Called once for each loss event.
     fn on_loss(&mut self) {}
 
-    /// A packet had been declared lost and was not.
+    /// Called when a packet declared lost was acknowledged.
     fn on_spurious_loss(&mut self, _spurious: &Spurious, _rtt: &RttView) {}
 
-    /// A short, lower-case name for logs and command lines.
+    /// Short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 
-    /// How it is written in settings.
+    /// The detector's notation in settings.
     fn spec(&self) -> Spec {
         Spec::named(self.name())
     }

@@ -79,7 +79,7 @@ proptest! {
         let least = samples.iter().map(|(sample, _)| *sample).min().unwrap_or_default();
         let most = samples.iter().map(|(sample, _)| *sample).max().unwrap_or_default();
         prop_assert_eq!(rtt.min(), Duration::from_micros(least));
-        // Averages round down by less than a nanosecond a sample.
+        // Averages are rounded down by less than a nanosecond per sample.
         prop_assert!(rtt.smoothed() + Duration::from_nanos(100) >= rtt.min());
         prop_assert!(rtt.smoothed() <= Duration::from_micros(most));
     }

@@ -1,4 +1,4 @@
-//! What an ACK frame does (sections 5 and 6.2.1, appendix A.7).
+//! Effects of ACK frames (sections 5 and 6.2.1, appendix A.7).
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn rtt_sample_needs_an_ack_eliciting_packet() {
     assert!(!bench.recovery.rtt().has_sample());
 }
 
-/// Section 5.1: one ack-eliciting packet among the newly acknowledged is enough.
+/// Section 5.1: one ack-eliciting packet among the newly acknowledged ones suffices.
 #[test]
 fn rtt_sample_is_taken_from_the_largest_even_if_only_another_is_ack_eliciting() {
     let mut bench = Bench::new();
@@ -130,7 +130,7 @@ fn packets_of_an_abandoned_tuple_give_no_rtt_sample_and_no_credit() {
     assert!(bench.path.events.is_empty());
 }
 
-/// RFC 9000, section 9.4: a change of ports keeps what was learnt.
+/// RFC 9000, section 9.4: a change of ports keeps all estimates.
 #[test]
 fn packets_of_the_tuple_before_a_rebinding_still_count() {
     let mut bench = Bench::new();

@@ -109,7 +109,7 @@ fn learnt_initial_window_is_spread_over_a_round_trip() {
     assert_ne!(bench.recovery.pacing_rate(), Some(1_200_000), "it has left");
 }
 
-/// Section 7.7: the controller says how fast.
+/// Section 7.7: the controller determines the pacing rate.
 #[test]
 fn initial_window_that_was_not_learnt_is_paced_by_the_controller() {
     let bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
@@ -148,7 +148,8 @@ fn return_to_an_earlier_host_gives_up_a_learnt_window() {
     assert_eq!(bench.window(), first.bytes);
 }
 
-/// RFC 9438, section 5.8: the controller learns how long nothing was in flight, whatever became of the last packet.
+/// RFC 9438, section 5.8: the controller is told how long no packet was in flight, regardless of the outcome of the
+/// last packet.
 #[test]
 fn path_is_idle_from_when_its_last_packet_is_acknowledged_or_lost() {
     let mut bench = Bench::with_rtt(80);

@@ -1,4 +1,4 @@
-//! Reactions of the controller, and to whom they are reported (section 7).
+//! Reactions of the controller and their reports (section 7).
 
 use super::*;
 use crate::congestion::slow_start::{SlowStartDecision, SlowStartExit, SlowStartSample};
@@ -67,7 +67,7 @@ fn new_ce_marks_reduce_the_window() {
     assert!(bench.recovery.had_congestion());
 }
 
-/// RFC 9000, section 13.4.2.1: counts of a reordered ACK frame are old.
+/// RFC 9000, section 13.4.2.1: counts of a reordered ACK frame are outdated.
 #[test]
 fn ecn_counts_of_a_reordered_ack_are_not_looked_at() {
     let mut bench = Bench::with_rtt(50);
@@ -139,7 +139,7 @@ fn ecn_counts_of_an_ack_with_the_same_largest_are_not_looked_at() {
     assert_eq!(bench.path.new_ce, 1);
 }
 
-/// RFC 9000, section 13.4.2.1: the counts must cover what was sent with ECT.
+/// RFC 9000, section 13.4.2.1: the counts must cover the packets sent with ECT.
 #[test]
 fn acknowledged_packets_sent_with_ect_are_counted_on_the_tuple_in_use() {
     let mut bench = Bench::with_rtt(50);
@@ -184,7 +184,7 @@ fn marks_without_a_reduction_are_no_reaction() {
     assert_eq!(reactions(&bench).len(), 1);
 }
 
-/// An ACK frame at `now` for `number`, which reports one packet more as marked.
+/// Handles an ACK frame at `now` for `number` that reports one more CE-marked packet.
 fn ack_with_new_mark(bench: &mut Bench, now: u64, number: u64) {
     bench.path.new_ce = 1;
     let range = number..=number;
@@ -193,8 +193,8 @@ fn ack_with_new_mark(bench: &mut Bench, now: u64, number: u64) {
         .expect("the packet was sent");
 }
 
-/// Section 7.3.2: the recovery period that a mark began covers the losses of its flight, whether they are found with
-/// the same ACK frame or with a later one.
+/// Section 7.3.2: the recovery period started by a CE mark covers the losses of its flight, whether they are
+/// detected with the same ACK frame or with a later one.
 #[test]
 fn mark_and_loss_of_one_flight_are_one_reaction() {
     for marked in [4, 1] {
@@ -231,7 +231,8 @@ fn loss_of_a_packet_sent_after_the_reaction_to_a_mark_is_another_reaction() {
     assert_eq!(bench.recovery.counters().congestion_events, 2);
 }
 
-/// RFC 9000, section 9.4: marks are counted per number space, but may be of packets sent before a migration.
+/// RFC 9000, section 9.4: CE marks are counted per packet number space, but may belong to packets sent
+/// before a migration.
 #[test]
 fn marks_that_packets_of_before_a_migration_explain_are_no_congestion_signal() {
     for (new_ce, reacts) in [(1, false), (2, true)] {
@@ -272,7 +273,7 @@ fn marks_of_packets_before_a_rebinding_are_congestion_signals() {
     assert_eq!(reactions(&bench).len(), 1);
 }
 
-/// A controller that reacts to losses alone.
+/// A controller that reacts only to losses.
 #[test]
 fn loss_is_a_reaction_after_a_mark_that_was_none() {
     let mut bench = Bench::with(Algorithm::Bbr, None);
@@ -321,7 +322,7 @@ fn leaving_slow_start_because_of_a_round_trip_time_is_a_reaction() {
     assert_eq!(reactions(&bench), [expected], "once");
 }
 
-/// Section 7.3.1: the window reaches a threshold that an earlier congestion event left.
+/// Section 7.3.1: the window reaches a slow-start threshold set by an earlier congestion event.
 #[test]
 fn reaching_a_known_slow_start_threshold_is_no_reaction() {
     let mut bench = Bench::with_rtt(50);

@@ -1,4 +1,4 @@
-//! Which packets are lost, and when (section 6.1).
+//! Loss detection (section 6.1).
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn time_threshold_is_nine_eighths_of_the_round_trip() {
     assert_eq!(bench.path.lost, [1]);
 }
 
-/// Section 6.1.2: the larger of the newest and the smoothed round-trip time counts.
+/// Section 6.1.2: the larger of the latest and the smoothed round-trip time counts.
 #[test]
 fn time_threshold_follows_the_newest_sample_if_it_is_larger() {
     let mut bench = Bench::with_rtt(40);

@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Three probe timeouts, in milliseconds, of a path that has shown a round-trip time of 50 ms twice, and a peer
-/// that delays acknowledgments for 25 ms: the variation is 18.75 ms then.
+/// Three probe timeouts, in milliseconds, of a path with two round-trip samples of 50 ms and a peer that delays
+/// acknowledgments for 25 ms: the variation is 18.75 ms then.
 const DURATION: u64 = 3 * (50 + 75 + 25);
 
-/// Has `send` called with an index every 25 ms from 100 ms on, for twice `DURATION`; returns when it is over.
+/// Calls `send` with an index every 25 ms from 100 ms on, for twice `DURATION`; returns the time afterwards.
 fn send_for_long(bench: &mut Bench, mut send: impl FnMut(&mut Bench, u64, Instant)) -> u64 {
     const PACKETS: u64 = 2 * DURATION / 25;
     for nth in 0..PACKETS {
@@ -15,7 +15,7 @@ fn send_for_long(bench: &mut Bench, mut send: impl FnMut(&mut Bench, u64, Instan
     100 + 25 * PACKETS
 }
 
-/// Acknowledges three packets more, so that all before are lost.
+/// Acknowledges three more packets, so that all before are lost.
 fn lose_all_before(bench: &mut Bench, now: u64) {
     let first = bench.send(at(now));
     bench.send_many(at(now), 2);
@@ -67,7 +67,8 @@ fn an_acknowledged_packet_between_them_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
-/// Section 7.6.2: even if the timer was late, and losses on both sides of it are found at one moment.
+/// Section 7.6.2: even if the timer was late, and losses on both sides of it are detected at the same
+/// time.
 #[test]
 fn an_acknowledged_packet_between_losses_of_one_moment_prevents_it() {
     let mut bench = Bench::with_rtt(50);
@@ -80,8 +81,8 @@ fn an_acknowledged_packet_between_losses_of_one_moment_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
-/// Loses packets that left at 100 and 400, then, by the time threshold, one that left `DURATION` and a bit later with the
-/// first that is acknowledged: two runs of loss detection. Before the second, `between` happens.
+/// Loses packets sent at 100 and 400 and then, by the time threshold, one sent slightly more than `DURATION` later with
+/// the first acknowledged one: two runs of loss detection. Calls `between` before the second.
 fn lose_in_two_runs(between: impl FnOnce(&mut Bench)) -> Bench {
     let mut bench = Bench::with_rtt(50);
     bench.send(at(100));
@@ -97,7 +98,7 @@ fn lose_in_two_runs(between: impl FnOnce(&mut Bench)) -> Bench {
     bench
 }
 
-/// Section 7.6.2: the last of a pair of probes may be acknowledged before the first counts as lost.
+/// Section 7.6.2: the second of two probes may be acknowledged before the first is declared lost.
 #[test]
 fn losses_that_are_found_one_after_another_establish_it() {
     let bench = lose_in_two_runs(|_| {});
@@ -118,7 +119,7 @@ fn a_late_packet_between_losses_that_are_found_one_after_another_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
-/// Section 7.6.2: losses before an acknowledged packet do not continue after it, though it is forgotten by then.
+/// Section 7.6.2: losses before an acknowledged packet do not continue after it, even if it is no longer stored.
 #[test]
 fn an_acknowledged_packet_between_losses_that_are_found_one_after_another_prevents_it() {
     let mut bench = Bench::with_rtt(50);
@@ -178,7 +179,7 @@ fn the_period_begins_and_ends_with_ack_eliciting_packets() {
     assert!(!is_persistent(&bench));
 }
 
-/// Section 7.6.2: what matters is that no packet between the two was acknowledged.
+/// Section 7.6.2: only an acknowledged packet between the two matters.
 #[test]
 fn persistent_congestion_spans_ack_only_packets() {
     let mut bench = Bench::with_rtt(50);
@@ -211,7 +212,7 @@ fn persistent_congestion_spans_probes_for_larger_datagrams() {
     assert!(is_persistent(&bench));
 }
 
-/// A number that was left out was never sent, and so never acknowledged.
+/// A skipped number was never sent, and so never acknowledged.
 #[test]
 fn persistent_congestion_spans_skipped_packet_numbers() {
     let mut bench = Bench::with_rtt(50);
@@ -225,7 +226,7 @@ fn persistent_congestion_spans_skipped_packet_numbers() {
     assert!(is_persistent(&bench));
 }
 
-/// Section 5.2: afterwards the smallest round-trip time is doubtful.
+/// Section 5.2: the minimum round-trip time is reset afterwards.
 #[test]
 fn it_resets_the_minimum_rtt() {
     let mut bench = Bench::with_rtt(50);

@@ -18,7 +18,7 @@ fn timeout_is_srtt_plus_four_rttvar_plus_max_ack_delay() {
     assert_eq!(bench.timer(at(100)), Some(at(100 + 50 + 4 * 25 + 25)));
 }
 
-/// Section 6.2.1: peers acknowledge Initial and Handshake packets at once.
+/// Section 6.2.1: peers acknowledge Initial and Handshake packets immediately.
 #[test]
 fn max_ack_delay_is_left_out_for_handshake_packets() {
     let mut bench = Bench::with_rtt(50);
@@ -104,7 +104,7 @@ fn path_that_may_not_send_is_not_probed() {
     assert_eq!(bench.recovery.pto_count(), 0);
 }
 
-/// Section 6.2.4: two probes, which repeat what has waited longest.
+/// Section 6.2.4: two probes, which repeat the oldest packets.
 #[test]
 fn probes_of_application_data_repeat_the_two_oldest_packets() {
     let mut bench = Bench::with_rtt(50);
@@ -141,7 +141,7 @@ fn probes_of_the_handshake_repeat_both_of_its_spaces() {
     assert_eq!(bench.recovery.probes(SpaceId::Data), 0);
 }
 
-/// Section 6.2.4: a timeout declares nothing lost and reduces no window.
+/// Section 6.2.4: a timeout declares no packets lost and does not reduce the window.
 #[test]
 fn timeout_is_no_congestion_event() {
     let mut bench = Bench::with_rtt(50);
@@ -228,7 +228,8 @@ fn armed_timer_says_what_it_fires_for() {
     assert_eq!(bench.recovery.armed_timer(), Some(expected));
 }
 
-/// Section 6.2.1: the period is without the backoff of earlier timeouts, which a validated path gives up.
+/// Section 6.2.1: the period excludes the backoff of earlier timeouts, which is reset for a validated
+/// path.
 #[test]
 fn validated_path_gives_up_its_backoff() {
     let mut bench = Bench::with_rtt(50);

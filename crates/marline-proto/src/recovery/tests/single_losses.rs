@@ -1,4 +1,4 @@
-//! What a controller learns of each lost packet.
+//! Reports of each lost packet to the controller.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ enum Call {
     All { packets: u64 },
 }
 
-/// A controller that writes them down.
+/// A controller that records them.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Vec<Call>>>);
 

@@ -1,4 +1,4 @@
-//! Packets that arrive after they were declared lost.
+//! Spurious losses.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn epoch_whose_losses_were_all_spurious_is_undone_by_controllers_that_can() {
     assert_eq!(bench.recovery.counters().undone_reductions, 1);
 }
 
-/// A window that losses have reduced, and its losses 1 and 2 but for the last: one of them is still unexplained.
+/// A window reduced by losses 1 and 2, of which all but the last have turned out spurious.
 fn reduced_by_two_losses(first: OutgoingPacket) -> Bench {
     let mut bench = Bench::with(Algorithm::Cubic, None);
     bench.send(at(0));
@@ -135,7 +135,7 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
     assert_eq!(bench.window(), reduced);
 }
 
-/// RFC 9000, section 9.4: how the former path reorders says nothing about this one.
+/// RFC 9000, section 9.4: reordering on the former path is not relevant to this one.
 #[test]
 fn loss_detector_does_not_learn_from_packets_of_before_a_migration() {
     for (tuple, learns) in [(0, true), (1, false)] {
@@ -155,7 +155,7 @@ fn loss_detector_does_not_learn_from_packets_of_before_a_migration() {
     }
 }
 
-/// Marks and losses of one flight, in either order: the marks alone demand the reduction.
+/// CE marks and losses of one flight, in either order: the marks alone require the reduction.
 #[test]
 fn reaction_that_marks_demand_is_not_undone() {
     let counts = Some(EcnCounts {
@@ -198,7 +198,7 @@ fn lost_packets_are_remembered_for_three_probe_timeouts() {
     assert!(bench.path.spurious.is_empty());
 }
 
-/// Section 7.3.2: a new epoch begins with a packet that was sent after the last one began.
+/// Section 7.3.2: a new epoch starts with a packet sent after the start of the previous one.
 #[test]
 fn loss_of_a_packet_sent_at_the_moment_of_the_reduction_is_of_the_same_epoch() {
     let mut bench = Bench::with_rtt(50);
