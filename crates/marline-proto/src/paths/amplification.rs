@@ -1,9 +1,9 @@
-//! The amplification limit: what may be sent to an address before it is validated (RFC 9000, section 8).
+//! The amplification limit: bytes that may be sent to an unvalidated address (RFC 9000, section 8).
 
 use crate::limits::AMPLIFICATION_FACTOR;
 
-/// Bytes an endpoint may send to one peer address: three times what came from there, until the
-/// address is validated.
+/// Bytes an endpoint may send to one peer address: three times the bytes received from it, until
+/// the address is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AmplificationLimit {
     /// Bytes left to send; `None` once the address is validated.
@@ -11,12 +11,12 @@ pub(crate) struct AmplificationLimit {
 }
 
 impl AmplificationLimit {
-    /// For an address that is yet to be validated: nothing may be sent before something arrives.
+    /// The limit of an unvalidated address: nothing may be sent before a datagram arrives.
     pub(crate) const fn new() -> Self {
         Self { credit: Some(0) }
     }
 
-    /// For an address known to be the peer's: a client's server, or a client with a valid token.
+    /// The limit of a known address of the peer: a client's server, or a client with a valid token.
     pub(crate) const fn validated() -> Self {
         Self { credit: None }
     }
@@ -34,8 +34,8 @@ impl AmplificationLimit {
         }
     }
 
-    /// Counts a datagram of `bytes` from the address, whether or not its packets could be opened
-    /// (RFC 9000, section 8.1).
+    /// Counts a datagram of `bytes` from the address, even if its packets could not be opened (RFC
+    /// 9000, section 8.1).
     pub(crate) const fn on_received(&mut self, bytes: u64) {
         if let Some(credit) = &mut self.credit {
             *credit = credit.saturating_add(bytes.saturating_mul(AMPLIFICATION_FACTOR));

@@ -1,8 +1,8 @@
-//! Bundles of paths: those between the same addresses share one bottleneck, and one engine keeps their
-//! windows and their slow start in step ([`crate::coordination::bundle`]).
+//! Bundles of paths: paths between the same addresses share one bottleneck, and one engine coordinates
+//! their windows and their slow start ([`crate::coordination::bundle`]).
 //!
-//! A path joins when it is valid, and leaves when it is abandoned or leads to another host. Its number space,
-//! its recovery and its controller stay its own.
+//! A path joins when it is validated, and leaves when it is abandoned or leads to another host. It keeps its
+//! own packet number space, recovery and controller.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::time::Instant;
 pub(super) struct PathBundles {
     config: Arc<BundleConfig>,
     list: Vec<PathBundle>,
-    /// Bundles that ever were.
+    /// Number of bundles ever created.
     count: u64,
 }
 
@@ -27,7 +27,7 @@ struct PathBundle {
     engine: Bundle<PathId>,
 }
 
-/// Paths that join a bundle, one after the other.
+/// Paths that join a bundle, in order.
 #[derive(Debug)]
 pub(crate) struct Joining {
     pub(super) bundle: usize,
@@ -48,8 +48,8 @@ impl PathBundles {
         self.list.iter().position(holds)
     }
 
-    /// A path is valid: it joins those beside it, if there are any. Returns who is to be
-    /// [admitted](Self::admit) to which bundle.
+    /// Called when a path is validated: it joins the other paths between its addresses, if there
+    /// are any. Returns the paths to [admit](Self::admit) to the bundle.
     pub(super) fn join(&mut self, paths: &PathList, at: Slot) -> Option<Joining> {
         let beside: Vec<Slot> = paths.beside(at).collect();
         let bundle_of = |&at: &Slot| self.of(paths[at].id);
@@ -64,7 +64,7 @@ impl PathBundles {
         })
     }
 
-    /// A bundle without members.
+    /// Creates a bundle without members.
     fn begin(&mut self) -> usize {
         self.list.push(PathBundle {
             paths: Vec::new(),
@@ -74,7 +74,7 @@ impl PathBundles {
         self.list.len() - 1
     }
 
-    /// A path becomes a member; returns what the engine has the members do.
+    /// Makes a path a member; returns the engine's directives.
     pub(super) fn admit(
         &mut self,
         paths: &mut PathList,
@@ -99,7 +99,7 @@ impl PathBundles {
         self.list.retain(|bundle| !bundle.paths.is_empty());
     }
 
-    /// Takes the next signal of a path to the engine; returns what that has the members do.
+    /// Passes the next signal of a path to the engine; returns its directives.
     pub(super) fn report(
         &mut self,
         now: Instant,
@@ -135,8 +135,8 @@ fn apply_directive(
     decided
 }
 
-/// How a member stands. It is application-limited when all paths of its 4-tuple are: which of them carries
-/// what there is, is the scheduler's choice.
+/// The state of a member. It is application-limited when all paths of its 4-tuple are, because the
+/// scheduler chooses which of them carries the data.
 fn view(paths: &PathList, id: PathId) -> Option<MemberView> {
     let at = paths.by_id(id)?;
     let path = &paths[at];

@@ -1,5 +1,5 @@
-//! Path failure detection: paths that do not answer are suspected early, given up after long; paths that idle
-//! are kept alive. The timeouts are settings ([`MultipathConfig`]).
+//! Path failure detection: paths that do not answer are soon suspected, and finally abandoned; idle paths are
+//! kept alive. The timeouts are settings ([`MultipathConfig`]).
 
 use std::time::Duration;
 
@@ -7,38 +7,38 @@ use super::list::{PathList, Slot};
 use crate::config::MultipathConfig;
 use crate::time::Instant;
 
-/// The paths of a connection that has several, and what decides how long they may remain unanswered.
+/// The paths of a connection, and the parameters of their timeouts.
 #[derive(Clone, Copy)]
 pub(super) struct Detection<'a> {
     pub(super) list: &'a PathList,
     pub(super) config: &'a MultipathConfig,
-    /// How long the peer holds acknowledgments back at most.
+    /// Maximum delay of the peer's acknowledgments.
     pub(super) max_ack_delay: Duration,
 }
 
-/// What has become of a path by now.
+/// A detected condition of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// It has not answered for so long that it is to be abandoned.
+    /// The path has not answered for so long that it must be abandoned.
     GivenUp,
-    /// No acknowledgment arrived in time although packets arrive on another path: what it has in flight is to be sent
-    /// there.
+    /// No acknowledgment arrived in time although packets arrive on another path, which takes over the data in
+    /// flight.
     Suspect,
-    /// Its answer is late, and nothing came on other paths, either: the peer is to be probed there.
+    /// The answer is late, and nothing arrived on other paths either: the peer is probed there.
     Unclear,
-    /// It was idle for so long that a NAT may forget it.
+    /// The path was idle for so long that a NAT mapping may expire.
     Idle,
 }
 
-/// When the answer that a path waits for is too late, and whether packets came on another path while it was
-/// due: else it may be the peer that pauses, or what all paths have in common.
+/// The time at which the answer that a path waits for is late, and whether packets arrived on another path
+/// while it was due: otherwise the peer, or a shared part of all paths, may be the cause.
 struct Lateness {
     deadline: Instant,
     peer_is_alive: bool,
 }
 
 impl Detection<'_> {
-    /// When something may be found out about a path.
+    /// Time at which a condition of a path may be detected.
     pub(super) fn next_timeout(&self, at: Slot) -> Option<Instant> {
         if !self.list[at].is_open() {
             return None;
@@ -50,7 +50,7 @@ impl Detection<'_> {
             .min()
     }
 
-    /// What is found out about a path at `now`.
+    /// The condition of a path detected at `now`.
     pub(super) fn find(&self, now: Instant, at: Slot) -> Option<Finding> {
         let is_over = |due: Option<Instant>| due.is_some_and(|due| due <= now);
         if !is_over(self.next_timeout(at)) {
@@ -71,8 +71,8 @@ impl Detection<'_> {
         is_over(self.keep_alive_at(at)).then_some(Finding::Idle)
     }
 
-    /// When a path is suspected unless it answers before. That takes another one on which packets come
-    /// meanwhile, or can be asked.
+    /// Time at which a path is suspected unless it answers before. This requires another path on which
+    /// packets arrive meanwhile, or that can be probed.
     fn suspect_at(&self, at: Slot) -> Option<Instant> {
         let lateness = self.lateness(at)?;
         let has_asked = self.list[at].liveness.has_asked();

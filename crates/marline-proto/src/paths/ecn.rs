@@ -1,4 +1,5 @@
-//! Whether a path delivers ECN marks and the peer reports them (RFC 9000, section 13.4.2).
+//! ECN validation: whether a path delivers ECN marks and the peer reports them (RFC 9000, section
+//! 13.4.2).
 //!
 //! ```text
 //!            10 packets or 3 PTO              counts fit
@@ -8,9 +9,9 @@
 //!    └───────────────────────────────┴───────────▶ Failed ◀───┘
 //! ```
 //!
-//! The peer counts per packet number space ([`EcnLedger`]); the verdict is per path
-//! ([`EcnValidation`]). A connection marks all its packets with one codepoint: ECT(0), or ECT(1) for L4S
-//! (RFC 9331). Counts of the other show that the path changes marks.
+//! The peer counts per packet number space ([`EcnLedger`]); the verdict is per path ([`EcnValidation`]).
+//! A connection marks all its packets with one codepoint: ECT(0), or ECT(1) for L4S (RFC 9331). Counts
+//! of the other show that the path modifies marks.
 
 use std::time::Duration;
 
@@ -20,45 +21,45 @@ use crate::limits::ECN_TESTING_PACKETS;
 use crate::time::Instant;
 use crate::tuple::EcnCodepoint;
 
-/// What is known about ECN on a path.
+/// The state of ECN validation on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnValidationState {
-    /// The first packets carry marks.
+    /// Testing: the first packets carry marks.
     Testing,
-    /// Enough are sent; no marks until one of them is confirmed.
+    /// Unknown: enough marked packets are sent; no further marks until one is confirmed.
     Unknown,
-    /// Marks are delivered and reported: every packet carries one.
+    /// Capable: marks are delivered and reported; every packet carries one.
     Capable,
-    /// Not to be used on this path.
+    /// Failed: ECN is not used on this path.
     Failed,
 }
 
-/// Why ECN counts were not believed (RFC 9000, section 13.4.2.1).
+/// The reason why ECN validation failed (RFC 9000, section 13.4.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnFailure {
-    /// Marked packets were acknowledged without counts: marks erased, or never looked at.
+    /// Marked packets were acknowledged without counts: marks were cleared, or not reported.
     NotReported,
-    /// A count is smaller than it was before.
+    /// A count has decreased.
     Decreased,
-    /// Fewer marks were counted than marked packets acknowledged.
+    /// The counts increased by less than the number of acknowledged marked packets.
     Erased,
-    /// Marks were counted that were never sent.
+    /// More marks were counted than sent.
     NeverSent,
     /// Marks were counted with the codepoint that is not sent: the path changes ECT(1) to ECT(0), or the reverse.
     Remarked,
 }
 
-/// ECN accounts of one packet number space, whatever paths its packets took.
+/// ECN counts of one packet number space, over all 4-tuples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnLedger {
     /// Packets sent with ECT.
     sent: u64,
-    /// What the peer reported last.
+    /// The peer's latest counts.
     reported: EcnCounts,
 }
 
 impl EcnLedger {
-    /// Nothing sent, nothing reported.
+    /// A ledger without sent or reported packets.
     pub(crate) const fn new() -> Self {
         Self {
             sent: 0,
@@ -70,8 +71,8 @@ impl EcnLedger {
         }
     }
 
-    /// Settles an ACK frame that newly acknowledges `acked` packets marked with `codepoint`; returns how many marks
-    /// became CE since the last one.
+    /// Processes an ACK frame that newly acknowledges `acked` packets marked with `codepoint`; returns the number
+    /// of newly reported CE marks.
     fn settle(
         &mut self,
         codepoint: EcnCodepoint,
@@ -109,21 +110,21 @@ impl EcnLedger {
     }
 }
 
-/// ECN on one 4-tuple.
+/// ECN validation of one 4-tuple.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnValidation {
     state: EcnValidationState,
-    /// What packets are marked with.
+    /// Codepoint of sent packets.
     codepoint: EcnCodepoint,
-    /// Marked packets sent, and lost, until the state is settled.
+    /// Marked packets sent, and lost, until validation is complete.
     sent: u64,
     lost: u64,
-    /// When testing ends, set by the first marked packet.
+    /// End of the test, set by the first marked packet.
     deadline: Option<Instant>,
 }
 
 impl EcnValidation {
-    /// Begins to test `codepoint`, or never uses ECN without one.
+    /// Starts to test `codepoint`, or never uses ECN without one.
     pub(crate) const fn new(codepoint: Option<EcnCodepoint>) -> Self {
         let (state, codepoint) = match codepoint {
             Some(codepoint) => (EcnValidationState::Testing, codepoint),
@@ -138,17 +139,18 @@ impl EcnValidation {
         }
     }
 
-    /// What is known now.
+    /// The state of validation.
     pub(crate) const fn state(&self) -> EcnValidationState {
         self.state
     }
 
-    /// Whether marks are those of L4S: frequent, and answered in proportion (RFC 9331).
+    /// Whether marks are those of L4S, which are frequent and need a proportional response (RFC
+    /// 9331).
     pub(crate) fn is_l4s(&self) -> bool {
         self.codepoint == EcnCodepoint::Ect1
     }
 
-    /// The codepoint that the next datagram is to carry.
+    /// The codepoint of the next datagram.
     #[inline]
     pub(crate) fn mark(&mut self, now: Instant) -> Option<EcnCodepoint> {
         if self.state == EcnValidationState::Testing && self.deadline.is_some_and(|end| now >= end)
@@ -162,8 +164,8 @@ impl EcnValidation {
         marks.then_some(self.codepoint)
     }
 
-    /// A packet was sent in a datagram with ECT; coalesced packets count one each. `pto` is the
-    /// probe timeout of the path.
+    /// Called when a packet was sent in a datagram with ECT; coalesced packets count one each.
+    /// `pto` is the probe timeout of the path.
     #[inline]
     pub(crate) fn on_sent(&mut self, ledger: &mut EcnLedger, now: Instant, pto: Duration) {
         ledger.sent += 1;
@@ -177,15 +179,15 @@ impl EcnValidation {
         }
     }
 
-    /// An ACK frame newly acknowledged `acked` packets that were sent with ECT and carried
-    /// `counts`. Returns how many packets were newly marked CE.
+    /// Handles an ACK frame with `counts` that newly acknowledged `acked` packets sent with ECT.
+    /// Returns the number of packets newly marked CE.
     ///
     /// To be called only if the frame raised the largest acknowledged packet number of its space:
-    /// counts of a reordered frame are old.
+    /// counts of reordered frames are outdated.
     ///
     /// # Errors
     ///
-    /// [`EcnFailure`] at the moment validation fails; afterwards nothing is marked or reported.
+    /// [`EcnFailure`] when validation fails; afterwards nothing is marked or reported.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
@@ -211,8 +213,8 @@ impl EcnValidation {
         }
     }
 
-    /// A packet sent with ECT was declared lost. If none of those sent for the test gets through,
-    /// the marks are blamed.
+    /// Called when a packet sent with ECT was declared lost. Validation fails if all packets of the
+    /// test are lost.
     pub(crate) fn on_lost(&mut self) {
         if matches!(
             self.state,

@@ -1,5 +1,5 @@
-//! The multipath extension, once both ends have negotiated it (draft-ietf-quic-multipath-21): which paths may
-//! be opened, and what the peer has to learn of them.
+//! The negotiated multipath extension (draft-ietf-quic-multipath-21): limits on paths, and notices to the
+//! peer.
 
 use marline_wire::frame::{MaxPathId, PathsBlocked};
 use marline_wire::{ErrorCode, PathId, Side, TransportError};
@@ -9,65 +9,66 @@ use crate::config::MultipathConfig;
 use crate::limits::PATHS;
 use crate::time::Instant;
 
-/// Why a path cannot be opened.
+/// The reason why a path cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPathError {
-    /// The connection has one path only: the handshake is not confirmed, or one end wants no more.
+    /// The connection has a single path: the handshake is not confirmed, or multipath was not
+    /// negotiated.
     #[error("the connection does not use several paths")]
     NotNegotiated,
     /// Only clients open paths.
     #[error("only clients open paths")]
     NotClient,
-    /// The connection is over.
+    /// The connection has ended.
     #[error("the connection is over")]
     Closed,
-    /// The server wants no other path to its address.
+    /// The server forbids other paths to its address.
     #[error("the server allows no other path to its address")]
     Forbidden,
-    /// No more paths are allowed. Another attempt may succeed after one was abandoned:
+    /// The limit on paths is reached. Another attempt may succeed after a path was abandoned:
     /// [`Event::PathsAvailable`](crate::Event::PathsAvailable) reports it.
     #[error("no more paths are allowed")]
     LimitReached,
-    /// The connection IDs for it have not arrived. Another attempt may succeed a round trip later:
+    /// Connection IDs for the path are missing. Another attempt may succeed a round trip later:
     /// [`Event::PathsAvailable`](crate::Event::PathsAvailable) reports it.
     #[error("there are no connection IDs for another path yet")]
     NoConnectionIds,
 }
 
-/// Why a path cannot be abandoned.
+/// The reason why a path cannot be abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbandonPathError {
     /// There is no such path.
     #[error("there is no such path")]
     NoSuchPath,
-    /// The connection would be without one: close it instead.
+    /// It is the last path: close the connection instead.
     #[error("it is the only path")]
     LastPath,
 }
 
-/// What both ends allow, and what is kept of paths that are not open.
+/// The limits of both ends, and the state of paths that are not open.
 #[derive(Debug)]
 pub(super) struct Extension {
     pub(super) config: MultipathConfig,
-    /// The last path that the peer may use.
+    /// The largest path ID that the peer may use.
     ours: PathId,
-    /// The last path that we may use.
+    /// The largest path ID that we may use.
     theirs: PathId,
-    /// What the peer allowed at first: it may not take it back.
+    /// The peer's initial maximum path ID, which is a lower bound of later ones.
     theirs_at_first: PathId,
     pub(super) reserve: Reserve,
     pub(super) notices: Notices,
     /// Paths that were abandoned before they were open.
     unopened: Vec<Unopened>,
-    /// Paths that are forgotten here, of which the peer has not acknowledged that they are abandoned.
+    /// Forgotten paths whose PATH_ABANDON the peer has not acknowledged.
     unacknowledged: Vec<PathId>,
-    /// Whether a path could not be opened that was wanted.
+    /// Whether an attempt to open a path failed.
     path_wanted: bool,
-    /// Client: paths that are still to be opened beside the first.
+    /// Client: number of paths still to be opened besides the first.
     siblings_due: u32,
 }
 
-/// A path that was abandoned before it was open: until it is forgotten, its IDs are ours.
+/// A path abandoned before it was open: its IDs stay ours until it is forgotten.
 #[derive(Debug)]
 struct Unopened {
     id: PathId,
@@ -75,7 +76,7 @@ struct Unopened {
     until: Instant,
 }
 
-/// A path that is forgotten, with the connection IDs by which it was known.
+/// A forgotten path with its former connection IDs.
 #[derive(Debug)]
 pub(crate) struct ForgottenPath {
     pub(crate) id: PathId,
@@ -83,7 +84,7 @@ pub(crate) struct ForgottenPath {
 }
 
 impl Extension {
-    /// Both ends want several paths, the peer so many that `theirs` is the last.
+    /// The state after both ends have negotiated multipath; `theirs` is the peer's maximum path ID.
     pub(super) fn new(config: &MultipathConfig, theirs: PathId, side: Side) -> Self {
         let ours = PathId(config.last_path());
         let mut reserve = Reserve::new();
@@ -105,12 +106,12 @@ impl Extension {
         }
     }
 
-    /// The last path that we may use.
+    /// The largest path ID that we may use.
     pub(super) fn last_usable(&self) -> PathId {
         self.theirs
     }
 
-    /// Refuses a frame of type `of` about a path beyond those that we allow (section 4).
+    /// Rejects a frame of type `of` about a path beyond our limit (section 4).
     pub(super) fn check(&self, path: PathId, of: u64) -> Result<(), TransportError> {
         if path <= self.ours {
             return Ok(());
@@ -118,7 +119,7 @@ impl Extension {
         Err(violation("a path beyond the limit", of))
     }
 
-    /// Returns whether the peer allows more paths than before.
+    /// Handles MAX_PATH_ID; returns whether the peer allows more paths than before.
     pub(super) fn on_max_path_id(&mut self, frame: &MaxPathId) -> Result<bool, TransportError> {
         if frame.maximum < self.theirs_at_first {
             return Err(violation("takes back paths", MaxPathId::TYPE));
@@ -128,7 +129,7 @@ impl Extension {
         Ok(is_more)
     }
 
-    /// The peer would like more paths than it may have: it gets one when one is forgotten.
+    /// Handles PATHS_BLOCKED: the limit is raised only when a path is forgotten.
     pub(super) fn on_paths_blocked(&self, frame: &PathsBlocked) -> Result<(), TransportError> {
         self.check(frame.limit, PathsBlocked::TYPE)
     }
@@ -142,7 +143,7 @@ impl Extension {
         self.allowed().any(Reserved::is_ready)
     }
 
-    /// A path was wanted that could not be opened.
+    /// Records that an attempt to open a path failed.
     pub(super) fn set_path_wanted(&mut self) {
         self.path_wanted = true;
     }
@@ -154,7 +155,7 @@ impl Extension {
         can_be_had
     }
 
-    /// Whether another path beside the first is to be opened now; it counts as opened.
+    /// Whether another path besides the first is to be opened now; it then counts as opened.
     pub(super) fn take_due_sibling(&mut self) -> bool {
         let is_due = self.siblings_due > 0 && self.has_ready_path();
         self.siblings_due -= u32::from(is_due);
@@ -162,7 +163,7 @@ impl Extension {
     }
 
     /// The path to open next: the first for which both ends have issued connection IDs. If there is
-    /// none, a blocked frame is sent to the peer.
+    /// none, PATHS_BLOCKED or PATH_CIDS_BLOCKED is sent to the peer.
     pub(super) fn next_path(&mut self) -> Result<PathId, OpenPathError> {
         let mut allowed = self.allowed();
         let Some(first) = allowed.next() else {
@@ -191,13 +192,14 @@ impl Extension {
         Err(OpenPathError::NoConnectionIds)
     }
 
-    /// We abandon a path that was open.
+    /// Called when we abandon an open path.
     pub(super) fn on_abandoned(&mut self, path: PathId, error: ErrorCode) {
         self.notices.forget(path);
         self.notices.announce(Notice::Abandon { path, error });
     }
 
-    /// The peer abandons a path that was not open, to be forgotten at `until`; returns whether there is one.
+    /// Handles the peer's abandonment of a path that was not open, to be forgotten at `until`; returns
+    /// whether there is one.
     pub(super) fn on_unopened_abandoned(&mut self, id: PathId, until: Instant) -> bool {
         let Some(reserved) = self.reserve.take(id) else {
             return false;
@@ -221,7 +223,7 @@ impl Extension {
         self.unopened.iter().map(|path| path.until).min()
     }
 
-    /// Takes the paths that were never open and are to be forgotten by now.
+    /// Removes and returns the unopened paths that are to be forgotten by `now`.
     pub(super) fn take_forgotten(&mut self, now: Instant) -> Vec<ForgottenPath> {
         self.unopened
             .extract_if(.., |path| path.until <= now)
@@ -232,8 +234,8 @@ impl Extension {
             .collect()
     }
 
-    /// A path is forgotten: the peer may have another one instead, but not before it has acknowledged our
-    /// PATH_ABANDON. This way no more of these frames are due than paths are allowed at first.
+    /// Called when a path is forgotten: the peer may open another one, but not before it has acknowledged
+    /// our PATH_ABANDON. This bounds the number of these frames by the initial limit on paths.
     pub(super) fn on_forgotten(&mut self, path: PathId) {
         if self.notices.is_abandoning(path) {
             self.unacknowledged.push(path);
@@ -242,7 +244,7 @@ impl Extension {
         }
     }
 
-    /// The peer has received a notice. Returns whether it may have another path now.
+    /// Handles the acknowledgment of a notice. Returns whether the peer may open another path now.
     pub(super) fn on_notice_acked(&mut self, notice: &Notice) -> bool {
         self.notices.on_acked(notice);
         let Notice::Abandon { path, .. } = notice else {
@@ -265,12 +267,12 @@ impl Extension {
 
 #[cfg(test)]
 impl Extension {
-    /// The last path that the peer may use.
+    /// The largest path ID that the peer may use.
     pub(super) fn last_allowed(&self) -> PathId {
         self.ours
     }
 
-    /// Paths that are not open and not forgotten.
+    /// Number of paths that are not open and not forgotten.
     pub(super) fn len(&self) -> usize {
         self.reserve.iter().count() + self.unopened.len()
     }

@@ -1,4 +1,4 @@
-//! The paths of a connection, and how the rest of it names them.
+//! The paths of a connection, and their addressing by the other modules.
 
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
@@ -9,17 +9,17 @@ use marline_wire::{ConnectionId, PathId};
 use super::path::{Path, Stage};
 use crate::time::Instant;
 
-/// Where a path stands among those of its connection. It holds until a path is added or forgotten, so
-/// never longer than the call that found it.
+/// The index of a path in its connection's list. It is valid until a path is added or forgotten, so
+/// never longer than the call that looked it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(usize);
 
 impl Slot {
-    /// The path of the handshake, as long as it lasts.
+    /// The path of the handshake, during the handshake.
     pub(crate) const FIRST: Self = Self(0);
 }
 
-/// The paths that exist, by ascending ID; never none.
+/// The existing paths, by ascending ID; never empty.
 #[derive(Debug)]
 pub(crate) struct PathList {
     list: Vec<Path>,
@@ -34,7 +34,7 @@ impl PathList {
         }
     }
 
-    /// Whether there is nothing to choose.
+    /// Whether there is only one path.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.list.len() == 1
@@ -44,7 +44,7 @@ impl PathList {
         self.list.iter().position(|path| path.id == id).map(Slot)
     }
 
-    /// The path that packets to `destination` belong to.
+    /// The path of packets to `destination`.
     pub(crate) fn by_destination(&self, destination: &ConnectionId) -> Option<Slot> {
         let is_active = |path: &Path| path.active_local_cid == *destination;
         let active = self.list.iter().position(is_active);
@@ -54,7 +54,7 @@ impl PathList {
             .map(Slot)
     }
 
-    /// Adds a path; returns where it stands.
+    /// Adds a path; returns its slot.
     pub(super) fn insert(&mut self, path: Path) -> Slot {
         let position = self.list.partition_point(|other| other.id < path.id);
         self.list.insert(position, path);
@@ -64,7 +64,7 @@ impl PathList {
         Slot(position)
     }
 
-    /// Removes the paths that match, but for the last one.
+    /// Removes the matching paths, but never the last one.
     pub(super) fn remove_where(&mut self, mut matches: impl FnMut(&Path) -> bool) -> Vec<Path> {
         let main = self.main().id;
         let mut left = self.list.len();
@@ -79,8 +79,8 @@ impl PathList {
         gone
     }
 
-    /// A path was opened, abandoned or removed. The main path stays that as long as it is open: what is kept for it
-    /// ends with it.
+    /// Updates the main path after a path was opened, abandoned or removed. It stays the same as long as it is
+    /// open: state kept for it ends with it.
     pub(super) fn find_main(&mut self) {
         if !self.main().is_open()
             && let Some(oldest) = self.list.iter().position(Path::is_open)
@@ -89,13 +89,13 @@ impl PathList {
         }
     }
 
-    /// Where the path stands that speaks for the connection: that of the handshake, and whenever the main path is
-    /// abandoned the oldest that is open then.
+    /// The slot of the main path, which represents the connection: that of the handshake, and whenever it is
+    /// abandoned the oldest open one.
     pub(crate) const fn main_slot(&self) -> Slot {
         self.main
     }
 
-    /// The path that speaks for the connection where one has to.
+    /// The main path, which represents the connection.
     pub(crate) fn main(&self) -> &Path {
         &self[self.main]
     }
@@ -104,7 +104,7 @@ impl PathList {
         (0..self.list.len()).map(Slot)
     }
 
-    /// The best path, for what concerns the connection as a whole.
+    /// The best path, for data of the connection as a whole.
     pub(crate) fn best(&self) -> Slot {
         if self.is_single() {
             return Slot::FIRST;
@@ -113,8 +113,8 @@ impl PathList {
         best.unwrap_or(Slot::FIRST)
     }
 
-    /// The path that carries the acknowledgments of what comes on `of`: that one itself, unless it does not
-    /// answer and another one does.
+    /// The path that carries acknowledgments of packets received on `of`: `of` itself, unless it does not
+    /// answer and another path does.
     pub(crate) fn ack_carrier(&self, of: Slot) -> Slot {
         if self.is_single() || self[of].is_live() {
             return of;
@@ -127,13 +127,13 @@ impl PathList {
         }
     }
 
-    /// The other open paths between the addresses of one that is open.
+    /// The other open paths between the addresses of an open path.
     pub(crate) fn beside(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
         self.slots()
             .filter(move |&other| self.are_beside(at, other))
     }
 
-    /// The paths whose local address `is_it`, but for abandoned ones.
+    /// The paths whose local address satisfies `is_it`, except abandoned ones.
     pub(crate) fn at_local(
         &self,
         is_it: impl Fn(SocketAddr) -> bool,
@@ -143,7 +143,7 @@ impl PathList {
         })
     }
 
-    /// Whether these are two open paths between the same addresses.
+    /// Whether both are open paths between the same addresses.
     fn are_beside(&self, one: Slot, other: Slot) -> bool {
         let (one_path, other_path) = (&self[one], &self[other]);
         one != other
@@ -152,7 +152,7 @@ impl PathList {
             && one_path.tuples.active.addresses == other_path.tuples.active.addresses
     }
 
-    /// The paths that work, but for this one.
+    /// The live paths except this one.
     pub(super) fn others_live(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
         let others = self.slots().filter(move |&other| other != at);
         others.filter(|&other| self[other].is_live())
@@ -178,7 +178,7 @@ impl PathList {
         tuples.any(|known| known.addresses.remote == remote)
     }
 
-    /// The longest round-trip time of those that are open.
+    /// The longest round-trip time of the open paths.
     pub(crate) fn longest_rtt(&self) -> Duration {
         self.iter()
             .filter(|path| path.is_open())
@@ -187,7 +187,7 @@ impl PathList {
             .unwrap_or_default()
     }
 
-    /// The longest probe timeout of those that are open, without backoff.
+    /// The longest probe timeout of the open paths, without backoff.
     pub(crate) fn longest_pto(&self, max_ack_delay: Duration) -> Duration {
         self.iter()
             .filter(|path| path.is_open())
@@ -202,7 +202,7 @@ impl PathList {
         self.is_single() || self[at].is_live() && self.beside(at).all(|other| other > at)
     }
 
-    /// If the datagram size of a path has changed, it has for those beside it.
+    /// Applies a change of a path's datagram size to the other paths between its addresses.
     pub(crate) fn share_mtu(&mut self, at: Slot) {
         if self.is_single() {
             return;
@@ -219,7 +219,7 @@ impl PathList {
         }
     }
 
-    /// When the next abandoned path is to be forgotten.
+    /// Time at which the next abandoned path is forgotten.
     pub(super) fn next_forgetting(&self) -> Option<Instant> {
         let until = |path: &Path| match path.stage {
             Stage::Abandoned { until } => until,

@@ -1,4 +1,4 @@
-//! The connection IDs by which the peer reaches us (RFC 9000, section 5.1.1).
+//! Connection IDs issued to the peer (RFC 9000, section 5.1.1).
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use crate::limits::{LOCAL_CIDS, RESERVED_CIDS};
 
-/// How far the peer knows an ID.
+/// Delivery state of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// Its NEW_CONNECTION_ID is yet to be sent for the first time.
+    /// Its NEW_CONNECTION_ID was not sent yet.
     New,
     InFlight,
     Lost,
@@ -26,24 +26,24 @@ struct Issued {
     delivery: Delivery,
 }
 
-/// IDs we issued and the peer has not retired: packets sent to any of them are ours.
+/// IDs that we issued and the peer has not retired: packets sent to any of them are ours.
 ///
-/// Generating IDs and routing them is the caller's: [`Self::want_more`] says how many the peer could
-/// use, [`Self::issue`] takes them.
+/// The caller generates and routes IDs: [`Self::want_more`] returns the number that the peer could
+/// use, [`Self::issue`] adds them.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalCids {
-    /// In order of sequence numbers.
+    /// By ascending sequence number.
     issued: VecDeque<Issued>,
     next_sequence: u64,
     retire_prior_to: u64,
-    /// How many the peer may hold.
+    /// Maximum number of IDs that the peer may hold.
     limit: usize,
-    /// We chose to have IDs of no bytes, and so only the one.
+    /// Whether our ID is zero-length, so that there is only one.
     zero_length: bool,
 }
 
 impl LocalCids {
-    /// Begins with the ID of the handshake, sequence number 0.
+    /// Starts with the ID of the handshake, sequence number 0.
     pub(crate) fn new(first: ConnectionId) -> Self {
         let mut cids = Self {
             issued: VecDeque::new(),
@@ -56,7 +56,7 @@ impl LocalCids {
         cids
     }
 
-    /// Begins without any ID, for a path that is not open.
+    /// Starts without an ID, for a path that is not open.
     pub(crate) const fn reserved() -> Self {
         Self {
             issued: VecDeque::new(),
@@ -73,7 +73,7 @@ impl LocalCids {
             .map_or(LOCAL_CIDS, |limit| limit.clamp(1, LOCAL_CIDS));
     }
 
-    /// How many more IDs the peer could hold.
+    /// Number of further IDs that the peer could hold.
     pub(crate) fn want_more(&self) -> usize {
         if self.zero_length {
             return 0;
@@ -82,26 +82,26 @@ impl LocalCids {
         self.limit.saturating_sub(held)
     }
 
-    /// Takes a new ID, to be sent in NEW_CONNECTION_ID; returns its sequence number.
+    /// Adds a new ID, to be sent in NEW_CONNECTION_ID; returns its sequence number.
     ///
-    /// `reset_token` is what a stateless reset for the ID ends in.
+    /// `reset_token` is the stateless reset token of the ID.
     pub(crate) fn issue(&mut self, id: ConnectionId, reset_token: [u8; 16]) -> u64 {
         debug_assert!(self.want_more() > 0, "the peer could not hold it");
         self.push(id, reset_token, Delivery::New)
     }
 
-    /// Takes the ID that the `preferred_address` transport parameter has; its sequence number is 1
-    /// (RFC 9000, section 5.1.1), so nothing may be issued before.
+    /// Adds the ID of the `preferred_address` transport parameter; its sequence number is 1 (RFC
+    /// 9000, section 5.1.1), so no ID may be issued before.
     pub(crate) fn issue_preferred(&mut self, id: ConnectionId, reset_token: [u8; 16]) {
         let sequence = self.push(id, reset_token, Delivery::Known);
         debug_assert_eq!(sequence, 1);
     }
 
-    /// Asks the peer to retire all IDs before `sequence`; new ones are then wanted in their place,
-    /// and carry the request.
+    /// Requests the peer to retire all IDs before `sequence`; new ones then replace them, and carry
+    /// the request.
     ///
-    /// Returns false, and does nothing, while the peer has not finished the request before
-    /// (RFC 9000, section 5.1.2).
+    /// Returns false, without effect, while the peer has not completed the previous request (RFC
+    /// 9000, section 5.1.2).
     pub(crate) fn retire_prior_to(&mut self, sequence: u64) -> bool {
         let pending = self
             .issued
@@ -119,13 +119,13 @@ impl LocalCids {
         self.retire_prior_to(self.next_sequence)
     }
 
-    /// The peer retires an ID, in a packet sent to `destination`. Returns the ID if it was active: it
-    /// routes to us no more.
+    /// Handles the retirement of an ID by the peer, in a packet sent to `destination`. Returns the ID
+    /// if it was active: it no longer routes to us.
     ///
     /// # Errors
     ///
-    /// `PROTOCOL_VIOLATION` if the number was never sent, or names the packet's own ID, or we use
-    /// no IDs at all (RFC 9000, section 19.16).
+    /// `PROTOCOL_VIOLATION` if the number was never sent, or is that of the packet's own ID, or we
+    /// use zero-length IDs (RFC 9000, section 19.16).
     pub(crate) fn on_retire(
         &mut self,
         frame: &RetireConnectionId,
@@ -161,7 +161,7 @@ impl LocalCids {
     }
 
     /// Appends the NEW_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes, and
-    /// gives `tokens` the sequence number of each. With several paths, the frames say which is `path`.
+    /// gives `tokens` the sequence number of each. With multipath, the frames contain `path`.
     pub(crate) fn write_frames(
         &mut self,
         path: Option<PathId>,
@@ -202,14 +202,14 @@ impl LocalCids {
         }
     }
 
-    /// The frame that carried `sequence` was acknowledged.
+    /// Handles the acknowledgment of the frame that carried `sequence`.
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         if let Some(position) = self.position(sequence) {
             self.issued[position].delivery = Delivery::Known;
         }
     }
 
-    /// The frame that carried `sequence` was lost.
+    /// Handles the loss of the frame that carried `sequence`.
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         if let Some(position) = self.position(sequence)
             && self.issued[position].delivery == Delivery::InFlight
@@ -223,13 +223,13 @@ impl LocalCids {
         self.issued.iter().any(|issued| issued.id == *id)
     }
 
-    /// Whether the peer is known to have one.
+    /// Whether the peer is known to have an ID.
     pub(crate) fn is_known(&self) -> bool {
         let mut issued = self.issued.iter();
         issued.any(|issued| issued.delivery == Delivery::Known)
     }
 
-    /// The number of the ID that is issued next.
+    /// The sequence number of the next ID.
     pub(crate) const fn next_sequence(&self) -> u64 {
         self.next_sequence
     }

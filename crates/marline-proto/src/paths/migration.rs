@@ -13,69 +13,69 @@ use crate::limits::{MIN_PACKET_SPACE, RESERVED_CHALLENGES};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// What a PATH_RESPONSE has proven to work.
+/// The 4-tuple that a PATH_RESPONSE has validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
-    /// A path that was not open: it can be opened.
+    /// That of a path that was not open and can be opened now.
     Opening,
-    /// The 4-tuple in use.
+    /// The active 4-tuple.
     Active,
-    /// One that was probed.
+    /// The probed 4-tuple.
     Probed,
 }
 
-/// Why a server looks, or does not look, at packets from a new address.
+/// The rules by which a server accepts packets from a new address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MigrationRules {
     /// Whether this is a server whose handshake is confirmed: only these follow a migration.
     pub(crate) follows: bool,
-    /// Whether clients may move to another host.
+    /// Whether clients may migrate to another host.
     pub(crate) allows_migration: bool,
-    /// The address at which the server would rather be talked to.
+    /// The server's preferred address.
     pub(crate) preferred: Option<SocketAddr>,
 }
 
-/// The peer has moved.
+/// A migration of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerMove {
     /// Whether the host is the same, so that recovery and congestion control continue (RFC 9000, section 9.4).
     pub(crate) is_rebinding: bool,
 }
 
-/// What became of a validation that was not answered.
+/// The result of a validation that timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValidationFailure {
-    /// The path was not open, and never will be.
+    /// The path was not open, and is abandoned.
     NeverOpened,
-    /// The path takes the 4-tuple before again.
+    /// The path returns to the previous 4-tuple.
     Returned {
-        /// Whether that leads to another host.
+        /// Whether it leads to another host.
         to_other_host: bool,
     },
     /// There is no 4-tuple to return to.
     Stranded,
 }
 
-/// A datagram is due that validates a 4-tuple, or answers the peer who does.
+/// A datagram is due that validates a 4-tuple, or answers the peer's challenge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueProbe {
-    /// The 4-tuple's generation.
+    /// Generation of the 4-tuple.
     pub(crate) generation: u32,
     pub(crate) addresses: FourTuple,
     pub(crate) destination: ConnectionId,
-    /// What the amplification limit permits, in bytes.
+    /// Bytes that the amplification limit permits.
     pub(crate) credit: u64,
     pub(crate) pace: ChallengePace,
 }
 
 impl Path {
-    /// A 4-tuple is probed instead of the one before.
+    /// Probes a 4-tuple in place of the one before.
     pub(crate) fn set_probed(&mut self, tuple: Tuple) {
         self.stop_probing();
         self.tuples.probed = Some(Box::new(tuple));
     }
 
-    /// The 4-tuple that is probed, if there is one, is of no use any more.
+    /// Stops probing a 4-tuple.
     pub(crate) fn stop_probing(&mut self) {
         let probed = self.tuples.probed.take();
         if let Some(RemoteCid { sequence, .. }) = probed.and_then(|tuple| tuple.cid) {
@@ -83,7 +83,8 @@ impl Path {
         }
     }
 
-    /// Handles a PATH_RESPONSE received on any path; returns what it validates of this one.
+    /// Handles a PATH_RESPONSE received on any path; returns which 4-tuple of this path it
+    /// validates.
     pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proven> {
         let mut generation = None;
         for tuple in self.tuples.all() {
@@ -105,7 +106,7 @@ impl Path {
             let is_probed = probed.is_some_and(|probed| probed.generation == generation);
             return is_probed.then_some(Proven::Probed);
         }
-        // There is no need to return to it any more.
+        // The previous 4-tuple is no longer needed to return to.
         let previous = self.tuples.previous.take();
         if let Some(RemoteCid { sequence, .. }) = previous.and_then(|previous| previous.cid) {
             self.remote_cids.retire(sequence);
@@ -116,8 +117,8 @@ impl Path {
         })
     }
 
-    /// The peer sent something that is no probe from `addresses`: if that is a new address and the packet the
-    /// newest of the path, the peer has moved there (RFC 9000, section 9.3).
+    /// Handles a non-probing packet from `addresses`: if they are new and the packet is the newest of the
+    /// path, the peer has migrated (RFC 9000, section 9.3).
     pub(crate) fn peer_move(
         &mut self,
         addresses: &FourTuple,
@@ -149,7 +150,7 @@ impl Path {
         is_allowed.then_some(PeerMove { is_rebinding })
     }
 
-    /// The peer is at the 4-tuple in use, so that it need not be looked for where validation failed before.
+    /// Stops further challenges where validation failed before: the peer uses the active 4-tuple.
     fn stop_persisting(&mut self) {
         let is_persistent = |tuple: &Tuple| {
             let validation = tuple.validation.as_ref();
@@ -161,7 +162,7 @@ impl Path {
         }
     }
 
-    /// Takes out the 4-tuple with these addresses, if it was used before or is probed.
+    /// Removes and returns the 4-tuple with these addresses, if it was used before or is probed.
     pub(crate) fn take_known(&mut self, addresses: &FourTuple) -> Option<Tuple> {
         let tuples = &mut self.tuples;
         [&mut tuples.probed, &mut tuples.previous]
@@ -194,12 +195,12 @@ impl Path {
         generation
     }
 
-    /// Ends the validations that were not answered in time (RFC 9000, section 9.3.2). Returns what became of
-    /// the 4-tuple in use, if it was one of them.
+    /// Ends validations that timed out (RFC 9000, section 9.3.2). Returns the result for the active 4-tuple,
+    /// if it was one of them.
     ///
-    /// The last validated 4-tuple stays until the one in use is validated: it is the one to return to. If this end
-    /// `keeps_trying`, the one that failed is challenged further, ever less often: the peer may still be there after
-    /// an outage.
+    /// The last validated 4-tuple is kept until the active one is validated, to return to it. If this end
+    /// `keeps_trying`, the one that failed is challenged further, at growing intervals: the peer may still be there
+    /// after an outage.
     pub(crate) fn expire_validations(
         &mut self,
         now: Instant,
@@ -249,7 +250,7 @@ impl Path {
         Some(ValidationFailure::Returned { to_other_host })
     }
 
-    /// The 4-tuple for which a challenge or a response is due, if there is one.
+    /// The 4-tuple for which a challenge or a response is due, if any.
     pub(crate) fn due_probe(&mut self, now: Instant) -> Option<DueProbe> {
         if self.is_abandoned() {
             return None;
@@ -263,7 +264,7 @@ impl Path {
         let mut tuples = self.tuples.iter();
         let tuple = tuples.find(|tuple| tuple.generation == generation)?;
         let pace = self.challenge_pace(tuple);
-        // The peer may have had a shorter ID retired.
+        // The peer may have retired a shorter ID.
         (pace.affordable > 0).then(|| DueProbe {
             generation,
             addresses: tuple.addresses,
@@ -273,8 +274,8 @@ impl Path {
         })
     }
 
-    /// Whether a challenge or a response is due on a 4-tuple. Responses on the one in use leave with other frames, unless
-    /// nothing else may be sent there.
+    /// Whether a challenge or a response is due on a 4-tuple. Responses on the active one are sent with other frames,
+    /// unless nothing else may be sent there.
     fn is_probe_due(&self, now: Instant, tuple: &Tuple) -> bool {
         if tuple.validation.is_none() && !tuple.responses.is_due() {
             return false;
@@ -286,7 +287,7 @@ impl Path {
         answers || validation.is_some_and(|validation| validation.is_due(now, &pace))
     }
 
-    /// When a validation of a 4-tuple has something to do.
+    /// Time of the next action of a validation.
     pub(crate) fn next_validation_timeout(&self) -> Option<Instant> {
         let timeout = |tuple: &Tuple| {
             let validation = tuple.validation.as_ref()?;
@@ -299,8 +300,8 @@ impl Path {
         tuple.generation == self.tuples.active.generation
     }
 
-    /// How fast challenges leave on a 4-tuple: as Initial packets would (RFC 9000, section 8.2.1). The round-trip times of
-    /// the one in use are known, or assumed after a change of the port alone; others may differ.
+    /// Pace of challenges on a 4-tuple: that of Initial packets (RFC 9000, section 8.2.1). The round-trip time is known
+    /// for the active 4-tuple, and kept after a change of the port alone; others may differ.
     fn challenge_pace(&self, tuple: &Tuple) -> ChallengePace {
         let known = self.recovery.rtt().pto();
         let validation = tuple.validation.as_ref();
@@ -319,17 +320,17 @@ impl Path {
         }
     }
 
-    /// The size of the smallest datagram with a PATH_CHALLENGE, or with a PATH_RESPONSE, to the peer's `id`, in bytes.
+    /// Minimum size of a datagram with a PATH_CHALLENGE or a PATH_RESPONSE to the peer's `id`, in bytes.
     fn challenge_size(&self, id: &ConnectionId) -> u64 {
         let sent = &self.space.sent;
-        // The next packet number may be left out.
+        // The next packet number may be skipped.
         let number = truncate_for_reordering(sent.next_number() + 1, sent.largest_acked());
         let header = 1 + id.len() + number.len();
         (header + PathChallenge { data: [0; 8] }.size() + TAG_LEN) as u64
     }
 
-    /// The part that data may take of the amplification limit of the 4-tuple in use, in bytes. Some is kept for challenges: only an
-    /// answer ends the limit.
+    /// Bytes that data may use of the amplification limit of the active 4-tuple. The rest is reserved for challenges: only an
+    /// answer lifts the limit.
     pub(crate) fn credit_for_data(&self) -> u64 {
         let active = &self.tuples.active;
         let credit = active.amplification.credit();
@@ -345,7 +346,7 @@ impl Path {
         self.credit_for_data() >= MIN_PACKET_SPACE as u64
     }
 
-    /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
+    /// The peer's ID for probes on a 4-tuple: its own, or another if the peer has retired that one.
     fn probe_destination(&mut self, generation: u32) -> ConnectionId {
         let ids = &mut self.remote_cids;
         let mut inactive = self.tuples.inactive();

@@ -1,21 +1,21 @@
-//! The largest datagram a path carries: DPLPMTUD (RFC 8899; RFC 9000, section 14.3).
+//! DPLPMTUD: the largest datagram that a path carries (RFC 8899; RFC 9000, section 14.3).
 //!
 //! One probe is in flight at a time. The ceiling is tried first, because on most paths it fits;
-//! then sizes that real links have, then halves of what remains. Sizes are bytes of UDP payload.
+//! then common link sizes, then by bisection. Sizes are bytes of UDP payload.
 
 use std::time::Duration;
 
 use crate::limits::{MIN_DATAGRAM_SIZE, MTU_BLACK_HOLE_ROUNDS, MTU_PROBES};
 use crate::time::Instant;
 
-/// Largest UDP payload QUIC allows to be announced (RFC 9000, section 18.2).
+/// Largest `max_udp_payload_size` that QUIC allows (RFC 9000, section 18.2).
 pub(crate) const MAX_CEILING: u16 = 65527;
 
-/// How long a finished search stands before larger sizes are tried again (PMTU_RAISE_TIMER,
-/// RFC 8899, section 5.1.1).
+/// Time after a completed search until larger sizes are tried again (PMTU_RAISE_TIMER, RFC 8899,
+/// section 5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 
-/// A search ends when what is left to gain is no more than this many bytes.
+/// Remaining interval in bytes at which a search ends.
 const RESOLUTION: u16 = 16;
 
 /// Payloads that common links allow over IPv6 and IPv4, ascending: WireGuard (1420), tunnels (1480),
@@ -24,7 +24,7 @@ const COMMON_SIZES: [u16; 12] = [
     1372, 1392, 1432, 1444, 1452, 1464, 1472, 8952, 8972, 16336, 65488, 65507,
 ];
 
-/// Finds and keeps the datagram size of one 4-tuple.
+/// Searches and stores the datagram size of one 4-tuple.
 #[derive(Clone, Debug)]
 pub(crate) struct MtuDiscovery {
     current: u16,
@@ -36,15 +36,15 @@ pub(crate) struct MtuDiscovery {
 #[derive(Clone, Debug)]
 enum Phase {
     Searching(Search),
-    /// Found; search again at this time, or never if the ceiling is reached.
+    /// Complete; search again at this time, or never if the ceiling is reached.
     Done(Option<Instant>),
 }
 
-/// What lies between the size known to fit and the smallest known not to.
+/// Bounds of a search between the size known to fit and the smallest known not to.
 #[derive(Clone, Debug)]
 struct Search {
     too_large: u16,
-    /// The size being probed, 0 before the first probe.
+    /// Size of the probe, 0 before the first probe.
     size: u16,
     /// Packet number of the probe in flight.
     in_flight: Option<u64>,
@@ -61,7 +61,7 @@ impl Search {
         }
     }
 
-    /// The next size worth probing above `fits`.
+    /// The next size to probe above `fits`.
     fn next_size(&self, fits: u16, ceiling: u16) -> Option<u16> {
         if self.too_large > ceiling {
             return (ceiling > fits).then_some(ceiling);
@@ -77,8 +77,8 @@ impl Search {
 }
 
 impl MtuDiscovery {
-    /// Starts at 1200 bytes and never exceeds `ceiling`; a ceiling of 1200 or less switches
-    /// discovery off.
+    /// Starts at 1200 bytes and never exceeds `ceiling`; a ceiling of 1200 or less disables
+    /// discovery.
     pub(crate) fn new(ceiling: u16) -> Self {
         let ceiling = ceiling.clamp(MIN_DATAGRAM_SIZE, MAX_CEILING);
         Self {
@@ -89,7 +89,7 @@ impl MtuDiscovery {
         }
     }
 
-    /// Takes over what another search between the same addresses has found.
+    /// Copies the result of another search between the same addresses.
     pub(crate) fn adopt(&mut self, other: &Self) {
         self.current = other.current.min(self.ceiling);
         self.phase = match &other.phase {
@@ -99,12 +99,12 @@ impl MtuDiscovery {
         self.black_hole = BlackHole::default();
     }
 
-    /// The largest datagram to send, probes aside.
+    /// The largest datagram to send, except probes.
     pub(crate) const fn current(&self) -> u16 {
         self.current
     }
 
-    /// Whether the search for a larger size has ended.
+    /// Whether the search for a larger size is complete.
     pub(crate) const fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Done(_))
     }
@@ -121,7 +121,7 @@ impl MtuDiscovery {
     ///
     /// The caller asks once the handshake is confirmed and the path validated, pads an
     /// ack-eliciting packet to that size, and reports it with [`Self::on_probe_sent`]. The loss of
-    /// a lost probe is no sign of congestion.
+    /// a probe is not a sign of congestion.
     pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u16> {
         if let Phase::Done(Some(again)) = self.phase
             && now >= again
@@ -145,14 +145,15 @@ impl MtuDiscovery {
         Some(search.size)
     }
 
-    /// The probe that [`Self::poll_probe`] asked for left in packet `number`.
+    /// Records that the probe of [`Self::poll_probe`] was sent in packet `number`.
     pub(crate) fn on_probe_sent(&mut self, number: u64) {
         if let Phase::Searching(search) = &mut self.phase {
             search.in_flight = Some(number);
         }
     }
 
-    /// Packet `number` was acknowledged; if it was the probe in flight, returns the new size.
+    /// Handles the acknowledgment of packet `number`; if it was the probe in flight, returns the
+    /// new size.
     pub(crate) fn on_probe_acked(&mut self, number: u64) -> Option<u16> {
         let search = self.probe_in_flight(number)?;
         search.in_flight = None;
@@ -162,7 +163,8 @@ impl MtuDiscovery {
         Some(self.current)
     }
 
-    /// Packet `number` was lost; counts against its size if it was the probe in flight.
+    /// Handles the loss of packet `number`, which counts against its size if it was the probe in
+    /// flight.
     pub(crate) fn on_probe_lost(&mut self, number: u64) {
         let Some(search) = self.probe_in_flight(number) else {
             return;
@@ -175,8 +177,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// The socket refused a datagram of `size` bytes as larger than the interface allows. Returns
-    /// whether [`Self::current`] changed.
+    /// Handles that the socket refused a datagram of `size` bytes as larger than the interface's
+    /// MTU. Returns whether [`Self::current`] changed.
     pub(crate) fn on_refused(&mut self, size: u16) -> bool {
         if size <= MIN_DATAGRAM_SIZE {
             return false;
@@ -189,7 +191,7 @@ impl MtuDiscovery {
         shrinks
     }
 
-    /// A packet other than a probe was acknowledged: number and size of its datagram.
+    /// Handles the acknowledgment of a packet other than a probe: number and size of its datagram.
     #[inline]
     pub(crate) fn on_acked(&mut self, number: u64, size: u16) {
         if self.black_hole.rounds != 0 {
@@ -197,11 +199,11 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet other than a probe was lost: its number, the size of its datagram, and the largest
-    /// number sent so far. Returns whether the path turned out to swallow large datagrams, so that
+    /// Handles the loss of a packet other than a probe: its number, the size of its datagram, and
+    /// the largest number sent so far. Returns whether a black hole was detected, so that
     /// [`Self::current`] fell back to 1200 bytes (RFC 8899, section 4.3).
     ///
-    /// Works only if smaller packets get a chance: probe timeouts should send at most 1200 bytes.
+    /// Requires that smaller packets are sent: probe timeouts should send at most 1200 bytes.
     pub(crate) fn on_lost(&mut self, number: u64, size: u16, largest_sent: u64) -> bool {
         if size <= MIN_DATAGRAM_SIZE || size > self.current {
             return false;
@@ -224,20 +226,21 @@ impl MtuDiscovery {
     }
 }
 
-/// Evidence that size decides what is lost.
+/// Evidence that losses depend on the size.
 ///
-/// A round is a loss among packets sent after the previous round was noticed, so that one burst,
-/// as congestion makes them, counts once. A later packet of that size that arrives refutes it all.
+/// A round is a loss among packets sent after the previous round was detected, so that one burst,
+/// as caused by congestion, counts once. The arrival of a later packet of that size refutes the
+/// evidence.
 #[derive(Clone, Debug, Default)]
 struct BlackHole {
     rounds: u8,
-    /// Number of the first packet lost.
+    /// Number of the first lost packet.
     first_lost: u64,
-    /// The smallest size lost.
+    /// Smallest lost size.
     smallest_lost: u16,
     /// Losses up to this number belong to rounds already counted.
     counted_to: u64,
-    /// Whether something smaller arrived meanwhile: the path itself is alive.
+    /// Whether a smaller packet arrived meanwhile, which shows that the path works.
     smaller_arrived: bool,
 }
 

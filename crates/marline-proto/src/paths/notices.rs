@@ -1,4 +1,5 @@
-//! What is sent about paths until the peer has acknowledged it (draft-ietf-quic-multipath-21, section 4).
+//! Notices about paths, which are retransmitted until acknowledged (draft-ietf-quic-multipath-21, section
+//! 4).
 
 use marline_wire::frame::{
     MaxPathId, PathAbandon, PathCidsBlocked, PathStatusAvailable, PathStatusBackup, PathsBlocked,
@@ -7,18 +8,18 @@ use marline_wire::{ErrorCode, PathId};
 
 use crate::scheduling::path::PathStatus;
 
-/// Something about a path. Of two about the same thing the later one counts.
+/// A notice about a path. Of two on the same subject the later one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The last path that the peer may use.
+    /// MAX_PATH_ID: the largest path ID that the peer may use.
     MaxPathId(PathId),
-    /// A path is wanted beyond this one.
+    /// PATHS_BLOCKED: a path beyond this one is wanted.
     PathsBlocked(PathId),
-    /// A path is wanted for which there is no connection ID.
+    /// PATH_CIDS_BLOCKED: a path without connection IDs is wanted.
     CidsBlocked { path: PathId, next_sequence: u64 },
-    /// Nothing is sent on a path any more.
+    /// PATH_ABANDON: the path is no longer used.
     Abandon { path: PathId, error: ErrorCode },
-    /// How a path is to be used.
+    /// PATH_STATUS: how a path is to be used.
     Status {
         path: PathId,
         status: PathStatus,
@@ -26,8 +27,8 @@ pub(crate) enum Notice {
     },
 }
 
-/// The notices that the peer may not have received: no more than three for each path, and two. A path whose
-/// PATH_ABANDON is among them is not replaced by another.
+/// Unacknowledged notices: at most three for each path, and two. A path whose PATH_ABANDON is among them is
+/// not replaced by another.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     list: Vec<Pending>,
@@ -40,7 +41,7 @@ struct Pending {
 }
 
 impl Notices {
-    /// Has `notice` sent, instead of an earlier one about the same thing.
+    /// Queues `notice` in place of an earlier one on the same subject.
     pub(crate) fn announce(&mut self, notice: Notice) {
         self.list
             .retain(|pending| !pending.notice.is_replaced_by(&notice));
@@ -50,13 +51,13 @@ impl Notices {
         });
     }
 
-    /// Whether the peer may not know yet that `path` is abandoned.
+    /// Whether the PATH_ABANDON of `path` is unacknowledged.
     pub(crate) fn is_abandoning(&self, path: PathId) -> bool {
         let is_abandon = |pending: &Pending| matches!(pending.notice, Notice::Abandon { path: of, .. } if of == path);
         self.list.iter().any(is_abandon)
     }
 
-    /// Nothing about `path` matters any more, but that it is abandoned.
+    /// Removes all notices about `path` except its PATH_ABANDON.
     pub(crate) fn forget(&mut self, path: PathId) {
         self.list.retain(|pending| match pending.notice {
             Notice::CidsBlocked { path: of, .. } | Notice::Status { path: of, .. } => of != path,
@@ -74,8 +75,8 @@ impl Notices {
         self.list.iter().any(|pending| !pending.in_flight)
     }
 
-    /// Appends the frames that are due while `buf` stays within `limit` bytes, and gives `tokens` the
-    /// notice of each.
+    /// Appends due frames while `buf` stays within `limit` bytes, and gives `tokens` the notice of
+    /// each.
     pub(crate) fn write_frames(
         &mut self,
         buf: &mut Vec<u8>,
@@ -91,12 +92,12 @@ impl Notices {
         }
     }
 
-    /// The peer has received it.
+    /// Handles the acknowledgment of a notice.
     pub(crate) fn on_acked(&mut self, notice: &Notice) {
         self.list.retain(|pending| pending.notice != *notice);
     }
 
-    /// The peer may not have received it: it is due again.
+    /// Handles the loss of a notice: it is due again.
     pub(crate) fn on_lost(&mut self, notice: &Notice) {
         for pending in &mut self.list {
             pending.in_flight &= pending.notice != *notice;

@@ -19,26 +19,26 @@ use crate::spaces::Space;
 use crate::time::Instant;
 use crate::token::Token;
 
-/// ACK-only packets before one of them is made ack-eliciting while there are other paths: more than one, lest
-/// both ends do so forever.
+/// Number of ACK-only packets before one of them is made ack-eliciting while there are other paths: more than
+/// one, so that both ends do not do so endlessly.
 const ACKS_BEFORE_PROBE: u32 = 4;
 
-/// How many of them are made ack-eliciting in a round-trip time.
+/// Number of them that are made ack-eliciting per round-trip time.
 const PROBES_PER_RTT: u32 = 4;
 
-/// The least time between two of those.
+/// Minimum interval between two of those.
 const LEAST_PAUSE: Duration = Duration::from_millis(25);
 
-/// Where a path stands.
+/// Stage of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its addresses are validated for the first time.
+    /// Its addresses are being validated for the first time.
     Opening,
-    /// It may carry everything.
+    /// It may carry any frames.
     Open,
-    /// It carries nothing any more; what the peer had sent is still taken until it is forgotten.
+    /// It is no longer used for sending; packets from the peer are accepted until it is forgotten.
     Abandoned {
-        /// `None` as long as the peer may not know.
+        /// `None` as long as the peer may not know of it.
         until: Option<Instant>,
     },
 }
@@ -52,7 +52,7 @@ pub(crate) struct PathCounters {
     pub(crate) ptos: u64,
     /// Bytes of STREAM frames.
     pub(crate) stream_bytes: u64,
-    /// Of those, what another path carried, too.
+    /// Number of those that another path carried as well.
     pub(crate) stream_bytes_copied: u64,
 }
 
@@ -71,46 +71,46 @@ impl PathCounters {
 pub(crate) struct PathIds {
     pub(crate) local: LocalCids,
     pub(crate) remote: RemoteCids,
-    /// The ID of ours that the peer uses first.
+    /// Our ID that the peer uses first.
     pub(crate) active_local: ConnectionId,
 }
 
-/// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
+/// The state of a path ID. Without the multipath extension there is one path, 0.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) id: PathId,
     pub(crate) stage: Stage,
     pub(crate) preference: Preference,
-    /// The application data space of this path.
+    /// Application data space of this path.
     pub(crate) space: Space<Token>,
     pub(crate) recovery: Recovery,
     pub(crate) ack_policy: Box<dyn AckPolicy>,
     pub(crate) local_cids: LocalCids,
     pub(crate) remote_cids: RemoteCids,
-    /// The ID of ours that the peer used last.
+    /// Our ID that the peer used last.
     pub(crate) active_local_cid: ConnectionId,
     pub(crate) tuples: Tuples,
-    /// ECN accounts, by number space.
+    /// ECN counts, by packet number space.
     pub(crate) ledgers: [EcnLedger; 3],
     pub(crate) queue: SendQueue,
-    /// Whether the path still answers.
+    /// Failure detection.
     pub(crate) liveness: Liveness,
-    /// The return to a saved capacity, until it is over.
+    /// Careful resume, until it has ended.
     pub(crate) careful_resume: Option<Box<CarefulResumeDriver>>,
-    /// The path as a member of a bundle.
+    /// Membership in a bundle.
     pub(crate) member: LocalMember,
-    /// The phase of the controller that observers know.
+    /// Phase of the controller last reported to observers.
     pub(crate) reported_phase: Option<Phase>,
     /// ACK-only packets since the last ack-eliciting one.
     pub(crate) acks_alone: u32,
     pub(crate) ping_due: bool,
-    /// The packet number to leave out.
+    /// Packet number to skip.
     pub(crate) skip_at: u64,
     pub(crate) counters: PathCounters,
 }
 
 impl Path {
-    /// A path that is open, between addresses of which `tuple` says what is known.
+    /// A path with the addresses and the validation state of `tuple`.
     pub(crate) fn new(
         id: PathId,
         ids: PathIds,
@@ -156,7 +156,7 @@ impl Path {
         self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_suspected()
     }
 
-    /// Nothing is sent on the path any more.
+    /// Abandons the path: nothing more is sent on it.
     pub(super) fn abandon(&mut self) {
         self.stage = Stage::Abandoned { until: None };
         self.recovery.stop();
@@ -166,7 +166,8 @@ impl Path {
         self.remote_cids.retire_all();
     }
 
-    /// The path leads to another host: recovery and congestion control start anew (RFC 9000, section 9.4).
+    /// Resets recovery and congestion control, because the path leads to another host (RFC 9000, section
+    /// 9.4).
     pub(crate) fn reset_recovery(&mut self, config: RecoveryConfig) {
         self.recovery.reset(config);
         self.liveness = Liveness::default();
@@ -175,8 +176,8 @@ impl Path {
         self.reported_phase = None;
     }
 
-    /// An authentic packet came: while the path does not answer, it is probed. The direction from the peer
-    /// works, and perhaps the other does, too.
+    /// Handles an authenticated packet: a path that does not answer is probed. The direction from the peer
+    /// works, and perhaps the other one does too.
     pub(crate) fn on_received(&mut self, now: Instant) {
         self.liveness.on_received(now);
         let pause = self.recovery.rtt().smoothed();
@@ -187,8 +188,8 @@ impl Path {
         }
     }
 
-    /// Something was acknowledged for the first time that the path carried. Returns whether the path answers
-    /// again that did not.
+    /// Handles an acknowledgment of packets that the path carried. Returns whether the path answers again
+    /// after it did not.
     pub(crate) fn on_answer(&mut self, outcome: &Outcome) -> bool {
         self.liveness.on_acked(self.space.sent.waiting_since());
         if !outcome.proves_path {
@@ -199,15 +200,15 @@ impl Path {
         was_failing && self.is_live()
     }
 
-    /// Whether a packet with nothing but acknowledgments is to ask for one itself: an end that sends nothing
-    /// else learns by nothing else that its acknowledgments get lost.
+    /// Whether an ACK-only packet is to be made ack-eliciting: an end that sends nothing else has no other
+    /// means to detect that its acknowledgments are lost.
     pub(crate) fn wants_ack_of_acks(&self, now: Instant) -> bool {
         let pause = (self.recovery.rtt().smoothed() / PROBES_PER_RTT).max(LEAST_PAUSE);
         let last = self.recovery.last_ack_eliciting();
         self.acks_alone >= ACKS_BEFORE_PROBE && last.is_none_or(|last| last + pause <= now)
     }
 
-    /// When something last happened that keeps NATs awake.
+    /// Time of the last event that refreshes NAT mappings.
     pub(super) fn active_at(&self) -> Instant {
         let received_at = self.liveness.received_at();
         let sent_at = self.recovery.last_ack_eliciting();
@@ -225,19 +226,19 @@ impl Path {
         }
     }
 
-    /// Paces the path as Careful Resume wants it, if it is at work.
+    /// Sets the pacing that Careful Resume requires, if it is active.
     pub(crate) fn pace_careful_resume(&mut self) {
         let careful_resume = self.careful_resume.as_ref();
         let rate = careful_resume.and_then(|careful_resume| careful_resume.pacing_rate());
         self.recovery.set_unvalidated_rate(rate);
     }
 
-    /// Probe packets that are still to be sent, with application data or without.
+    /// Number of probe packets still to be sent, with application data or without.
     pub(crate) fn probes(&self) -> u8 {
         self.recovery.probes(SpaceId::Data)
     }
 
-    /// What the path has shown, for connections to come.
+    /// The measurements of the path, for later connections.
     pub(crate) fn sample(&self, event: SampleEvent) -> PathSample {
         let recovery = &self.recovery;
         let mut sample = PathSample {
@@ -255,7 +256,7 @@ impl Path {
         sample
     }
 
-    /// The path as its scheduler sees it.
+    /// The view of the path for its scheduler.
     pub(crate) fn view(&self) -> PathView {
         let rtt = self.recovery.rtt().view();
         let window = self.recovery.controller().window();
@@ -274,18 +275,18 @@ impl Path {
         }
     }
 
-    /// What paths are preferred by: smaller is better.
+    /// Order of preference among paths: smaller is better.
     pub(super) fn rank(&self) -> impl Ord + use<> {
         (
             !self.is_open(),
-            // Of those that do not answer, the one on which a packet came last.
+            // Of those that do not answer, the one that last received a packet.
             (!self.is_live()).then_some(Reverse(self.liveness.received_at())),
             self.preference.status() == PathStatus::Backup,
             self.recovery.rtt().smoothed(),
         )
     }
 
-    /// The path as the engine of its bundle sees it.
+    /// The view of the path for the engine of its bundle.
     pub(crate) fn member_view(&self) -> MemberView {
         let recovery = &self.recovery;
         let controller = recovery.controller();
@@ -302,13 +303,13 @@ impl Path {
         }
     }
 
-    /// Has the controller do what the engine of its bundle decided.
+    /// Applies a decision of the bundle's engine to the controller.
     pub(crate) fn apply_directive(&mut self, directive: &Directive) {
         self.member
             .apply_directive(directive, self.recovery.controller_mut());
     }
 
-    /// The path is on its own, until a bundle takes it in.
+    /// Removes the path from its bundle.
     pub(crate) fn leave_bundle(&mut self) {
         self.member.leave(self.recovery.controller_mut());
     }

@@ -1,20 +1,20 @@
-//! How both ends want a path to be used (draft-ietf-quic-multipath-21, section 3.3).
+//! The status of a path as requested by both ends (draft-ietf-quic-multipath-21, section 3.3).
 
 use crate::scheduling::path::PathStatus;
 
-/// What both ends have said of one path.
+/// The status that each end has set for a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Preference {
     ours: PathStatus,
-    /// Of the next frame.
+    /// Sequence number of the next frame.
     sequence: u64,
     theirs: PathStatus,
-    /// The least that the peer's next frame must have to be news.
+    /// Minimum sequence number of a newer frame of the peer.
     expected: u64,
 }
 
 impl Preference {
-    /// The status of the path: a backup if either end has set that.
+    /// The status of the path: backup if either end has set it.
     pub(crate) fn status(&self) -> PathStatus {
         match (self.ours, self.theirs) {
             (PathStatus::Available, PathStatus::Available) => PathStatus::Available,
@@ -33,7 +33,7 @@ impl Preference {
         Some(sequence)
     }
 
-    /// The peer's frame number `sequence`; returns whether it is news.
+    /// Handles the peer's frame number `sequence`; returns whether it is newer.
     pub(crate) fn on_frame(&mut self, status: PathStatus, sequence: u64) -> bool {
         if sequence < self.expected {
             return false;

@@ -1,22 +1,22 @@
-//! What a path is going to send.
+//! The send queue of a path.
 
 use std::collections::VecDeque;
 
 use crate::streams::Segment;
 
-/// A segment on a queue.
+/// A queued segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) segment: Segment,
-    /// Whether another path carries it, too.
+    /// Whether another path carries it as well.
     pub(crate) is_copy: bool,
 }
 
-/// Segments assigned to a path and not yet in a packet: orders, not bytes.
+/// Segments assigned to a path and not yet in a packet: ranges, not bytes.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     segments: VecDeque<Queued>,
-    /// Stream bytes that they stand for.
+    /// Stream bytes of all segments.
     bytes: u64,
 }
 
@@ -25,7 +25,7 @@ impl SendQueue {
         self.segments.is_empty()
     }
 
-    /// Stream bytes that wait.
+    /// Stream bytes in the queue.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -34,7 +34,7 @@ impl SendQueue {
         self.put(segment, false);
     }
 
-    /// Adds what another path carries, too.
+    /// Adds a segment that another path carries as well.
     pub(crate) fn push_copy(&mut self, segment: Segment) {
         self.put(segment, true);
     }
@@ -44,8 +44,8 @@ impl SendQueue {
         self.segments.push_back(Queued { segment, is_copy });
     }
 
-    /// The front of the next segment whose frame fits `room` bytes, as much as fits. If nothing does,
-    /// the segment.
+    /// The front of the next segment whose frame fits `room` bytes, or the whole segment if none
+    /// fits.
     pub(crate) fn pop(&mut self, room: usize) -> Option<Queued> {
         let next = self.segments.front_mut()?;
         let is_copy = next.is_copy;
@@ -57,7 +57,7 @@ impl SendQueue {
         Some(Queued { segment, is_copy })
     }
 
-    /// The next segment, unless it is a copy, for another path to carry.
+    /// Removes the first segment, unless it is a copy, for another path.
     pub(crate) fn take_first(&mut self) -> Option<Segment> {
         self.segments.front().filter(|first| !first.is_copy)?;
         let first = self.segments.pop_front()?.segment;
@@ -65,7 +65,7 @@ impl SendQueue {
         Some(first)
     }
 
-    /// The last segment, unless it is a copy, for another path to carry.
+    /// Removes the last segment, unless it is a copy, for another path.
     pub(crate) fn take_last(&mut self) -> Option<Segment> {
         self.segments.back().filter(|last| !last.is_copy)?;
         let last = self.segments.pop_back()?.segment;
@@ -73,7 +73,7 @@ impl SendQueue {
         Some(last)
     }
 
-    /// Takes all back.
+    /// Removes and returns all segments.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Segment> {
         self.bytes = 0;
         self.segments.drain(..).map(|queued| queued.segment)

@@ -1,4 +1,4 @@
-//! The connection IDs by which we reach the peer (RFC 9000, section 5.1.2).
+//! Connection IDs issued by the peer (RFC 9000, section 5.1.2).
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use crate::limits::{REMOTE_CIDS, RETIRED_CIDS};
 
-/// A change in the stateless reset tokens that end this connection. Only tokens of IDs in use
-/// count (RFC 9000, section 10.3.1).
+/// A change of the stateless reset tokens that end this connection. Only tokens of IDs in use count
+/// (RFC 9000, section 10.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenChange {
-    /// A datagram that ends in the token resets the connection.
+    /// A datagram that ends with the token resets the connection.
     Add([u8; 16]),
-    /// Such a datagram no longer does.
+    /// A datagram that ends with the token no longer resets the connection.
     Remove([u8; 16]),
 }
 
-/// A connection ID that the peer has issued.
+/// A connection ID issued by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RemoteCid {
     /// Its sequence number.
@@ -30,22 +30,22 @@ struct Remote {
     sequence: u64,
     id: ConnectionId,
     reset_token: Option<[u8; 16]>,
-    /// Whether a path sends, or sent, to it.
+    /// Whether a path uses, or used, it.
     used: bool,
 }
 
-/// A RETIRE_CONNECTION_ID that the peer has not acknowledged.
+/// An unacknowledged RETIRE_CONNECTION_ID.
 #[derive(Clone, Copy, Debug)]
 struct Retired {
     sequence: u64,
     in_flight: bool,
 }
 
-/// IDs the peer issued and we have not retired. One is active: the main path's. A path being probed
-/// takes another with [`Self::next_unused`].
+/// IDs that the peer issued and we have not retired. One is active: the main path's. A path being
+/// probed takes another with [`Self::next_unused`].
 ///
-/// After any call that may take or retire IDs, drain [`Self::poll_token_change`], and let paths
-/// whose ID is no longer [held](Self::holds) take another.
+/// After any call that may add or retire IDs, drain [`Self::poll_token_change`], and assign another
+/// ID to paths whose ID is no longer [held](Self::holds).
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteCids {
     active: Remote,
@@ -57,7 +57,7 @@ pub(crate) struct RemoteCids {
 }
 
 impl RemoteCids {
-    /// Begins with the ID of the handshake, sequence number 0: chosen by the client for its first
+    /// Starts with the ID of the handshake, sequence number 0: chosen by the client for its first
     /// Initial, by the peer otherwise.
     pub(crate) fn new(first: ConnectionId) -> Self {
         let mut seen = Seen::default();
@@ -77,7 +77,7 @@ impl RemoteCids {
         }
     }
 
-    /// Begins with the first ID that came for a path that is not open.
+    /// Starts with the first ID issued for a path that is not open.
     pub(crate) fn reserved(frame: &NewConnectionId) -> Self {
         let mut seen = Seen::default();
         seen.insert(frame.sequence);
@@ -94,15 +94,15 @@ impl RemoteCids {
         }
     }
 
-    /// The path is open from now on: its stateless resets count.
+    /// Called when the path is opened: its stateless resets count.
     pub(crate) fn begin_use(&mut self) {
         self.changes.clear();
         self.changes
             .extend(self.active.reset_token.map(TokenChange::Add));
     }
 
-    /// The path is abandoned: no ID is used any more, and no stateless reset counts. Nothing need be
-    /// said of it.
+    /// Called when the path is abandoned: no ID is used any more, and no stateless reset counts. No
+    /// frames are needed for that.
     pub(crate) fn retire_all(&mut self) {
         self.retired.clear();
         let used = self.held().filter(|remote| remote.used);
@@ -114,7 +114,7 @@ impl RemoteCids {
         self.others.clear();
     }
 
-    /// Whether the peer issued `id`, as far as is known.
+    /// Whether `id` is known to be issued by the peer.
     pub(crate) fn has(&self, id: &ConnectionId) -> bool {
         self.held().any(|remote| remote.id == *id)
     }
@@ -130,7 +130,7 @@ impl RemoteCids {
         self.active.sequence
     }
 
-    /// The stateless reset token that goes with [`Self::active`], if it is known.
+    /// The stateless reset token of [`Self::active`], if known.
     pub(crate) const fn active_reset_token(&self) -> Option<[u8; 16]> {
         self.active.reset_token
     }
@@ -140,33 +140,33 @@ impl RemoteCids {
         self.held().any(|remote| remote.sequence == sequence)
     }
 
-    /// Replaces the ID of the handshake by the Source Connection ID of a Retry or of the server's
+    /// Replaces the ID of the handshake with the Source Connection ID of a Retry or of the server's
     /// first Initial (RFC 9000, section 7.2).
     pub(crate) fn replace_first(&mut self, id: ConnectionId) {
         debug_assert_eq!(self.active.sequence, 0);
         self.active.id = id;
     }
 
-    /// Takes the server's `stateless_reset_token`, which goes with the ID of the handshake.
+    /// Sets the server's `stateless_reset_token`, which belongs to the ID of the handshake.
     pub(crate) fn set_first_token(&mut self, token: [u8; 16]) {
         debug_assert_eq!(self.active.sequence, 0);
         self.active.reset_token = Some(token);
         self.changes.push_back(TokenChange::Add(token));
     }
 
-    /// Takes the ID of the server's `preferred_address`, sequence number 1.
+    /// Adds the ID of the server's `preferred_address`, sequence number 1.
     pub(crate) fn set_preferred(&mut self, id: ConnectionId, reset_token: [u8; 16]) {
         if self.seen.insert(1) {
             self.others.push(Remote::unused(1, id, reset_token));
         }
     }
 
-    /// The peer issued an ID, and perhaps asks to retire others. The active ID may change.
+    /// Handles NEW_CONNECTION_ID, which may require others to be retired. The active ID may change.
     ///
     /// # Errors
     ///
-    /// `PROTOCOL_VIOLATION` if the peer uses no IDs, or the frame contradicts an earlier one;
-    /// `CONNECTION_ID_LIMIT_ERROR` if it is more than we allow, or if more retirements are
+    /// `PROTOCOL_VIOLATION` if the peer uses zero-length IDs, or the frame contradicts an earlier
+    /// one; `CONNECTION_ID_LIMIT_ERROR` if our limit is exceeded, or if more retirements are
     /// unacknowledged than we track (RFC 9000, sections 5.1.1, 5.1.2 and 19.15).
     pub(crate) fn on_new_connection_id(
         &mut self,
@@ -221,8 +221,8 @@ impl RemoteCids {
         })
     }
 
-    /// Makes ID `sequence`, taken before, the active one: the connection moved to its path. The old
-    /// one stays until [`Self::retire`], unless the peer asked to retire it.
+    /// Makes ID `sequence`, taken before, the active one: the connection migrated to its path. The
+    /// old one stays until [`Self::retire`], unless the peer requested its retirement.
     pub(crate) fn activate(&mut self, sequence: u64) {
         if let Some(next) = self
             .others
@@ -239,7 +239,7 @@ impl RemoteCids {
         self.retire_where(|remote| remote.sequence == sequence);
     }
 
-    /// The next change in reset tokens, oldest first.
+    /// The next change of reset tokens, oldest first.
     pub(crate) fn poll_token_change(&mut self) -> Option<TokenChange> {
         self.changes.pop_front()
     }
@@ -250,8 +250,7 @@ impl RemoteCids {
     }
 
     /// Appends the RETIRE_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes,
-    /// and gives `tokens` the sequence number of each. With several paths, the frames say which is
-    /// `path`.
+    /// and gives `tokens` the sequence number of each. With multipath, the frames contain `path`.
     pub(crate) fn write_frames(
         &mut self,
         path: Option<PathId>,
@@ -287,12 +286,12 @@ impl RemoteCids {
         }
     }
 
-    /// The frame that retired `sequence` was acknowledged.
+    /// Handles the acknowledgment of the frame that retired `sequence`.
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         self.retired.retain(|retired| retired.sequence != sequence);
     }
 
-    /// The frame that retired `sequence` was lost.
+    /// Handles the loss of the frame that retired `sequence`.
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         for retired in &mut self.retired {
             if retired.sequence == sequence {
@@ -305,7 +304,7 @@ impl RemoteCids {
         std::iter::once(&self.active).chain(&self.others)
     }
 
-    /// Holds an ID that is not held: a new one, or one that was retired.
+    /// Adds an ID that is not held: a new one, or one that was retired.
     fn admit(&mut self, frame: &NewConnectionId) {
         let sequence = frame.sequence;
         if self.seen.insert(sequence) {
@@ -317,7 +316,7 @@ impl RemoteCids {
                 .iter()
                 .all(|retired| retired.sequence != sequence)
         {
-            // Too old to know whether it was ever retired: once more does no harm.
+            // Too old to know whether it was retired: retiring it again is harmless.
             self.retired.push(Retired {
                 sequence,
                 in_flight: false,
@@ -325,8 +324,8 @@ impl RemoteCids {
         }
     }
 
-    /// Applies the largest Retire Prior To. If it covers every ID we have, the active one serves until
-    /// the peer issues another: frames arrive out of order.
+    /// Applies the largest Retire Prior To. If it covers every ID we have, the active one is used
+    /// until the peer issues another: frames may be reordered.
     fn retire_as_asked(&mut self) {
         let bound = self.retire_prior_to;
         if self.active.sequence < bound {
@@ -345,7 +344,7 @@ impl RemoteCids {
         self.retire_where(|remote| remote.sequence < bound);
     }
 
-    /// Retires the IDs that match, the active one excepted.
+    /// Retires the matching IDs, except the active one.
     fn retire_where(&mut self, matches: impl Fn(&Remote) -> bool) {
         let gone = self.others.extract_if(.., |remote| matches(remote));
         for remote in gone {
@@ -371,7 +370,7 @@ impl Remote {
         }
     }
 
-    /// Whether `frame` gives this number or this ID another meaning.
+    /// Whether `frame` contradicts the known number or ID.
     fn contradicts(&self, frame: &NewConnectionId) -> bool {
         let same_sequence = self.sequence == frame.sequence;
         let same_id = self.id == frame.id;
@@ -382,7 +381,7 @@ impl Remote {
     }
 }
 
-/// Which sequence numbers arrived already: exact for the latest 128, all before count as seen.
+/// The sequence numbers received: exact for the latest 128, earlier ones count as seen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// Bit `n` stands for `base + n`.
@@ -391,7 +390,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes `sequence`; returns whether it is new.
+    /// Records `sequence`; returns whether it is new.
     fn insert(&mut self, sequence: u64) -> bool {
         let Some(offset) = sequence.checked_sub(self.base) else {
             return false;

@@ -1,4 +1,4 @@
-//! Paths that may be opened: the connection IDs that both ends hold ready for them
+//! Paths that may be opened, with the connection IDs that both ends have issued for them
 //! (draft-ietf-quic-multipath-21, section 3.2).
 
 use marline_wire::frame::NewConnectionId;
@@ -17,12 +17,12 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// Whether both ends have an ID of the other: ours, too, is known to the peer.
+    /// Whether both ends have an ID of the other, and the peer is known to have ours.
     pub(crate) fn is_ready(&self) -> bool {
         self.remote.is_some() && self.local.is_known()
     }
 
-    /// The peer issued an ID for it.
+    /// Handles an ID that the peer issued for the path.
     ///
     /// # Errors
     ///
@@ -41,16 +41,16 @@ impl Reserved {
     }
 }
 
-/// The paths that are neither open nor used up, by ascending ID. As many as we allow.
+/// The paths that are neither open nor used up, by ascending ID, up to our limit.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
     list: Vec<Reserved>,
-    /// The next to join; after the last of all, none.
+    /// The next path ID to add; `None` after the last one.
     next: Option<PathId>,
 }
 
 impl Reserve {
-    /// Begins after the path that is open already.
+    /// Starts after the path that is open already.
     pub(crate) const fn new() -> Self {
         Self {
             list: Vec::new(),
@@ -58,7 +58,7 @@ impl Reserve {
         }
     }
 
-    /// Makes room for all paths up to `last`.
+    /// Adds all paths up to `last`.
     pub(crate) fn extend(&mut self, last: PathId) {
         while let Some(id) = self.next.filter(|&next| next <= last) {
             self.list.push(Reserved {
@@ -75,7 +75,7 @@ impl Reserve {
         self.list.iter_mut().find(|path| path.id == id)
     }
 
-    /// Takes a path out: it is open from now on, or never will be.
+    /// Removes a path that is opened, or will never be.
     pub(crate) fn take(&mut self, id: PathId) -> Option<Reserved> {
         let position = self.list.iter().position(|path| path.id == id)?;
         Some(self.list.remove(position))
@@ -85,12 +85,12 @@ impl Reserve {
         self.list.iter()
     }
 
-    /// The paths that the peer takes as well, whose last one is `theirs`.
+    /// The paths up to `theirs`, the peer's limit.
     pub(crate) fn up_to(&mut self, theirs: PathId) -> impl Iterator<Item = &mut Reserved> {
         self.list.iter_mut().filter(move |path| path.id <= theirs)
     }
 
-    /// The path that `destination` belongs to.
+    /// The path of packets to `destination`.
     pub(crate) fn by_destination(&self, destination: &ConnectionId) -> Option<PathId> {
         self.list
             .iter()
@@ -104,7 +104,7 @@ impl Reserve {
         paths.any(|path| path.id == id && path.remote.is_some())
     }
 
-    /// Whether there is something to write of the IDs of paths up to `theirs`.
+    /// Whether frames about the IDs of paths up to `theirs` are due.
     pub(crate) fn has_frames(&self, theirs: PathId) -> bool {
         let mut paths = self.list.iter().filter(|path| path.id <= theirs);
         paths.any(|path| {

@@ -1,4 +1,4 @@
-//! The paths of a connection: those that exist, those that may be opened, and what is kept of all of them.
+//! The paths of a connection: existing ones, those that may be opened, and their common state.
 
 mod begin;
 mod bundle;
@@ -34,20 +34,20 @@ use crate::tuple::{EcnCodepoint, FourTuple};
 
 /// The paths of a connection. Without the multipath extension there is one.
 ///
-/// The list of paths is read and changed in place ([`PathList`]); what concerns more than one path, or paths
-/// that are not open, has methods here. They decide, and return what other modules have to do.
+/// The list of paths is read and changed in place ([`PathList`]); operations on several paths, or on paths
+/// that are not open, are methods here. They decide, and return the actions for other modules.
 #[derive(Debug)]
 pub(crate) struct PathSet {
     list: PathList,
-    /// Once both ends want several paths.
+    /// Set once multipath is negotiated.
     extension: Option<Box<Extension>>,
-    /// If this end coordinates paths of one 4-tuple.
+    /// Set if this end coordinates paths of one 4-tuple.
     bundles: Option<Box<PathBundles>>,
-    /// Makes the controllers of paths.
+    /// Creates the controllers of paths.
     controllers: Arc<dyn ControllerFactory>,
-    /// Tokens that one path brought back for another, or for none.
+    /// Tokens returned on one path for another, or for none.
     returned: Vec<ReturnedToken>,
-    /// 4-tuples that ever were, but for the first.
+    /// Number of 4-tuples ever created, except the first.
     generation: u32,
     /// Whether the peer may be able to hold more of our connection IDs.
     issue_ids: bool,
@@ -59,24 +59,24 @@ pub(crate) struct PathSet {
 #[derive(Clone, Copy)]
 pub(crate) struct FirstPath {
     pub(crate) addresses: FourTuple,
-    /// Whether the peer's address is proven.
+    /// Whether the peer's address is validated.
     pub(crate) is_validated: bool,
     pub(crate) local_cid: ConnectionId,
     pub(crate) remote_cid: ConnectionId,
     pub(crate) initial_window: InitialWindowChoice,
-    /// Assumed until the first sample.
+    /// Round-trip time assumed until the first sample.
     pub(crate) initial_rtt: Duration,
 }
 
-/// What a new path begins with.
+/// The parameters of a new path.
 pub(crate) struct NewPath<'a> {
     pub(crate) openable: Openable,
-    /// The ID of ours that the peer uses first.
+    /// Our ID that the peer uses first.
     pub(crate) active_local: ConnectionId,
     pub(crate) addresses: FourTuple,
     pub(crate) config: &'a TransportConfig,
     pub(crate) initial_window: InitialWindowChoice,
-    /// The peer's limits of connection IDs, and of bytes in a datagram.
+    /// The peer's limits on connection IDs, and on datagram sizes in bytes.
     pub(crate) active_connection_id_limit: u64,
     pub(crate) max_udp_payload_size: u64,
     pub(crate) max_ack_delay: Duration,
@@ -97,19 +97,19 @@ impl Openable {
         Some(Self { reserved, remote })
     }
 
-    /// The connection ID by which the peer will reach us there first.
+    /// The connection ID that the peer will use first on the path.
     pub(crate) fn first_local_cid(&self) -> Option<ConnectionId> {
         self.reserved.local.iter().next()
     }
 }
 
-/// A path, and where tokens go that are not its own.
+/// A path, and the storage for tokens of other paths.
 pub(crate) struct PathAccess<'a> {
     pub(crate) path: &'a mut Path,
     pub(crate) returned: &'a mut Vec<ReturnedToken>,
 }
 
-/// A frame PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP.
+/// A PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatusFrame {
     pub(crate) path: PathId,
@@ -118,19 +118,19 @@ pub(crate) struct StatusFrame {
     pub(crate) frame_type: u64,
 }
 
-/// The path that a packet belongs to, by its destination connection ID.
+/// The path of a packet, according to its destination connection ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PacketPath {
-    /// One that is there.
+    /// An existing path.
     Known(Slot),
-    /// One that the packet opens, if it is authentic.
+    /// A path that the packet opens, if it is authentic.
     New(PathId),
-    /// None: the packet is dropped.
+    /// No path: the packet is dropped.
     None,
 }
 
 impl PathSet {
-    /// The path of a handshake. Draws a seed for its controller, and the first packet number to leave out.
+    /// The path of a handshake. Draws a seed for its controller, and the first packet number to skip.
     pub(crate) fn new(config: &TransportConfig, first: FirstPath, rng: &mut ConnectionRng) -> Self {
         let mut tuple = Tuple::new(config, 0, first.addresses);
         if first.is_validated {
@@ -174,12 +174,12 @@ impl PathSet {
         }
     }
 
-    /// Whether both ends take several paths; known once the handshake is complete.
+    /// Whether multipath was negotiated; known once the handshake is complete.
     pub(crate) fn is_multipath(&self) -> bool {
         self.extension.is_some()
     }
 
-    /// The ID by which frames and events name a path; `None` without the extension, where they name none.
+    /// The ID of a path in frames and events; `None` without the extension, where they contain none.
     pub(crate) fn named(&self, at: Slot) -> Option<PathId> {
         self.is_multipath().then_some(self.list[at].id)
     }
@@ -194,7 +194,7 @@ impl PathSet {
         self.moved || self.list.main().id != PathId::INITIAL
     }
 
-    /// Both ends want several paths, the peer so many that `theirs` is the last.
+    /// Enables multipath; `theirs` is the peer's maximum path ID.
     pub(crate) fn begin_multipath(&mut self, config: &MultipathConfig, theirs: PathId, side: Side) {
         self.extension = Some(Box::new(Extension::new(config, theirs, side)));
         let bundles = config.bundle_paths.clone();
@@ -202,7 +202,7 @@ impl PathSet {
         self.issue_ids = true;
     }
 
-    /// A path, and where tokens go that are not its own.
+    /// A path, and the storage for tokens of other paths.
     pub(crate) fn access(&mut self, at: Slot) -> PathAccess<'_> {
         PathAccess {
             path: &mut self.list[at],
@@ -225,17 +225,17 @@ impl PathSet {
         match extension.reserve.by_destination(destination) {
             Some(id) if accepts_paths && extension.reserve.is_usable(id) => PacketPath::New(id),
             Some(_) => PacketPath::None,
-            // It may be a stateless reset.
+            // The packet may be a stateless reset.
             None => PacketPath::Known(self.list.main_slot()),
         }
     }
 }
 
-/// A path that was added.
+/// An added path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddedPath {
     pub(crate) at: Slot,
-    /// Whether its addresses have proven to work.
+    /// Whether its addresses are validated.
     pub(crate) is_proven: bool,
 }
 
@@ -257,21 +257,21 @@ impl DerefMut for PathSet {
 
 #[cfg(test)]
 impl PathSet {
-    /// The last path that the peer may use, if it may use several.
+    /// The largest path ID that the peer may use, with multipath.
     pub(crate) fn last_allowed(&self) -> Option<PathId> {
         self.extension
             .as_ref()
             .map(|extension| extension.last_allowed())
     }
 
-    /// Notices that the peer has not acknowledged.
+    /// Number of notices that the peer has not acknowledged.
     pub(crate) fn notices(&self) -> usize {
         self.extension
             .as_ref()
             .map_or(0, |extension| extension.notices.len())
     }
 
-    /// Paths that are not open and not forgotten.
+    /// Number of paths that are not open and not forgotten.
     pub(crate) fn unopened(&self) -> usize {
         self.extension
             .as_ref()
@@ -286,11 +286,11 @@ impl PathSet {
     }
 }
 
-/// What the recovery of a path depends on, beside the configuration.
+/// The parameters of a path's recovery besides the configuration.
 #[derive(Clone, Copy)]
 struct PathStart {
     initial_window: InitialWindowChoice,
-    /// In bytes.
+    /// Size in bytes.
     datagram_size: u16,
     initial_rtt: Duration,
     seed: u64,
@@ -328,8 +328,8 @@ fn pacer(config: &TransportConfig, datagram_size: u16) -> Pacer {
     }
 }
 
-/// The times of a validation of a path with the probe timeout `pto`: it waits for the larger of that and the one of a
-/// path without a sample (RFC 9000, section 8.2.4).
+/// The times of a validation of a path with the probe timeout `pto`: the timeout uses the larger of that and the one
+/// of a path without a sample (RFC 9000, section 8.2.4).
 fn validation_times(pto: Duration, config: &TransportConfig) -> ValidationTimes {
     ValidationTimes {
         unknown: RttEstimator::new(config.initial_rtt).pto(),

@@ -1,21 +1,21 @@
-//! The inner layer of a path: one pair of addresses at a time (RFC 9000, sections 8, 9, 13.4 and 14).
+//! The 4-tuples of a path and their state (RFC 9000, sections 8, 9, 13.4 and 14).
 
 use super::{AmplificationLimit, EcnValidation, MtuDiscovery, RemoteCid, Responses, Validation};
 use crate::config::TransportConfig;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::tuple::FourTuple;
 
-/// A 4-tuple, and what is known about the path between its ends.
+/// A 4-tuple, and the known state of the network path between its ends.
 #[derive(Debug)]
 pub(crate) struct Tuple {
     /// Distinguishes it from earlier 4-tuples of the same path.
     pub(crate) generation: u32,
     pub(crate) addresses: FourTuple,
-    /// The peer's connection ID taken for it, with its sequence number; `None` where the path's
-    /// active one serves.
+    /// The peer's connection ID for it, with its sequence number; `None` if the path's active one
+    /// is used.
     pub(crate) cid: Option<RemoteCid>,
     pub(crate) amplification: AmplificationLimit,
-    /// The validation under way, if any.
+    /// The validation in progress, if any.
     pub(crate) validation: Option<Validation>,
     pub(crate) responses: Responses,
     pub(crate) mtu: MtuDiscovery,
@@ -23,7 +23,7 @@ pub(crate) struct Tuple {
 }
 
 impl Tuple {
-    /// A 4-tuple about which nothing is known.
+    /// A 4-tuple without known state.
     pub(crate) fn new(config: &TransportConfig, generation: u32, addresses: FourTuple) -> Self {
         let ceiling = if config.mtu.discover {
             config.mtu.ceiling
@@ -42,20 +42,20 @@ impl Tuple {
         }
     }
 
-    /// Whether the amplification limit holds until an answer to a challenge comes.
+    /// Whether the amplification limit applies until a challenge is answered.
     pub(super) fn is_limited(&self) -> bool {
         self.validation.is_some() && !self.amplification.is_validated()
     }
 }
 
-/// The 4-tuples of one path: the one in use, the one it came from until the new one is validated,
-/// and one that is probed.
+/// The 4-tuples of one path: the active one, the previous one until the active one is validated,
+/// and a probed one.
 #[derive(Debug)]
 pub(crate) struct Tuples {
     pub(crate) active: Tuple,
-    /// Where to return if `active` fails validation (RFC 9000, section 9.3.2).
+    /// The 4-tuple to return to if `active` fails validation (RFC 9000, section 9.3.2).
     pub(crate) previous: Option<Box<Tuple>>,
-    /// Probed on our own account or on the peer's, carrying no data.
+    /// The 4-tuple probed by this end or by the peer, which carries no data.
     pub(crate) probed: Option<Box<Tuple>>,
 }
 
@@ -85,7 +85,7 @@ impl Tuples {
         self.all().find(|tuple| tuple.generation == generation)
     }
 
-    /// Those that are not in use.
+    /// The 4-tuples that are not active.
     pub(crate) fn inactive(&mut self) -> impl Iterator<Item = &mut Tuple> {
         self.previous
             .as_deref_mut()
@@ -99,7 +99,7 @@ impl Tuples {
             .chain(self.probed.as_deref_mut())
     }
 
-    /// Those of [`Self::all`], to read.
+    /// Shared references to [`Self::all`].
     pub(super) fn iter(&self) -> impl Iterator<Item = &Tuple> {
         let inactive = self.previous.iter().chain(&self.probed);
         std::iter::once(&self.active).chain(inactive.map(|tuple| &**tuple))

@@ -9,25 +9,25 @@ use crate::recovery::pto;
 use crate::rng::SecureRng;
 use crate::time::Instant;
 
-/// Probe timeouts before a validation fails (RFC 9000, section 8.2.4).
+/// Number of probe timeouts before a validation fails (RFC 9000, section 8.2.4).
 const FAILS_AFTER: u32 = 3;
 
-/// The least time from one challenge to the next: a host may answer as late as that.
+/// Minimum interval between challenges: a host may take as long to answer.
 const MIN_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Intervals before the last challenge that the amplification limit allows.
+/// Number of intervals before the last challenge that the amplification limit allows.
 const INTERVALS_BEFORE_LAST: u32 = 2;
 
-/// The longest time between two challenges of a validation without a deadline.
+/// Maximum interval between challenges of a validation without a deadline.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a PATH_RESPONSE proved.
+/// The result of a PATH_RESPONSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// The peer receives at the address, but the challenge was in a small datagram: the validation
-    /// goes on with one of at least 1200 bytes, which the lifted limit now permits.
+    /// The address is validated, but the challenge was in a small datagram: the validation
+    /// continues with one of at least 1200 bytes, which the lifted limit now permits.
     Address,
-    /// The peer receives at the address and the path carries 1200 bytes: done.
+    /// The address is validated and the path carries 1200 bytes: the validation is complete.
     Path,
 }
 
@@ -38,48 +38,49 @@ struct Challenge {
     full: bool,
 }
 
-/// A validation of one 4-tuple under way.
+/// A validation in progress of one 4-tuple.
 ///
-/// A challenge is sent at once and then at doubling intervals, each with data of its own; an answer to any of the
-/// latest [`PATH_CHALLENGES`] counts. The loss of a packet with a challenge needs no repair.
+/// Challenges are sent immediately and then at doubling intervals, each with different data; an answer to any of
+/// the latest [`PATH_CHALLENGES`] counts. Lost challenges are not retransmitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
-    /// The latest challenges, written in turn.
+    /// Latest challenges, overwritten in turn.
     challenges: [Option<Challenge>; PATH_CHALLENGES],
-    /// How many were ever written.
+    /// Number of challenges written.
     written: usize,
-    /// When the first challenge is due.
+    /// Time at which the first challenge is due.
     began: Instant,
-    /// When the last one since then left.
+    /// Send time of the latest challenge since then.
     sent_at: Option<Instant>,
-    /// How many left since then.
+    /// Number of challenges sent since then.
     sent: u32,
-    /// When the validation fails; `None` if it lasts as long as the connection.
+    /// Time at which the validation fails; `None` if it lasts as long as the connection.
     deadline: Option<Instant>,
     times: ValidationTimes,
 }
 
-/// How long a validation waits for answers.
+/// Timeouts of a validation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValidationTimes {
-    /// The probe timeout of a path without a sample.
+    /// Probe timeout of a path without a sample.
     pub(crate) unknown: Duration,
-    /// The larger of the current probe timeout and that of a path with the RTT of RFC 9002; the validation fails after
-    /// three of it.
+    /// Larger of the current probe timeout and that of a path with the initial RTT of RFC 9002; the validation fails
+    /// after three times this value.
     pub(crate) pto: Duration,
 }
 
-/// The conditions of the next challenge's time. It changes with each datagram that comes.
+/// Conditions for the time of the next challenge, which change with each received datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengePace {
-    /// From the first challenge to the second: the probe timeout of the 4-tuple, or one that is assumed.
+    /// Interval from the first challenge to the second: the probe timeout of the 4-tuple, or an assumed
+    /// one.
     pub(crate) interval: Duration,
-    /// How many datagrams with a challenge the amplification limit allows.
+    /// Number of datagrams with a challenge that the amplification limit allows.
     pub(crate) affordable: u64,
 }
 
 impl Validation {
-    /// Starts at `now`.
+    /// Starts a validation at `now`.
     pub(crate) fn new(now: Instant, times: ValidationTimes) -> Self {
         Self {
             challenges: [None; PATH_CHALLENGES],
@@ -92,7 +93,7 @@ impl Validation {
         }
     }
 
-    /// Goes on without a deadline.
+    /// Continues without a deadline.
     pub(crate) fn persist(&mut self) {
         self.deadline = None;
     }
@@ -107,9 +108,9 @@ impl Validation {
         !self.is_expired(now) && self.next(pace).is_some_and(|next| next <= now)
     }
 
-    /// When the next challenge is due; `None` if the amplification limit allows none.
+    /// Time at which the next challenge is due; `None` if the amplification limit allows none.
     ///
-    /// The last one that it allows waits longer, so that it is not spent on the beginning of an outage.
+    /// The last allowed challenge waits longer, so that it is not spent at the start of an outage.
     fn next(&self, pace: &ChallengePace) -> Option<Instant> {
         let Some(sent_at) = self.sent_at else {
             return (pace.affordable > 0).then_some(self.began);
@@ -126,23 +127,23 @@ impl Validation {
         }
     }
 
-    /// Whether it has failed: the path is unusable.
+    /// Whether the validation has failed.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| now >= deadline)
     }
 
-    /// Whether it lasts as long as the connection.
+    /// Whether the validation lasts as long as the connection.
     pub(crate) fn is_persistent(&self) -> bool {
         self.deadline.is_none()
     }
 
-    /// When to look at [`Self::is_due`] or [`Self::is_expired`] again.
+    /// Time at which to check [`Self::is_due`] or [`Self::is_expired`] again.
     pub(crate) fn next_timeout(&self, pace: &ChallengePace) -> Option<Instant> {
         self.deadline.into_iter().chain(self.next(pace)).min()
     }
 
     /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether it did: the
-    /// datagram is then to be expanded to 1200 bytes if the amplification limit permits, and its final size passed to
+    /// datagram must then be expanded to 1200 bytes if the amplification limit permits, and its final size passed to
     /// [`Self::on_sent`].
     pub(crate) fn write_frames(
         &mut self,
@@ -168,7 +169,7 @@ impl Validation {
         true
     }
 
-    /// The challenge written last left in a datagram of `size` bytes.
+    /// Records that the latest challenge was sent in a datagram of `size` bytes.
     pub(crate) fn on_sent(&mut self, size: usize) {
         let last = self.written.wrapping_sub(1) % PATH_CHALLENGES;
         if let Some(challenge) = &mut self.challenges[last] {
@@ -176,8 +177,8 @@ impl Validation {
         }
     }
 
-    /// A PATH_RESPONSE arrived, on whatever path. `None` if it answers no challenge of this
-    /// validation.
+    /// Handles a PATH_RESPONSE received on any path. `None` if it does not match a challenge of
+    /// this validation.
     pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proof> {
         let slot = self
             .challenges
@@ -194,10 +195,10 @@ impl Validation {
     }
 }
 
-/// Answers owed on one 4-tuple.
+/// Pending PATH_RESPONSEs of one 4-tuple.
 ///
-/// Each challenge is answered once and never again: if the answer is lost the peer asks anew. Of a
-/// flood only the latest are answered.
+/// Each challenge is answered once: if the answer is lost the peer sends another. Of a flood only
+/// the latest are answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Responses {
     pending: [[u8; 8]; PATH_RESPONSES],
@@ -205,7 +206,7 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// A PATH_CHALLENGE arrived on this 4-tuple.
+    /// Handles a PATH_CHALLENGE received on this 4-tuple.
     pub(crate) fn on_challenge(&mut self, frame: &PathChallenge) {
         if self.len == PATH_RESPONSES {
             self.pending.rotate_left(1);
@@ -215,7 +216,7 @@ impl Responses {
         self.len += 1;
     }
 
-    /// Whether an answer is due, in a datagram that is to be padded to 1200 bytes as far as the
+    /// Whether an answer is due, in a datagram that must be padded to 1200 bytes as far as the
     /// amplification limit permits (RFC 9000, section 8.2.2).
     pub(crate) const fn is_due(&self) -> bool {
         self.len != 0

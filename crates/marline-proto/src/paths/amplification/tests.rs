@@ -28,7 +28,7 @@ fn counters_saturate_at_the_largest_value() {
 }
 
 proptest! {
-    /// A sender that respects the credit never sends more than three times what it received.
+    /// A sender that respects the credit never sends more than three times the received bytes.
     #[test]
     fn at_most_three_times_the_received_bytes_are_sent(
         steps in prop::collection::vec((any::<bool>(), 1..1500u64), 0..200),

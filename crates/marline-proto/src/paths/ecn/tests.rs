@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// A path that marks with ECT(1), with `sent` packets in flight.
+/// A path that uses ECT(1), with `sent` packets in flight.
 fn l4s_after(sent: u64) -> (EcnValidation, EcnLedger) {
     let mut path = EcnValidation::new(Some(EcnCodepoint::Ect1));
     let mut ledger = EcnLedger::new();

@@ -11,7 +11,7 @@ fn retire(cids: &mut LocalCids, sequence: u64) -> Result<Option<ConnectionId>, E
         .map_err(|error| error.code)
 }
 
-/// Issues all that are wanted; the ID of sequence number `n` is `id(n)`.
+/// Issues all wanted IDs; the ID of sequence number `n` is `id(n)`.
 fn fill(cids: &mut LocalCids) {
     for _ in 0..cids.want_more() {
         let n = cids.next_sequence as u8;
@@ -19,7 +19,7 @@ fn fill(cids: &mut LocalCids) {
     }
 }
 
-/// Writes all that is due: sequence number and Retire Prior To of each frame.
+/// Writes all due frames: sequence number and Retire Prior To of each.
 fn written(cids: &mut LocalCids) -> Vec<(u64, u64)> {
     let (mut buf, mut tokens) = (Vec::new(), Vec::new());
     cids.write_frames(None, &mut buf, 10_000, &mut |token| tokens.push(token));

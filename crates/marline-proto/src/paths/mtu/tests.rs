@@ -115,7 +115,7 @@ fn a_size_refused_by_the_interface_is_not_probed_again() {
     assert_eq!(mtu.current(), 1372);
 }
 
-/// At 1452 bytes, search finished.
+/// A search completed at 1452 bytes.
 fn settled() -> MtuDiscovery {
     let mut mtu = MtuDiscovery::new(CEILING);
     search(&mut mtu, 1452, Instant::EPOCH);

@@ -1,4 +1,4 @@
-//! Paths begin (draft-ietf-quic-multipath-21, section 3.1).
+//! Start of paths (draft-ietf-quic-multipath-21, section 3.1).
 
 use marline_wire::PathId;
 
@@ -11,12 +11,12 @@ use crate::rng::ConnectionRng;
 use crate::time::Instant;
 
 impl PathSet {
-    /// Client: takes out the path to open next. `is_forbidden` is set if the peer's disable_active_migration covers
-    /// the address of the path.
+    /// Client: removes and returns the path to open next. `is_forbidden` is set if the peer's
+    /// disable_active_migration covers the address of the path.
     ///
     /// # Errors
     ///
-    /// Why there is none; a blocked frame is sent to the peer.
+    /// The reason why there is none; a blocked frame is sent to the peer.
     pub(crate) fn take_next(
         &mut self,
         is_confirmed: bool,
@@ -39,17 +39,17 @@ impl PathSet {
             .ok_or(OpenPathError::NoConnectionIds)
     }
 
-    /// Server: takes out the path that the client opens.
+    /// Server: removes and returns the path that the client opens.
     pub(crate) fn take_for_client(&mut self, id: PathId) -> Option<Openable> {
         let reserved = self.extension.as_mut()?.reserve.take(id)?;
         Openable::new(reserved)
     }
 
-    /// Adds a path, to be validated; returns where it stands. Draws a seed for its controller, and the first
-    /// packet number to leave out.
+    /// Adds a path, to be validated; returns its slot. Draws a seed for its controller, and the first packet
+    /// number to skip.
     ///
-    /// Between addresses that another path has proven to work, it is as good as validated: it takes over what
-    /// that one has found out of them, and only has to be [opened](Self::on_valid).
+    /// Between addresses that another path has validated, it counts as validated: it copies the results of
+    /// that one, and only has to be [opened](Self::on_valid).
     pub(crate) fn add(
         &mut self,
         now: Instant,
@@ -116,7 +116,8 @@ impl PathSet {
         }
     }
 
-    /// A path has proven to work: it may carry data. Returns whether that is news.
+    /// Called when a path is validated: it may carry data. Returns whether it was not validated
+    /// before.
     pub(crate) fn on_valid(&mut self, at: Slot) -> bool {
         let path = &mut self.list[at];
         let is_news = path.stage == Stage::Opening;
@@ -128,7 +129,8 @@ impl PathSet {
         is_news
     }
 
-    /// Client: whether another path beside the first is to be opened now; it counts as opened.
+    /// Client: whether another path besides the first is to be opened now; it then counts as
+    /// opened.
     pub(crate) fn take_due_sibling(&mut self) -> bool {
         // A preferred address of the server is probed first.
         let is_probing = self.list.main().tuples.probed.is_some();

@@ -9,13 +9,13 @@ use crate::paths::bundles::Joining;
 use crate::time::Instant;
 
 impl PathSet {
-    /// A path is valid: it joins those beside it, if this end coordinates them. Returns who is to be
-    /// [admitted](Self::admit).
+    /// Called when a path is validated: it joins the others between its addresses, if this end
+    /// coordinates them. Returns the paths to [admit](Self::admit).
     pub(crate) fn join_bundle(&mut self, at: Slot) -> Option<Joining> {
         self.bundles.as_mut()?.join(&self.list, at)
     }
 
-    /// A path becomes a member; returns what the engine has the members do, which they have done.
+    /// Makes a path a member; returns the engine's directives, which are already applied.
     pub(crate) fn admit(&mut self, joining: &Joining, at: Slot) -> Vec<MemberDirective<PathId>> {
         match &mut self.bundles {
             Some(bundles) => bundles.admit(&mut self.list, joining.bundle, at),
@@ -23,7 +23,7 @@ impl PathSet {
         }
     }
 
-    /// A path is abandoned, or leads to another host.
+    /// Called when a path is abandoned, or leads to another host.
     pub(crate) fn leave_bundle(&mut self, at: Slot) {
         if let Some(bundles) = &mut self.bundles {
             bundles.leave(self.list[at].id);
@@ -31,8 +31,8 @@ impl PathSet {
         }
     }
 
-    /// Takes the next thing that the recovery of a path has shown to the engine of its bundle. Returns what that
-    /// has the members do, which they have done; `None` if there was nothing.
+    /// Passes the next signal of a path's recovery to the engine of its bundle. Returns the directives, which
+    /// are already applied; `None` if there was no signal.
     pub(crate) fn report_to_bundle(
         &mut self,
         now: Instant,

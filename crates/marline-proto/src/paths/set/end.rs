@@ -1,4 +1,4 @@
-//! Paths end (draft-ietf-quic-multipath-21, section 3.4).
+//! End of paths (draft-ietf-quic-multipath-21, section 3.4).
 
 use marline_wire::frame::PathAbandon;
 use marline_wire::{ErrorCode, PathId, TransportError};
@@ -9,11 +9,11 @@ use crate::paths::{Path, PathList, Slot, Stage};
 use crate::time::Instant;
 
 impl PathSet {
-    /// Where the path stands that is to be abandoned.
+    /// The slot of a path to be abandoned.
     ///
     /// # Errors
     ///
-    /// If there is no such path, or no other.
+    /// If there is no such path, or it is the only one.
     pub(crate) fn find_abandonable(&self, id: PathId) -> Result<Slot, AbandonPathError> {
         let open = self.list.by_id(id);
         let Some(at) = open.filter(|&at| !self.list[at].is_abandoned()) else {
@@ -25,12 +25,12 @@ impl PathSet {
         Ok(at)
     }
 
-    /// The peer abandons a path, which is to be forgotten at `until`. Returns the path to abandon, if it is
+    /// Handles PATH_ABANDON; the path is to be forgotten at `until`. Returns the path to abandon, if it is
     /// open here.
     ///
     /// # Errors
     ///
-    /// NO_VIABLE_PATH if it is the only one, PROTOCOL_VIOLATION if it is beyond our limit.
+    /// NO_VIABLE_PATH if it is the only one, PROTOCOL_VIOLATION if its ID is beyond our limit.
     pub(crate) fn on_path_abandon(
         &mut self,
         frame: &PathAbandon,
@@ -60,8 +60,7 @@ impl PathSet {
         Ok(Some(at))
     }
 
-    /// Nothing is sent on a path any more, and the peer learns of it. The path is forgotten at `until`, if that
-    /// is known.
+    /// Abandons a path, and notifies the peer. The path is forgotten at `until`, if that is known.
     pub(crate) fn abandon(&mut self, at: Slot, error: ErrorCode, until: Option<Instant>) {
         let path = &mut self.list[at];
         path.abandon();
@@ -74,8 +73,8 @@ impl PathSet {
         self.leave_bundle(at);
     }
 
-    /// The peer that does not answer PATH_ABANDON has its time as well, `until` then, from when it has
-    /// acknowledged ours.
+    /// Sets the time `until` which abandoned paths are kept if the peer acknowledged our PATH_ABANDON
+    /// but has not sent its own.
     pub(crate) fn settle_abandoned(&mut self, until: impl FnOnce(&PathList) -> Instant) {
         let Some(extension) = &self.extension else {
             return;
@@ -93,14 +92,14 @@ impl PathSet {
         }
     }
 
-    /// When the next abandoned path is forgotten.
+    /// Time at which the next abandoned path is forgotten.
     pub(crate) fn next_forgetting(&self) -> Option<Instant> {
         let extension = self.extension.as_ref()?;
         let unopened = extension.next_forgetting().into_iter();
         unopened.chain(self.list.next_forgetting()).min()
     }
 
-    /// Forgets paths that were abandoned long enough ago; the peer may have others instead.
+    /// Forgets paths that were abandoned long enough ago, so that the peer may open others.
     pub(crate) fn forget(&mut self, now: Instant) -> Vec<ForgottenPath> {
         let Some(extension) = &mut self.extension else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Paths that do not answer, and what others do for them.
+//! Paths that do not answer, and their replacement by others.
 
 use std::time::Duration;
 
@@ -9,21 +9,22 @@ use crate::recovery::Outcome;
 use crate::time::Instant;
 
 impl PathSet {
-    /// An authentic packet came on a path.
+    /// Handles an authenticated packet on a path.
     pub(crate) fn on_received(&mut self, now: Instant, at: Slot) {
         if self.is_multipath() {
             self.list[at].on_received(now);
         }
     }
 
-    /// Something was acknowledged for the first time that a path carried. Returns whether it answers again
-    /// that did not.
+    /// Handles an acknowledgment of packets that a path carried. Returns whether it answers again after it
+    /// did not.
     pub(crate) fn on_answer(&mut self, at: Slot, outcome: &Outcome) -> bool {
         self.is_multipath() && self.list[at].on_answer(outcome)
     }
 
-    /// Since when an acknowledgment that comes on `carrier` shows that the path of its packet works; `None` is
-    /// ever. While the path does not answer, what arrived there before may be acknowledged on another path.
+    /// The send time from which on an acknowledgment received on `carrier` shows that the path of its packet
+    /// works; `None` is any time. While the path does not answer, packets that arrived earlier may be
+    /// acknowledged on another path.
     pub(crate) fn proven_from(&self, at: Slot, carrier: Slot) -> Option<Instant> {
         let is_on_another = self.is_multipath() && carrier != at;
         self.list[at]
@@ -32,7 +33,7 @@ impl PathSet {
             .filter(|_| is_on_another)
     }
 
-    /// A path works again: returns the suspected paths whose data it is to send as well.
+    /// Called when a path works again: returns the suspected paths whose data it takes over.
     pub(crate) fn relieved_by(&mut self, now: Instant, by: Slot) -> Vec<Slot> {
         let is_only_one = self.list.others_live(by).next().is_none();
         let is_failing = |at: &Slot| self.list[*at].is_open() && !self.list[*at].is_live();
@@ -45,13 +46,13 @@ impl PathSet {
         failing
     }
 
-    /// The longest pause between two probes of a path, while there are others.
+    /// Maximum interval between probes of a path, while there are others.
     pub(crate) fn probe_interval(&self) -> Option<Duration> {
         let extension = self.extension.as_ref()?;
         (!self.list.is_single()).then_some(extension.config.probe_interval)
     }
 
-    /// Whether a packet of `at` with nothing but acknowledgments is to ask for one itself.
+    /// Whether an ACK-only packet of `at` is to be made ack-eliciting.
     pub(crate) fn wants_ack_of_acks(&self, now: Instant, at: Slot) -> bool {
         self.is_multipath() && !self.list.is_single() && self.list[at].wants_ack_of_acks(now)
     }
@@ -64,12 +65,13 @@ impl PathSet {
         })
     }
 
-    /// When something may be found out about a path.
+    /// Time of the next possible finding about a path.
     pub(crate) fn next_finding(&self, at: Slot, max_ack_delay: Duration) -> Option<Instant> {
         self.detection(max_ack_delay)?.next_timeout(at)
     }
 
-    /// Whether what a path has in flight when its probe timeout expires is sent on another path.
+    /// Whether data that a path has in flight when its probe timeout expires is sent on another
+    /// path.
     pub(crate) fn reroutes_on_timeout(&self) -> bool {
         self.is_multipath() && self.list[self.list.best()].is_live()
     }

@@ -1,4 +1,4 @@
-//! Frames about connection IDs and paths, and what became of them.
+//! Frames about connection IDs and paths, and their acknowledgment.
 
 use marline_wire::PathId;
 
@@ -17,7 +17,7 @@ impl PathSet {
             })
     }
 
-    /// Writes them into a packet that path `at` carries.
+    /// Writes them into a packet on path `at`.
     pub(crate) fn write_frames(&mut self, at: Slot, buf: &mut Vec<u8>, limit: usize) {
         let is_multipath = self.is_multipath();
         for of in self.list.slots() {
@@ -61,7 +61,7 @@ impl PathSet {
         }
     }
 
-    /// Takes the tokens that came back on one path to the paths that they name.
+    /// Passes tokens returned on one path to the paths that they belong to.
     pub(crate) fn settle_returned(&mut self) {
         if self.returned.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The connection IDs of all paths, those that are not open included.
+//! The connection IDs of all paths, including those that are not open.
 
 use marline_wire::frame::{
     NewConnectionId, PathNewConnectionId, PathRetireConnectionId, RetireConnectionId,
@@ -12,7 +12,7 @@ use crate::paths::{LocalCids, TokenChange};
 use crate::rng::ConnectionRng;
 
 impl PathSet {
-    /// The peer may be able to hold more of our connection IDs.
+    /// Records that the peer may be able to hold more of our connection IDs.
     pub(crate) fn want_ids(&mut self) {
         self.issue_ids = true;
     }
@@ -22,8 +22,7 @@ impl PathSet {
         self.issue_ids
     }
 
-    /// Issues the IDs of `len` bytes by which the peer may reach us, beside the one of the handshake; returns
-    /// them.
+    /// Issues the IDs of `len` bytes that the peer may use, besides the one of the handshake; returns them.
     pub(crate) fn issue_ids(
         &mut self,
         len: usize,
@@ -51,7 +50,7 @@ impl PathSet {
         issued
     }
 
-    /// The peer issued an ID for any path.
+    /// Handles PATH_NEW_CONNECTION_ID for any path.
     pub(crate) fn on_path_new_connection_id(
         &mut self,
         frame: &PathNewConnectionId,
@@ -81,7 +80,8 @@ impl PathSet {
         }
     }
 
-    /// The peer issued an ID, and may ask to retire others: a 4-tuple whose ID is retired takes another.
+    /// Handles NEW_CONNECTION_ID, which may require others to be retired: a 4-tuple whose ID is retired
+    /// takes another.
     pub(crate) fn on_new_connection_id(
         &mut self,
         path: PathId,
@@ -107,7 +107,8 @@ impl PathSet {
         Ok(())
     }
 
-    /// The peer gives back an ID of any path, in a packet to `destination`; returns the ID.
+    /// Handles PATH_RETIRE_CONNECTION_ID for any path, in a packet to `destination`; returns the
+    /// ID.
     pub(crate) fn on_path_retire_connection_id(
         &mut self,
         frame: &PathRetireConnectionId,
@@ -128,7 +129,7 @@ impl PathSet {
         Ok(retired)
     }
 
-    /// The peer gives back an ID, in a packet to `destination`; returns the ID.
+    /// Handles RETIRE_CONNECTION_ID, in a packet to `destination`; returns the ID.
     pub(crate) fn on_retire_connection_id(
         &mut self,
         path: PathId,
@@ -143,7 +144,7 @@ impl PathSet {
         Ok(retired)
     }
 
-    /// The changes in which stateless resets are for us.
+    /// The next change of the stateless reset tokens that apply to us.
     pub(crate) fn poll_token_change(&mut self) -> Option<TokenChange> {
         let mut changes = self.list.iter_mut();
         changes.find_map(|path| path.remote_cids.poll_token_change())

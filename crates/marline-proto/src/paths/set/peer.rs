@@ -1,4 +1,5 @@
-//! What the peer, or the application, wants of paths (draft-ietf-quic-multipath-21, sections 3.3 and 4).
+//! Requests about paths by the peer or the application (draft-ietf-quic-multipath-21, sections 3.3 and
+//! 4).
 
 use marline_wire::frame::{MaxPathId, PathCidsBlocked, PathsBlocked};
 use marline_wire::{PathId, TransportError};
@@ -9,7 +10,7 @@ use crate::paths::extension::violation;
 use crate::scheduling::path::PathStatus;
 
 impl PathSet {
-    /// Refuses a frame of type `of` about a path beyond those that we allow (section 4).
+    /// Rejects a frame of type `of` about a path beyond our limit (section 4).
     pub(crate) fn check(&self, path: PathId, of: u64) -> Result<(), TransportError> {
         match &self.extension {
             Some(extension) => extension.check(path, of),
@@ -31,7 +32,8 @@ impl PathSet {
         }
     }
 
-    /// The peer would like more connection IDs: it gets all that it may have anyhow.
+    /// Checks PATH_CIDS_BLOCKED, which has no other effect: the peer gets all connection IDs that it
+    /// may have anyway.
     pub(crate) fn on_path_cids_blocked(
         &mut self,
         frame: &PathCidsBlocked,
@@ -56,7 +58,7 @@ impl PathSet {
         Ok(())
     }
 
-    /// Sets how a path is to be used, for the peer too. Nothing happens if there is no such path.
+    /// Sets the status of a path, and notifies the peer. No effect if there is no such path.
     pub(crate) fn set_status(&mut self, id: PathId, status: PathStatus) {
         let Some(extension) = &mut self.extension else {
             return;
@@ -79,7 +81,7 @@ impl PathSet {
         }
     }
 
-    /// Returns whether the peer wants a path that exists used in another way than before.
+    /// Handles a status frame; returns whether the status of an existing path has changed.
     pub(crate) fn on_status(&mut self, frame: &StatusFrame) -> Result<bool, TransportError> {
         let Some(extension) = &mut self.extension else {
             return Ok(false);

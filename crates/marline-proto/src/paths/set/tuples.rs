@@ -11,13 +11,13 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 impl PathSet {
-    /// A 4-tuple that the connection did not have before.
+    /// A new 4-tuple of the connection.
     pub(crate) fn new_tuple(&mut self, config: &TransportConfig, addresses: FourTuple) -> Tuple {
         self.generation += 1;
         Tuple::new(config, self.generation, addresses)
     }
 
-    /// A validation of a 4-tuple of a path that begins now.
+    /// A validation of a path's 4-tuple that starts now.
     pub(crate) fn new_validation(
         &self,
         now: Instant,
@@ -29,12 +29,12 @@ impl PathSet {
         Validation::new(now, validation_times(pto, config))
     }
 
-    /// The main path leads to another host than that of the handshake.
+    /// Records that the main path leads to another host than that of the handshake.
     pub(crate) fn set_moved(&mut self) {
         self.moved = true;
     }
 
-    /// What the recovery of a path begins with that leads to another host from now on.
+    /// The initial recovery parameters of a path that now leads to another host.
     pub(crate) fn fresh_recovery(
         &self,
         config: &TransportConfig,
