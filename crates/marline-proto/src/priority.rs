@@ -8,12 +8,12 @@ use marline_wire::StreamId;
 /// The priority of a stream (RFC 9218, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Priority {
-    /// 0 (most urgent) to 7.
+    /// Urgency from 0 (most urgent) to 7.
     pub urgency: u8,
-    /// Whether the receiver can use parts of the data, so that streams of one urgency share the path.
+    /// Whether the receiver can use partial data, so that streams of one urgency share the path.
     pub incremental: bool,
-    /// The place of the stream in a tree of streams, for schedulers that keep one; it is not sent to the peer.
-    /// Without it, the stream depends on none, and its urgency determines its weight.
+    /// Position in the dependency tree, for schedulers that have one; it is not sent to the peer. Without it,
+    /// the stream depends on none, and its urgency determines its weight.
     pub dependency: Option<Dependency>,
 }
 
@@ -31,12 +31,12 @@ impl Dependency {
     pub const MAX_WEIGHT: u16 = 256;
 }
 
-/// Weights by urgency, from the most to the least urgent: those that browsers gave to resources of that
-/// kind.
+/// Weights by urgency, from the most to the least urgent: those that browsers assigned to resources of
+/// that kind.
 const WEIGHTS: [u16; Priority::MAX_URGENCY as usize + 1] = [256, 256, 220, 183, 147, 110, 110, 110];
 
 impl Priority {
-    /// The least urgent.
+    /// The lowest urgency.
     pub const MAX_URGENCY: u8 = 7;
 
     /// A priority; an urgency above 7 counts as 7.
@@ -83,7 +83,7 @@ impl Default for Priority {
 }
 
 impl fmt::Display for Priority {
-    /// In the format of the Priority field, which has no dependencies.
+    /// Formats the Priority field, which has no dependencies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "u={}", self.urgency)?;
         if self.incremental {

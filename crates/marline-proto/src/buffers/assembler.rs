@@ -10,32 +10,33 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Size of the smallest chunk for in-order bytes: streams of a few bytes are common.
 const FIRST_CHUNK: usize = 256;
-/// Chunks double up to this size, in bytes: few allocations, yet a slow reader pins little.
+/// Chunks double up to this size, in bytes: few allocations, while a slow reader pins little
+/// memory.
 const LARGEST_CHUNK: usize = 32 * 1024;
-/// Runs shorter than this, in bytes, are copied out of their page: an entry of the queue would cost
-/// more than the copy.
+/// Maximum length of runs that are copied out of their page, in bytes: below it a queue entry would
+/// cost more than the copy.
 const COPY_BELOW: usize = 512;
 
 /// Reassembles the bytes of a stream.
 ///
-/// Bytes that continue the stream go to the end of a growing chunk, from which reads are cut
-/// without copying. Bytes beyond a gap are stored in fixed pages; when the gap closes, a page is added to the
-/// readable bytes without copying. So memory never exceeds the span from the first unread byte
-/// to the highest received one plus an eighth and a few pages, however the peer cuts and
-/// orders its frames, and the work for a frame is linear in its length.
+/// Bytes that continue the stream go to the end of a growing chunk, from which reads are cut without copying.
+/// Bytes beyond a gap are stored in fixed pages; when the gap closes, a page is added to the readable bytes
+/// without copying. So memory never exceeds the span from the first unread byte to the highest received one
+/// plus an eighth and a few pages regardless of how the peer splits and orders its frames, and the work for a
+/// frame is linear in its length.
 ///
-/// The span is the caller's to limit (by flow control): the assembler takes any offset.
+/// The caller limits the span (by flow control): the assembler accepts any offset.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    /// Readable pieces, oldest first; `tail` follows the last.
+    /// Readable pieces, oldest first, before those in `tail`.
     ready: VecDeque<Bytes>,
-    /// The readable bytes that came last, and room for more.
+    /// The newest readable bytes, and spare capacity.
     tail: BytesMut,
-    /// Size of the chunk `tail` was cut from.
+    /// Size of the chunk from which `tail` was split.
     chunk: usize,
     /// Bytes beyond the first gap, by page number (offset / page size).
     pages: BTreeMap<u64, Page>,
-    /// Bytes filled in `pages`.
+    /// Bytes held in `pages`.
     beyond_gap: usize,
     /// Offset of the next byte to be read.
     read: u64,
@@ -43,12 +44,12 @@ pub(crate) struct Assembler {
     received: u64,
     /// One more than the highest offset received.
     end: u64,
-    /// Where the stream ends, once that is known.
+    /// Final size of the stream, once known.
     total: Option<u64>,
 }
 
 impl Assembler {
-    /// Holds nothing, allocates nothing.
+    /// An empty assembler without allocations.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -69,7 +70,7 @@ impl Assembler {
         }
     }
 
-    /// The stream ends at offset `total`: no memory is kept for more.
+    /// Sets the final size of the stream, beyond which no memory is reserved.
     pub(crate) fn set_total(&mut self, total: u64) {
         self.total = Some(total);
     }
@@ -88,7 +89,7 @@ impl Assembler {
                 return None;
             }
             if len == self.tail.len() && self.is_whole() {
-                // Nothing follows that could use what is left of the chunk.
+                // The rest of the chunk will not be used.
                 std::mem::take(&mut self.tail).freeze()
             } else {
                 self.tail.split_to(len).freeze()
@@ -134,7 +135,7 @@ impl Assembler {
         self.total == Some(self.received)
     }
 
-    /// Drops all content, which will not be read. Offsets stay.
+    /// Drops all content, which will not be read. Offsets are unchanged.
     pub(crate) fn discard(&mut self) {
         *self = Self {
             read: self.end,
@@ -160,8 +161,8 @@ impl Assembler {
         }
     }
 
-    /// Makes room in the tail: in the same chunk if all of it is read and released, else a new one, of exactly
-    /// `wanted` bytes if these are the last.
+    /// Makes room in the tail: in the same chunk if all of it is read and released, else in a new one, of
+    /// exactly `wanted` bytes if these are the last.
     fn grow(&mut self, wanted: usize) {
         if self.tail.is_empty() && self.chunk > 0 && self.tail.try_reclaim(self.chunk) {
             return;
@@ -176,7 +177,7 @@ impl Assembler {
         self.tail = BytesMut::with_capacity(self.chunk);
     }
 
-    /// Queues what the tail holds; the tail keeps its spare room.
+    /// Queues the content of the tail, which keeps its spare capacity.
     fn finish_tail(&mut self) {
         if !self.tail.is_empty() {
             self.ready.push_back(self.tail.split().freeze());
@@ -195,7 +196,7 @@ impl Assembler {
         }
     }
 
-    /// Moves what follows the readable bytes without a gap from the pages to them.
+    /// Moves bytes that follow the readable ones without a gap out of the pages.
     fn close_gap(&mut self) {
         while let Some(mut entry) = self.pages.first_entry() {
             let page_start = entry.key() * PAGE_SIZE as u64;

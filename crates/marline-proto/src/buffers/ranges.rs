@@ -8,15 +8,15 @@ mod tests;
 
 /// A set of `u64` kept as sorted, disjoint, non-adjacent half-open ranges.
 ///
-/// Growing at either end is O(1), elsewhere O(log n) to find and O(n) to shift. There is no limit
-/// inside: callers that insert values that a peer chose must cap [`RangeSet::len`].
+/// Growing at either end is O(1), elsewhere O(log n) to find and O(n) to shift. It has no limit:
+/// callers that insert values chosen by a peer must cap [`RangeSet::len`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: VecDeque<Range<u64>>,
 }
 
 impl RangeSet {
-    /// The empty set; allocates nothing.
+    /// An empty set without allocations.
     #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
@@ -24,12 +24,12 @@ impl RangeSet {
         }
     }
 
-    /// How many ranges there are, not how many integers.
+    /// Number of ranges, not of integers.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether it is empty.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -57,7 +57,7 @@ impl RangeSet {
             .is_some_and(|range| range.start <= value)
     }
 
-    /// Adds `range`; returns how many of its integers are new.
+    /// Adds `range`; returns the number of new integers.
     pub(crate) fn insert(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
@@ -110,7 +110,7 @@ impl RangeSet {
         new
     }
 
-    /// Removes `range`; returns how many of its integers were members.
+    /// Removes `range`; returns the number of removed integers.
     pub(crate) fn remove(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;

@@ -9,36 +9,38 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// Size of the first chunk that small writes are gathered in, in bytes.
+/// Size of the first chunk for small writes, in bytes.
 const FIRST_CHUNK: usize = 256;
-/// Chunks double up to this size, in bytes: few allocations, and little held back by one lost packet.
+/// Chunks double up to this size, in bytes: few allocations, while one lost packet pins little
+/// memory.
 const LARGEST_CHUNK: usize = 16 * 1024;
-/// Below this many bytes, copying costs less than the bookkeeping of a chunk.
+/// Maximum length of writes that are copied, in bytes: below it a copy costs less than the
+/// bookkeeping of a chunk.
 const COPY_BELOW: usize = 128;
 
 /// Bytes the application wrote, kept until they are acknowledged.
 ///
 /// Offsets count from the first byte ever written. Every byte is unsent, in flight, lost (due
-/// again) or acknowledged; what precedes the first byte not acknowledged is freed.
+/// again) or acknowledged; bytes before the first unacknowledged one are freed.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
-    /// Finished chunks, oldest first; `tail` follows the last.
+    /// Finished chunks, oldest first, before `tail`.
     chunks: VecDeque<Chunk>,
-    /// Collects small writes; ends at `end`.
+    /// Small writes; ends at `end`.
     tail: BytesMut,
-    /// All below are acknowledged.
+    /// Offset below which all bytes are acknowledged.
     base: u64,
-    /// All from here to `end` were never sent.
+    /// Offset from which on no byte was sent.
     unsent: u64,
-    /// How many bytes were written in all.
+    /// Number of bytes written in all.
     end: u64,
-    /// Acknowledged above `base`.
+    /// Acknowledged ranges above `base`.
     acked: RangeSet,
-    /// To be sent again.
+    /// Lost ranges to be retransmitted.
     lost: RangeSet,
-    /// In flight twice: lost only if both are.
+    /// Ranges in flight twice: lost only if both copies are.
     copied: RangeSet,
-    /// Where the last read ended: reads are mostly sequential.
+    /// End of the last read: reads are mostly sequential.
     last_read: Cell<usize>,
 }
 
@@ -55,12 +57,12 @@ impl Chunk {
 }
 
 impl SendBuffer {
-    /// Holds nothing, allocates nothing.
+    /// An empty buffer without allocations.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Appends `bytes` without copying (unless they are few).
+    /// Appends `bytes`, without copying unless they are short.
     pub(crate) fn write(&mut self, bytes: Bytes) {
         if bytes.len() < COPY_BELOW {
             return self.write_slice(&bytes);
@@ -97,7 +99,7 @@ impl SendBuffer {
         self.tail = BytesMut::with_capacity(size);
     }
 
-    /// Makes a chunk of what the tail holds; the tail keeps its spare room.
+    /// Turns the content of the tail into a chunk; the tail keeps its spare capacity.
     fn finish_tail(&mut self) {
         if !self.tail.is_empty() {
             let offset = self.tail_offset();
@@ -125,7 +127,7 @@ impl SendBuffer {
         self.end - self.unsent
     }
 
-    /// Bytes from the first one not acknowledged to the end: what is held, for back-pressure.
+    /// Bytes from the first unacknowledged one to the end, for back-pressure.
     pub(crate) fn unacked(&self) -> u64 {
         self.end - self.base
     }
@@ -135,22 +137,22 @@ impl SendBuffer {
         self.base == self.end
     }
 
-    /// Whether something is to be sent again.
+    /// Whether bytes are to be retransmitted.
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// Bytes to be sent again.
+    /// Bytes to be retransmitted.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Offset of what [`Self::take`] returns next.
+    /// Offset of the bytes that [`Self::take`] returns next.
     pub(crate) fn next_offset(&self) -> u64 {
         self.lost.min().unwrap_or(self.unsent)
     }
 
-    /// Takes up to `max` bytes to put in flight: lost ones first, then unsent ones.
+    /// Takes up to `max` bytes to send: lost ones first, then unsent ones.
     ///
     /// `None` if there are none or `max` is 0.
     pub(crate) fn take(&mut self, max: usize) -> Option<Range<u64>> {
@@ -172,7 +174,7 @@ impl SendBuffer {
         (!range.is_empty()).then_some(range)
     }
 
-    /// The part of `range` that is still held: its front may have been acknowledged and freed.
+    /// Part of `range` that is still held: its front may have been acknowledged and freed.
     pub(crate) fn held(&self, range: Range<u64>) -> Range<u64> {
         let end = range.end.min(self.end).max(self.base);
         range.start.clamp(self.base, end)..end
@@ -221,12 +223,12 @@ impl SendBuffer {
         unacked.flat_map(|unacked| self.copied.gaps(unacked))
     }
 
-    /// A copy of `range`, which was [in flight once](Self::in_flight_once), is put in flight.
+    /// Marks `range`, which was [in flight once](Self::in_flight_once), as in flight twice.
     pub(crate) fn on_copied(&mut self, range: Range<u64>) {
         self.copied.insert(range);
     }
 
-    /// `range` was acknowledged; frees memory that is no longer needed.
+    /// Marks `range` as acknowledged; frees memory that is no longer needed.
     pub(crate) fn on_acked(&mut self, range: Range<u64>) {
         if !self.copied.is_empty() {
             self.copied.remove(range.clone());
@@ -260,7 +262,8 @@ impl SendBuffer {
         }
     }
 
-    /// `range` was lost: bytes that are not acknowledged and have no copy in flight are due again.
+    /// Marks `range` as lost: bytes that are unacknowledged and have no copy in flight are due
+    /// again.
     pub(crate) fn on_lost(&mut self, range: Range<u64>) {
         let Range { start, end } = self.held(range);
         let range = start..end.min(self.unsent);
@@ -276,14 +279,14 @@ impl SendBuffer {
         self.copied.remove(range);
     }
 
-    /// All bytes held are unsent again (0-RTT rejected, Retry).
+    /// Marks all bytes held as unsent (0-RTT rejected, Retry).
     pub(crate) fn retransmit_all(&mut self) {
         self.unsent = self.base;
         self.lost.clear();
         self.copied.clear();
     }
 
-    /// Drops all content, which will not be sent. Offsets stay.
+    /// Drops all content, which will not be sent. Offsets are unchanged.
     pub(crate) fn discard(&mut self) {
         *self = Self {
             base: self.end,

@@ -1,4 +1,4 @@
-//! Which stream sends next, and on which path.
+//! Scheduling of streams and of paths.
 
 pub mod path;
 pub mod stream;

@@ -1,4 +1,4 @@
-//! Packet number spaces: what was sent and what was received.
+//! Packet number spaces: sent and received packets.
 
 mod received;
 mod sent;
@@ -27,8 +27,8 @@ impl<T> Space<T> {
         }
     }
 
-    /// An ACK frame is due by `deadline`, unless the peer has not acknowledged many of ours: then it is sent with
-    /// the next probe only, which bounds what is remembered for a peer that acknowledges nothing.
+    /// Schedules an ACK frame by `deadline`, unless the peer leaves many of ours unacknowledged: then it is sent
+    /// only with the next probe, which bounds the state for a peer that acknowledges nothing.
     pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
         if self.sent.silent_outstanding() < MAX_ACKS_UNANSWERED {
             self.received.acknowledge_by(deadline);

@@ -1,4 +1,4 @@
-//! Received packets: duplicates, and what to acknowledge by when.
+//! Received packets: duplicate detection and pending acknowledgments.
 
 use marline_wire::PathId;
 use marline_wire::frame::{Ack, EcnCounts, PathAck};
@@ -12,9 +12,9 @@ use crate::tuple::EcnCodepoint;
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     numbers: RangeSet,
-    /// Numbers below are no longer stored; a packet with one counts as a duplicate.
+    /// Lower bound of stored numbers; a packet below it counts as a duplicate.
     forgotten_below: u64,
-    /// Ranges that end at or below this number are known to the peer and not repeated.
+    /// Number below which ranges are known to the peer and not repeated.
     report_from: u64,
     largest: Option<(u64, Instant)>,
     /// Largest number of an ack-eliciting packet.
@@ -23,15 +23,15 @@ pub(crate) struct Received {
     largest_reported: Option<u64>,
     ecn: EcnCounts,
     total: u64,
-    /// Ack-eliciting packets since the last ACK frame, and when the first of them was received.
+    /// Ack-eliciting packets since the last ACK frame, and the arrival time of the first.
     unacked: u64,
     oldest_unacked_at: Option<Instant>,
-    /// When an ACK frame is due at the latest.
+    /// Time by which an ACK frame is due.
     deadline: Option<Instant>,
 }
 
 impl Received {
-    /// Whether `number` was received before, or is too old to know.
+    /// Whether `number` was received before, or is too old to check.
     pub(crate) fn is_duplicate(&self, number: u64) -> bool {
         number < self.forgotten_below || self.numbers.contains(number)
     }
@@ -50,8 +50,8 @@ impl Received {
         self.total
     }
 
-    /// How many numbers of the peer's packets are missing: those up to the largest, from 0 (RFC 9000, section 12.3), without
-    /// the last [`LATE_PACKETS`] before it, which may be late. One that arrives later is no longer missing.
+    /// Number of missing packets of the peer: those up to the largest, from 0 (RFC 9000, section 12.3), except the last
+    /// [`LATE_PACKETS`] before it, which may be reordered. A packet that arrives later is no longer missing.
     pub(crate) fn missing(&self) -> u64 {
         let Some(largest) = self.largest() else {
             return 0;
@@ -76,8 +76,8 @@ impl Received {
         self.largest_reported
     }
 
-    /// The smallest number that is missing below the largest ack-eliciting one, not more than
-    /// `threshold` below what was reported.
+    /// The smallest missing number below the largest ack-eliciting one, at most `threshold` below
+    /// the largest reported one.
     pub(crate) fn smallest_missing(&self, threshold: u64) -> Option<u64> {
         let until = self.largest_eliciting?;
         let from = self
@@ -97,7 +97,7 @@ impl Received {
         self.unacked
     }
 
-    /// When the oldest packet that is not acknowledged yet was received.
+    /// Arrival time of the oldest unacknowledged packet.
     pub(crate) fn oldest_unacked_at(&self) -> Option<Instant> {
         self.oldest_unacked_at
     }
@@ -144,7 +144,7 @@ impl Received {
         out_of_order
     }
 
-    /// An ACK frame is due by `deadline`.
+    /// Schedules an ACK frame by `deadline`.
     pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
         self.deadline = Some(
             self.deadline
@@ -152,7 +152,7 @@ impl Received {
         );
     }
 
-    /// When an ACK frame is due.
+    /// Time by which an ACK frame is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -201,8 +201,8 @@ impl Received {
         Some(largest)
     }
 
-    /// The peer has received an ACK frame up to `largest`: ranges up to there need not be repeated
-    /// (RFC 9000, section 13.2.4). The numbers stay known, so that late packets still count.
+    /// Handles the acknowledgment of an ACK frame with ranges up to `largest`, which need not be
+    /// repeated (RFC 9000, section 13.2.4). The numbers are kept for duplicate detection.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.report_from = self.report_from.max(largest);
     }

@@ -12,44 +12,43 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
     pub(crate) sent_at: Instant,
-    /// Bytes on the wire, without UDP and IP headers.
+    /// Size without UDP and IP headers, in bytes.
     pub(crate) size: u16,
     pub(crate) ack_eliciting: bool,
     /// Whether it counts towards bytes in flight.
     pub(crate) in_flight: bool,
-    /// Whether its datagram was marked ECT.
+    /// Whether its datagram was marked with ECT.
     pub(crate) ecn: bool,
-    /// Whether it only probes for a larger datagram size (RFC 9000, section 14.4).
+    /// Whether it is a PMTU probe (RFC 9000, section 14.4).
     pub(crate) mtu_probe: bool,
-    /// Generation of the 4-tuple that it was sent on.
+    /// Generation of the 4-tuple on which it was sent.
     pub(crate) tuple: u32,
     /// Delivery counters at the time of sending.
     pub(crate) rate: RateSnapshot,
-    /// The loss sample that counted it as a sign of congestion; `None` unless it was lost, and for losses that are
-    /// none.
+    /// Loss sample that counted it as a sign of congestion; `None` unless it was lost and counted.
     pub(crate) counted_by: Option<LossSampleId>,
 }
 
-/// One of the loss samples of a path, in the order of time.
+/// Identifies a loss sample of a path, in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LossSampleId(NonZeroU32);
 
 impl Default for LossSampleId {
-    /// The first one.
+    /// The first ID.
     fn default() -> Self {
         Self(NonZeroU32::MIN)
     }
 }
 
 impl LossSampleId {
-    /// The next one. Samples beyond 2^32 have one ID.
+    /// The next ID. Samples beyond 2^32 share one ID.
     pub(crate) fn following(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
 impl SentPacket {
-    /// Bytes that it counts for while it is in flight.
+    /// Bytes for which it counts while in flight.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
         match self.in_flight {
             true => self.size.into(),
@@ -64,21 +63,21 @@ pub(crate) struct SettledPacket<'a, T> {
     pub(crate) number: u64,
     pub(crate) packet: &'a SentPacket,
     pub(crate) fate: Fate,
-    /// Of a lost packet whether one was acknowledged that was sent between it and the one declared lost just
-    /// before it, at the same moment or earlier; without such one, whether the one before it was.
+    /// For a lost packet: whether a packet sent between it and the previous lost one was acknowledged;
+    /// without packets between them, whether the one before it was.
     pub(crate) acked_between: bool,
-    /// The tokens of its frames; none if they were handed back before.
+    /// Tokens of its frames; empty if they were returned before.
     pub(crate) tokens: vec_deque::Iter<'a, T>,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It was acknowledged.
+    /// Acknowledged.
     Acked,
-    /// It was acknowledged after it had been declared lost: the loss was spurious.
+    /// Acknowledged after it had been declared lost: a spurious loss.
     AckedAfterLoss,
-    /// It is declared lost.
+    /// Declared lost.
     Lost,
 }
 
@@ -95,11 +94,11 @@ enum State {
 struct Entry {
     packet: SentPacket,
     state: State,
-    /// Whether its tokens were handed back while it was outstanding.
+    /// Whether its tokens were returned while it was outstanding.
     returned: bool,
-    /// Whether its content was copied, or need not be.
+    /// Whether its content was copied, or needs no copy.
     passed: bool,
-    /// Position of its first token, counted from the first token ever.
+    /// Position of its first token, counted from the first token ever pushed.
     tokens_from: u64,
     tokens: u16,
 }
@@ -113,12 +112,12 @@ impl Entry {
     }
 }
 
-/// The range of packets to search for copies, so that each is examined once.
+/// Range of packets to search for copies, so that each is examined once.
 #[derive(Clone, Copy, Debug, Default)]
 struct CopyCursor {
-    /// There is none before this number.
+    /// No packet before this number is to be copied.
     from: u64,
-    /// Nor is there from this number on, as long as `next` is the next one.
+    /// Nor any from this number on, as long as `next` is the next number.
     until: u64,
     next: u64,
 }
@@ -136,28 +135,29 @@ pub(crate) struct BadAck(pub(crate) u64);
 
 /// Sent packets by number, with the tokens of their frames.
 ///
-/// Packets and tokens are each in one queue, in the order of sending: in steady state nothing is allocated, and
-/// the index of a packet follows from its number.
+/// Packets and tokens are each in one queue, in sending order: in steady state nothing is allocated, and the
+/// index of a packet follows from its number.
 #[derive(Debug)]
 pub(crate) struct Sent<T> {
     /// Number of the front entry.
     first: u64,
     entries: VecDeque<Entry>,
     tokens: VecDeque<T>,
-    /// Tokens popped off the front so far.
+    /// Number of tokens removed from the front.
     tokens_popped: u64,
-    /// Tokens that belong to entries; those behind them belong to the packet being built.
+    /// Number of tokens of entries; later ones belong to the packet being built.
     tokens_committed: u64,
     largest_acked: Option<u64>,
-    /// Whether the newest packet below `first` was acknowledged when it was forgotten.
+    /// Whether the newest packet below `first` was acknowledged when it was removed.
     acked_before: bool,
-    /// Acknowledged numbers from `first` on: an ACK frame repeats most ranges of earlier ones.
+    /// Acknowledged numbers from `first` on, because ACK frames repeat most ranges of earlier ones.
     acked: RangeSet,
     ack_eliciting_in_flight: u64,
-    /// Outstanding packets that do not ask to be acknowledged.
+    /// Outstanding packets that are not ack-eliciting.
     silent_outstanding: u64,
     copies: CopyCursor,
-    /// No packet below this number is outstanding, so that loss detection examines none of them again.
+    /// Number below which no packet is outstanding, so that loss detection does not examine them
+    /// again.
     outstanding_from: u64,
 }
 
@@ -184,7 +184,7 @@ impl<T> Sent<T> {
         self.first + self.entries.len() as u64
     }
 
-    /// Number of stored packets, settled or not.
+    /// Number of stored packets, resolved or not.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -203,7 +203,7 @@ impl<T> Sent<T> {
         self.ack_eliciting_in_flight
     }
 
-    /// When the oldest ack-eliciting packet was sent that is newer than all acknowledged ones.
+    /// Send time of the oldest ack-eliciting packet that is newer than all acknowledged ones.
     pub(crate) fn waiting_since(&self) -> Option<Instant> {
         if self.ack_eliciting_in_flight == 0 {
             return None;
@@ -220,12 +220,12 @@ impl<T> Sent<T> {
         waiting.next().map(|entry| entry.packet.sent_at)
     }
 
-    /// Outstanding packets that do not ask to be acknowledged.
+    /// Outstanding packets that are not ack-eliciting.
     pub(crate) fn silent_outstanding(&self) -> u64 {
         self.silent_outstanding
     }
 
-    /// Leaves out the next number (RFC 9000, section 21.4).
+    /// Skips the next packet number (RFC 9000, section 21.4).
     pub(crate) fn skip(&mut self, now: Instant) {
         let packet = SentPacket {
             sent_at: now,
@@ -246,7 +246,7 @@ impl<T> Sent<T> {
         self.tokens.push_back(token);
     }
 
-    /// The packet being built was sent under [`Self::next_number`]; returns that number.
+    /// Records the packet being built as sent with [`Self::next_number`]; returns that number.
     pub(crate) fn commit(&mut self, packet: SentPacket) -> u64 {
         let number = self.next_number();
         if packet.ack_eliciting && packet.in_flight {
@@ -271,11 +271,11 @@ impl<T> Sent<T> {
         });
     }
 
-    /// Settles every outstanding or lost packet with a number in `range`, in ascending order.
+    /// Resolves every outstanding or lost packet with a number in `range`, in ascending order.
     ///
     /// # Errors
     ///
-    /// [`BadAck`] if a number in the range was never used; packets before it are settled.
+    /// [`BadAck`] if a number in the range was never sent; packets before it are resolved.
     pub(crate) fn on_acked(
         &mut self,
         range: RangeInclusive<u64>,
@@ -320,8 +320,8 @@ impl<T> Sent<T> {
         Ok(())
     }
 
-    /// Declares outstanding packets below `below` lost, from the oldest, as long as `judge` says so. What `visit`
-    /// returns is remembered of the packet: the loss sample that counts it.
+    /// Declares outstanding packets below `below` lost, from the oldest, while `judge` says so. `visit` returns
+    /// the loss sample that counts the packet.
     pub(crate) fn lose_while(
         &mut self,
         below: u64,
@@ -368,7 +368,7 @@ impl<T> Sent<T> {
         }
     }
 
-    /// Whether the newest packet below `number` that is not outstanding was acknowledged, not lost.
+    /// Whether the newest resolved packet below `number` was acknowledged, not lost.
     fn is_acked_before(&self, number: u64) -> bool {
         let settled = self.entries.range(..(number - self.first) as usize);
         let mut states = settled.rev().map(|entry| entry.state);
@@ -376,8 +376,8 @@ impl<T> Sent<T> {
         newest.map_or(self.acked_before, |state| state == State::Acked)
     }
 
-    /// Hands back the tokens of all outstanding packets, once, to be sent on another path. Acknowledgments and losses
-    /// of the packets still count for the path, and acknowledgments also for the modules that wrote the frames.
+    /// Returns the tokens of all outstanding packets, once, to be sent on another path. Acknowledgments and losses of
+    /// the packets still count for the path, and acknowledgments also for the modules that wrote the frames.
     pub(crate) fn return_outstanding(&mut self, mut token: impl FnMut(&T)) {
         let outstanding = |entry: &&mut Entry| entry.state == State::Outstanding && !entry.returned;
         for entry in self.entries.iter_mut().filter(outstanding) {
@@ -389,7 +389,7 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The tokens of the oldest `packets` outstanding ack-eliciting packets that have any, for probes to carry again.
+    /// The tokens of the oldest `packets` outstanding ack-eliciting packets that have any, to be repeated in probes.
     pub(crate) fn oldest_outstanding(&self, packets: usize, mut token: impl FnMut(&T)) {
         let oldest = self
             .entries
@@ -405,7 +405,7 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The tokens of the outstanding ack-eliciting packets that left by `time`; returns whether there are such packets.
+    /// The tokens of the outstanding ack-eliciting packets sent by `time`; returns whether there are such packets.
     pub(crate) fn outstanding_since(&self, time: Instant, mut token: impl FnMut(&T)) -> bool {
         let mut any = false;
         for entry in &self.entries {
@@ -422,7 +422,7 @@ impl<T> Sent<T> {
     }
 
     /// The oldest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose tokens were
-    /// not handed back.
+    /// not returned.
     pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {
         let from = (self.copies.from.max(self.first) - self.first) as usize;
         let found = self.entries.range(from..).position(Entry::may_be_copied);
@@ -431,7 +431,8 @@ impl<T> Sent<T> {
         self.original(index)
     }
 
-    /// The latest of those packets.
+    /// The newest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose
+    /// tokens were not returned.
     pub(crate) fn latest_to_copy(&mut self) -> Option<Original> {
         let next = self.next_number();
         if self.copies.next != next {
@@ -453,7 +454,7 @@ impl<T> Sent<T> {
         })
     }
 
-    /// The tokens of a packet that is remembered.
+    /// The tokens of a stored packet.
     pub(crate) fn tokens_of(&self, number: u64) -> impl Iterator<Item = &T> {
         let index = number.checked_sub(self.first);
         let entry = index.and_then(|index| self.entries.get(index as usize));
@@ -464,7 +465,7 @@ impl<T> Sent<T> {
         self.tokens.range(tokens)
     }
 
-    /// A packet needs no copy, or has one.
+    /// Marks a packet that needs no copy, or has one.
     pub(crate) fn pass(&mut self, number: u64) {
         let index = number.checked_sub(self.first);
         if let Some(entry) = index.and_then(|index| self.entries.get_mut(index as usize)) {
@@ -472,8 +473,8 @@ impl<T> Sent<T> {
         }
     }
 
-    /// Forgets settled packets at the front; lost ones only when they were sent before `horizon`, so
-    /// that a late acknowledgement can still reveal a spurious loss.
+    /// Removes resolved packets at the front; lost ones only if they were sent before `horizon`, so
+    /// that a late acknowledgment can still reveal a spurious loss.
     pub(crate) fn forget_settled(&mut self, horizon: Instant) {
         let first = self.first;
         while let Some(front) = self.entries.front() {
@@ -498,7 +499,7 @@ impl<T> Sent<T> {
         }
     }
 
-    /// Removes every packet without acknowledging it or declaring it lost; visits those still outstanding.
+    /// Removes all packets without acknowledging them or declaring them lost; visits outstanding ones.
     pub(crate) fn discard(&mut self, mut visit: impl FnMut(&SentPacket)) {
         for entry in self
             .entries

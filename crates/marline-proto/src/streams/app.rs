@@ -10,7 +10,7 @@ use marline_wire::{Dir, StreamId};
 
 impl Streams {
     /// Opens a stream; `None` at the peer's limit:
-    /// [`StreamEvent::Available`](super::StreamEvent::Available) follows when to try again.
+    /// [`StreamEvent::Available`](super::StreamEvent::Available) is emitted when it is raised.
     pub(crate) fn open(&mut self, dir: Dir) -> Option<StreamId> {
         let Some(id) = self.ids.open(dir) else {
             self.control.streams_blocked[dir as usize] |= self.ids.blocked(dir).is_some();
@@ -25,7 +25,7 @@ impl Streams {
         self.ids.accept(dir)
     }
 
-    /// Takes a copy of the first bytes of `data`; returns how many.
+    /// Takes a copy of the first bytes of `data`; returns their number.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Streams {
         self.write_with(id, data.len(), |send, len| send.write_slice(&data[..len]))
     }
 
-    /// Takes the first bytes of `data` without copying and cuts them off; returns how many.
+    /// Takes the first bytes of `data` without copying and advances it; returns their number.
     ///
     /// # Errors
     ///
@@ -49,8 +49,8 @@ impl Streams {
 
     /// Calls `write` with as many of `wanted` bytes as memory and the peer's limit for the stream permit.
     ///
-    /// Bytes beyond that limit stay with the application: kept here, they could use up the memory that all
-    /// streams share, so that a stream with credit could not be written to.
+    /// Bytes beyond that limit are not taken: they could use up the memory shared by all streams, so that
+    /// streams with credit could not be written to.
     fn write_with(
         &mut self,
         id: StreamId,
@@ -82,11 +82,12 @@ impl Streams {
         Ok(len)
     }
 
-    /// How many bytes [`write`](Self::write) would take now.
+    /// Number of bytes that [`write`](Self::write) would take now.
     ///
     /// # Errors
     ///
-    /// See [`WriteError`]; if it is blocked, [`StreamEvent::Writable`](super::StreamEvent::Writable) follows.
+    /// See [`WriteError`]; if it is blocked, [`StreamEvent::Writable`](super::StreamEvent::Writable) is
+    /// emitted later.
     pub(crate) fn writable(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let stream = self.table.get_mut(&id).ok_or(WriteError::Closed)?;
         let send = stream.send.as_mut().ok_or(WriteError::Closed)?;
@@ -97,18 +98,18 @@ impl Streams {
         Ok(room)
     }
 
-    /// Bytes that were written to the stream, and that the peer has not acknowledged.
+    /// Bytes written to the stream and not acknowledged yet.
     pub(crate) fn unacknowledged(&self, id: StreamId) -> u64 {
         let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
         send.map_or(0, SendPart::held)
     }
 
-    /// The same of all streams.
+    /// Bytes written to all streams and not acknowledged yet.
     pub(crate) const fn all_unacknowledged(&self) -> u64 {
         self.buffer.held()
     }
 
-    /// Ends the stream: no more will be written.
+    /// Ends the stream: no more data will be written.
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Resets the sending part: data that the peer has not received will not be sent.
+    /// Resets the sending part: unsent and lost data is dropped.
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl Streams {
         }
     }
 
-    /// Bytes that are to be sent on the stream, for the first time or again.
+    /// Bytes to be sent or retransmitted on the stream.
     #[cfg(test)]
     pub(crate) fn pending_bytes(&self, id: StreamId) -> u64 {
         let send = self.table.get(&id).and_then(|s| s.send.as_ref());

@@ -1,4 +1,4 @@
-//! Control frames of streams that are due: all frames about streams but STREAM itself.
+//! Pending control frames of streams: all stream-related frames except STREAM.
 
 use super::Stream;
 use marline_wire::StreamId;
@@ -14,7 +14,7 @@ pub(super) enum ControlFrame {
     StreamDataBlocked = 8,
 }
 
-/// The control frames of one stream that are due.
+/// The pending control frames of one stream.
 #[derive(Debug, Default)]
 pub(super) struct DueFrames {
     bits: u8,
@@ -28,12 +28,12 @@ impl DueFrames {
     }
 }
 
-/// The control frames of all streams that are due.
+/// The pending control frames of all streams.
 #[derive(Debug, Default)]
 pub(super) struct ControlQueue {
-    /// Streams that have frames due, or had.
+    /// Streams that have, or had, frames due.
     streams: VecDeque<StreamId>,
-    /// How many bits are set in all streams.
+    /// Number of bits set in all streams.
     stream_frames: usize,
     pub(super) max_data: bool,
     pub(super) max_streams: [bool; 2],
@@ -62,7 +62,7 @@ impl ControlQueue {
         }
     }
 
-    /// `frame` is written, or no longer needed.
+    /// Clears `frame`, which is written or no longer needed.
     pub(super) fn clear(&mut self, stream: &mut Stream, frame: ControlFrame) {
         if stream.due.has(frame) {
             stream.due.bits &= !(frame as u8);
@@ -75,7 +75,8 @@ impl ControlQueue {
         self.streams.front().copied()
     }
 
-    /// All frames of the front stream are written; `stream` is that stream, if it still exists.
+    /// Removes the front stream, all of whose frames are written; `stream` is that stream, if it
+    /// still exists.
     pub(super) fn pop_front(&mut self, stream: Option<&mut Box<Stream>>) {
         self.streams.pop_front();
         if let Some(stream) = stream {
@@ -83,7 +84,7 @@ impl ControlQueue {
         }
     }
 
-    /// The stream is dropped, and its frames with it.
+    /// Drops the frames of a dropped stream.
     pub(super) fn forget(&mut self, stream: &mut Stream) {
         self.stream_frames -= stream.due.bits.count_ones() as usize;
         stream.due.bits = 0;

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Why nothing was written.
+/// The reason why nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
-    /// No room now; [`StreamEvent::Writable`](super::StreamEvent::Writable) follows when there is.
+    /// No room now; [`StreamEvent::Writable`](super::StreamEvent::Writable) is emitted later.
     #[error("no room to write now")]
     Blocked,
-    /// The peer reads no more, for the reason its application gave (RFC 9000, section 3.5).
+    /// The peer sent STOP_SENDING with this error code (RFC 9000, section 3.5).
     #[error("the peer stopped reading: error {0}")]
     Stopped(u64),
     /// The stream was never opened, is finished or reset, or only receives.
@@ -16,14 +16,13 @@ pub enum WriteError {
     Closed,
 }
 
-/// Why a read returned nothing.
+/// The reason why a read returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// Nothing to read now; [`StreamEvent::Readable`](super::StreamEvent::Readable) follows when there
-    /// is.
+    /// Nothing to read now; [`StreamEvent::Readable`](super::StreamEvent::Readable) is emitted later.
     #[error("nothing to read now")]
     Blocked,
-    /// The peer reset the stream, for the reason its application gave (RFC 9000, section 3.2).
+    /// The peer sent RESET_STREAM with this error code (RFC 9000, section 3.2).
     #[error("the peer reset the stream: error {0}")]
     Reset(u64),
     /// The stream was never opened, is read to its end or stopped, or only sends.
@@ -31,10 +30,10 @@ pub enum ReadError {
     Closed,
 }
 
-/// Why a stream could not be finished.
+/// The reason why a stream could not be finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FinishError {
-    /// The peer reads no more, for the reason its application gave (RFC 9000, section 3.5).
+    /// The peer sent STOP_SENDING with this error code (RFC 9000, section 3.5).
     #[error("the peer stopped reading: error {0}")]
     Stopped(u64),
     /// The stream was never opened, is finished or reset, or only receives.
@@ -42,7 +41,7 @@ pub enum FinishError {
     Closed,
 }
 
-/// The stream, or the direction of it that the operation needs, is not open.
+/// The stream, or the direction that the operation needs, is not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the stream is closed")]
 pub struct ClosedStream;

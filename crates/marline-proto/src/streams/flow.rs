@@ -1,4 +1,4 @@
-//! Flow control by limits (RFC 9000, section 4).
+//! Flow control limits (RFC 9000, section 4).
 
 use crate::time::Instant;
 use marline_wire::varint;
@@ -7,20 +7,20 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The flow control window of the peer, on a stream or on all together.
+/// The flow control window that we grant the peer, on a stream or on all together.
 ///
 /// A new limit is advertised when half of the window is used; if that took less than two round trips, the
 /// peer may be waiting for credit, and the window doubles up to its ceiling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Bytes that may be in flight or unread.
+    /// Maximum number of bytes in flight or unread.
     size: u64,
     ceiling: u64,
     /// Bytes read or dropped so far.
     consumed: u64,
-    /// The largest limit that was advertised to the peer.
+    /// Largest advertised limit.
     advertised: u64,
-    /// When the use of the present window began.
+    /// Start of the use of the present window.
     since: Option<Instant>,
 }
 
@@ -37,7 +37,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The limit that the peer must respect, in bytes since the beginning.
+    /// The advertised limit, in bytes since the start.
     pub(super) const fn advertised(&self) -> u64 {
         self.advertised
     }
@@ -47,18 +47,18 @@ impl ReceiveWindow {
         self.consumed
     }
 
-    /// The present size, in bytes.
+    /// Present size, in bytes.
     pub(super) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// `bytes` more are read or dropped. Returns whether to advertise a new limit.
+    /// Adds `bytes` that were read or dropped. Returns whether to advertise a new limit.
     pub(super) fn consume(&mut self, bytes: u64) -> bool {
         self.consumed += bytes;
         self.limit() - self.advertised >= (self.size / 2).max(1)
     }
 
-    /// Grows the window if it was used fast; to be called before a new limit is advertised.
+    /// Grows the window if it was used quickly; to be called before a new limit is advertised.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
         if self.since.is_some_and(|since| now - since < rtt * 2) {
             self.size = self.size.saturating_mul(2).min(self.ceiling).max(self.size);
@@ -66,12 +66,12 @@ impl ReceiveWindow {
         self.since = Some(now);
     }
 
-    /// Notes when the use of the window began, if it has not yet.
+    /// Records the start of the use of the window, unless recorded already.
     pub(super) fn start(&mut self, now: impl Fn() -> Instant) {
         self.since.get_or_insert_with(now);
     }
 
-    /// Grows the window to `size` bytes as far as the ceiling permits.
+    /// Grows the window to `size` bytes, up to the ceiling.
     pub(super) fn grow_to(&mut self, size: u64) {
         self.size = self.size.max(size.min(self.ceiling));
     }
@@ -91,19 +91,19 @@ impl ReceiveWindow {
     }
 }
 
-/// The peer's limit on all streams together.
+/// The peer's flow control limit on all streams together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendCredit {
-    /// Bytes permitted since the beginning.
+    /// Bytes permitted since the start.
     pub(super) max_data: u64,
     /// Bytes sent for the first time so far.
     pub(super) sent: u64,
-    /// The limit last named in DATA_BLOCKED.
+    /// Limit in the last DATA_BLOCKED.
     pub(super) blocked_at: Option<u64>,
 }
 
 impl SendCredit {
-    /// New bytes that may be sent.
+    /// Number of new bytes that may be sent.
     pub(super) const fn left(&self) -> u64 {
         self.max_data - self.sent
     }
@@ -116,12 +116,12 @@ impl SendCredit {
     }
 }
 
-/// The memory for written data, which all streams share.
+/// The memory for written data, shared by all streams.
 #[derive(Debug)]
 pub(super) struct WriteBuffer {
     /// Bytes kept until acknowledged.
     held: u64,
-    /// Writes stop at this many bytes held.
+    /// Limit on bytes held, at which writes stop.
     limit: u64,
 }
 
@@ -135,18 +135,18 @@ impl WriteBuffer {
         self.held
     }
 
-    /// Bytes that may be written.
+    /// Number of bytes that may be written.
     pub(super) const fn room(&self) -> u64 {
         self.limit.saturating_sub(self.held)
     }
 
-    /// Whether writers that found no room should be notified: an eighth of the limit avoids waking them for a
-    /// few bytes at a time.
+    /// Whether blocked writers should be notified: an eighth of the limit avoids waking them for a few bytes
+    /// at a time.
     pub(super) const fn has_worthwhile_room(&self) -> bool {
         self.room() > self.limit / 8
     }
 
-    /// A stream that held `before` bytes now holds `after`.
+    /// Updates the total after a stream that held `before` bytes holds `after`.
     pub(super) const fn update(&mut self, before: u64, after: u64) {
         self.held = self.held - before + after;
     }

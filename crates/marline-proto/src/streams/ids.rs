@@ -1,34 +1,34 @@
-//! Which streams exist: counters and limits by direction (RFC 9000, sections 2.1 and 4.6).
+//! Counters and limits of streams by direction (RFC 9000, sections 2.1 and 4.6).
 
 use marline_wire::frame::MAX_STREAMS;
 use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError};
 use std::ops::Range;
 
-/// Streams of one direction that this end opens.
+/// Streams of one direction opened by this end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
-    /// How many are open or were open.
+    /// Number of streams opened.
     opened: u64,
-    /// How many the peer permits.
+    /// Number of streams permitted by the peer.
     max: u64,
-    /// Whether the application tried to open one more than `max`.
+    /// Whether the application tried to open a stream beyond `max`.
     wanted: bool,
-    /// The limit last named in STREAMS_BLOCKED.
+    /// Limit in the last STREAMS_BLOCKED.
     blocked_at: Option<u64>,
 }
 
-/// Streams of one direction that the peer opens.
+/// Streams of one direction opened by the peer.
 #[derive(Clone, Copy, Debug)]
 struct Remote {
-    /// How many are open or were open.
+    /// Number of streams opened.
     opened: u64,
-    /// How many of them the application has accepted.
+    /// Number of streams accepted by the application.
     accepted: u64,
-    /// How many are closed.
+    /// Number of closed streams.
     closed: u64,
-    /// How many may be open at once.
+    /// Maximum number of open streams.
     concurrent: u64,
-    /// The largest limit that was advertised to the peer.
+    /// Largest advertised limit.
     advertised: u64,
 }
 
@@ -77,8 +77,8 @@ impl StreamIds {
         id.initiator() == self.side
     }
 
-    /// Whether this end may send on the stream: not if it opened it in 0-RTT under a limit that
-    /// no longer holds.
+    /// Whether this end may send on the stream: not if it opened it in 0-RTT under a limit that no
+    /// longer applies.
     pub(super) fn is_permitted(&self, id: StreamId) -> bool {
         !self.is_local(id) || id.index() < self.local[id.dir() as usize].max
     }
@@ -103,35 +103,35 @@ impl StreamIds {
         is_new.then_some(local.max)
     }
 
-    /// Whether the application still waits at `limit`.
+    /// Whether the application still waits for a stream at `limit`.
     pub(super) fn is_blocked_at(&self, dir: Dir, limit: u64) -> bool {
         let local = &self.local[dir as usize];
         local.wanted && local.max == limit
     }
 
-    /// The peer permits `max` streams. Returns whether the application waited for that.
+    /// Handles MAX_STREAMS. Returns whether the application waited for it.
     pub(super) fn on_max_streams(&mut self, dir: Dir, max: u64) -> bool {
         let local = &mut self.local[dir as usize];
         local.max = local.max.max(max);
         local.wanted && local.opened < local.max && std::mem::take(&mut local.wanted)
     }
 
-    /// How many streams the peer permits.
+    /// Number of streams that the peer permits.
     pub(super) fn max_local(&self, dir: Dir) -> u64 {
         self.local[dir as usize].max
     }
 
-    /// How many streams this end has opened.
+    /// Number of streams that this end has opened.
     pub(super) fn opened(&self, dir: Dir) -> u64 {
         self.local[dir as usize].opened
     }
 
-    /// Whether either end ever opened one.
+    /// Whether either end ever opened a stream.
     pub(super) fn had_any(&self, dir: Dir) -> bool {
         self.local[dir as usize].opened > 0 || self.remote[dir as usize].opened > 0
     }
 
-    /// 0-RTT was rejected: the remembered limits of the peer do not apply.
+    /// Drops the remembered limits of the peer, because 0-RTT was rejected.
     pub(super) fn forget_limits(&mut self) {
         for local in &mut self.local {
             local.max = 0;
@@ -149,7 +149,7 @@ impl StreamIds {
         })
     }
 
-    /// Checks the stream of a frame of the peer. Returns the indices of the streams that the frame opens.
+    /// Checks the stream of a received frame. Returns the indices of the streams that the frame opens.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl StreamIds {
         Ok(new)
     }
 
-    /// A stream is closed. Returns whether to advertise a new limit to the peer.
+    /// Handles a closed stream. Returns whether to advertise a new limit to the peer.
     pub(super) fn on_closed(&mut self, id: StreamId) -> bool {
         if self.is_local(id) {
             return false;
@@ -188,7 +188,7 @@ impl StreamIds {
         remote.limit() - remote.advertised >= (remote.concurrent / 8).max(1)
     }
 
-    /// Whether a stream of the peer is not closed.
+    /// Whether any stream of the peer is open.
     pub(super) fn has_remote(&self, dir: Dir) -> bool {
         let remote = &self.remote[dir as usize];
         remote.opened > remote.closed
@@ -206,7 +206,7 @@ impl StreamIds {
         self.remote[dir as usize].limit()
     }
 
-    /// The largest limit that was advertised to the peer.
+    /// The largest advertised limit.
     pub(super) fn advertised(&self, dir: Dir) -> u64 {
         self.remote[dir as usize].advertised
     }

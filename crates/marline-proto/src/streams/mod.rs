@@ -40,22 +40,21 @@ use std::time::Duration;
 /// Limits on the streams and on their data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamsConfig {
-    /// Which end this is.
+    /// Role of this end.
     pub(crate) side: Side,
-    /// Bytes the peer may send on all streams before it gets a new limit: `initial_max_data`.
+    /// Initial window of all streams, in bytes: `initial_max_data`.
     pub(crate) receive_window: u64,
-    /// Bytes the peer may send on each stream before it gets a new limit:
-    /// `initial_max_stream_data_*`.
+    /// Initial window of each stream, in bytes: `initial_max_stream_data_*`.
     pub(crate) stream_receive_window: u64,
-    /// The connection's window grows to this many bytes at most.
+    /// Maximum window of the connection, in bytes.
     pub(crate) max_receive_window: u64,
-    /// A stream's window grows to this many bytes at most.
+    /// Maximum window of a stream, in bytes.
     pub(crate) max_stream_receive_window: u64,
-    /// Bidirectional streams the peer may have open at once.
+    /// Maximum number of bidirectional streams that the peer may have open.
     pub(crate) max_remote_bidi: u64,
-    /// Unidirectional streams the peer may have open at once.
+    /// Maximum number of unidirectional streams that the peer may have open.
     pub(crate) max_remote_uni: u64,
-    /// Bytes written and not acknowledged, on all streams, at which writes block.
+    /// Limit on written, unacknowledged bytes of all streams, at which writes block.
     pub(crate) send_buffer_limit: u64,
 }
 
@@ -88,22 +87,22 @@ impl PeerLimits {
     }
 }
 
-/// A notification of the application about streams.
+/// A notification about streams to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened one or more streams of this direction.
     Opened(Dir),
-    /// There is something to read: data, the end or a reset. Emitted again after a read that blocked.
+    /// Data, the end or a reset can be read. Emitted again after a read that blocked.
     Readable(StreamId),
-    /// There is room to write again, after a write that blocked.
+    /// Data can be written again, after a write that blocked.
     Writable(StreamId),
-    /// All that was written on a finished stream is acknowledged.
+    /// All data of a finished stream is acknowledged.
     Finished(StreamId),
-    /// The peer reads no more; what was written and not sent is dropped.
+    /// The peer sent STOP_SENDING; unsent data is dropped.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// Why, in the application's codes.
+        /// The application's error code.
         error_code: u64,
     },
     /// A stream of this direction can be opened again, after an attempt that failed.
@@ -113,43 +112,43 @@ pub enum StreamEvent {
 /// Counters over the connection's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamsStats {
-    /// Streams that exist now.
+    /// Number of existing streams.
     pub(crate) open: usize,
-    /// Bytes put in flight for the first time.
+    /// Bytes sent for the first time.
     pub(crate) bytes_sent: u64,
-    /// Bytes put in flight again.
+    /// Retransmitted bytes.
     pub(crate) bytes_retransmitted: u64,
-    /// Bytes the peer used of its credit, gaps included.
+    /// Bytes of flow control credit that the peer has used, gaps included.
     pub(crate) bytes_received: u64,
     /// Bytes written and not acknowledged.
     pub(crate) bytes_held: u64,
-    /// Bytes received and held because earlier ones are missing.
+    /// Bytes buffered because earlier ones are missing.
     pub(crate) out_of_order: OutOfOrder,
 }
 
-/// Bytes received and held because earlier ones of their stream are missing, on all streams.
+/// Bytes buffered because earlier ones of their stream are missing, over all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutOfOrder {
-    /// Now.
+    /// Present value.
     pub(crate) bytes: u64,
-    /// At most, so far.
+    /// Maximum so far.
     pub(crate) max: u64,
 }
 
 impl OutOfOrder {
-    /// A stream that held `before` bytes now holds `after`.
+    /// Updates the values after a stream that held `before` bytes holds `after`.
     fn update(&mut self, before: u64, after: u64) {
         self.bytes = self.bytes - before + after;
         self.max = self.max.max(self.bytes);
     }
 }
 
-/// One stream: its parts, the control frames that are due, and what the scheduler knows about it.
+/// A stream: its parts, due control frames, and its state at the scheduler.
 #[derive(Debug)]
 struct Stream {
-    /// Absent if only the peer sends, and once sending is over.
+    /// Absent if only the peer sends, and after the sending part is closed.
     send: Option<SendPart>,
-    /// Absent if only this end sends, and once receiving is over.
+    /// Absent if only this end sends, and after the receiving part is closed.
     recv: Option<RecvPart>,
     due: DueFrames,
     readiness: Readiness,
@@ -164,7 +163,8 @@ impl Stream {
 /// All streams of a connection.
 ///
 /// Call [`poll_event`](Self::poll_event) and [`poll_ready_change`](Self::poll_ready_change) until
-/// `None` after other methods: the first feeds the application, the second the stream scheduler.
+/// `None` after other methods: the first is for the application, the second for the stream
+/// scheduler.
 #[derive(Debug)]
 pub(crate) struct Streams {
     config: StreamsConfig,
@@ -177,13 +177,13 @@ pub(crate) struct Streams {
     out_of_order: OutOfOrder,
     retransmitted: u64,
     buffer: WriteBuffer,
-    /// Streams whose writes wait for room in `buffer`.
+    /// Streams whose writes wait for memory in `buffer`.
     waiting_writers: VecDeque<StreamId>,
     control: ControlQueue,
     ready: ReadyQueue,
     events: VecDeque<StreamEvent>,
     rtt: Duration,
-    /// For observers, if there is one.
+    /// Log of state changes for an observer.
     states: Option<Box<StateLog>>,
 }
 
@@ -193,12 +193,12 @@ impl Streams {
         self.received
     }
 
-    /// Of these, bytes that were not read or dropped.
+    /// Number of those that were not read or dropped.
     pub(crate) fn unread_bytes(&self) -> u64 {
         self.received.saturating_sub(self.window.consumed())
     }
 
-    /// Whether a bidirectional stream of this end is not received in full.
+    /// Whether a bidirectional stream of this end is not fully received.
     pub(crate) fn awaits_response(&self) -> bool {
         self.table.iter().any(|(id, stream)| {
             id.dir() == Dir::Bi
@@ -207,7 +207,7 @@ impl Streams {
         })
     }
 
-    /// No streams yet, and no limits of the peer: nothing can be opened.
+    /// No streams and no limits of the peer: none can be opened.
     pub(crate) fn new(config: StreamsConfig) -> Self {
         Self {
             ids: StreamIds::new(config.side, [config.max_remote_bidi, config.max_remote_uni]),
@@ -259,7 +259,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The peer permits `max` streams.
+    /// Applies the peer's limit of `max` streams.
     fn permit_streams(&mut self, dir: Dir, max: u64) {
         let permitted_before = self.ids.max_local(dir);
         if max > permitted_before {
@@ -268,7 +268,7 @@ impl Streams {
         if self.ids.on_max_streams(dir, max) {
             self.events.push_back(StreamEvent::Available(dir));
         }
-        // Only rejected 0-RTT leaves streams that are open and were not permitted.
+        // Only streams opened in rejected 0-RTT are open without being permitted.
         for index in permitted_before..self.ids.opened(dir).min(max) {
             let id = StreamId::new(self.config.side, dir, index);
             let Some(stream) = self.table.get(&id) else {
@@ -286,9 +286,9 @@ impl Streams {
         }
     }
 
-    /// The server rejected 0-RTT: all that was sent is due again from the beginning.
+    /// Handles rejected 0-RTT: all sent data is due again from the start.
     ///
-    /// No limit is known until [`set_peer_limits`](Self::set_peer_limits) gives those of the handshake.
+    /// No limit applies until [`set_peer_limits`](Self::set_peer_limits) gives those of the handshake.
     pub(crate) fn on_zero_rtt_rejected(&mut self) {
         self.peer = PeerLimits::default();
         self.credit = SendCredit::default();
@@ -311,12 +311,12 @@ impl Streams {
         self.ready.all = true;
     }
 
-    /// The smoothed round-trip time, by which receive windows are tuned.
+    /// Sets the smoothed round-trip time, used to tune receive windows.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
-    /// The next notification of the application.
+    /// The next notification for the application.
     pub(crate) fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.pop_front()
     }
@@ -337,7 +337,7 @@ impl Streams {
         self.table.is_empty()
     }
 
-    /// The present counters.
+    /// The statistics at present.
     pub(crate) fn stats(&self) -> StreamsStats {
         StreamsStats {
             open: self.table.len(),
@@ -349,12 +349,12 @@ impl Streams {
         }
     }
 
-    /// Bytes of all streams that are held because earlier ones are missing.
+    /// Bytes buffered because earlier ones are missing, over all streams.
     pub(crate) fn out_of_order_bytes(&self) -> u64 {
         self.out_of_order.bytes
     }
 
-    /// Bytes of a stream that are held because earlier ones are missing; 0 if it does not receive.
+    /// Bytes of a stream buffered because earlier ones are missing; 0 if it does not receive.
     pub(crate) fn out_of_order_bytes_of(&self, id: StreamId) -> u64 {
         let recv = self.table.get(&id).and_then(|stream| stream.recv.as_ref());
         recv.map_or(0, RecvPart::out_of_order)
@@ -370,7 +370,7 @@ impl Streams {
         parts.map(RecvPart::buffered).sum()
     }
 
-    /// Adds the stream to the table with the parts its kind has.
+    /// Adds the stream to the table with the parts of its kind.
     fn create(&mut self, id: StreamId) {
         let local = self.ids.is_local(id);
         let send = (local || id.dir() == Dir::Bi)
@@ -420,7 +420,7 @@ impl Streams {
         }
     }
 
-    /// Checks whether the stream has become ready or ceased to be.
+    /// Checks whether the stream has become ready or unready.
     fn check_ready(&mut self, id: StreamId) {
         if let Some(stream) = self.table.get_mut(&id) {
             let permitted = self.ids.is_permitted(id);
@@ -429,7 +429,7 @@ impl Streams {
         }
     }
 
-    /// Notifies writers that wait for memory, once there is some.
+    /// Notifies writers that wait for memory, once enough is free.
     fn wake_writers(&mut self) {
         if self.waiting_writers.is_empty() || !self.buffer.has_worthwhile_room() {
             return;
@@ -447,7 +447,7 @@ impl Streams {
     }
 }
 
-/// Queues a stream whose last write found no room, unless it is queued already.
+/// Queues a stream whose last write was blocked by memory, unless it is queued already.
 fn wait_for_memory(waiting: &mut VecDeque<StreamId>, id: StreamId, send: &mut SendPart) {
     if send.write_blocked && !send.waits_for_memory {
         send.waits_for_memory = true;

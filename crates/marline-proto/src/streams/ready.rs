@@ -1,4 +1,4 @@
-//! Which streams have something to send, and which changes of that the scheduler has yet to learn.
+//! Streams with data to send, and changes not yet reported to the scheduler.
 
 use super::Stream;
 use super::control::{ControlFrame, ControlQueue};
@@ -6,27 +6,27 @@ use super::flow::SendCredit;
 use marline_wire::StreamId;
 use std::collections::VecDeque;
 
-/// What the scheduler knows about one stream.
+/// The state of one stream last reported to the scheduler.
 #[derive(Debug, Default)]
 pub(super) struct Readiness {
     /// Whether it was last reported as ready.
     reported: bool,
     queued: bool,
-    /// The stream was finished when all of its data had been sent, which the scheduler has yet to learn.
+    /// Whether the stream was finished when all of its data had been sent, which is not reported yet.
     finished: bool,
-    /// Whether it is among the streams whose ends are to be sent.
+    /// Whether it is queued for a FIN without data.
     end_queued: bool,
 }
 
-/// Streams whose readiness may differ from what the scheduler knows.
+/// Streams whose readiness may differ from that last reported.
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
     changed: VecDeque<StreamId>,
     /// Streams that no longer exist and were last reported as ready.
     removed: Vec<StreamId>,
-    /// Streams whose ends are to be sent without data; some may no longer be.
+    /// Streams that have to send a FIN without data; some may no longer need it.
     ends: VecDeque<StreamId>,
-    /// Whether the connection's credit ran out or became available: every stream may have changed.
+    /// Whether the connection's credit was exhausted or raised: every stream may have changed.
     pub(super) all: bool,
 }
 
@@ -66,18 +66,20 @@ impl ReadyQueue {
         }
     }
 
-    /// All data of the stream had been sent when it was finished: the scheduler is to learn of it.
+    /// Called when a stream is finished after all of its data had been sent, which must be reported
+    /// to the scheduler.
     pub(super) fn on_finished(&mut self, id: StreamId, stream: &mut Stream) {
         stream.readiness.finished = true;
         self.queue(id, stream);
     }
 
-    /// The first of the streams whose ends are to be sent; it may no longer exist.
+    /// The first stream with a FIN to send; it may no longer exist.
     pub(super) fn first_end(&self) -> Option<StreamId> {
         self.ends.front().copied()
     }
 
-    /// The end of the first is sent, or need not be; `stream` is that stream, if it still exists.
+    /// Removes the first stream, whose FIN is sent or not needed; `stream` is that stream, if it
+    /// still exists.
     pub(super) fn pop_end(&mut self, stream: Option<&mut Box<Stream>>) {
         self.ends.pop_front();
         if let Some(stream) = stream {
@@ -92,7 +94,7 @@ impl ReadyQueue {
         }
     }
 
-    /// The stream is dropped: queued for the scheduler if it was last reported as ready.
+    /// Handles a dropped stream: queued for the scheduler if it was last reported as ready.
     pub(super) fn forget(&mut self, id: StreamId, stream: &Stream) {
         if stream.readiness.reported {
             self.removed.push(id);

@@ -7,7 +7,7 @@ use marline_wire::frame;
 use marline_wire::{Dir, ErrorCode, StreamId, TransportError};
 
 impl Streams {
-    /// Processes STREAM.
+    /// Processes a STREAM frame.
     ///
     /// # Errors
     ///
@@ -21,7 +21,7 @@ impl Streams {
         .map_err(|error| error.in_frame(frame.frame_type()))
     }
 
-    /// Processes RESET_STREAM.
+    /// Processes a RESET_STREAM frame.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Streams {
             .map_err(|error| error.in_frame(frame::StreamDataBlocked::TYPE))
     }
 
-    /// Processes STOP_SENDING: responds with RESET_STREAM.
+    /// Processes STOP_SENDING, and responds with RESET_STREAM.
     ///
     /// # Errors
     ///

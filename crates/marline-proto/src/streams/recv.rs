@@ -27,7 +27,7 @@
 //!    +-------+                   +-------+
 //! ```
 //!
-//! A reset that comes after all data is ignored: the data is delivered.
+//! A reset received after all data is ignored: the data is delivered.
 
 use super::error::ReadError;
 use super::flow::ReceiveWindow;
@@ -53,15 +53,15 @@ pub(super) struct RecvPart {
     state: RecvState,
     assembler: Assembler,
     pub(super) window: ReceiveWindow,
-    /// One more than the highest offset the peer used.
+    /// One more than the highest offset received.
     end: u64,
     final_size: Option<u64>,
     /// Bytes returned to the connection's window.
     credited: u64,
-    /// The code of STOP_SENDING, once the application reads no more; data that arrives is then counted, not
-    /// kept.
+    /// Error code of STOP_SENDING, once the application stopped reading; data that arrives is then counted
+    /// and dropped.
     stopped: Option<u64>,
-    /// Whether the application was notified and has not read until a read blocked.
+    /// Whether the application was notified and no read has blocked since.
     pub(super) readable_notified: bool,
 }
 
@@ -83,7 +83,7 @@ impl RecvPart {
         self.state
     }
 
-    /// Whether something is yet to be received.
+    /// Whether data is still to be received.
     pub(super) fn is_receiving(&self) -> bool {
         matches!(self.state, RecvState::Recv | RecvState::SizeKnown)
     }
@@ -92,7 +92,7 @@ impl RecvPart {
         matches!(self.state, RecvState::DataRead | RecvState::ResetRead)
     }
 
-    /// The code of STOP_SENDING, if the application stopped.
+    /// The error code of STOP_SENDING, if the application stopped.
     pub(super) fn stopped(&self) -> Option<u64> {
         self.stopped
     }
@@ -122,8 +122,8 @@ impl RecvPart {
         self.assembler.buffered()
     }
 
-    /// Checks the peer's use of offsets up to `end`, which is the final size if `is_final`.
-    /// Returns how many bytes of the connection's credit that takes.
+    /// Checks the peer's use of offsets up to `end`, which is the final size if `is_final`. Returns
+    /// the number of bytes of the connection's credit used.
     fn claim(
         &mut self,
         end: u64,
@@ -159,7 +159,7 @@ impl RecvPart {
         Ok(new)
     }
 
-    /// Processes a STREAM frame; returns how many bytes of the connection's credit it takes.
+    /// Processes a STREAM frame; returns the number of bytes of the connection's credit used.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl RecvPart {
         Ok(new)
     }
 
-    /// Processes RESET_STREAM; returns how many bytes of the connection's credit it takes.
+    /// Processes RESET_STREAM; returns the number of bytes of the connection's credit used.
     ///
     /// # Errors
     ///
@@ -217,7 +217,7 @@ impl RecvPart {
         Ok(new)
     }
 
-    /// The application reads no more. Returns whether STOP_SENDING becomes due.
+    /// Stops reading. Returns whether STOP_SENDING becomes due.
     pub(super) fn stop(&mut self, error_code: u64) -> bool {
         self.stopped = Some(error_code);
         self.assembler.discard();

@@ -48,31 +48,31 @@ pub(super) enum SendState {
     ResetRecvd,
 }
 
-/// The end of the stream as the sender sees it.
+/// The state of the FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
-    /// The application may write more.
+    /// The application may write more data.
     Unknown,
-    /// To be sent, for the first time or again.
+    /// To be sent or retransmitted.
     Due,
     InFlight,
-    /// A copy is in flight as well.
+    /// Two copies are in flight.
     InFlightTwice,
     Acked,
 }
 
-/// A range of a stream's bytes, and whether its end is part of it.
+/// A range of a stream's bytes, optionally with the FIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StreamPart {
     pub(super) range: Range<u64>,
     pub(super) fin: bool,
 }
 
-/// A part of a stream that was taken to be put in flight.
+/// A part of a stream taken to be sent.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) part: StreamPart,
-    /// How many of its bytes were never sent before.
+    /// Number of its bytes never sent before.
     pub(super) new: u64,
 }
 
@@ -82,21 +82,22 @@ pub(super) struct SendPart {
     state: SendState,
     buffer: SendBuffer,
     fin: Fin,
-    /// The end of the last segment that was taken, while that waits in the queue of a path.
+    /// End of the last segment taken, while that waits in the queue of a path.
     queued_to: Option<u64>,
-    /// Bytes of the stream that the peer permits.
+    /// The peer's limit for the stream, in bytes.
     max_data: u64,
-    /// The code of the peer's STOP_SENDING.
+    /// Error code of the peer's STOP_SENDING.
     stopped: Option<u64>,
-    /// The priority that the scheduler gets with it.
+    /// Priority passed to the scheduler.
     pub(super) priority: Priority,
-    /// The path that carried its latest segment, if there are several.
+    /// Path of the latest segment, with several paths.
     pub(super) path: Option<PathId>,
-    /// A write found no room: the application waits for [`StreamEvent::Writable`](super::StreamEvent).
+    /// Whether a write was blocked: the application waits for
+    /// [`StreamEvent::Writable`](super::StreamEvent).
     pub(super) write_blocked: bool,
-    /// Whether it is in the queue of streams that wait for memory.
+    /// Whether the stream is queued to wait for memory.
     pub(super) waits_for_memory: bool,
-    /// The limit last named in STREAM_DATA_BLOCKED.
+    /// Limit in the last STREAM_DATA_BLOCKED.
     pub(super) blocked_at: Option<u64>,
 }
 
@@ -129,7 +130,7 @@ impl SendPart {
         matches!(self.state, SendState::ResetSent { .. })
     }
 
-    /// Whether the peer ended it with STOP_SENDING.
+    /// Whether the peer sent STOP_SENDING.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
@@ -146,11 +147,11 @@ impl SendPart {
         self.buffer.unacked()
     }
 
-    /// Bytes that may still be written within the peer's limit.
+    /// Number of bytes that may still be written within the peer's limit.
     ///
     /// # Errors
     ///
-    /// The reason why nothing may be written any more.
+    /// The reason why no more data may be written.
     pub(super) fn credit(&self) -> Result<u64, WriteError> {
         match (self.stopped, self.fin, self.is_sending()) {
             (Some(error_code), _, _) => Err(WriteError::Stopped(error_code)),
@@ -166,12 +167,12 @@ impl SendPart {
         self.buffer.write_slice(data);
     }
 
-    /// Appends `data` itself.
+    /// Appends `data` without copying.
     pub(super) fn write(&mut self, data: Bytes) {
         self.buffer.write(data);
     }
 
-    /// No more will be written. If the last segment still waits in the queue of a path, the end joins it.
+    /// Ends the stream. If the last segment still waits in the queue of a path, the FIN is added to it.
     ///
     /// # Errors
     ///
@@ -192,24 +193,24 @@ impl SendPart {
         Ok(())
     }
 
-    /// Whether every byte that there will ever be was taken at least once.
+    /// Whether all bytes of the finished stream were taken at least once.
     pub(super) fn is_all_taken(&self) -> bool {
         !self.is_sending() || self.fin != Fin::Unknown && !self.has_unsent()
     }
 
-    /// Whether the end is to be sent without data.
+    /// Whether a FIN without data is to be sent.
     pub(super) fn is_end_due(&self) -> bool {
         self.is_sending() && self.fin == Fin::Due && !self.has_unsent() && !self.buffer.has_lost()
     }
 
-    /// The end, without data.
+    /// The FIN without data.
     pub(super) fn end(&self) -> StreamPart {
         let end = self.buffer.offset_end();
         let range = end..end;
         StreamPart { range, fin: true }
     }
 
-    /// The end is put in flight, with data or without.
+    /// Marks the FIN as in flight, with data or without.
     pub(super) fn put_end_in_flight(&mut self) {
         if self.fin == Fin::Due {
             self.fin = Fin::InFlight;
@@ -217,7 +218,7 @@ impl SendPart {
         self.state = SendState::DataSent;
     }
 
-    /// Whether the stream is known to end at `offset`, and the peer has not acknowledged that.
+    /// Whether the stream ends at `offset`, and the peer has not acknowledged the FIN.
     fn ends_at(&self, offset: u64) -> bool {
         !matches!(self.fin, Fin::Unknown | Fin::Acked) && offset == self.buffer.offset_end()
     }
@@ -236,7 +237,7 @@ impl SendPart {
         true
     }
 
-    /// The peer reads no more: responds with a reset. Returns whether that has any effect.
+    /// Handles STOP_SENDING: responds with a reset. Returns whether that has any effect.
     pub(super) fn on_stop_sending(&mut self, error_code: u64) -> bool {
         let resets = self.reset(error_code);
         if resets {
@@ -245,7 +246,7 @@ impl SendPart {
         resets
     }
 
-    /// The peer permits `maximum` bytes; returns whether that is more than before.
+    /// Handles MAX_STREAM_DATA; returns whether the limit was raised.
     pub(super) fn on_max_stream_data(&mut self, maximum: u64) -> bool {
         let raised = maximum > self.max_data;
         self.max_data = self.max_data.max(maximum);
@@ -257,31 +258,31 @@ impl SendPart {
         self.buffer.len_unsent() + self.buffer.lost_bytes()
     }
 
-    /// Whether there are bytes that were never sent.
+    /// Whether there is unsent data.
     pub(super) fn has_unsent(&self) -> bool {
         self.buffer.len_unsent() > 0
     }
 
-    /// Whether [`SendPart::take`] would return something, given that the connection permits
+    /// Whether [`SendPart::take`] would return something, if the connection permits
     /// `connection_credit` new bytes.
     pub(super) fn is_ready(&self, connection_credit: u64) -> bool {
         let within_limits = connection_credit > 0 && self.buffer.offset_unsent() < self.max_data;
         self.is_sending() && (self.buffer.has_lost() || (self.has_unsent() && within_limits))
     }
 
-    /// The stream's limit, if that alone keeps the application from sending.
+    /// The stream's limit, if only that blocks sending.
     pub(super) fn blocked(&self) -> Option<u64> {
         let at_limit = self.buffer.offset_unsent() >= self.max_data;
         let wants_more = self.write_blocked || self.has_unsent();
         (at_limit && wants_more && self.is_sending()).then_some(self.max_data)
     }
 
-    /// Offset of what [`take`](Self::take) returns next.
+    /// Offset of the next byte that [`take`](Self::take) returns.
     pub(super) fn next_offset(&self) -> u64 {
         self.buffer.next_offset()
     }
 
-    /// Takes up to `max` bytes to put in flight, at most `connection_credit` of them new.
+    /// Takes up to `max` bytes to send, at most `connection_credit` of them new.
     pub(super) fn take(&mut self, max: usize, connection_credit: u64) -> Option<Taken> {
         if !self.is_sending() {
             return None;
@@ -311,8 +312,8 @@ impl SendPart {
         })
     }
 
-    /// `part`, which was taken, is put into a packet: what of it is still held, as its front may have been acknowledged;
-    /// with the end of the stream if that became known in the meantime.
+    /// Puts `part`, which was taken, into a packet: returns the part of it that is still held, as its front may have
+    /// been acknowledged; with the FIN if the stream was finished in the meantime.
     pub(super) fn put_in_packet(&mut self, part: StreamPart) -> Option<StreamPart> {
         let end = part.range.end;
         self.leave_queue(end);
@@ -336,7 +337,7 @@ impl SendPart {
         }
     }
 
-    /// `part`, which was taken, is not put into a packet: it is due again.
+    /// Makes `part`, which was taken but not sent, due again.
     pub(super) fn on_returned(&mut self, part: StreamPart) {
         self.leave_queue(part.range.end);
         let fin = part.fin || self.ends_at(part.range.end);
@@ -348,7 +349,7 @@ impl SendPart {
         self.buffer.read_into(range, buf);
     }
 
-    /// The first piece of `part` that is in flight exactly once.
+    /// The first part of `part` that is in flight exactly once.
     pub(super) fn in_flight_once(&self, part: StreamPart) -> Option<StreamPart> {
         if !self.is_sending() {
             return None;
@@ -361,7 +362,7 @@ impl SendPart {
         Some(StreamPart { range, fin })
     }
 
-    /// How many bytes of `part` are in flight exactly once; `None` if not even the end is.
+    /// Number of bytes of `part` in flight exactly once; `None` if not even the FIN is.
     pub(super) fn bytes_in_flight_once(&self, part: StreamPart) -> Option<u64> {
         let pieces = self.buffer.in_flight_once(part.range.clone());
         let bytes = pieces.map(|piece| piece.end - piece.start).sum();
@@ -369,7 +370,7 @@ impl SendPart {
         is_in_flight.then_some(bytes)
     }
 
-    /// A copy of `part`, which was in flight once, is put in flight.
+    /// Records that a copy of `part`, which was in flight once, is sent.
     pub(super) fn on_copied(&mut self, part: StreamPart) {
         self.buffer.on_copied(part.range);
         if part.fin {
@@ -377,7 +378,7 @@ impl SendPart {
         }
     }
 
-    /// `part` was acknowledged.
+    /// Handles the acknowledgment of `part`.
     pub(super) fn on_acked(&mut self, part: StreamPart) {
         if !self.is_sending() {
             return;
@@ -391,7 +392,7 @@ impl SendPart {
         }
     }
 
-    /// `part` was lost.
+    /// Handles the loss of `part`.
     pub(super) fn on_lost(&mut self, part: StreamPart) {
         if !self.is_sending() {
             return;
@@ -404,14 +405,14 @@ impl SendPart {
         };
     }
 
-    /// RESET_STREAM was acknowledged.
+    /// Handles the acknowledgment of RESET_STREAM.
     pub(super) fn on_reset_acked(&mut self) {
         if matches!(self.state, SendState::ResetSent { .. }) {
             self.state = SendState::ResetRecvd;
         }
     }
 
-    /// The server rejected 0-RTT: all data is unsent again, and no limit is known.
+    /// Handles rejected 0-RTT: all data is unsent again, and no limit applies.
     pub(super) fn on_zero_rtt_rejected(&mut self) {
         self.max_data = 0;
         self.blocked_at = None;

@@ -1,4 +1,5 @@
-//! States of streams for observers (RFC 9000, sections 3.1 and 3.2). Without an observer nothing is kept.
+//! States of streams for observers (RFC 9000, sections 3.1 and 3.2). Nothing is stored without an
+//! observer.
 
 use marline_wire::StreamId;
 use rustc_hash::FxHashMap;
@@ -8,14 +9,14 @@ use super::send::{SendPart, SendState};
 use super::{Stream, Streams};
 use crate::observe::events::{Initiator, StreamHalf, StreamState, StreamStateUpdated};
 
-/// The states of each stream as last reported, and the changes that are still to be reported.
+/// The last reported states of each stream, and the changes not yet reported.
 #[derive(Debug, Default)]
 pub(super) struct StateLog {
     known: FxHashMap<StreamId, KnownStates>,
     changes: Vec<StreamStateUpdated>,
 }
 
-/// The states of a stream's parts as last reported.
+/// The last reported states of a stream's parts.
 #[derive(Clone, Copy, Debug, Default)]
 struct KnownStates {
     sending: Option<StreamState>,
@@ -23,7 +24,8 @@ struct KnownStates {
 }
 
 impl StateLog {
-    /// Compares a stream with what is known of it. A part that is gone was in a terminal state before.
+    /// Compares a stream with its last reported states. A part that no longer exists was in a terminal
+    /// state before.
     fn note(&mut self, id: StreamId, stream: &Stream, opened_by: Initiator) {
         let known = self.known.entry(id).or_default();
         if let Some(send) = &stream.send {
@@ -60,18 +62,18 @@ impl StateLog {
 }
 
 impl Streams {
-    /// Keeps changes of state from now on for [`Self::take_state_changes`].
+    /// Starts to record changes of state for [`Self::take_state_changes`].
     pub(crate) fn log_states(&mut self) {
         self.states = Some(Box::default());
     }
 
-    /// The changes of state since the last call, in their order.
+    /// The changes of state since the last call, in order.
     pub(crate) fn take_state_changes(&mut self) -> Vec<StreamStateUpdated> {
         let states = self.states.as_mut();
         states.map_or_else(Vec::new, |log| std::mem::take(&mut log.changes))
     }
 
-    /// A stream may be in another state.
+    /// Checks whether a stream has entered another state.
     pub(super) fn note_states(&mut self, id: StreamId) {
         let Some(states) = &mut self.states else {
             return;
@@ -108,7 +110,8 @@ fn recv_state(recv: &RecvPart) -> StreamState {
     }
 }
 
-/// Which end moved a sending part to `state`: the peer by acknowledging everything, or by STOP_SENDING.
+/// The end that moved a sending part to `state`: the peer by acknowledging everything, or with
+/// STOP_SENDING.
 fn send_trigger(state: StreamState, send: &SendPart, opened_by: Initiator) -> Initiator {
     match state {
         StreamState::Ready => opened_by,
@@ -118,7 +121,7 @@ fn send_trigger(state: StreamState, send: &SendPart, opened_by: Initiator) -> In
     }
 }
 
-/// Which end moved a receiving part to `state`: the application by reading to the end.
+/// The end that moved a receiving part to `state`: the application by reading to the end.
 const fn recv_trigger(state: StreamState, opened_by: Initiator) -> Initiator {
     match state {
         StreamState::Receive => opened_by,

@@ -16,7 +16,7 @@ use marline_wire::frame;
 
 const NOW: Instant = Instant::EPOCH;
 
-/// Windows small enough that tests run into them.
+/// Windows small enough to be reached by tests.
 fn config(side: Side) -> StreamsConfig {
     StreamsConfig {
         side,
@@ -76,7 +76,7 @@ fn ready_changes(streams: &mut Streams) -> Vec<ReadyChange> {
     std::iter::from_fn(|| streams.poll_ready_change()).collect()
 }
 
-/// A stream of default priority became ready, or ceased to be.
+/// A change of the readiness of a stream of default priority.
 fn change(id: StreamId, ready: bool) -> ReadyChange {
     ReadyChange {
         id,
@@ -89,7 +89,7 @@ struct DueControlFrames {
     tokens: Vec<StreamToken>,
 }
 
-/// All control frames that are due, as the peer parses them, and their tokens.
+/// All due control frames, as the peer parses them, and their tokens.
 fn control_frames(streams: &mut Streams) -> DueControlFrames {
     let (mut buf, mut tokens) = (Vec::new(), Vec::new());
     streams.write_control_frames(&mut buf, 1200, &mut |token| tokens.push(token));

@@ -1,28 +1,28 @@
-//! Retransmission information of stream frames, which is kept with the packet that carried them.
+//! Retransmission information of stream frames, stored with the packet that carried them.
 
 use super::send::StreamPart;
 use marline_wire::{Dir, StreamId, frame};
 
-/// A piece of a stream to be sent: it names bytes and does not hold them.
+/// A range of a stream to be sent, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// The stream.
     pub(crate) id: StreamId,
     /// Offset of its first byte.
     pub(crate) offset: u64,
-    /// Its length, in bytes; 0 only if `fin`.
+    /// Length in bytes; 0 only if `fin`.
     pub(crate) len: usize,
-    /// Whether the stream ends with it.
+    /// Whether it includes the FIN.
     pub(crate) fin: bool,
 }
 
 impl Segment {
-    /// The bytes of the stream that it covers.
+    /// The range of stream offsets.
     pub(crate) fn range(&self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.len as u64
     }
 
-    /// The same as a part of its stream.
+    /// The segment as a part of its stream.
     pub(super) fn part(&self) -> StreamPart {
         StreamPart {
             range: self.range(),
@@ -45,7 +45,7 @@ impl Segment {
         frame::Stream::header_size(self.id, self.offset, self.len, explicit_length) + self.len
     }
 
-    /// Cuts off the front so that its frame takes at most `room` bytes without explicit length;
+    /// Splits off the front so that its frame takes at most `room` bytes without explicit length;
     /// `self` is the rest. `None` if all of it fits, or no byte of it.
     pub(crate) fn split_front(&mut self, room: usize) -> Option<Self> {
         let header = frame::Stream::header_size(self.id, self.offset, self.len, false);
@@ -64,7 +64,7 @@ impl Segment {
     }
 }
 
-/// A frame that was sent, other than STREAM; handed back when its packet is acknowledged or lost.
+/// A sent frame other than STREAM; returned when its packet is acknowledged or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamToken {
     /// RESET_STREAM.

@@ -8,17 +8,17 @@ use crate::scheduling::path::StreamView;
 use marline_wire::frame;
 use marline_wire::{Dir, PathId, StreamId};
 
-/// A stream began to have something to send, or ceased to.
+/// A change of whether a stream has data to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadyChange {
     /// The stream.
     pub(crate) id: StreamId,
-    /// Its priority if it is ready now; `None` if it is not.
+    /// Priority if the stream is ready now; `None` if it is not.
     pub(crate) ready: Option<Priority>,
 }
 
 impl Streams {
-    /// The next stream that became ready or ceased to be ready.
+    /// The next change of a stream's readiness.
     ///
     /// A stream is ready if and only if [`take_frame`](Self::take_frame) would return a segment, given
     /// enough room. Streams that no longer exist are not ready.
@@ -49,15 +49,16 @@ impl Streams {
         None
     }
 
-    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data that leave at once.
+    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data that are sent
+    /// immediately.
     #[cfg(test)]
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
         let segment = self.take(id, |_| Some(max_payload))?;
         self.write_segment(&segment, true, &mut Vec::new())
     }
 
-    /// Takes the next piece of a stream, lost bytes before new ones, for a frame of up to `room` bytes
-    /// in all, without explicit length.
+    /// Takes the next segment of a stream, lost bytes before new ones, for a frame of up to `room`
+    /// bytes in all, without explicit length.
     ///
     /// New bytes stay within the limits of stream and connection. The segment counts as in flight
     /// until it is acknowledged, lost or returned. `None` if nothing can be sent.
@@ -95,14 +96,15 @@ impl Streams {
         send.is_none_or(SendPart::is_all_taken)
     }
 
-    /// Whether the ends of streams are to be sent whose data has all been sent before.
+    /// Whether FINs are to be sent of streams whose data has all been sent before.
     pub(crate) fn has_ends(&self) -> bool {
         self.ready.first_end().is_some()
     }
 
-    /// Takes the end of a stream whose data has all been sent before, if its frame takes at most `room` bytes.
+    /// Takes the FIN of a stream whose data has all been sent before, if its frame takes at most `room` bytes.
     ///
-    /// It is no turn of the stream: it waits neither for its scheduler nor in the queue of a path.
+    /// This does not count as a turn of the stream: the FIN is neither scheduled nor queued on a
+    /// path.
     pub(crate) fn take_end(&mut self, room: usize) -> Option<Segment> {
         while let Some(id) = self.ready.first_end() {
             let permitted = self.ids.is_permitted(id);
@@ -138,7 +140,7 @@ impl Streams {
         })
     }
 
-    /// The latest segment of a stream is sent on `path`.
+    /// Sets the path of the latest segment of a stream.
     pub(crate) fn set_path(&mut self, id: StreamId, path: PathId) {
         let stream = self.table.get_mut(&id);
         if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
@@ -148,9 +150,9 @@ impl Streams {
 
     /// Appends the STREAM frame of `segment`; returns the part of the segment that is in it.
     ///
-    /// If a copy was acknowledged after the segment was taken, or the stream was reset, bytes at its front may
-    /// be missing, or nothing is appended (`None`). If the stream was finished after the segment was taken, the frame
-    /// carries the end. Without `explicit_length` the frame must be the last of its packet.
+    /// If a copy was acknowledged after the segment was taken, or the stream was reset, bytes at its front may be
+    /// missing, or nothing is appended (`None`). If the stream was finished after the segment was taken, the frame
+    /// carries the FIN. Without `explicit_length` the frame must be the last of its packet.
     pub(crate) fn write_segment(
         &mut self,
         segment: &Segment,
@@ -173,12 +175,12 @@ impl Streams {
         Some(written)
     }
 
-    /// A segment that was taken was not sent because its path was abandoned: it is due again.
+    /// Makes a taken segment due again, which was not sent because its path was abandoned.
     pub(crate) fn return_segment(&mut self, segment: &Segment) {
         self.on_due_again(segment, SendPart::on_returned);
     }
 
-    /// The segment was acknowledged.
+    /// Handles the acknowledgment of a segment.
     pub(crate) fn on_segment_acked(&mut self, segment: &Segment) {
         let id = segment.id;
         let Some(stream) = self.table.get_mut(&id) else {
@@ -204,7 +206,7 @@ impl Streams {
         }
     }
 
-    /// The segment was lost: the part of it that is not acknowledged is due again.
+    /// Handles the loss of a segment: the unacknowledged part of it is due again.
     pub(crate) fn on_segment_lost(&mut self, segment: &Segment) {
         self.on_due_again(segment, SendPart::on_lost);
     }
@@ -222,8 +224,8 @@ impl Streams {
         !self.control.is_empty()
     }
 
-    /// Appends the frames that are due, other than STREAM, as long as `buf` does not exceed `limit`
-    /// bytes; hands a token of each to `tokens`.
+    /// Appends the due frames other than STREAM, as long as `buf` does not exceed `limit` bytes;
+    /// passes a token of each to `tokens`.
     pub(crate) fn write_control_frames(
         &mut self,
         buf: &mut Vec<u8>,
@@ -239,7 +241,7 @@ impl Streams {
         }
     }
 
-    /// The frames of the connection: limits on all streams together, the peer's and ours.
+    /// Writes connection-level frames: limits on all streams together, the peer's and ours.
     fn write_connection_frames(
         &mut self,
         buf: &mut Vec<u8>,
@@ -290,7 +292,7 @@ impl Streams {
         }
     }
 
-    /// The frames of stream `id` that are due; returns whether all of them fitted.
+    /// Writes the due frames of stream `id`; returns whether all of them fit.
     fn write_frames_of(
         &mut self,
         id: StreamId,
@@ -358,7 +360,7 @@ impl Streams {
         true
     }
 
-    /// The frame was acknowledged.
+    /// Handles the acknowledgment of a frame.
     pub(crate) fn on_token_acked(&mut self, token: &StreamToken) {
         let StreamToken::ResetStream(id) = *token else {
             return;
@@ -370,7 +372,7 @@ impl Streams {
         }
     }
 
-    /// The frame was lost: it is due again unless it is outdated.
+    /// Handles the loss of a frame: it is due again unless it is outdated.
     pub(crate) fn on_token_lost(&mut self, token: &StreamToken) {
         match *token {
             StreamToken::MaxData(limit) => {
@@ -404,7 +406,7 @@ impl Streams {
         }
     }
 
-    /// Makes `frame` due if the part of the stream that it concerns exists, and the peer permits the stream.
+    /// Makes `frame` due if its part of the stream exists, and the peer permits the stream.
     pub(super) fn make_due(&mut self, id: StreamId, frame: ControlFrame) {
         if !self.ids.is_permitted(id) {
             return;

@@ -1,8 +1,8 @@
-//! A page of stream bytes, and which of them have arrived.
+//! A page of stream bytes with a map of those that arrived.
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes a page covers; pages begin at its multiples.
+/// Size of a page in bytes; pages are aligned to it.
 pub(super) const PAGE_SIZE: usize = 4096;
 
 const WORD: usize = u64::BITS as usize;
@@ -10,11 +10,11 @@ const WORD: usize = u64::BITS as usize;
 /// [`PAGE_SIZE`] bytes of which any subset has arrived; the front can be cut off.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// From position `start` to the end of the page.
+    /// Bytes from position `start` to the end of the page.
     bytes: BytesMut,
-    /// Position of the first byte that is not cut off.
+    /// Position of the first byte not cut off.
     start: usize,
-    /// One bit for each position: whether its byte has arrived.
+    /// One bit for each position, set if its byte has arrived.
     arrived: [u64; PAGE_SIZE / WORD],
 }
 
@@ -29,9 +29,9 @@ impl Default for Page {
 }
 
 impl Page {
-    /// Stores `data` at position `from`; returns how many of its bytes are new.
+    /// Stores `data` at position `from`; returns the number of new bytes.
     ///
-    /// What was cut off or does not fit is ignored.
+    /// Bytes that were cut off or do not fit are ignored.
     pub(super) fn fill(&mut self, from: usize, data: &[u8]) -> usize {
         let to = (from + data.len()).min(PAGE_SIZE);
         let first = from.max(self.start);
@@ -48,7 +48,8 @@ impl Page {
         new
     }
 
-    /// Cuts off all before position `to`; returns how many bytes that had arrived go with it.
+    /// Cuts off everything before position `to`; returns the number of arrived bytes that are
+    /// dropped.
     pub(super) fn skip_to(&mut self, to: usize) -> usize {
         if to <= self.start {
             return 0;
@@ -61,7 +62,7 @@ impl Page {
         dropped
     }
 
-    /// How many bytes from the front on have arrived without a gap.
+    /// Number of bytes from the front that have arrived without a gap.
     pub(super) fn run_len(&self) -> usize {
         let mut at = self.start;
         while at < PAGE_SIZE {
@@ -85,13 +86,13 @@ impl Page {
         self.start == PAGE_SIZE
     }
 
-    /// Where the bytes are in memory.
+    /// Address of the bytes in memory.
     #[cfg(test)]
     pub(super) fn address(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 
-    /// How many bytes have arrived and are not cut off.
+    /// Number of bytes that have arrived and are not cut off.
     pub(super) fn filled(&self) -> usize {
         masks(self.start, PAGE_SIZE)
             .map(|(word, mask)| (self.arrived[word] & mask).count_ones() as usize)

@@ -119,8 +119,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Compared with a plain copy of all bytes: the data read is the data written, all data that is due is sent, and
-    /// in the end all is acknowledged.
+    /// The model is a plain copy of all bytes: the data read equals the data written, all due data is sent, and
+    /// finally all data is acknowledged.
     #[test]
     fn a_send_buffer_behaves_like_a_plain_vector(ops in prop::collection::vec(op(), 0..120)) {
         let mut buffer = SendBuffer::new();

@@ -12,11 +12,11 @@ const STREAMS: u64 = 40;
 const STEPS: usize = 20_000;
 const PACKET: u64 = 1200;
 
-/// Runs every check on the schedulers that `make` makes.
+/// Runs all checks on the schedulers that `make` creates.
 ///
 /// # Panics
 ///
-/// If a scheduler breaks a rule; the message says which.
+/// If a scheduler breaks a rule; the message names the rule.
 pub fn conformance(make: impl Fn() -> Box<dyn StreamScheduler>) {
     is_empty_at_first(make().as_mut());
     picks_active_streams(make().as_mut());
@@ -39,7 +39,7 @@ fn is_empty_at_first(scheduler: &mut dyn StreamScheduler) {
     );
 }
 
-/// Random calls: a picked stream is active, and one is picked while any stream is active.
+/// Random calls: a picked stream is active, and a stream is picked while any is active.
 fn picks_active_streams(scheduler: &mut dyn StreamScheduler) {
     let mut rng = Pcg32::seed_from_u64(1);
     let mut active = BTreeMap::new();
@@ -85,7 +85,7 @@ fn picks_active_streams(scheduler: &mut dyn StreamScheduler) {
     assert_eq!(scheduler.pick(), None, "no stream is left");
 }
 
-/// The order is that of picks when the streams before are deactivated.
+/// The order is that of successive picks with the earlier streams deactivated.
 fn orders_as_it_picks(scheduler: &mut dyn StreamScheduler) {
     let mut rng = Pcg32::seed_from_u64(2);
     let mut order = Vec::new();
@@ -122,7 +122,7 @@ fn orders_as_it_picks(scheduler: &mut dyn StreamScheduler) {
     }
 }
 
-/// Streams of several packets all get their packets.
+/// Streams of several packets are all served completely.
 fn serves_all(scheduler: &mut dyn StreamScheduler) {
     let mut left: BTreeMap<_, _> = (0..STREAMS)
         .map(|n| (StreamId::from(n), n % 5 + 1))

@@ -9,14 +9,14 @@ use super::ring::Ring;
 use super::{Priority, StreamScheduler};
 use crate::settings::{Entry, Make};
 
-/// Its name in settings.
+/// The scheduler's name in settings.
 pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> = Entry::plain(
     "fifo",
     "One after another, in the order in which they became active",
     |()| Arc::new(|| Box::new(Fifo::default())),
 );
 
-/// Serves the stream that has been active longest until it has nothing more to send; ignores
+/// Serves the stream that has been active longest until it has no more data to send; ignores
 /// priorities.
 #[derive(Debug, Default)]
 pub struct Fifo {

@@ -1,4 +1,4 @@
-//! Stream schedulers: which stream is sent in the next packet.
+//! Stream schedulers, which select the stream for the next packet.
 
 pub mod conformance;
 mod fifo;
@@ -17,7 +17,7 @@ pub use wrr::{FirstTurn, Rounding, Tokens, Wrr, WrrConfig};
 
 use crate::settings::{Make, Registry, Spec};
 
-/// Schedulers of streams, by name.
+/// Stream schedulers by name.
 pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
     "scheduler of streams",
     &[
@@ -28,34 +28,35 @@ pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
     ],
 );
 
-/// How active streams share the opportunities to send.
+/// The mode of sharing send opportunities among active streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// One after another, in order, or nearly so.
+    /// One after another, at least approximately.
     #[default]
     InOrder,
-    /// All at once, in proportion to their weights.
+    /// Concurrently, in proportion to their weights.
     Weighted,
 }
 
-/// Chooses among the streams that have something to send.
+/// Selects among the streams that have data to send.
 ///
 /// Calls are made once or more per packet. They do not search lists of streams, and they do not allocate
 /// if as many streams have been active before.
 pub trait StreamScheduler: Send + Debug {
-    /// `id` has something to send. If it is active already, only its priority is updated.
+    /// Called when `id` has data to send. If it is active already, only its priority is updated.
     fn activate(&mut self, id: StreamId, priority: Priority);
 
-    /// `id` has nothing to send for now. No effect if it is not active.
+    /// Called when `id` has no data to send for now. No effect if it is not active.
     fn deactivate(&mut self, id: StreamId);
 
-    /// `id` has sent all of its data at least once. Streams that depend on it need no longer wait.
+    /// Called when `id` has sent all of its data at least once. Streams that depend on it need no
+    /// longer wait.
     fn finish(&mut self, id: StreamId) {
         self.deactivate(id);
     }
 
-    /// Changes the priority of `id`, if it is active. What a stream depends on stays as it was when the
-    /// stream was first active.
+    /// Changes the priority of `id`, if it is active. The dependency stays that of its first
+    /// activation.
     fn set_priority(&mut self, id: StreamId, priority: Priority);
 
     /// The stream that gets the next opportunity. The result stays the same until another call changes
@@ -69,18 +70,18 @@ pub trait StreamScheduler: Send + Debug {
         out.extend(self.pick().filter(|_| most > 0));
     }
 
-    /// `id` used one opportunity for `bytes` bytes.
+    /// Records that `id` used one opportunity for `bytes` bytes.
     fn on_sent(&mut self, id: StreamId, bytes: u64);
 
-    /// How active streams share the opportunities to send.
+    /// The mode of sharing send opportunities among active streams.
     fn sharing(&self) -> Sharing {
         Sharing::InOrder
     }
 
-    /// A short, lower-case name for logs and command lines.
+    /// Short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 
-    /// How it is written in settings.
+    /// The scheduler's notation in settings.
     fn spec(&self) -> Spec {
         Spec::named(self.name())
     }

@@ -10,7 +10,7 @@ use super::ring::Ring;
 use super::{Priority, StreamScheduler};
 use crate::settings::{Entry, Make};
 
-/// Its name in settings.
+/// The scheduler's name in settings.
 pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> =
     Entry::plain("rfc9218", "The most urgent first (RFC 9218)", |()| {
         Arc::new(|| Box::new(Rfc9218::default()))
@@ -21,8 +21,7 @@ const LEVELS: usize = Priority::MAX_URGENCY as usize + 1;
 /// Serves the most urgent streams first.
 ///
 /// Among streams of one urgency, those that are not incremental go one after the other by ID, and
-/// incremental ones take turns. Where a level has both kinds, they alternate, so that neither
-/// starves.
+/// incremental ones take turns. If a level has both kinds, they alternate to prevent starvation.
 #[derive(Debug, Default)]
 pub struct Rfc9218 {
     levels: [Level; LEVELS],
@@ -34,18 +33,18 @@ pub struct Rfc9218 {
 #[derive(Clone, Copy, Debug)]
 struct Active {
     priority: Priority,
-    /// Its index in the ring, if it is incremental.
+    /// Index in the ring, if the stream is incremental.
     seat: usize,
 }
 
 /// Streams of one urgency.
 #[derive(Debug, Default)]
 struct Level {
-    /// By ID. New streams are mostly added at the back and finished ones removed at the front, so that little
-    /// is moved.
+    /// Streams by ID. New streams are mostly added at the back and finished ones removed at the front, so few
+    /// are moved.
     sequential: VecDeque<StreamId>,
     incremental: Ring,
-    /// Whether the incremental ones are next.
+    /// Whether the incremental streams are next.
     alternate: bool,
 }
 
@@ -86,7 +85,7 @@ impl Level {
         }
     }
 
-    /// All of them, in the order in which they would be picked if those before were not active.
+    /// All streams, in the order in which they would be picked if those before were not active.
     fn iter(&self) -> impl Iterator<Item = StreamId> {
         let sequential = || self.sequential.iter().copied();
         let (first, last) = if self.alternate {

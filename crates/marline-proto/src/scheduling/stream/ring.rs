@@ -1,10 +1,10 @@
-//! A circular list of streams with removal from anywhere.
+//! A circular list of streams with removal at any position.
 
 use marline_wire::StreamId;
 use slab::Slab;
 
-/// Streams that take turns. Every operation takes constant time; a ring does not allocate if it has been as
-/// large before.
+/// Streams that take turns. All operations take constant time, without allocations up to the largest
+/// earlier size.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     seats: Slab<Seat>,
@@ -77,7 +77,7 @@ impl Ring {
         }
     }
 
-    /// The head's turn is over.
+    /// Ends the head's turn.
     pub(super) fn rotate(&mut self) {
         self.head = self.head.map(|seat| self.seats[seat].next);
     }

@@ -21,7 +21,7 @@ fn received(numbers: impl IntoIterator<Item = u64>) -> Received {
     received
 }
 
-/// What an ACK frame says.
+/// The content of an ACK frame.
 #[derive(Debug, PartialEq)]
 struct Written {
     ranges: Vec<RangeInclusive<u64>>,
@@ -55,7 +55,7 @@ fn packet_that_came_before_is_a_duplicate() {
     assert_eq!((received.total(), received.largest()), (3, Some(3)));
 }
 
-/// RFC 9000, section 13.2.3: old ranges may be forgotten, and their packets must not be accepted again.
+/// RFC 9000, section 13.2.3: old ranges may be dropped, and their packets must not be accepted again.
 #[test]
 fn packets_below_the_ranges_that_are_remembered_are_duplicates() {
     let most = MAX_RECEIVED_RANGES as u64;
@@ -95,7 +95,7 @@ fn packet_older_than_only_ack_only_ones_is_in_order() {
     assert_eq!(received.largest_eliciting(), Some(3));
 }
 
-/// RFC 9000, section 13.2: packets that are not ack-eliciting need no answer.
+/// RFC 9000, section 13.2: packets that are not ack-eliciting need no acknowledgment.
 #[test]
 fn ack_only_packets_are_not_counted_as_unacknowledged() {
     let mut received = Received::default();
@@ -169,7 +169,7 @@ fn ack_of_a_path_names_it() {
     assert_eq!((frame.path_id, frame.ack.largest), (path, 2));
 }
 
-/// RFC 9000, section 13.2.5: the delay counts from the largest packet, in units of 2^exponent microseconds.
+/// RFC 9000, section 13.2.5: the delay is that of the largest packet, in units of 2^exponent microseconds.
 #[test]
 fn delay_counts_from_the_largest_packet() {
     let mut received = received([1, 3]);
@@ -241,7 +241,7 @@ fn smallest_missing_number_is_below_the_largest_ack_eliciting_one() {
     assert_eq!(received.smallest_missing(0), None, "9 is not ack-eliciting");
 }
 
-/// The reordering threshold of the ACK frequency extension: what was reported as missing is not looked for
+/// The reordering threshold of the ACK frequency extension: numbers reported as missing are not reported
 /// again.
 #[test]
 fn numbers_far_below_what_was_reported_are_not_missing() {
@@ -269,7 +269,7 @@ fn a_gap_counts_as_missing_once_it_is_old_and_no_longer_when_it_is_filled() {
 }
 
 proptest::proptest! {
-    /// Whatever the order within what counts as late is, the count is that of numbers that never arrived.
+    /// For any reordering within the tolerance, the count is that of numbers that never arrived.
     #[test]
     fn what_is_missing_is_what_never_arrived(
         lost in proptest::collection::vec(proptest::bool::weighted(0.1), 1..400),

@@ -14,7 +14,7 @@ fn packet(ack_eliciting: bool) -> SentPacket {
     }
 }
 
-/// Packets with a token each: their number.
+/// Packets, each with its number as token.
 fn sent(packets: u64) -> Sent<u64> {
     let mut sent = Sent::new();
     for number in 0..packets {
@@ -88,7 +88,7 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
     assert_eq!(sent.waiting_since(), None);
     let at = |number: u64| Instant::from_nanos(number);
     for number in 0..8 {
-        // Neither an acknowledgment nor a probe for larger datagrams waits.
+        // Neither an acknowledgment nor a PMTU probe is waited for.
         sent.commit(SentPacket {
             sent_at: at(number),
             mtu_probe: number == 4,
@@ -100,7 +100,7 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
     assert_eq!(sent.waiting_since(), Some(at(5)));
     ack(&mut sent, 1..=1);
     assert_eq!(sent.waiting_since(), Some(at(5)));
-    // What is late at the front says nothing.
+    // Reordering at the front has no effect.
     ack(&mut sent, 0..=0);
     assert_eq!(sent.waiting_since(), Some(at(5)));
     sent.forget_settled(Instant::EPOCH);
@@ -111,7 +111,7 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
     assert_eq!(sent.waiting_since(), None);
 }
 
-/// The tokens that `hand_back` hands back.
+/// The tokens that `hand_back` returns.
 fn tokens(hand_back: impl FnOnce(&mut dyn FnMut(&u64))) -> Vec<u64> {
     let mut tokens = Vec::new();
     hand_back(&mut |token| tokens.push(*token));
@@ -163,7 +163,7 @@ fn packets_are_counted_until_their_fate_is_known() {
     assert_eq!(lose(&mut sent, 6).len(), 4);
     assert_eq!(counts(&sent), (0, 1));
     assert!(!sent.has_ack_eliciting_in_flight());
-    // Neither counts a second time.
+    // Neither is counted again.
     ack(&mut sent, 0..=5);
     assert_eq!(counts(&sent), (0, 1));
     lose(&mut sent, 7);
@@ -193,7 +193,8 @@ fn losses_say_whether_a_packet_between_them_was_acknowledged() {
     assert!(after_acked.map(|lost| lost.number).eq([2, 5]));
 }
 
-/// RFC 9002, section 7.6.2: the losses before may have been found earlier, and may be forgotten.
+/// RFC 9002, section 7.6.2: earlier losses may have been detected before, and may no longer be
+/// stored.
 #[test]
 fn losses_say_whether_a_packet_was_acknowledged_after_the_losses_before() {
     for is_forgotten in [false, true] {
@@ -232,7 +233,7 @@ fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
     sent.push_token(6);
     sent.commit(packet(true));
     assert_eq!(tokens(|token| sent.return_outstanding(token)), [6]);
-    // Losses report no token twice, acknowledgments all of them.
+    // Losses return no token twice, acknowledgments all of them.
     assert!(lose(&mut sent, 4).iter().all(|lost| lost.tokens.is_empty()));
     let mut acked = Vec::new();
     sent.on_acked(5..=5, |settled| acked.extend(settled.tokens.copied()))
@@ -277,7 +278,7 @@ fn search_for_copies_goes_on_where_it_ended() {
     assert!(sent.tokens_of(10).eq(&[10]));
 }
 
-/// RFC 9000, section 21.4: a skipped number is remembered until a larger one is acknowledged.
+/// RFC 9000, section 21.4: a skipped number is stored until a larger one is acknowledged.
 #[test]
 fn skipped_number_is_refused_until_a_larger_one_is_acknowledged() {
     let mut sent = Sent::<u64>::new();
@@ -293,7 +294,7 @@ fn skipped_number_is_refused_until_a_larger_one_is_acknowledged() {
     assert_eq!(sent.next_number(), 2);
 }
 
-/// So that a late acknowledgment still reveals a spurious loss (RFC 9002, section 6.1).
+/// A late acknowledgment must still reveal a spurious loss (RFC 9002, section 6.1).
 #[test]
 fn lost_packets_are_remembered_if_they_were_sent_since_the_horizon() {
     let mut sent = Sent::<u64>::new();
@@ -361,7 +362,7 @@ fn lost_packet_remembers_the_sample_that_counted_it() {
     assert_eq!(counted_by, [None, Some(sample)]);
 }
 
-/// The mark lies in what alignment left unused: there is one entry for each packet in flight.
+/// The ID of the loss sample fits in padding: there is one entry for each packet in flight.
 #[test]
 fn metadata_of_a_packet_take_at_most_64_bytes() {
     assert!(size_of::<SentPacket>() <= 64);

@@ -51,7 +51,7 @@ fn larger_limit_is_news_only_for_an_application_that_waits() {
     assert!(!ids.on_max_streams(Dir::Bi, 7), "it was reported");
 }
 
-/// A new limit after 0-RTT was rejected may be below what is open already.
+/// A new limit after rejected 0-RTT may be below the number of open streams.
 #[test]
 fn limit_below_the_open_streams_lets_none_be_opened() {
     let mut ids = client_with(3);
@@ -62,7 +62,7 @@ fn limit_below_the_open_streams_lets_none_be_opened() {
     assert!(ids.on_max_streams(Dir::Bi, 4));
 }
 
-/// RFC 9000, section 4.6: limits are cumulative. Not every closed stream is worth a frame.
+/// RFC 9000, section 4.6: limits are cumulative. Not every closed stream needs a frame.
 #[test]
 fn new_limit_is_advertised_after_an_eighth_of_the_streams_is_closed() {
     let mut ids = StreamIds::new(Side::Server, [16, 16]);

@@ -66,7 +66,7 @@ const fn remote(new: StreamState) -> Change {
     }
 }
 
-/// The changes of one half, each of which continues the one before.
+/// The changes of one half, each of which continues the previous one.
 fn of_half(changes: &[StreamStateUpdated], id: StreamId, half: StreamHalf) -> Vec<Change> {
     let mut old = None;
     let of_half = changes

@@ -1,4 +1,4 @@
-//! How streams end; no state is kept of closed ones.
+//! Ends of streams; no state of closed ones is kept.
 
 use super::*;
 

@@ -1,12 +1,12 @@
-//! Control frames: when they are due, and how they fill packets.
+//! Control frames: their scheduling, and how they fill packets.
 
 use super::*;
 use frame::Frame;
 
-/// An end to which every kind of control frame is due.
+/// An end with every kind of control frame due.
 fn everything_due() -> Streams {
     let mut client = streams(Side::Client);
-    // 3000 bytes on the connection: the limit.
+    // 3000 bytes are the connection's limit.
     let unis: Vec<_> = (0..3).filter_map(|_| client.open(Dir::Uni)).collect();
     for &id in &unis[..2] {
         client.write(id, &[1; 1000]).expect("room");
@@ -58,7 +58,7 @@ fn is_of_connection(frame: &Frame<'_>) -> bool {
     )
 }
 
-/// Behind `before` bytes, up to `limit` bytes in all.
+/// Writes frames after `before` bytes, up to `limit` bytes in all.
 fn write(streams: &mut Streams, before: usize, limit: usize) -> Vec<Frame<'static>> {
     let mut buf = vec![0; before];
     let mut tokens = 0;
@@ -70,7 +70,7 @@ fn write(streams: &mut Streams, before: usize, limit: usize) -> Vec<Frame<'stati
     frames
 }
 
-/// Frames of the connection come first, then those of streams, each as long as they fit.
+/// Connection-level frames come first, then those of streams, each as long as they fit.
 #[test]
 fn control_frames_fill_a_packet_to_the_last_byte() {
     const BEFORE: usize = 5;
@@ -133,13 +133,13 @@ fn lost_limits_are_due_again_unless_they_are_outdated() {
     assert_eq!(second.frames.len(), 2);
     first.tokens.iter().for_each(|t| server.on_token_lost(t));
     assert!(!server.has_control_frames(), "{:?} is newer", second.frames);
-    // What is due stays due, whatever is lost.
+    // Due frames stay due after losses.
     second.tokens.iter().for_each(|t| server.on_token_lost(t));
     first.tokens.iter().for_each(|t| server.on_token_lost(t));
     assert_eq!(control_frames(&mut server).frames, second.frames);
 }
 
-/// RFC 9000, section 3.3: a receiver stops sending MAX_STREAM_DATA once it has the final size.
+/// RFC 9000, section 3.3: a receiver stops sending MAX_STREAM_DATA once it knows the final size.
 #[test]
 fn credit_for_a_stream_is_due_until_its_end_is_known() {
     let mut server = streams(Side::Server);
@@ -215,7 +215,7 @@ fn blocked_connection_reports_its_limit_once() {
     );
 }
 
-/// RFC 9000, section 19.14: it is outdated when the peer permits more.
+/// RFC 9000, section 19.14: the frame is outdated when the peer permits more.
 #[test]
 fn streams_blocked_is_dropped_when_more_streams_are_permitted() {
     let mut client = streams(Side::Client);

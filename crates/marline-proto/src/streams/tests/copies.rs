@@ -1,4 +1,4 @@
-//! Bytes that are in flight on two paths.
+//! Bytes in flight on two paths.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn end_alone_is_copied_and_lost_like_bytes() {
     assert_eq!(client.take_end(100), Some(end));
 }
 
-/// The end travels with the last piece only.
+/// The FIN is sent with the last part only.
 #[test]
 fn piece_before_an_acknowledged_one_is_copied_without_the_end() {
     let Sent {
@@ -117,7 +117,7 @@ fn piece_before_an_acknowledged_one_is_copied_without_the_end() {
     );
 }
 
-/// The pieces of one packet's segment, one after the other; the end goes with the last.
+/// The parts of one packet's segment in order; the FIN is sent with the last.
 #[test]
 fn all_pieces_between_acknowledged_ones_are_copied() {
     let Sent {
@@ -137,7 +137,7 @@ fn all_pieces_between_acknowledged_ones_are_copied() {
     assert_eq!(pieces, [(0..2, false), (4..6, true)]);
 }
 
-/// The loss of a piece in front says nothing about the end, whether it is in flight once or twice.
+/// The loss of an earlier part does not affect the FIN, whether it is in flight once or twice.
 #[test]
 fn loss_of_other_bytes_leaves_the_end_in_flight() {
     for copied in [false, true] {

@@ -1,8 +1,8 @@
-//! The end of a stream: with the data before it where that has not been sent, and alone otherwise.
+//! The FIN of a stream: with the data before it if that is unsent, and alone otherwise.
 
 use super::*;
 
-/// A stream of which `taken` waits for its packet, and that ends there.
+/// A stream that ends with `taken`, which waits for its packet.
 struct Assigned {
     client: Streams,
     id: StreamId,

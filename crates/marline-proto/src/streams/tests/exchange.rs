@@ -1,20 +1,20 @@
-//! Two ends on a lossy link: the bytes that are read are those that were written.
+//! Two ends on a lossy link: the bytes read are the bytes written.
 
 use super::wire::End;
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What one application knows about one stream.
+/// The state of one stream at one application.
 #[derive(Default)]
 struct Note {
     written: u64,
     read: u64,
-    /// It finished, reset or was stopped.
+    /// The application finished, reset or was stopped.
     writing_over: bool,
-    /// It reset or was stopped: the reader may miss the rest.
+    /// The application reset or was stopped: the reader may miss the rest.
     broken: bool,
-    /// It read to the end, or stopped.
+    /// The application read to the end, or stopped.
     reading_over: bool,
     read_whole: bool,
 }
@@ -60,7 +60,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The byte at `offset` of what `side` writes on `id`.
+/// The byte at `offset` that `side` writes on `id`.
 fn byte(side: usize, id: StreamId, offset: u64) -> u8 {
     let seed = offset ^ (u64::from(id) << 20) ^ ((side as u64) << 40);
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// Without further loss, all streams end.
+    /// Runs without further loss until all streams end.
     fn settle(&mut self) {
         loop {
             let mut busy = false;

@@ -228,7 +228,7 @@ fn rejected_zero_rtt_is_sent_again_within_the_new_limits() {
     );
 }
 
-/// Memory alone does not help a writer whose stream has no credit.
+/// Free memory alone does not unblock a writer whose stream has no credit.
 #[test]
 fn writer_without_credit_waits_for_credit_once_there_is_memory() {
     let mut client = streams(Side::Client);
@@ -249,7 +249,7 @@ fn writer_without_credit_waits_for_credit_once_there_is_memory() {
     assert_eq!(events(&mut client), [StreamEvent::Writable(a)]);
 }
 
-/// RFC 9000, section 18.2: which of the limits is a stream's depends on who opened it.
+/// RFC 9000, section 18.2: the initiator determines which limit applies to a stream.
 #[test]
 fn each_kind_of_stream_has_its_initial_limit() {
     let mut client = Streams::new(config(Side::Client));

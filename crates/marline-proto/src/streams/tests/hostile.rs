@@ -1,4 +1,4 @@
-//! A peer that sends arbitrary frames: no panic, and no more memory than its limits permit.
+//! A peer that sends arbitrary frames: no panic, and no more memory than the limits permit.
 
 use super::*;
 use frame::Frame;

@@ -1,4 +1,4 @@
-//! The state diagrams and the errors of frames that do not fit them.
+//! The state diagrams, and errors of frames that are invalid in a state.
 
 use super::*;
 use bytes::Bytes;

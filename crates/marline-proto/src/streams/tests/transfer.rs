@@ -1,4 +1,4 @@
-//! Long transfers whose applications act on events only: a missing event would stall them.
+//! Long transfers whose applications act only on events: a missing event would stall them.
 
 use super::wire::End;
 use super::*;

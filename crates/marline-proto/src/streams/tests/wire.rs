@@ -1,10 +1,10 @@
-//! A link between two ends that loses, reorders and duplicates packets of frames.
+//! A link that loses, reorders and duplicates packets of frames between two ends.
 
 use super::*;
 use frame::{Frame, Frames};
 use std::collections::BTreeSet;
 
-/// A packet of frames, and the retransmission information that their sender keeps.
+/// A packet of frames, with the retransmission information of its sender.
 #[derive(Clone)]
 pub(super) struct Packet {
     bytes: Vec<u8>,
@@ -12,7 +12,7 @@ pub(super) struct Packet {
     tokens: Vec<StreamToken>,
 }
 
-/// One end: its streams, the streams that its scheduler takes for ready, and its packets in flight.
+/// One end: its streams, those that its scheduler considers ready, and its packets in flight.
 pub(super) struct End {
     pub(super) streams: Streams,
     pub(super) ready: BTreeSet<StreamId>,
@@ -31,8 +31,8 @@ impl End {
         }
     }
 
-    /// Builds a packet of at most `size` bytes: control frames, ends, what waits for its packet if that fits, and pieces
-    /// of ready streams, beginning with the `pick`-th. Returns whether there was anything to send.
+    /// Builds a packet of at most `size` bytes: control frames, FINs, queued segments that fit, and segments of ready
+    /// streams, starting with the `pick`-th. Returns whether there was anything to send.
     pub(super) fn send(&mut self, size: usize, pick: usize) -> bool {
         let mut packet = Packet {
             bytes: Vec::new(),
@@ -84,7 +84,7 @@ impl End {
         any
     }
 
-    /// Sends a copy of the `index`-th packet's data that is not acknowledged. Returns whether there was any.
+    /// Sends a copy of the unacknowledged data of the `index`-th packet. Returns whether there was any.
     pub(super) fn copy(&mut self, index: usize) -> bool {
         let Some(original) = self.in_flight.get(index % self.in_flight.len().max(1)) else {
             return false;
@@ -128,14 +128,15 @@ impl End {
         }
     }
 
-    /// The path on which segments wait is abandoned.
+    /// Abandons the path on which segments wait.
     pub(super) fn abandon_queue(&mut self) {
         for segment in self.queue.drain(..) {
             self.streams.return_segment(&segment);
         }
     }
 
-    /// Applies changes of readiness, and checks that every stream is ready if and only if it is reported to be.
+    /// Applies changes of readiness, and checks that every stream is ready if and only if it is reported as
+    /// ready.
     fn refresh(&mut self) {
         while let Some(ReadyChange { id, ready }) = self.streams.poll_ready_change() {
             let changed = if ready.is_some() {
@@ -157,7 +158,7 @@ impl End {
         );
     }
 
-    /// The `index`-th packet in flight arrives at `peer`; it stays in flight if `again`.
+    /// Delivers the `index`-th packet in flight to `peer`; it stays in flight if `again`.
     pub(super) fn deliver(&mut self, index: usize, again: bool, peer: &mut Self) {
         if self.in_flight.is_empty() {
             return;
@@ -179,7 +180,7 @@ impl End {
         }
     }
 
-    /// The `index`-th packet in flight is declared lost; it arrives nevertheless if `spurious`.
+    /// Declares the `index`-th packet in flight lost; it arrives nevertheless if `spurious`.
     pub(super) fn lose(&mut self, index: usize, spurious: bool, peer: &mut Self) {
         if self.in_flight.is_empty() {
             return;

@@ -15,8 +15,8 @@ use crate::settings::{
 pub use tokens::{Rounding, Tokens};
 use tree::Tree;
 
-/// Its name and parameters in settings. A stream need not wait for what it depends on to finish, as in the
-/// paper's algorithm and RFC 7540, section 5.3.1.
+/// Name and parameters in settings. A stream need not wait for its parent to finish, as in the paper's
+/// algorithm and RFC 7540, section 5.3.1.
 pub(super) const WEIGHTED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
     name: "wrr",
     about: "Weighted round robin: a turn is as many packets as a stream weighs",
@@ -28,7 +28,7 @@ pub(super) const WEIGHTED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
     make: |config| Arc::new(move || Box::new(Wrr::new(config))),
 };
 
-/// The same, scattered.
+/// Name and parameters in settings of the scattered variant.
 pub(super) const SCATTERED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
     name: "scattered_wrr",
     about: "Weighted round robin in short turns: of 10 packets for the heaviest, in proportion for others",
@@ -57,23 +57,22 @@ const FIRST_TURN: Field<WrrConfig, FirstTurn> = Field::new(
 /// The configuration of a [`Wrr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrrConfig {
-    /// How many opportunities a stream gets in a round.
+    /// Number of opportunities of a stream per round.
     pub tokens: Tokens,
-    /// Whether streams wait until the stream that they depend on is finished, as in the paper's text. Otherwise
-    /// they send whenever that stream has nothing to send, as in RFC 7540, section 5.3.1 and the paper's
-    /// algorithm.
+    /// Whether streams wait until their parent is finished, as in the paper's text. Otherwise they send
+    /// whenever the parent has nothing to send, as in RFC 7540, section 5.3.1 and the paper's algorithm.
     pub strict_parent: bool,
-    /// When a stream that becomes active during a round gets its first turn.
+    /// First turn of a stream that becomes active during a round.
     pub first_turn: FirstTurn,
 }
 
-/// When a stream that becomes active during a round of its siblings gets its first turn.
+/// The first turn of a stream that becomes active during a round of its siblings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstTurn {
     /// In the next round, as published.
     #[default]
     Wait,
-    /// In this round, after the siblings that are active already.
+    /// In this round, after the active siblings.
     Immediate,
 }
 
@@ -93,7 +92,7 @@ impl Named for FirstTurn {
 }
 
 impl WrrConfig {
-    /// Its parameters in settings, where it is scattered.
+    /// The parameters in settings of the scattered variant.
     pub const SETTINGS: Settings<Self> = &[
         &Derived {
             key: "most",
@@ -140,7 +139,7 @@ impl WrrConfig {
         first_turn: FirstTurn::Wait,
     };
 
-    /// Scattered: the heaviest sibling has 10 opportunities in a round, so that rounds are short and every stream
+    /// Scattered: the heaviest sibling has 10 opportunities per round, so that rounds are short and every stream
     /// is served soon.
     pub const SCATTERED: Self = Self {
         tokens: Tokens::SCATTERED,
@@ -157,10 +156,10 @@ impl WrrConfig {
 ///
 /// A round ends when all streams that can send have used their tokens: a blocked stream with tokens left does
 /// not delay the others. A stream that becomes active after the stream that it depends on was finished still
-/// takes its turns, as long as the tree remembers that stream.
+/// takes its turns, as long as the tree contains that stream.
 ///
-/// A pick takes O(depth) time and a new round O(siblings); the tree is at most 32 deep, and remembers at
-/// most 256 streams that have nothing to send and on which no other depends.
+/// A pick takes O(depth) time and a new round O(siblings); the tree is at most 32 deep, and keeps at
+/// most 256 streams that have nothing to send and no dependents.
 #[derive(Debug)]
 pub struct Wrr {
     config: WrrConfig,

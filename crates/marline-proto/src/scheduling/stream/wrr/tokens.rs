@@ -1,23 +1,23 @@
-//! How many opportunities a stream has in a round (HBES, Algorithm 1 and Table II).
+//! Number of opportunities of a stream per round (HBES, Algorithm 1 and Table II).
 
 use crate::settings::{Named, Word};
 
-/// How weights become tokens, each an opportunity to fill a packet.
+/// The conversion of weights to tokens, each an opportunity to fill a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    /// The weight itself.
+    /// The weight is the number of tokens.
     Weight,
     /// In proportion to the weight, `most` for the heaviest sibling, but at least one.
     Scattered {
         /// The rescale factor r of the paper, at least 1. Small values make rounds short and weights coarse: with
         /// 1, all are equal.
         most: u16,
-        /// How fractions are rounded.
+        /// Rounding of fractions.
         rounding: Rounding,
     },
 }
 
-/// How fractions of tokens are rounded; the paper's Table II rounds to the nearest whole number.
+/// The rounding of fractional tokens; the paper's Table II rounds to the nearest whole number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
     /// To the nearest whole number, halves up.
@@ -50,14 +50,14 @@ impl Named for Rounding {
 }
 
 impl Tokens {
-    /// The paper's: the heaviest sibling gets 10.
+    /// The paper's value: the heaviest sibling gets 10.
     pub const SCATTERED: Self = Self::Scattered {
         most: 10,
         rounding: Rounding::Nearest,
     };
 
-    /// The tokens of a stream of `weight` whose heaviest sibling, itself included, has `heaviest`; at
-    /// least 1.
+    /// The tokens of a stream of `weight`, if `heaviest` is the largest weight among it and its
+    /// siblings; at least 1.
     pub fn of(self, weight: u16, heaviest: u16) -> u32 {
         let Self::Scattered { most, rounding } = self else {
             return u32::from(weight).max(1);
@@ -71,7 +71,7 @@ impl Tokens {
             Rounding::Floor => share / whole,
             Rounding::Ceil => share.div_ceil(whole),
         };
-        // No more than `most`, because no sibling is heavier.
+        // At most `most`, because no sibling is heavier.
         tokens.max(1) as u32
     }
 }

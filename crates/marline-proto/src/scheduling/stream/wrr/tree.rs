@@ -1,4 +1,4 @@
-//! The tree of dependencies, and turns within it (HBES, Algorithm 1).
+//! The dependency tree of streams and its turns (HBES, Algorithm 1).
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use crate::limits::{IDLE_TREE_STREAMS, TREE_DEPTH};
 
 /// Streams below a root, which is not a stream.
 ///
-/// The parent of a stream does not change. A stream can only depend on streams that were added before, so
-/// that there are no cycles.
+/// The parent of a stream does not change. A stream can only depend on earlier streams, so there are no
+/// cycles.
 #[derive(Debug)]
 pub(super) struct Tree {
     config: WrrConfig,
     nodes: Slab<Node>,
     root: usize,
     ids: FxHashMap<StreamId, usize>,
-    /// Streams that have nothing to send and no children, in the order in which they became so.
+    /// Streams with nothing to send and no children, oldest first.
     leftover: Ring,
     leftovers: usize,
     established: u64,
@@ -31,31 +31,31 @@ struct Node {
     id: StreamId,
     parent: usize,
     depth: u8,
-    /// Its place in the order of establishment.
+    /// Position in the order of first activation.
     place: u64,
     weight: u16,
     state: State,
-    /// Opportunities left in this round of its siblings.
+    /// Opportunities left in this round.
     tokens: u32,
-    /// Its index among the streams that may be forgotten.
+    /// Index among the streams that may be removed.
     seat: Option<usize>,
-    /// Streams that depend on it, by place.
+    /// Streams that depend on it, by position.
     children: VecDeque<usize>,
-    /// The children that can send and have tokens, by place.
+    /// Children that can send and have tokens, by position.
     turns: VecDeque<usize>,
-    /// How many children can send.
+    /// Number of children that can send.
     ready: usize,
-    /// The place from which the search for the next child begins.
+    /// Position at which the search for the next child starts.
     next: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Has something to send.
+    /// The stream has data to send.
     Active,
-    /// Has nothing to send for now.
+    /// The stream has no data to send for now.
     Idle,
-    /// Has sent all of its data.
+    /// The stream has sent all of its data.
     Finished,
 }
 
@@ -118,12 +118,13 @@ impl Tree {
         }
     }
 
-    /// Appends streams in turn, up to a length of `most`.
+    /// Appends streams in turn order, until `out` has `most` entries.
     pub(super) fn order(&self, most: usize, out: &mut Vec<StreamId>) {
         self.visit(self.root, most, out);
     }
 
-    /// A stream used an opportunity, which counts for all its ancestors too, because they passed it on.
+    /// Records that a stream used an opportunity, which also counts for all its ancestors, because they
+    /// passed it on.
     pub(super) fn spend(&mut self, id: StreamId) {
         let Some(mut key) = self.ids.get(&id).copied() else {
             return;
@@ -170,7 +171,7 @@ impl Tree {
         if !node.turns.is_empty() {
             return self.circle(&node.turns, node.next).next();
         }
-        // A round begins when a stream is served; then all that can send get tokens.
+        // A round begins when a stream is served; then all children that can send get tokens.
         self.circle(&node.children, node.next)
             .find(|child| self.is_ready(*child))
     }
@@ -196,7 +197,7 @@ impl Tree {
         }
     }
 
-    /// All of `keys`, which are sorted by place, in cyclic order from `place`.
+    /// All of `keys`, which are sorted by position, in cyclic order from `place`.
     fn circle<'a>(
         &'a self,
         keys: &'a VecDeque<usize>,
@@ -206,9 +207,9 @@ impl Tree {
         keys.range(start..).chain(keys.range(..start)).copied()
     }
 
-    /// Gives tokens to all children of `key` that can send; none of them has any.
+    /// Gives tokens to all children of `key` that can send; none of them has any left.
     fn begin_round(&mut self, key: usize) {
-        // The lists are taken out of the node while its children change.
+        // The lists are removed from the node while its children change.
         let children = std::mem::take(&mut self.nodes[key].children);
         let mut turns = std::mem::take(&mut self.nodes[key].turns);
         let heaviest = self.heaviest(&children);
@@ -254,7 +255,7 @@ impl Tree {
         }
     }
 
-    /// `key` became ready or ceased to be; updates its ancestors.
+    /// Updates the ancestors after `key` became ready or unready.
     fn propagate_ready(&mut self, mut key: usize, ready: bool) {
         while key != self.root {
             let parent = self.nodes[key].parent;
@@ -323,7 +324,7 @@ impl Tree {
         self.config.tokens.of(weight, heaviest)
     }
 
-    /// `key` may not be forgotten.
+    /// Prevents removal of `key`.
     fn keep(&mut self, key: usize) {
         if let Some(seat) = self.nodes[key].seat.take() {
             self.leftover.remove(seat);
@@ -331,8 +332,8 @@ impl Tree {
         }
     }
 
-    /// `key` may be forgotten if no stream depends on it; above the limit, forgets the streams that have been
-    /// so for longest.
+    /// Permits removal of `key` if no stream depends on it; above the limit, removes the streams that have
+    /// been removable longest.
     fn release(&mut self, key: usize) {
         self.leave(key);
         while self.leftovers > IDLE_TREE_STREAMS {
@@ -360,13 +361,13 @@ impl Tree {
         }
     }
 
-    /// How many streams it remembers.
+    /// Number of streams in the tree.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// How deep a stream is; 1 is below the root.
+    /// Depth of a stream; 1 is below the root.
     #[cfg(test)]
     pub(super) fn depth(&self, id: StreamId) -> Option<u8> {
         Some(self.nodes[*self.ids.get(&id)?].depth)

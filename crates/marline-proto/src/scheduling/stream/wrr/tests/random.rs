@@ -12,14 +12,14 @@ struct Stream {
     id: u64,
     parent: Option<usize>,
     weight: u16,
-    /// Packets left.
+    /// Number of packets left.
     left: u32,
     blocked: bool,
     tokens: u32,
     next: usize,
 }
 
-/// All streams in the order in which they were added; none is forgotten.
+/// All streams in the order in which they were added; none is removed.
 #[derive(Debug)]
 struct Model {
     config: WrrConfig,
@@ -203,7 +203,7 @@ proptest! {
         for step in steps {
             pair.take(step)?;
         }
-        // Once no stream is blocked, everything is sent.
+        // Once no stream is blocked, all data is sent.
         for n in 0..pair.model.streams.len() {
             pair.model.streams[n].blocked = false;
             pair.update(n);
