@@ -1,10 +1,10 @@
-//! Writes JSON into a buffer that its owner reuses.
+//! A JSON writer into a reusable buffer.
 
 use std::time::Duration;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends JSON to a buffer. Whether a comma is needed follows from the last byte written, so that nesting
+/// Appends JSON to a buffer. Whether a comma is needed follows from the last byte written, so nesting
 /// needs no state.
 pub(super) struct Json<'b>(pub(super) &'b mut Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Json<'_> {
         self.0.push(b':');
     }
 
-    /// A string, as a value of an array or as a key.
+    /// Writes a string, as a value of an array or as a key.
     pub(super) fn string(&mut self, value: &str) {
         self.comma();
         self.0.push(b'"');
@@ -48,7 +48,7 @@ impl Json<'_> {
         self.0.extend_from_slice(rest);
     }
 
-    /// An integer, as a value of an array.
+    /// Writes an integer, as a value of an array.
     pub(super) fn number(&mut self, value: u64) {
         self.comma();
         self.digits(value);
@@ -91,7 +91,7 @@ impl Json<'_> {
         self.digits(value);
     }
 
-    /// An integer as text.
+    /// Writes an integer as text.
     pub(super) fn quoted_u64(&mut self, key: &str, value: u64) {
         self.key(key);
         self.0.push(b'"');
@@ -105,24 +105,25 @@ impl Json<'_> {
         }
     }
 
-    /// Writes the length of something in memory.
+    /// Writes a length in memory.
     pub(super) fn len(&mut self, key: &str, value: usize) {
         self.u64(key, value as u64);
     }
 
-    /// A number with a fraction, so that readers do not take it for an integer; `null` if it is not finite.
+    /// Writes a number with a fraction, so that readers do not parse it as an integer; `null` if it is not
+    /// finite.
     pub(super) fn f64(&mut self, key: &str, value: f64) {
         use std::io::Write;
         self.key(key);
         if value.is_finite() {
-            // Writing to a vector cannot fail. The format for debugging always has a fraction or an exponent.
+            // Writing to a vector cannot fail. The debug format always has a fraction or an exponent.
             let _ = write!(self.0, "{value:?}");
         } else {
             self.0.extend_from_slice(b"null");
         }
     }
 
-    /// An array of integers.
+    /// Writes an array of integers.
     pub(super) fn u64s(&mut self, key: &str, values: &[u64]) {
         self.array(key, |array| {
             for &value in values {
@@ -137,7 +138,7 @@ impl Json<'_> {
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// Milliseconds with a fraction, exact to the nanosecond.
+    /// Writes milliseconds with a fraction, exact to the nanosecond.
     pub(super) fn ms(&mut self, key: &str, value: Duration) {
         self.key(key);
         self.nanos_as_ms(u64::try_from(value.as_nanos()).unwrap_or(u64::MAX));
@@ -164,13 +165,13 @@ impl Json<'_> {
         }
     }
 
-    /// Bytes as a string of hexadecimal digits.
+    /// Writes bytes as a string of hexadecimal digits.
     pub(super) fn hex(&mut self, key: &str, bytes: &[u8]) {
         self.key(key);
         self.hex_string(bytes);
     }
 
-    /// The same as a value of an array.
+    /// Writes bytes as a string of hexadecimal digits, as a value of an array.
     pub(super) fn hex_string(&mut self, bytes: &[u8]) {
         self.comma();
         self.0.push(b'"');
@@ -178,13 +179,13 @@ impl Json<'_> {
         self.0.push(b'"');
     }
 
-    /// An object under a key.
+    /// Writes an object under a key.
     pub(super) fn object(&mut self, key: &str, fill: impl FnOnce(&mut Self)) {
         self.key(key);
         self.braces(fill);
     }
 
-    /// An object in an array, or a record of its own.
+    /// Writes an object in an array, or a record.
     pub(super) fn item(&mut self, fill: impl FnOnce(&mut Self)) {
         self.comma();
         self.braces(fill);
@@ -201,7 +202,7 @@ impl Json<'_> {
         self.list(fill);
     }
 
-    /// An array in an array.
+    /// Writes an array in an array.
     pub(super) fn list(&mut self, fill: impl FnOnce(&mut Self)) {
         self.comma();
         self.0.push(b'[');

@@ -1,8 +1,8 @@
-//! Observation of a connection: typed events as they happen, statistics at any time, and qlog.
+//! Observation of a connection: typed events, statistics, and qlog.
 //!
 //! Events are borrowed values: an observer that ignores an event costs one virtual call, and payloads are
-//! decoded only by observers that read them. Nothing here influences the connection: other modules have
-//! enums of their own, from which events are converted.
+//! decoded only by observers that read them. Observation does not influence the connection: other modules
+//! have their own enums, which are converted to events.
 
 pub mod events;
 mod json;
@@ -17,8 +17,8 @@ use crate::Instant;
 
 /// Receives the events of one connection.
 ///
-/// It is called by the thread that drives the connection, which must not be blocked.
+/// Called by the thread that drives the connection, which must not be blocked.
 pub trait Observer: Send {
-    /// `event` happened at `now`. Times do not decrease.
+    /// Called when `event` happened at `now`. Times do not decrease.
     fn on_event(&mut self, now: Instant, event: &Event<'_>);
 }

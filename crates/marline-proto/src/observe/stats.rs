@@ -1,4 +1,4 @@
-//! Statistics of a connection: plain numbers, copied out at any time.
+//! Statistics of a connection, available at any time.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::scheduling::path::PathStatus;
 /// Datagrams in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpStats {
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: u64,
-    /// Bytes of their payloads.
+    /// Bytes of UDP payload.
     pub bytes: u64,
 }
 
@@ -28,20 +28,19 @@ impl UdpStats {
 /// Counters of the streams of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamStats {
-    /// Streams that exist now.
+    /// Number of existing streams.
     pub open: usize,
     /// Bytes sent for the first time.
     pub bytes_sent: u64,
-    /// Bytes sent again.
+    /// Retransmitted bytes.
     pub bytes_retransmitted: u64,
-    /// Bytes the peer used of its credit, gaps included.
+    /// Bytes of flow control credit that the peer has used, gaps included.
     pub bytes_received: u64,
     /// Bytes written and not acknowledged.
     pub bytes_held: u64,
-    /// Bytes received and held because earlier ones of their stream are missing. Flow control limits
-    /// them.
+    /// Bytes buffered because earlier ones of their stream are missing. Flow control limits them.
     pub out_of_order_bytes: u64,
-    /// The largest value of `out_of_order_bytes` so far.
+    /// Maximum of `out_of_order_bytes` so far.
     pub out_of_order_bytes_max: u64,
 }
 
@@ -56,13 +55,13 @@ pub struct ConnectionStats {
     pub udp_received: UdpStats,
     /// Frames received.
     pub frames_received: FrameCounts,
-    /// The streams.
+    /// Counters of the streams.
     pub streams: StreamStats,
-    /// Packets that were dropped.
+    /// Dropped packets.
     pub packets_dropped: u64,
-    /// From the first packet until the handshake was complete; `None` before.
+    /// Duration from the first packet to the completion of the handshake; `None` before.
     pub handshake: Option<Duration>,
-    /// Each path, in order of their numbers.
+    /// Statistics of each path, by ascending path ID.
     pub paths: Vec<PathStats>,
 }
 
@@ -72,25 +71,25 @@ impl ConnectionStats {
         self.paths.iter().map(|path| path.packets_lost).sum()
     }
 
-    /// The share of the peer's packets that were lost on all paths together, as
+    /// The share of the peer's packets that were lost on all paths, as
     /// [`PathStats::peer_loss_estimate`].
     pub fn peer_loss_estimate(&self) -> Option<f64> {
         let sent = self.peer_packets_sent();
         (sent > 0).then(|| self.peer_packets_missing() as f64 / sent as f64)
     }
 
-    /// Packets that the peer sent on all paths, as far as their numbers tell.
+    /// Packets that the peer sent on all paths, according to packet numbers.
     pub fn peer_packets_sent(&self) -> u64 {
         self.paths.iter().map(|path| path.peer_packets_sent).sum()
     }
 
-    /// Those of them that have not arrived, as [`PathStats::peer_packets_missing`].
+    /// Number of those that have not arrived, as [`PathStats::peer_packets_missing`].
     pub fn peer_packets_missing(&self) -> u64 {
         let missing = self.paths.iter().map(|path| path.peer_packets_missing);
         missing.sum()
     }
 
-    /// Packets declared lost that arrived after all, on all paths.
+    /// Packets declared lost spuriously on all paths.
     pub fn packets_lost_spuriously(&self) -> u64 {
         self.paths
             .iter()
@@ -102,28 +101,28 @@ impl ConnectionStats {
 /// The stage of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathStage {
-    /// It is being validated for the first time, and carries no data yet.
+    /// The path is being validated for the first time, and carries no data yet.
     Validating,
-    /// It carries data.
+    /// The path carries data.
     Open,
-    /// It is suspected to have failed: it is probed, and carries nothing else while another path works.
+    /// The path is suspected to have failed: it carries only probes while another path works.
     Suspected,
-    /// It is abandoned, and carries nothing any more.
+    /// The path is abandoned, and carries nothing.
     Abandoned,
 }
 
 /// Statistics and present state of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStats {
-    /// Which path.
+    /// Path ID.
     pub id: PathId,
     /// Local address, if known.
     pub local: Option<std::net::SocketAddr>,
     /// Address of the peer.
     pub remote: std::net::SocketAddr,
-    /// Its stage.
+    /// Stage of the path.
     pub stage: PathStage,
-    /// Whether it is for ordinary use, as requested by either end.
+    /// Whether the path is available or a backup, as requested by either end.
     pub status: PathStatus,
     /// Datagrams sent.
     pub udp_sent: UdpStats,
@@ -133,38 +132,38 @@ pub struct PathStats {
     pub packets_sent: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
-    /// Bytes of the packets declared lost.
+    /// Bytes of packets declared lost.
     pub bytes_lost: u64,
-    /// Packets declared lost that arrived after all.
+    /// Packets declared lost spuriously.
     pub packets_lost_spuriously: u64,
-    /// Packets that the peer sent, as far as their numbers tell: one more than the largest.
+    /// Packets that the peer sent, according to packet numbers: one more than the largest.
     pub peer_packets_sent: u64,
-    /// Those of them that have not arrived, but for the latest ones. Some were never sent: senders skip a number now and then
-    /// (RFC 9000, section 21.4).
+    /// Number of those that have not arrived, except the latest. Some were never sent: senders skip a packet number
+    /// occasionally (RFC 9000, section 21.4).
     pub peer_packets_missing: u64,
-    /// Probe timeouts that fired.
+    /// Number of probe timeouts that expired.
     pub ptos: u64,
-    /// Times the controller reduced its window.
+    /// Number of window reductions by the controller.
     pub congestion_events: u64,
-    /// Times it took such a reduction back, because all losses that caused it were spurious.
+    /// Number of reductions that were reverted because all losses that caused them were spurious.
     pub undone_reductions: u64,
-    /// Smallest RTT seen; `None` before the first sample, as for the last.
+    /// Minimum RTT; `None` before the first sample, as `latest_rtt`.
     pub min_rtt: Option<Duration>,
-    /// The last RTT sample.
+    /// Latest RTT sample.
     pub latest_rtt: Option<Duration>,
     /// Smoothed RTT.
     pub smoothed_rtt: Duration,
-    /// Variation of the RTT.
+    /// RTT variation.
     pub rtt_variance: Duration,
     /// Congestion window, in bytes.
     pub congestion_window: u64,
-    /// Bytes sent and neither acknowledged nor lost.
+    /// Bytes in flight.
     pub bytes_in_flight: u64,
-    /// Stream bytes queued on it, which wait for its window or its pacer; 0 with one path.
+    /// Stream bytes queued on the path and not yet sent; 0 with one path.
     pub bytes_queued: u64,
-    /// Stream bytes sent on it, for the first time or again.
+    /// Stream bytes sent on the path, including retransmissions.
     pub stream_bytes_sent: u64,
-    /// The part of them that another path carried as well.
+    /// Number of those that another path carried as well.
     pub stream_bytes_copied: u64,
     /// Pacing rate, in bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
@@ -174,18 +173,18 @@ pub struct PathStats {
     pub phase: &'static str,
     /// The state of ECN validation.
     pub ecn: EcnState,
-    /// Packets that the peer received marked Congestion Experienced.
+    /// Packets that the peer received with CE marks.
     pub ecn_ce: u64,
-    /// Size of a full datagram, in bytes of UDP payload.
+    /// Datagram size, in bytes of UDP payload.
     pub mtu: u16,
 }
 
 impl PathStats {
-    /// The share of the peer's packets that were lost on the way here, as far as a receiver can tell: gaps in their numbers.
-    /// `None` before any has arrived.
+    /// The share of the peer's packets lost on the way to this end, estimated from gaps in their numbers. `None` before any
+    /// packet has arrived.
     ///
-    /// Numbers that the peer skips count as lost. It does so rarely, so that a share below a few per thousand says little.
-    /// Losses at the very end are not seen before something follows them.
+    /// Numbers that the peer skips count as lost, so a share below a few per mille is not significant. Losses at the end
+    /// are detected only when later packets arrive.
     pub fn peer_loss_estimate(&self) -> Option<f64> {
         let sent = self.peer_packets_sent;
         (sent > 0).then(|| self.peer_packets_missing as f64 / sent as f64)
@@ -201,7 +200,7 @@ macro_rules! frame_counts {
         }
 
         impl FrameCounts {
-            /// Counts one frame; PADDING does not count.
+            /// Counts one frame, except PADDING.
             #[inline]
             pub fn count(&mut self, frame: &Frame<'_>) {
                 match frame {

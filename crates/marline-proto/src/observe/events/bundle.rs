@@ -1,10 +1,10 @@
-//! Decisions of the engine of a bundle; these events are marline's own.
+//! Decisions of a bundle's engine; these events are specific to marline.
 
 use marline_wire::PathId;
 
 use crate::coordination::bundle::{DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 
-/// What the engine was asked about.
+/// The event that the engine handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BundleTrigger {
     /// A member joined.
@@ -13,9 +13,9 @@ pub enum BundleTrigger {
     Loss,
     /// A member's round-trip time rose, which ended its slow start.
     SlowStartExit,
-    /// Every member that takes part has completed a round trip.
+    /// Every participating member has completed a round trip.
     Round,
-    /// A member that has migrated to another address joined.
+    /// A member joined after it migrated to another address.
     Moved,
 }
 
@@ -31,24 +31,24 @@ impl From<DecisionCause> for BundleTrigger {
     }
 }
 
-/// What the engine did.
+/// The engine's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BundleAction {
-    /// Nothing.
+    /// No action.
     None,
-    /// Split the initial window, or the windows that the other members have by now.
+    /// Split the initial window, or the present windows of the other members.
     Split,
     /// Synchronized windows and slow start after a fluctuation event.
     Synchronized,
     /// Counted the event as part of the previous one.
     Coalesced,
-    /// Reduced all windows as one connection would reduce its own.
+    /// Reduced all windows like that of a single connection.
     BackedOff,
-    /// Ended slow start for good.
+    /// Ended slow start permanently.
     Exited,
-    /// Made the windows equal in congestion avoidance.
+    /// Equalized the windows in congestion avoidance.
     Equalized,
-    /// Made the rates equal.
+    /// Equalized the rates.
     EqualizedRates,
 }
 
@@ -70,9 +70,9 @@ impl From<DecisionAction> for BundleAction {
 /// The phase of the bundle as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BundlePhase {
-    /// Members that leave slow start are put back into it.
+    /// Members that leave slow start are returned to it.
     SlowStart,
-    /// Slow start has ended for good.
+    /// Slow start has ended permanently.
     CongestionAvoidance,
 }
 
@@ -85,28 +85,28 @@ impl From<EnginePhase> for BundlePhase {
     }
 }
 
-/// The engine of a bundle decided something; each member that took part reports it.
+/// A decision of a bundle's engine, reported by each participating member.
 ///
-/// Lists have an entry for each member that took part, in the order in which they joined.
+/// Lists have an entry for each participating member, in the order in which they joined.
 #[derive(Clone, Copy, Debug)]
 pub struct BundleUpdated<'a> {
     /// Number of the bundle within its endpoint, or within its connection if its members are paths.
     pub bundle: u64,
     /// The path that reports the decision, if the members are paths of one connection.
     pub path: Option<PathId>,
-    /// What the engine was asked about.
+    /// Event that the engine handled.
     pub trigger: BundleTrigger,
-    /// What was done.
+    /// Action taken.
     pub action: BundleAction,
     /// Phase of the bundle after the decision.
     pub phase: BundlePhase,
-    /// Index in the lists of the member to which the event happened.
+    /// Index in the lists of the member that caused the event.
     pub affected: Option<usize>,
-    /// Index in the lists of the connection, or path, that reports the decision.
+    /// Index in the lists of the connection or path that reports the decision.
     pub own: usize,
-    /// Growth that decides whether slow start goes on (gamma i).
+    /// Growth that decides whether slow start continues (gamma i).
     pub gamma: f64,
-    /// Fluctuation events that counted so far (i).
+    /// Number of fluctuation events counted so far (i).
     pub fluctuations: u64,
     /// Windows in bytes, or rates in bytes per second, before the decision and after the affected member's own
     /// reaction.
@@ -116,7 +116,8 @@ pub struct BundleUpdated<'a> {
 }
 
 impl<'a> BundleUpdated<'a> {
-    /// The event of a member that got a decision; `path` if the members are paths of one connection.
+    /// The event for a member that received a decision; `path` if the members are paths of one
+    /// connection.
     pub fn new(path: Option<PathId>, received: &'a MemberDecision) -> Self {
         let decision = &*received.decision;
         Self {

@@ -1,5 +1,4 @@
-//! How a path returns to the capacity that an earlier connection found (RFC 9959), named as in
-//! draft-ietf-tsvwg-careful-resume-qlog.
+//! Careful Resume of a path (RFC 9959), named as in draft-ietf-tsvwg-careful-resume-qlog.
 
 use std::time::Duration;
 
@@ -12,15 +11,15 @@ use crate::coordination::careful_resume::{
 /// A phase of Careful Resume (RFC 9959, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CarefulResumePhase {
-    /// The initial window is used to find out whether this is the path that is remembered.
+    /// Reconnaissance: the initial window is used to confirm that this is the remembered path.
     Reconnaissance,
-    /// More is sent than the path has been measured to carry.
+    /// Unvalidated: more is sent than the path has been measured to carry.
     Unvalidated,
-    /// Waiting for acknowledgments of the packets sent in the unvalidated phase.
+    /// Validating: waiting for acknowledgments of the packets sent in the unvalidated phase.
     Validating,
-    /// There was congestion: waiting for those packets with a small window.
+    /// Safe retreat after congestion: waiting for those packets with a small window.
     SafeRetreat,
-    /// Careful Resume has ended.
+    /// Normal: Careful Resume has ended.
     Normal,
 }
 
@@ -36,10 +35,10 @@ impl From<ResumePhase> for CarefulResumePhase {
     }
 }
 
-/// Why a path entered a phase.
+/// The reason why a path entered a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CarefulResumeTrigger {
-    /// The path is confirmed, and more data waits than the window lets leave.
+    /// The path is confirmed, and more data waits than the window permits.
     CongestionWindowLimited,
     /// The round-trip time differs from the remembered one.
     RttNotValidated,
@@ -53,11 +52,11 @@ pub enum CarefulResumeTrigger {
     RateLimited,
     /// The last packet sent in the unvalidated phase, or a later one, was acknowledged.
     LastUnvalidatedPacketAcknowledged,
-    /// The path is another one.
+    /// The path has changed.
     PathChanged,
     /// A packet was lost.
     PacketLoss,
-    /// A packet was marked Congestion Experienced.
+    /// A packet was marked Congestion Experienced (CE).
     EcnCe,
     /// In safe retreat, the last unvalidated packet or a later one was acknowledged.
     ExitRecovery,
@@ -85,9 +84,9 @@ impl From<ResumeTrigger> for CarefulResumeTrigger {
 /// The remembered capacity of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarefulResumeRestored {
-    /// The window that it carried in a round trip, in bytes.
+    /// Window that was carried in a round trip, in bytes.
     pub congestion_window: u64,
-    /// Its smallest round-trip time.
+    /// Minimum round-trip time.
     pub rtt: Duration,
 }
 
@@ -96,13 +95,13 @@ pub struct CarefulResumeRestored {
 pub struct CarefulResumePhaseUpdated {
     /// The path.
     pub path: PathId,
-    /// The phase before; `None` for the first.
+    /// Previous phase; `None` for the first.
     pub old: Option<CarefulResumePhase>,
-    /// The phase now.
+    /// New phase.
     pub new: CarefulResumePhase,
-    /// What the path has been measured to carry since the jump, in bytes.
+    /// Bytes acknowledged since the jump (pipesize).
     pub pipe_size: u64,
-    /// Number of the first packet sent in the unvalidated phase, or the smallest that it can have.
+    /// Number of the first packet sent in the unvalidated phase, or its lower bound.
     pub first_unvalidated_packet: u64,
     /// Number of the last packet sent in the unvalidated phase so far, or before the jump.
     pub last_unvalidated_packet: u64,
@@ -112,13 +111,13 @@ pub struct CarefulResumePhaseUpdated {
     pub ssthresh: Option<u64>,
     /// The remembered capacity, when reconnaissance ends.
     pub restored: Option<CarefulResumeRestored>,
-    /// Why, if the definitions have a trigger for it.
+    /// Reason, if the definitions have a trigger for it.
     pub trigger: Option<CarefulResumeTrigger>,
 }
 
 impl CarefulResumePhaseUpdated {
-    /// The event of a `transition` that `resume` has just made on `path`, whose controller has this
-    /// window and slow-start threshold now, in bytes.
+    /// The event for a `transition` of `resume` on `path`, with the controller's present window and
+    /// slow-start threshold in bytes.
     pub fn new(
         path: PathId,
         resume: &CarefulResume,

@@ -11,17 +11,17 @@ use super::Initiator;
 /// The connection was attempted or accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionStarted {
-    /// Address here, if known.
+    /// Local address, if known.
     pub local: Option<SocketAddr>,
     /// Address of the peer.
     pub remote: SocketAddr,
-    /// First connection ID that this end chose for itself.
+    /// First connection ID chosen by this end.
     pub local_cid: ConnectionId,
-    /// First connection ID that packets to the peer carry.
+    /// First connection ID in packets to the peer.
     pub remote_cid: ConnectionId,
 }
 
-/// States of a connection.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectionState {
     /// The first Initial was sent or received.
@@ -40,20 +40,20 @@ pub enum ConnectionState {
     Closing,
     /// CONNECTION_CLOSE was received (RFC 9000, section 10.2.2).
     Draining,
-    /// Its state is discarded.
+    /// The state of the connection was discarded.
     Closed,
 }
 
 /// The connection entered another state.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionStateUpdated {
-    /// The state before, if there was one.
+    /// Previous state, if there was one.
     pub old: Option<ConnectionState>,
-    /// The state now.
+    /// New state.
     pub new: ConnectionState,
 }
 
-/// The error a connection closed with.
+/// The error with which a connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedWith {
     /// No error code was exchanged: a timeout or a stateless reset.
@@ -64,20 +64,20 @@ pub enum ClosedWith {
     Application(u64),
 }
 
-/// What made a connection close.
+/// The cause of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseTrigger {
     /// Idle timeout.
     IdleTimeout,
-    /// An application closed it.
+    /// Closed by an application.
     Application,
     /// A protocol violation or another transport error.
     Error,
-    /// The ends have no version in common.
+    /// There is no common version.
     VersionMismatch,
     /// The peer has lost the state of the connection.
     StatelessReset,
-    /// It was closed without notifying the peer.
+    /// Closed without notifying the peer.
     Aborted,
     /// Not known.
     Unspecified,
@@ -86,56 +86,56 @@ pub enum CloseTrigger {
 /// The connection closed.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionClosed<'a> {
-    /// Who closed it.
+    /// End that closed it.
     pub initiator: Initiator,
-    /// With which error.
+    /// Error code.
     pub error: ClosedWith,
-    /// The reason phrase for people; the peer can send any text.
+    /// Reason phrase, for humans; the peer can send any text.
     pub reason: &'a str,
-    /// What made it close.
+    /// Cause of the close.
     pub trigger: CloseTrigger,
 }
 
-/// Another connection ID is in use.
+/// A change of the connection ID in use.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionIdUpdated {
-    /// The path it is used on, if known.
+    /// Path on which it is used, if known.
     pub path: Option<PathId>,
-    /// Who chose it: `Remote` if packets of this end carry another ID of the peer, `Local` if packets of the
-    /// peer carry another ID of this end.
+    /// End that chose it: `Remote` for the peer's ID in packets of this end, `Local` for this end's ID in
+    /// packets of the peer.
     pub initiator: Initiator,
-    /// The ID before.
+    /// Previous ID.
     pub old: Option<ConnectionId>,
-    /// The ID now.
+    /// New ID.
     pub new: Option<ConnectionId>,
 }
 
-/// What is known about QUIC versions (RFC 9000, section 6). Empty lists are unknown.
+/// Known information about QUIC versions (RFC 9000, section 6). Empty lists are unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VersionInformation<'a> {
-    /// What the server supports.
+    /// Versions supported by the server.
     pub server: &'a [u32],
-    /// What the client supports.
+    /// Versions supported by the client.
     pub client: &'a [u32],
-    /// What they agreed on.
+    /// Negotiated version.
     pub chosen: Option<u32>,
 }
 
-/// What is known about the application protocol (RFC 7301). Empty lists are unknown.
+/// Known information about the application protocol (RFC 7301). Empty lists are unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlpnInformation<'a> {
-    /// What the server supports.
+    /// Protocols supported by the server.
     pub server: &'a [&'a [u8]],
-    /// What the client supports.
+    /// Protocols supported by the client.
     pub client: &'a [&'a [u8]],
-    /// What they agreed on.
+    /// Negotiated protocol.
     pub chosen: Option<&'a [u8]>,
 }
 
 /// One end's transport parameters (RFC 9000, section 18).
 #[derive(Clone, Copy, Debug)]
 pub struct ParametersSet<'a> {
-    /// Whose they are.
+    /// End that sets them.
     pub initiator: Initiator,
     /// The cipher suite, once chosen.
     pub tls_cipher: Option<&'a str>,
@@ -143,18 +143,18 @@ pub struct ParametersSet<'a> {
     pub parameters: &'a TransportParameters,
 }
 
-/// Another frequency of acknowledgments was requested (draft-ietf-quic-ack-frequency, section 4): the first ACK_FREQUENCY
-/// frame with the request was sent, or one received that is newer than all before.
+/// A newly requested acknowledgment frequency (draft-ietf-quic-ack-frequency, section 4): the first ACK_FREQUENCY frame
+/// with the request was sent, or one received that is newer than all before.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFrequencyUpdated {
-    /// The path of the packet with the frame; the request concerns all paths.
+    /// Path of the packet with the frame; the request applies to all paths.
     pub path: PathId,
-    /// Which end requested it.
+    /// End that requested it.
     pub initiator: Initiator,
-    /// Ack-eliciting packets that may go unacknowledged.
+    /// Ack-eliciting threshold in packets.
     pub ack_eliciting_threshold: u64,
-    /// Longest delay of an acknowledgement.
+    /// Maximum delay of an acknowledgment.
     pub requested_max_ack_delay: Duration,
-    /// Reordering at which to acknowledge at once; 0 turns that off.
+    /// Reordering threshold for immediate acknowledgments; 0 disables them.
     pub reordering_threshold: u64,
 }

@@ -1,4 +1,4 @@
-//! What can happen to a connection, named as in the qlog event definitions
+//! Events of a connection, named as in the qlog event definitions
 //! (draft-ietf-quic-qlog-quic-events).
 
 mod bundle;
@@ -35,7 +35,7 @@ pub use stream::{ReassemblyUpdated, StreamHalf, StreamState, StreamStateUpdated}
 
 use marline_wire::PathId;
 
-/// Which end began something, seen from this one.
+/// The initiator of an event, from the perspective of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Initiator {
     /// This end.
@@ -44,7 +44,7 @@ pub enum Initiator {
     Remote,
 }
 
-/// Something that happened.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -54,19 +54,19 @@ pub enum Event<'a> {
     ConnectionStateUpdated(ConnectionStateUpdated),
     /// The connection closed; only changes of state may follow.
     ConnectionClosed(ConnectionClosed<'a>),
-    /// Another connection ID is in use.
+    /// The connection ID in use changed.
     ConnectionIdUpdated(ConnectionIdUpdated),
-    /// What is known about QUIC versions.
+    /// Information about QUIC versions is known.
     VersionInformation(VersionInformation<'a>),
-    /// What is known about the application protocol.
+    /// Information about the application protocol is known.
     AlpnInformation(AlpnInformation<'a>),
-    /// One end's transport parameters.
+    /// One end's transport parameters are known.
     ParametersSet(ParametersSet<'a>),
-    /// The peer's parameters remembered for 0-RTT.
+    /// The peer's parameters were remembered for 0-RTT.
     ParametersRestored(&'a marline_wire::params::TransportParameters),
-    /// A packet was sealed and handed over to be sent.
+    /// A packet was protected and passed on for sending.
     PacketSent(PacketSent<'a>),
-    /// A packet was opened.
+    /// A packet was received and its protection removed.
     PacketReceived(PacketReceived<'a>),
     /// A packet was dropped.
     PacketDropped(PacketDropped),
@@ -74,9 +74,9 @@ pub enum Event<'a> {
     PacketsAcked(PacketsAcked<'a>),
     /// A packet was declared lost.
     PacketLost(PacketLost),
-    /// A packet declared lost was acknowledged after all.
+    /// A packet declared lost was acknowledged later.
     SpuriousLoss(SpuriousLoss),
-    /// Initial parameters of loss detection and congestion control.
+    /// The initial parameters of loss detection and congestion control were set.
     RecoveryParametersSet(RecoveryParametersSet),
     /// The initial window of a path was chosen.
     InitialWindowChosen(InitialWindowChosen),
@@ -90,28 +90,28 @@ pub enum Event<'a> {
     KeyUpdated(KeyUpdated),
     /// Keys were discarded.
     KeyDiscarded(KeyDiscarded),
-    /// A path got other addresses, or is abandoned.
+    /// A path was assigned other addresses, or was abandoned.
     PathAssigned(PathAssigned),
     /// The datagram size of a path has changed.
     MtuUpdated(MtuUpdated),
     /// ECN validation entered another state.
     EcnStateUpdated(EcnStateUpdated),
-    /// Migration made a step.
+    /// Migration entered another state.
     MigrationStateUpdated(MigrationStateUpdated),
     /// One half of a stream entered another state.
     StreamStateUpdated(StreamStateUpdated),
-    /// The number of bytes that wait for reassembly has changed.
+    /// The number of bytes buffered out of order has changed.
     ReassemblyUpdated(ReassemblyUpdated),
-    /// Another frequency of acknowledgments was requested.
+    /// Another acknowledgment frequency was requested.
     AckFrequencyUpdated(AckFrequencyUpdated),
     /// A path entered another phase of Careful Resume.
     CarefulResumePhaseUpdated(CarefulResumePhaseUpdated),
-    /// The engine of the connection's bundle decided something.
+    /// The engine of the connection's bundle made a decision.
     BundleUpdated(BundleUpdated<'a>),
 }
 
 impl Event<'_> {
-    /// The path it happened on; `None` if it concerns the whole connection.
+    /// The path of the event; `None` if it concerns the whole connection.
     pub const fn path(&self) -> Option<PathId> {
         match self {
             Self::ConnectionIdUpdated(event) => event.path,
@@ -148,14 +148,14 @@ impl Event<'_> {
     }
 }
 
-/// Declares the names of events, and a list of them all.
+/// Declares the names of events and a list of all names.
 macro_rules! event_names {
     ($($variant:ident => $name:literal,)*) => {
         impl Event<'_> {
-            /// The names of all events in qlog, in the order of their declaration.
+            /// The names of all events in qlog, in order of declaration.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// Its name in qlog, with the namespace.
+            /// The event's name in qlog, with the namespace.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)*

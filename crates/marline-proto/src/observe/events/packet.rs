@@ -21,12 +21,12 @@ pub enum PacketKind {
     VersionNegotiation,
     /// Stateless Reset.
     StatelessReset,
-    /// Unknown: its bytes do not show it.
+    /// Unknown: not recognizable from its bytes.
     Unknown,
 }
 
 impl PacketKind {
-    /// The packet number space of its number; `None` if it has no number.
+    /// The packet number space of this kind; `None` if it has no packet number.
     pub const fn space(self) -> Option<PacketNumberSpace> {
         match self {
             Self::Initial => Some(PacketNumberSpace::Initial),
@@ -40,11 +40,11 @@ impl PacketKind {
 /// A packet number space (RFC 9000, section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketNumberSpace {
-    /// Of Initial packets.
+    /// Space of Initial packets.
     Initial,
-    /// Of Handshake packets.
+    /// Space of Handshake packets.
     Handshake,
-    /// Of 0-RTT and 1-RTT packets.
+    /// Space of 0-RTT and 1-RTT packets.
     ApplicationData,
 }
 
@@ -58,12 +58,12 @@ pub enum Ecn {
     Ect0,
     /// ECT(1).
     Ect1,
-    /// Congestion experienced.
+    /// Congestion Experienced (CE).
     Ce,
 }
 
 impl Ecn {
-    /// What a datagram carries; `None` is not ECN capable.
+    /// The codepoint of a datagram; `None` is not ECN capable.
     pub(crate) const fn of(codepoint: Option<EcnCodepoint>) -> Self {
         match codepoint {
             None => Self::NotEct,
@@ -74,62 +74,62 @@ impl Ecn {
     }
 }
 
-/// What caused a packet to be sent, other than new data.
+/// The cause of a sent packet, other than new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SendTrigger {
-    /// It retransmits a packet lost by packet threshold (RFC 9002, section 6.1.1).
+    /// Retransmission of a packet lost by packet threshold (RFC 9002, section 6.1.1).
     RetransmitReordered,
-    /// It retransmits a packet lost by time threshold (RFC 9002, section 6.1.2).
+    /// Retransmission of a packet lost by time threshold (RFC 9002, section 6.1.2).
     RetransmitTimeout,
     /// The probe timeout fired (RFC 9002, section 6.2.4).
     PtoProbe,
-    /// It retransmits handshake data before the PTO (RFC 9002, section 6.2.3).
+    /// Retransmission of handshake data before the PTO (RFC 9002, section 6.2.3).
     RetransmitCrypto,
 }
 
-/// A packet was sealed and handed over to be sent.
+/// A packet was protected and passed on for sending.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSent<'a> {
-    /// The path it is sent on.
+    /// Path on which it is sent.
     pub path: PathId,
-    /// Its kind.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Its number, if its kind has one.
+    /// Packet number, if its kind has one.
     pub number: Option<u64>,
-    /// Bytes of the whole packet, header and tag included.
+    /// Size of the whole packet including header and tag, in bytes.
     pub size: usize,
-    /// Its frames, in the clear.
+    /// Frames in plaintext.
     pub payload: &'a [u8],
-    /// Marking of the datagram.
+    /// ECN codepoint of the datagram.
     pub ecn: Ecn,
-    /// Number of the datagram, shared by packets that are coalesced.
+    /// Number of the datagram, shared by coalesced packets.
     pub datagram: u32,
-    /// Whether it probes for a larger datagram size (RFC 9000, section 14.4).
+    /// Whether it is a PMTU probe (RFC 9000, section 14.4).
     pub is_mtu_probe: bool,
-    /// What caused it, other than new data.
+    /// Cause, other than new data.
     pub trigger: Option<SendTrigger>,
 }
 
-/// A packet was opened: its protection was removed.
+/// A packet was received and its protection removed.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketReceived<'a> {
-    /// The path it was received on.
+    /// Path on which it was received.
     pub path: PathId,
-    /// Its kind.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Its number, if its kind has one.
+    /// Packet number, if its kind has one.
     pub number: Option<u64>,
-    /// Bytes of the whole packet, header and tag included.
+    /// Size of the whole packet including header and tag, in bytes.
     pub size: usize,
-    /// Its frames, in the clear.
+    /// Frames in plaintext.
     pub payload: &'a [u8],
-    /// Marking of the datagram.
+    /// ECN codepoint of the datagram.
     pub ecn: Ecn,
-    /// Number of the datagram, shared by packets that were coalesced.
+    /// Number of the datagram, shared by coalesced packets.
     pub datagram: u32,
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropTrigger {
     /// An internal error of this end.
@@ -144,34 +144,34 @@ pub enum DropTrigger {
     Duplicate,
     /// It belongs to no connection.
     ConnectionUnknown,
-    /// Its authentication tag is wrong.
+    /// Its authentication tag is invalid.
     DecryptionFailure,
     /// Its keys are not available yet, or were discarded.
     KeyUnavailable,
-    /// Something else.
+    /// Another reason.
     General,
 }
 
 /// A packet was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketDropped {
-    /// The path it was received on, if known.
+    /// Path on which it was received, if known.
     pub path: Option<PathId>,
-    /// Its kind, as far as known.
+    /// Kind of the packet, as far as known.
     pub kind: PacketKind,
-    /// Its bytes.
+    /// Size of the packet in bytes.
     pub size: usize,
-    /// Why.
+    /// Reason.
     pub trigger: DropTrigger,
 }
 
 /// Packets were acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketsAcked<'a> {
-    /// The path they were sent on.
+    /// Path on which they were sent.
     pub path: PathId,
-    /// Their packet number space.
+    /// Packet number space.
     pub space: PacketNumberSpace,
-    /// Their numbers.
+    /// Packet numbers.
     pub numbers: &'a [u64],
 }

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use marline_wire::PathId;
 
-/// A path got other addresses; without any, it is abandoned.
+/// A path was assigned other addresses; without any, it was abandoned.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAssigned {
     /// The path.
     pub path: PathId,
-    /// Address here, if known.
+    /// Local address, if known.
     pub local: Option<SocketAddr>,
     /// Address of the peer.
     pub remote: Option<SocketAddr>,
@@ -20,22 +20,22 @@ pub struct PathAssigned {
 pub struct MtuUpdated {
     /// The path.
     pub path: PathId,
-    /// Bytes of UDP payload before.
+    /// Previous size, in bytes of UDP payload.
     pub old: u16,
-    /// Bytes of UDP payload now.
+    /// New size, in bytes of UDP payload.
     pub new: u16,
-    /// Whether the search for it has ended.
+    /// Whether the search is complete.
     pub done: bool,
 }
 
-/// States of ECN validation (RFC 9000, appendix A.4).
+/// State of ECN validation (RFC 9000, appendix A.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EcnState {
     /// Marked packets are sent.
     Testing,
-    /// Waiting for acknowledgements of marked packets.
+    /// Waiting for acknowledgments of marked packets.
     Unknown,
-    /// The path changes ECN codepoints.
+    /// Validation failed, or ECN is not used.
     Failed,
     /// The path carries ECN codepoints.
     Capable,
@@ -46,20 +46,20 @@ pub enum EcnState {
 pub struct EcnStateUpdated {
     /// The path.
     pub path: PathId,
-    /// The state before, if there was one.
+    /// Previous state, if there was one.
     pub old: Option<EcnState>,
-    /// The state now.
+    /// New state.
     pub new: EcnState,
 }
 
-/// Steps of a migration (RFC 9000, section 9).
+/// State of a migration (RFC 9000, section 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MigrationState {
     /// A new path is probed.
     ProbingStarted,
-    /// It did not respond.
+    /// The probe timed out.
     ProbingAbandoned,
-    /// It responded.
+    /// The new path responded.
     ProbingSuccessful,
     /// Data is sent on the new path.
     MigrationStarted,
@@ -69,13 +69,13 @@ pub enum MigrationState {
     MigrationComplete,
 }
 
-/// Migration made a step.
+/// Migration entered another state.
 #[derive(Clone, Copy, Debug)]
 pub struct MigrationStateUpdated {
     /// The path that migrates.
     pub path: PathId,
-    /// The step before, if there was one.
+    /// Previous state, if there was one.
     pub old: Option<MigrationState>,
-    /// The step now.
+    /// New state.
     pub new: MigrationState,
 }

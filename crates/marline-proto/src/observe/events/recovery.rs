@@ -6,12 +6,12 @@ use marline_wire::PathId;
 
 use super::{PacketKind, PacketNumberSpace};
 
-/// What declared a packet lost (RFC 9002, section 6).
+/// The reason why a packet was declared lost (RFC 9002, section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossTrigger {
-    /// Enough later packets were acknowledged.
+    /// Packet threshold: enough later packets were acknowledged.
     ReorderingThreshold,
-    /// Enough time passed after a later packet was acknowledged.
+    /// Time threshold: enough time passed after a later packet was acknowledged.
     TimeThreshold,
     /// The probe timeout fired.
     PtoExpired,
@@ -20,32 +20,32 @@ pub enum LossTrigger {
 /// A packet was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketLost {
-    /// The path it was sent on.
+    /// Path on which it was sent.
     pub path: PathId,
-    /// Its kind.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Its number.
+    /// Packet number.
     pub number: u64,
-    /// Bytes of the whole packet.
+    /// Size of the whole packet, in bytes.
     pub size: usize,
-    /// Whether it probed for a larger datagram size: its loss is no sign of congestion.
+    /// Whether it was a PMTU probe, whose loss is not a sign of congestion.
     pub is_mtu_probe: bool,
-    /// What declared it lost.
+    /// Reason of the declaration.
     pub trigger: LossTrigger,
 }
 
-/// A packet declared lost was acknowledged after all.
+/// A packet declared lost was acknowledged later.
 #[derive(Clone, Copy, Debug)]
 pub struct SpuriousLoss {
-    /// The path it was sent on.
+    /// Path on which it was sent.
     pub path: PathId,
-    /// Its kind.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Its number.
+    /// Packet number.
     pub number: u64,
-    /// How many packets sent after it were acknowledged before it.
+    /// Number of later packets acknowledged before it.
     pub reordering: u64,
-    /// Time from sending it to its acknowledgement.
+    /// Time from its transmission to its acknowledgment.
     pub elapsed: Duration,
 }
 
@@ -54,14 +54,14 @@ pub struct SpuriousLoss {
 pub struct InitialWindowChosen {
     /// The path.
     pub path: PathId,
-    /// The window, in bytes.
+    /// Window, in bytes.
     pub window: u64,
-    /// The window of a path without history, in bytes.
+    /// Window of a path without history, in bytes.
     pub default: u64,
 }
 
 impl InitialWindowChosen {
-    /// Whether it is larger because of the history of earlier connections.
+    /// Whether the window is larger because of the history of earlier connections.
     pub const fn is_learnt(&self) -> bool {
         self.window > self.default
     }
@@ -72,19 +72,19 @@ impl InitialWindowChosen {
 pub struct RecoveryParametersSet {
     /// The path.
     pub path: PathId,
-    /// Packets of reordering that are tolerated, if packets are counted.
+    /// Packet reordering threshold, if packets are counted.
     pub reordering_threshold: Option<u64>,
-    /// Multiplier of the RTT after which an overtaken packet is lost.
+    /// Time reordering threshold as a multiple of the RTT.
     pub time_threshold: f64,
-    /// The shortest timer.
+    /// Timer granularity.
     pub timer_granularity: Duration,
-    /// RTT before the first sample.
+    /// Initial RTT.
     pub initial_rtt: Duration,
-    /// Bytes of a full datagram.
+    /// Maximum datagram size, in bytes.
     pub max_datagram_size: u64,
     /// Initial window, in bytes.
     pub initial_congestion_window: u64,
-    /// Smallest window, in bytes.
+    /// Minimum window, in bytes.
     pub minimum_congestion_window: u64,
     /// The controller's name.
     pub controller: &'static str,
@@ -95,23 +95,23 @@ pub struct RecoveryParametersSet {
 pub struct MetricsUpdated {
     /// The path.
     pub path: PathId,
-    /// Smallest RTT seen; `None` before the first sample.
+    /// Minimum RTT; `None` before the first sample.
     pub min_rtt: Option<Duration>,
     /// Smoothed RTT.
     pub smoothed_rtt: Duration,
-    /// The last sample; `None` before the first.
+    /// Latest sample; `None` before the first.
     pub latest_rtt: Option<Duration>,
-    /// Variation of the RTT.
+    /// RTT variation.
     pub rtt_variance: Duration,
-    /// Probe timeouts in a row.
+    /// Number of consecutive probe timeouts.
     pub pto_count: u32,
     /// Congestion window, in bytes.
     pub congestion_window: u64,
-    /// Bytes sent and neither acknowledged nor lost.
+    /// Bytes in flight.
     pub bytes_in_flight: u64,
-    /// Ack-eliciting packets sent and neither acknowledged nor lost.
+    /// Ack-eliciting packets in flight.
     pub packets_in_flight: u64,
-    /// Stream bytes that are assigned to the path and wait for its window or its pacer; with one path, 0.
+    /// Stream bytes assigned to the path and not yet sent; 0 with a single path.
     pub bytes_queued: u64,
     /// Slow-start threshold, in bytes; `None` while there is none.
     pub ssthresh: Option<u64>,
@@ -124,18 +124,18 @@ pub struct MetricsUpdated {
 pub struct CongestionStateUpdated {
     /// The path.
     pub path: PathId,
-    /// The phase before in snake case; `None` for the first.
+    /// Previous phase in snake case; `None` for the first.
     pub old: Option<&'static str>,
-    /// The phase now in snake case.
+    /// New phase in snake case.
     pub new: &'static str,
-    /// Why, in snake case.
+    /// Reason, in snake case.
     pub trigger: Option<&'static str>,
 }
 
 /// A timer of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// An acknowledgement is due.
+    /// Acknowledgment delay.
     Ack,
     /// Probe timeout.
     Pto,
@@ -143,32 +143,32 @@ pub enum Timer {
     LossTimeout,
     /// Path validation.
     PathValidation,
-    /// The handshake takes too long.
+    /// Handshake timeout.
     Handshake,
     /// Idle timeout.
     Idle,
 }
 
-/// What happened to a timer.
+/// A change of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerChange {
-    /// It will fire after this time.
+    /// Set to expire after this time.
     Set(Duration),
-    /// It fired.
+    /// Expired.
     Expired,
-    /// It will not fire.
+    /// Cancelled.
     Cancelled,
 }
 
-/// A timer was set, fired or cancelled.
+/// A timer was set, expired or was cancelled.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerUpdated {
-    /// The path it belongs to, if one.
+    /// Path of the timer, if any.
     pub path: Option<PathId>,
-    /// Which timer.
+    /// Kind of the timer.
     pub timer: Timer,
-    /// The space it belongs to, if one.
+    /// Packet number space of the timer, if any.
     pub space: Option<PacketNumberSpace>,
-    /// What happened to it.
+    /// Change of the timer.
     pub change: TimerChange,
 }

@@ -1,8 +1,8 @@
-//! Keys that become available or are discarded. The keys themselves are not part of the events.
+//! Keys that become available or are discarded. The events do not contain the keys.
 
 use marline_wire::Side;
 
-/// Which packets keys protect (RFC 9001, section 2.1).
+/// The packets that a key protects (RFC 9001, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// Initial packets.
@@ -15,39 +15,39 @@ pub enum KeyKind {
     OneRtt,
 }
 
-/// What caused a change of keys.
+/// The cause of a change of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyTrigger {
     /// The handshake.
     Tls,
-    /// The peer began a key update (RFC 9001, section 6).
+    /// A key update initiated by the peer (RFC 9001, section 6).
     RemoteUpdate,
-    /// This end began one.
+    /// A key update initiated by this end.
     LocalUpdate,
 }
 
 /// Keys became available.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyUpdated {
-    /// Whose packets they protect.
+    /// End whose packets they protect.
     pub sender: Side,
-    /// Which packets.
+    /// Kind of the packets.
     pub kind: KeyKind,
-    /// Number of key updates before them; for 1-RTT keys.
+    /// Number of previous key updates, for 1-RTT keys.
     pub key_phase: Option<u64>,
-    /// What caused that.
+    /// Cause of the change.
     pub trigger: KeyTrigger,
 }
 
 /// Keys were discarded.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDiscarded {
-    /// Whose packets they protected.
+    /// End whose packets they protected.
     pub sender: Side,
-    /// Which packets.
+    /// Kind of the packets.
     pub kind: KeyKind,
-    /// Number of key updates before them; for 1-RTT keys.
+    /// Number of previous key updates, for 1-RTT keys.
     pub key_phase: Option<u64>,
-    /// What caused that.
+    /// Cause of the change.
     pub trigger: KeyTrigger,
 }

@@ -1,4 +1,4 @@
-//! States of streams, and bytes that wait for reassembly.
+//! States of streams, and bytes buffered out of order.
 
 use marline_wire::StreamId;
 
@@ -7,9 +7,9 @@ use super::Initiator;
 /// Half of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamHalf {
-    /// What this end sends.
+    /// Sending part of this end.
     Sending,
-    /// What this end receives.
+    /// Receiving part of this end.
     Receiving,
 }
 
@@ -18,21 +18,21 @@ pub enum StreamHalf {
 pub enum StreamState {
     /// Sending: created, nothing sent.
     Ready,
-    /// Sending: data flows.
+    /// Sending: data is sent.
     Send,
-    /// Sending: everything was sent once.
+    /// Sending: all data was sent once.
     DataSent,
     /// Sending: RESET_STREAM was sent.
     ResetSent,
-    /// Sending: RESET_STREAM was acknowledged. Receiving: it arrived.
+    /// Sending: RESET_STREAM was acknowledged. Receiving: RESET_STREAM arrived.
     ResetReceived,
-    /// Receiving: data flows.
+    /// Receiving: data arrives.
     Receive,
     /// Receiving: the final size is known.
     SizeKnown,
-    /// Sending: everything was acknowledged. Receiving: everything arrived.
+    /// Sending: all data was acknowledged. Receiving: all data arrived.
     DataReceived,
-    /// Receiving: the application has everything.
+    /// Receiving: the application has read all data.
     DataRead,
     /// Receiving: the application was notified of the reset.
     ResetRead,
@@ -43,19 +43,19 @@ pub enum StreamState {
 pub struct StreamStateUpdated {
     /// The stream.
     pub id: StreamId,
-    /// Which half.
+    /// Half of the stream.
     pub half: StreamHalf,
-    /// The state before, if there was one.
+    /// Previous state, if there was one.
     pub old: Option<StreamState>,
-    /// The state now.
+    /// New state.
     pub new: StreamState,
-    /// Which end caused it, if known.
+    /// End that caused it, if known.
     pub trigger: Option<Initiator>,
 }
 
-/// The number of received bytes that cannot be read yet has changed, on all streams together.
+/// The number of received bytes that cannot be read yet has changed, over all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyUpdated {
-    /// Bytes received and held because earlier ones of their stream are missing.
+    /// Bytes buffered because earlier ones of their stream are missing.
     pub out_of_order_bytes: u64,
 }

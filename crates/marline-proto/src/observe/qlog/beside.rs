@@ -1,5 +1,5 @@
-//! What the QUIC schema has no field for. The main schema allows any fields beside `data`, and there readers that
-//! know only the schema still find its data valid. `docs/reference/qlog.cddl` declares these fields.
+//! Fields that the QUIC schema lacks. The main schema allows any fields beside `data`, where readers that know
+//! only the schema still find valid data. `docs/reference/qlog.cddl` declares these fields.
 
 use marline_wire::PathId;
 
@@ -33,7 +33,7 @@ pub(super) fn write(record: &mut Json<'_>, event: &Event<'_>, state: &State) {
             record.str("congestion_controller", event.controller);
         }
         Event::MetricsUpdated(now) => {
-            // None is what readers of logs without it take for granted.
+            // The default is omitted.
             let last = state.last_metrics(now.path);
             if last.map_or(0, |last| last.bytes_queued) != now.bytes_queued {
                 record.u64("bytes_queued", now.bytes_queued);
@@ -43,8 +43,7 @@ pub(super) fn write(record: &mut Json<'_>, event: &Event<'_>, state: &State) {
     }
 }
 
-/// Only 1-RTT packets of connections that may have several paths have a path ID, which their connection ID stands
-/// for.
+/// Only 1-RTT packets of multipath connections have a path ID, which their connection ID implies.
 fn path_id(record: &mut Json<'_>, kind: PacketKind, path: Option<PathId>, state: &State) {
     if kind == PacketKind::OneRtt && state.is_multipath() {
         record.opt_u64("path_id", path.map(u64::from));

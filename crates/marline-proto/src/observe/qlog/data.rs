@@ -1,4 +1,4 @@
-//! The `data` of each event.
+//! The `data` field of each event.
 
 use std::net::SocketAddr;
 
@@ -258,7 +258,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
     }
 }
 
-/// The fields of a packet's header that are logged.
+/// The logged fields of a packet header.
 struct PacketHeader {
     kind: PacketKind,
     number: Option<u64>,
@@ -271,8 +271,8 @@ fn header(data: &mut Json<'_>, packet: &PacketHeader) {
     });
 }
 
-/// Writes the frames, where the kind of packet has some. Delays in ACK frames of the handshake
-/// ignore the exponent (RFC 9000, section 18.2).
+/// Writes the frames, if the kind of packet has any. Delays in ACK frames of the handshake ignore
+/// the exponent (RFC 9000, section 18.2).
 fn packet_body(data: &mut Json<'_>, kind: PacketKind, payload: &[u8], exponent: u64) {
     let exponent = match kind.space() {
         None => return,
@@ -391,7 +391,7 @@ fn recovery_parameters(data: &mut Json<'_>, event: &RecoveryParametersSet) {
     data.u64("minimum_congestion_window", event.minimum_congestion_window);
 }
 
-/// Writes what changed since `last`.
+/// Writes the metrics that changed since `last`.
 fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdated>) {
     macro_rules! changed {
         ($($field:ident),*; $value:ident => $write:expr) => {
@@ -406,7 +406,7 @@ fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdat
     changed!(pto_count; v => |key, v: u32| data.u64(key, v.min(u16::MAX.into()).into()));
     changed!(congestion_window, bytes_in_flight, packets_in_flight; v => |key, v| data.u64(key, v));
     changed!(ssthresh; v => |key, v| data.opt_u64(key, v));
-    // qlog counts bits, everything here counts bytes.
+    // qlog uses bits, marline bytes.
     changed!(pacing_rate; v => |key, v: Option<u64>| {
         data.opt_u64(key, v.map(|rate| rate.saturating_mul(8)));
     });

@@ -1,5 +1,5 @@
-//! Frames as qlog shows them. The schema has none of multipath yet; those take the words of its
-//! draft.
+//! Frames in the format of qlog. The schema does not yet have multipath frames; they use the terms
+//! of the multipath draft.
 
 use marline_wire::frame::{Ack, NewConnectionId, PathStatusAvailable, PathStatusBackup};
 use marline_wire::{ErrorCode, Frame, Frames};
@@ -7,8 +7,8 @@ use marline_wire::{ErrorCode, Frame, Frames};
 use super::names;
 use crate::observe::json::Json;
 
-/// Writes the frames of `payload`; `ack_delay_exponent` scales the delays in its ACK frames.
-/// Bytes that are no frame end the list with an unknown one.
+/// Writes the frames of `payload`; `ack_delay_exponent` scales the delays in its ACK frames. Bytes
+/// that cannot be decoded end the list with an unknown frame.
 pub(super) fn write(data: &mut Json<'_>, payload: &[u8], ack_delay_exponent: u64) {
     data.array("frames", |list| {
         for frame in Frames::new(payload) {
@@ -165,7 +165,8 @@ fn new_connection_id(json: &mut Json<'_>, frame: &NewConnectionId) {
 }
 
 fn write_ack(json: &mut Json<'_>, ack: &Ack<'_>, exponent: u64) {
-    // The delay counts 2^exponent microseconds; the exponent is at most 20 (RFC 9000, 18.2).
+    // The delay is in units of 2^exponent microseconds; the exponent is at most 20 (RFC 9000,
+    // section 18.2).
     let factor = 1_u64 << exponent.min(20);
     let delay = std::time::Duration::from_micros(ack.delay.saturating_mul(factor));
     json.ms("ack_delay", delay);
@@ -186,7 +187,7 @@ fn write_ack(json: &mut Json<'_>, ack: &Ack<'_>, exponent: u64) {
     }
 }
 
-/// Only the length is shown: data is the application's own.
+/// Writes only the length: the data belongs to the application.
 fn length(json: &mut Json<'_>, data: &[u8]) {
     json.object("raw", |raw| raw.len("length", data.len()));
 }
@@ -196,7 +197,7 @@ fn application_error(json: &mut Json<'_>, code: u64) {
     json.u64("error_code", code);
 }
 
-/// Writes a transport error by its name in the schema, which has those of RFC 9000, or by its number.
+/// Writes a transport error by its name in the schema, which has those of RFC 9000, or by number.
 pub(super) fn transport_error(json: &mut Json<'_>, key: &str, code: ErrorCode) {
     let name = code
         .name()

@@ -7,7 +7,7 @@ use marline_wire::{ConnectionId, Side};
 use crate::Instant;
 use crate::observe::json::Json;
 
-/// The schemas of events, frames and values. Ours are declared in `docs/reference/qlog.cddl`.
+/// The schemas of events, frames and values. Our own are declared in `docs/reference/qlog.cddl`.
 const SCHEMAS: [&str; 4] = [
     "urn:ietf:params:qlog:events:quic-13",
     "https://github.com/marline/marline/112026/qlog/quic#extensions",
@@ -15,27 +15,27 @@ const SCHEMAS: [&str; 4] = [
     "https://github.com/marline/marline/112026/qlog/recovery",
 ];
 
-/// Where a log is written.
+/// The vantage point of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VantagePoint<'a> {
-    /// The program's name.
+    /// Name of the program.
     pub name: &'a str,
-    /// Which end of the connection it is.
+    /// Role of this end.
     pub side: Side,
 }
 
-/// What is known before the first event.
+/// The parameters of a log that are known before the first event.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// A name for people.
+    /// Title for humans.
     pub title: &'a str,
-    /// Who writes.
+    /// Vantage point.
     pub vantage_point: VantagePoint<'a>,
-    /// The first destination connection ID of the client: the same in both ends' logs.
+    /// The client's first destination connection ID, equal in both ends' logs.
     pub original_destination_connection_id: ConnectionId,
-    /// The moment that times in the log count from.
+    /// Reference time of the log.
     pub reference: Instant,
-    /// That moment on the wall clock, as time since 1970-01-01 UTC; `None` in virtual time.
+    /// Reference time on the wall clock, since 1970-01-01 UTC; `None` in virtual time.
     pub wall_clock: Option<Duration>,
 }
 
@@ -79,7 +79,7 @@ impl Header<'_> {
     }
 }
 
-/// A moment in the format of RFC 3339, to the millisecond.
+/// A time in the format of RFC 3339, to the millisecond.
 fn rfc3339(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
     let Date { year, month, day } = Date::from_days(seconds / 86_400);
@@ -100,10 +100,9 @@ struct Date {
 }
 
 impl Date {
-    /// The date `days` after 1970-01-01. The calculation lets years begin in March, so that leap days come
-    /// last.
+    /// The date `days` after 1970-01-01. Years begin in March in the calculation, so leap days come last.
     const fn from_days(days: u64) -> Self {
-        /// Days of 400 years.
+        /// Number of days in 400 years.
         const ERA: u64 = 146_097;
         let days = days + 719_468;
         let (era, day) = (days / ERA, days % ERA);

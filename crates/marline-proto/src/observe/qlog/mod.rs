@@ -1,10 +1,10 @@
 //! Writes a connection's events as qlog: JSON text sequences (RFC 7464) of the schema of
 //! draft-ietf-quic-qlog-main-schema-14 with the events of draft-ietf-quic-qlog-quic-events-13.
 //!
-//! What we add is declared in `docs/reference/qlog.cddl`.
+//! Our additions are declared in `docs/reference/qlog.cddl`.
 //!
-//! Records are put together by hand in one buffer. The `tuple` of an event is the number of its
-//! path. Payload bytes, keys, tokens and reset tokens never reach the log.
+//! Records are composed in one buffer. The `tuple` of an event is the number of its path. Payload
+//! bytes, keys, tokens and reset tokens are never logged.
 
 mod beside;
 mod data;
@@ -24,16 +24,16 @@ use super::json::Json;
 use super::{Event, Observer};
 use crate::Instant;
 
-/// Bytes that gather before they are written out.
+/// Size of a batch of output, in bytes.
 const BATCH: usize = 16 * 1024;
 
-/// How many paths the writer remembers metrics of, to write only what changed.
+/// Maximum number of paths whose metrics the writer stores to log only changes.
 const REMEMBERED_PATHS: usize = 16;
 
-/// An observer that writes qlog to `W`; needs no buffering below.
+/// An observer that writes qlog to `W`, which needs no buffering.
 ///
-/// Writes out in batches, at [`flush`](Self::flush), and when dropped. After the first error of `W`
-/// nothing more is written, and the connection does not notice: see [`error`](Self::error).
+/// Writes batches, and the rest at [`flush`](Self::flush) and on drop. After the first error of `W`
+/// logging stops, without effect on the connection: see [`error`](Self::error).
 pub struct QlogWriter<W: io::Write + Send> {
     out: W,
     buf: Vec<u8>,
@@ -42,19 +42,19 @@ pub struct QlogWriter<W: io::Write + Send> {
     state: State,
 }
 
-/// What the log's reader would have to remember to understand an event.
+/// The context that a reader needs to interpret an event.
 struct State {
     metrics: Vec<MetricsUpdated>,
     local_ack_delay_exponent: u64,
     remote_ack_delay_exponent: u64,
-    /// Whether each end takes several paths.
+    /// Whether each end supports multipath.
     multipath: [bool; 2],
 }
 
 impl<W: io::Write + Send> QlogWriter<W> {
-    /// Begins a log in `out`; times count from `header.reference`.
+    /// Starts a log in `out`; times are relative to `header.reference`.
     pub fn new(out: W, header: &Header<'_>) -> Self {
-        // Most connections that are attacks end after some records.
+        // Most connections of attackers end after a few records.
         let mut buf = Vec::with_capacity(1024);
         header.write(&mut buf);
         let default = TransportParameters::default().ack_delay_exponent;
@@ -72,9 +72,9 @@ impl<W: io::Write + Send> QlogWriter<W> {
         }
     }
 
-    /// Writes out what is gathered.
+    /// Writes the buffered records.
     ///
-    /// An error ends the log: [`error`](Self::error) keeps it.
+    /// An error ends the log; [`error`](Self::error) returns it.
     pub fn flush(&mut self) {
         if self.error.is_none() {
             let result = self.out.write_all(&self.buf);
@@ -83,7 +83,7 @@ impl<W: io::Write + Send> QlogWriter<W> {
         self.buf.clear();
     }
 
-    /// What ended the log early, if anything did.
+    /// The error that ended the log, if any.
     pub const fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The names of qlog for the values of events.
+//! qlog names for the values of events.
 
 use crate::observe::events::*;
 use crate::observe::json::Json;
