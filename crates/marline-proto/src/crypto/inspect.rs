@@ -1,5 +1,5 @@
-//! Opening packets and records of connections between other hosts, by keys that everybody can derive or that a key
-//! log contains. For programs that analyse captures; no connection uses it.
+//! Opens packets and records of connections between other hosts, with keys that anyone can derive or that a key
+//! log contains. For capture analysis; connections do not use it.
 
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, number};
 use marline_wire::{ConnectionId, PathId, Side, Version};
@@ -22,9 +22,9 @@ pub struct PacketKeys {
 /// A packet that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenedPacket<'a> {
-    /// The full packet number.
+    /// Full packet number.
     pub number: u64,
-    /// Its frames.
+    /// Payload of frames.
     pub payload: &'a [u8],
 }
 
@@ -36,8 +36,8 @@ impl PacketKeys {
     }
 
     /// The keys of Handshake packets, from the two handshake traffic secrets of TLS. `cipher` is the number of the cipher
-    /// suite (RFC 8446, appendix B.4). `None` if the cryptographic library does not have it, or a secret has another
-    /// length than its hash.
+    /// suite (RFC 8446, appendix B.4). `None` if the cryptographic library does not support it, or the length of a secret
+    /// is not that of its hash.
     pub fn handshake(version: Version, cipher: u16, client: &[u8], server: &[u8]) -> Option<Self> {
         let cipher = CipherSuite::from(cipher);
         let len = hash_len(cipher)?;
@@ -59,9 +59,9 @@ impl PacketKeys {
         }
     }
 
-    /// Opens in place the packet that `sender` sent and that `header` was parsed from. `largest` is the largest number of
-    /// the packets of this kind that `sender` sent before, if any. `None` if the packet has another kind of number, is
-    /// too short or was not sealed with these keys; its bytes are then undefined.
+    /// Opens the packet of `sender` with this `header` in place. `largest` is the largest number of the packets of this
+    /// kind that `sender` sent before, if any. `None` if the packet is of another space, is too short or was not sealed
+    /// with these keys; its bytes are then undefined.
     pub fn open<'a>(
         &self,
         sender: Side,
@@ -98,7 +98,7 @@ impl std::fmt::Debug for PacketKeys {
     }
 }
 
-/// The key of the records of TLS 1.3 that one end sends under one traffic secret (RFC 8446, sections 5.2 and 7.3).
+/// The key of TLS 1.3 records that one end sends under one traffic secret (RFC 8446, sections 5.2 and 7.3).
 pub struct RecordKey {
     cipher: RecordCipher,
     iv: [u8; RECORD_IV_LEN],
@@ -115,8 +115,8 @@ pub struct OpenedRecord<'a> {
 }
 
 impl RecordKey {
-    /// The key that derives from a traffic secret. `cipher` is the number of the cipher suite. `None` if the
-    /// cryptographic library does not have it, or the secret has another length than its hash.
+    /// The key derived from a traffic secret. `cipher` is the number of the cipher suite. `None` if the
+    /// cryptographic library does not support it, or the length of the secret is not that of its hash.
     pub fn new(cipher: u16, secret: &[u8]) -> Option<Self> {
         let suite = CipherSuite::from(cipher);
         if secret.len() != hash_len(suite)? {
@@ -135,8 +135,8 @@ impl RecordKey {
         })
     }
 
-    /// Opens the next record in place; `header` is its five bytes, `fragment` what follows them. `None` if it was not
-    /// sealed with this key as the next record; its bytes are then undefined.
+    /// Opens the next record in place; `header` is its five bytes, `fragment` the bytes after them. `None` if it was
+    /// not sealed as the next record with this key; its bytes are then undefined.
     pub fn open_next<'a>(
         &mut self,
         header: [u8; 5],

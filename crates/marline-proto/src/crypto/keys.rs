@@ -10,7 +10,7 @@ use super::provider::{FixedNonceTag, equal};
 
 pub(crate) use rustls::quic::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey};
 
-/// The name that rustls has for `version`.
+/// `version` as a rustls type.
 pub(crate) const fn rustls_version(version: Version) -> rustls::quic::Version {
     match version {
         Version::V1 => rustls::quic::Version::V1,
@@ -18,7 +18,7 @@ pub(crate) const fn rustls_version(version: Version) -> rustls::quic::Version {
     }
 }
 
-/// The name that rustls has for `side`.
+/// `side` as a rustls type.
 pub(super) const fn rustls_side(side: Side) -> rustls::Side {
     match side {
         Side::Client => rustls::Side::Client,
@@ -40,7 +40,7 @@ pub(crate) fn initial_keys(version: Version, dcid: &ConnectionId, side: Side) ->
 
 /// The integrity tag of a Retry packet of `version`, given its pseudo-packet (RFC 9001, section 5.8).
 ///
-/// The RFCs fix the keys, so the tag detects accidents and not attackers.
+/// The RFCs fix the keys, so the tag detects corruption, not attacks.
 pub(crate) fn retry_tag(version: Version, pseudo_packet: &[u8]) -> [u8; 16] {
     static V1: LazyLock<FixedNonceTag> = LazyLock::new(|| {
         let key = 0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128.to_be_bytes();

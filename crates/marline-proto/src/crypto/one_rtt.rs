@@ -7,11 +7,10 @@
 //!  send      never             yes              from the update on
 //! ```
 //!
-//! Each received packet is opened with one key, which its phase bit selects, and the next keys are
-//! derived while sending, so that the time to process a packet does not reveal a key update (RFC 9001,
-//! sections 6.3 and 9.5). Those of the first update are derived after ten packets: many connections are closed
-//! before, and need none. If the peer updates its keys sooner, they are derived when its packet arrives. That this takes
-//! longer reveals no more than that its phase bit is not the 0 of all first packets.
+//! Each received packet is opened with the key that its key phase bit selects, and the next keys are derived while
+//! sending, so that the time to process a packet does not reveal a key update (RFC 9001, sections 6.3 and 9.5). Those of
+//! the first update are derived after ten packets: many connections end before that. If the peer updates its keys
+//! sooner, they are derived when its packet arrives. The additional time reveals only that its key phase bit is 1.
 
 use marline_wire::packet::bits;
 use marline_wire::{ErrorCode, PathId, TransportError};
@@ -45,12 +44,12 @@ pub(crate) struct OneRttKeys {
     /// Received packets that failed authentication, under all keys.
     forged: u64,
     confidentiality_limit: u64,
-    /// Packets after which an update is tried.
+    /// Number of packets after which an update is attempted.
     update_after: u64,
     integrity_limit: u64,
 }
 
-/// The first packet on a path that was sealed with the current key.
+/// The first packet on a path sealed with the current key.
 struct FirstSealed {
     path_id: PathId,
     number: u64,
@@ -68,14 +67,14 @@ struct Boundary {
     path_id: PathId,
     /// Lowest number opened with the current key.
     first: u64,
-    /// Highest number opened with an older key.
+    /// Highest number opened with the previous key.
     last_before: Option<u64>,
 }
 
 /// A 1-RTT packet to open, whose header protection is removed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OneRttPacket {
-    /// Path whose number space `number` belongs to; 0 without multipath.
+    /// Path of the packet number; 0 without multipath.
     pub(crate) path_id: PathId,
     /// Full packet number.
     pub(crate) number: u64,
@@ -94,19 +93,19 @@ impl OneRttPacket {
     }
 }
 
-/// A 1-RTT packet that was opened.
+/// An opened 1-RTT packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenedOneRtt<'a> {
-    /// Its frames.
+    /// Its payload of frames.
     pub(crate) payload: &'a [u8],
     /// Generation of the key that opened it.
     pub(crate) generation: u64,
-    /// The key update that it belongs to, if it is the first of one.
+    /// The key update that this packet starts, if any.
     pub(crate) change: Option<KeyChange>,
 }
 
-/// A key update that a received packet shows. After either kind the caller sets until when older packets
-/// may arrive: [`OneRttKeys::expire_previous_at`].
+/// A key update detected in a received packet. After either kind the caller sets the expiry of the
+/// previous key: [`OneRttKeys::expire_previous_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyChange {
     /// The peer initiated an update; from now on this end sends with the new keys as well.
@@ -115,22 +114,22 @@ pub(crate) enum KeyChange {
     Followed,
 }
 
-/// Why keys may not be updated now.
+/// The reason why keys may not be updated now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UpdateRefused {
     /// The handshake is not confirmed.
     #[error("the handshake is not confirmed")]
     NotConfirmed,
-    /// No packet under the current key is acknowledged.
+    /// No packet sealed with the current key is acknowledged.
     #[error("no packet of the current key phase is acknowledged")]
     NotAcknowledged,
-    /// The peer may still keep its previous keys and not have the next ones.
+    /// The peer may still keep its previous keys and lack the next ones.
     #[error("the last update was less than three probe timeouts ago")]
     TooSoon,
 }
 
 impl OneRttKeys {
-    /// Starts with the first keys and secrets, which TLS derived.
+    /// Starts with the first keys and secrets from TLS.
     pub(crate) fn new(keys: Keys, secrets: impl Into<UpdateSecrets>) -> Self {
         let Keys { local, remote } = keys;
         Self {
@@ -191,7 +190,7 @@ impl OneRttKeys {
     /// # Errors
     ///
     /// [`OpenError::Fatal`] with KEY_UPDATE_ERROR if older keys protect a later packet, with
-    /// AEAD_LIMIT_REACHED after too many forged packets; the others drop the packet.
+    /// AEAD_LIMIT_REACHED after too many forged packets; on other errors the packet is dropped.
     #[inline]
     pub(crate) fn open<'a>(
         &mut self,
@@ -215,8 +214,8 @@ impl OneRttKeys {
         })
     }
 
-    /// Opens a packet whose phase bit is not the current one: a late packet of before the last update, or
-    /// one that begins an update.
+    /// Opens a packet whose key phase bit is not the current one: a reordered packet from before the last
+    /// update, or the first of a new update.
     #[cold]
     fn open_other_phase<'a>(
         &mut self,
@@ -230,7 +229,7 @@ impl OneRttKeys {
         let (key, is_update) = match (&self.next, &self.previous) {
             (Some(next), _) if !is_late => (&*next.remote, true),
             (_, Some(previous)) => (&*previous.key, false),
-            // Not reached: while `next` is absent after the first update, `previous` is present.
+            // Unreachable: while `next` is absent after the first update, `previous` is present.
             (_, None) => (&*self.remote.packet, false),
         };
         let payload = incoming
@@ -257,18 +256,18 @@ impl OneRttKeys {
         })
     }
 
-    /// The key phase bit of the next packet to be sent. Initiates an update if the current key has sealed
-    /// many packets, and derives the next keys if they are absent and may be needed.
+    /// Returns the key phase bit of the next packet to be sent. Initiates an update if the current key
+    /// has sealed many packets, and derives the next keys if they are absent and may be needed.
     ///
     /// # Errors
     ///
-    /// AEAD_LIMIT_REACHED if the key may seal no more and an update is not possible.
+    /// AEAD_LIMIT_REACHED if the key may seal no more packets and an update is not possible.
     #[inline]
     pub(crate) fn next_key_phase(&mut self) -> Result<bool, TransportError> {
         if self.next.is_none() && (self.generation > 0 || self.sealed >= PREPARE_AFTER) {
             self.prepare();
         }
-        // The other half is left for the time in which an update is not possible.
+        // The other half is reserved for periods in which an update is not possible.
         if self.sealed >= self.update_after.min(self.confidentiality_limit / 2)
             && self.initiate_update().is_err()
             && self.sealed >= self.confidentiality_limit
@@ -300,12 +299,12 @@ impl OneRttKeys {
         }
     }
 
-    /// The peer acknowledged packet `largest` of path `path_id`, in a packet that the keys of
-    /// `generation` opened.
+    /// Handles an acknowledgment of packet `largest` of path `path_id`, in a packet that the keys
+    /// of `generation` opened.
     ///
     /// # Errors
     ///
-    /// KEY_UPDATE_ERROR if the peer received an update but does not respond to it (RFC 9001, section 6.2).
+    /// KEY_UPDATE_ERROR if the peer received an update but did not respond to it (RFC 9001, section 6.2).
     pub(crate) fn on_acked(
         &mut self,
         path_id: PathId,
@@ -327,7 +326,7 @@ impl OneRttKeys {
         Ok(())
     }
 
-    /// Updates the keys. Every packet from now on is sealed with the next ones.
+    /// Updates the keys. All later packets are sealed with the next ones.
     ///
     /// # Errors
     ///
@@ -356,7 +355,7 @@ impl OneRttKeys {
         }
     }
 
-    /// When the previous receive key is to be dropped.
+    /// Expiry of the previous receive key.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.previous.as_ref()?.expiry
     }
@@ -369,7 +368,7 @@ impl OneRttKeys {
         }
     }
 
-    /// Drops the state of `path`, on which no packet is sent or opened any more.
+    /// Drops the state of `path`, which is no longer used.
     pub(crate) fn forget_path(&mut self, path: PathId) {
         self.first_sealed.retain(|first| first.path_id != path);
         if let Some(previous) = &mut self.previous {
@@ -424,7 +423,7 @@ impl Previous {
             .any(|boundary| boundary.path_id == packet.path_id && boundary.first <= packet.number)
     }
 
-    /// Notes that the current key opened `packet`.
+    /// Records that the current key opened `packet`.
     fn on_current(&mut self, packet: OneRttPacket) -> Result<Option<KeyChange>, OpenError> {
         let change = self.boundaries.is_empty().then_some(KeyChange::Followed);
         let on_path = |boundary: &&mut Boundary| boundary.path_id == packet.path_id;
@@ -448,7 +447,7 @@ impl Previous {
         Ok(change)
     }
 
-    /// Notes that the previous key opened `packet`.
+    /// Records that the previous key opened `packet`.
     fn on_previous(&mut self, packet: OneRttPacket) {
         for boundary in &mut self.boundaries {
             if boundary.path_id == packet.path_id {

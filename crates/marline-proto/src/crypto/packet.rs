@@ -22,8 +22,8 @@ const SAMPLE_LEN: usize = 16;
 /// Distance from the start of the packet number to the sample: the longest packet number, in bytes.
 const SAMPLE_DISTANCE: usize = 4;
 
-/// Why a packet could not be opened. The packet is dropped; [`Fatal`](Self::Fatal) also ends the
-/// connection.
+/// The reason why a packet could not be opened. The packet is dropped; [`Fatal`](Self::Fatal) also
+/// ends the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OpenError {
     /// Too short to hold a sample, a packet number and a tag.
@@ -37,16 +37,16 @@ pub(crate) enum OpenError {
 /// The fields of a packet that header protection covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unprotected {
-    /// The first byte as it was sealed.
+    /// First byte, unprotected.
     pub(crate) first_byte: u8,
-    /// The truncated packet number, as the packet contains it.
+    /// Truncated packet number.
     pub(crate) truncated: u32,
-    /// Its length in bytes, 1 to 4.
+    /// Length of the packet number in bytes, 1 to 4.
     pub(crate) number_len: usize,
 }
 
 impl Unprotected {
-    /// Checks the reserved bits. Only of an opened packet: before, they are not authenticated.
+    /// Checks the reserved bits, which are authenticated only once the packet is opened.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ pub(crate) fn open<'a>(
 /// A packet to seal: its position in a buffer that may hold others, and its full number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealing {
-    /// Path whose number space `number` belongs to; 0 without multipath.
+    /// Path of the packet number; 0 without multipath.
     pub(crate) path_id: PathId,
     /// Full packet number.
     pub(crate) number: u64,
@@ -143,15 +143,15 @@ pub(crate) struct Sealing {
 ///
 /// # Panics
 ///
-/// If the payload is too short for a sample: packet number and payload together must have at least 4
-/// bytes, by padding of the caller. If the path is not 0 and the ciphers of a custom rustls provider do
-/// not implement `encrypt_in_place_for_path`; those of aws-lc-rs and ring do.
+/// If the payload is too short for a sample: the caller must pad packet number and payload to at least
+/// 4 bytes. If the path is not 0 and the ciphers of a custom rustls provider do not implement
+/// `encrypt_in_place_for_path`; those of aws-lc-rs and ring do.
 #[inline]
 pub(crate) fn seal(keys: &DirectionalKeys, packet: Sealing, buf: &mut Vec<u8>) {
     seal_with(&*keys.packet, &*keys.header, packet, buf);
 }
 
-/// As [`seal`], with separate keys: key updates replace the packet key alone.
+/// As [`seal`], with separate keys: key updates replace only the packet key.
 #[inline]
 pub(super) fn seal_with(
     packet_key: &dyn PacketKey,

@@ -1,9 +1,8 @@
-//! The cryptographic library. No other module names one.
+//! The cryptographic library. Other modules do not refer to it.
 //!
-//! The cargo feature `aws-lc-rs`, which is on by default, or `ring` chooses it; with both, it is AWS-LC.
-//! Packets are sealed by rustls, with the same library. What the two have in common is used from here
-//! as it is; what they do not is in a file for each: [`TokenCipher`] and the comparison in constant
-//! time.
+//! The cargo features `aws-lc-rs`, which is on by default, and `ring` select it; with both, AWS-LC is
+//! used. rustls seals packets with the same library. Features that both have are used from here; the
+//! others are in one file for each: [`TokenCipher`] and the comparison in constant time.
 
 #[cfg(feature = "aws-lc-rs")]
 mod aws_lc_rs;
@@ -32,31 +31,31 @@ use rustls::CipherSuite;
 
 pub(crate) use library::{TokenCipher, cipher_suite, default_provider, equal};
 
-/// Random bytes that go into a sealed token.
+/// Length of the random bytes in a sealed token.
 pub(crate) const TOKEN_RANDOM_LEN: usize = 12;
 
-/// The content of a token that was sealed by a [`TokenCipher`].
+/// The content of a token sealed by a [`TokenCipher`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenedToken<'a> {
-    /// Differs between tokens that were sealed with different random bytes or content.
+    /// Differs between tokens sealed with different random bytes or content.
     pub(crate) id: u64,
-    /// What was sealed.
+    /// The decrypted content.
     pub(crate) plain: &'a [u8],
 }
 
-/// Length of the nonce of a TLS 1.3 record, in bytes, with every cipher suite of the library.
+/// Length of the nonce of a TLS 1.3 record, in bytes, for every cipher suite of the library.
 pub(crate) const RECORD_IV_LEN: usize = aead::NONCE_LEN;
 
-/// The AEAD of a TLS 1.3 cipher suite with a key, for opening.
+/// The AEAD of a TLS 1.3 cipher suite with a key for opening.
 pub(crate) struct RecordCipher(aead::LessSafeKey);
 
 impl RecordCipher {
-    /// The length of a key of `suite`, in bytes; `None` if the library does not have it.
+    /// Key length of `suite`, in bytes; `None` if the library does not support it.
     pub(crate) fn key_len(suite: CipherSuite) -> Option<usize> {
         Some(record_aead(suite)?.key_len())
     }
 
-    /// `None` if the library does not have `suite`, or `key` has the wrong length.
+    /// `None` if the library does not support `suite`, or `key` has the wrong length.
     pub(crate) fn new(suite: CipherSuite, key: &[u8]) -> Option<Self> {
         let key = aead::UnboundKey::new(record_aead(suite)?, key).ok()?;
         Some(Self(aead::LessSafeKey::new(key)))
@@ -89,7 +88,7 @@ fn record_aead(suite: CipherSuite) -> Option<&'static aead::Algorithm> {
 pub(crate) struct HmacKey(hmac::Key);
 
 impl HmacKey {
-    /// The key that `secret` is.
+    /// The key made of `secret`.
     pub(crate) fn new(secret: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
@@ -102,17 +101,18 @@ impl HmacKey {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104) of `message` under `key`, from the library that the cargo feature chose.
+/// HMAC with SHA-256 (RFC 2104) of `message` under `key`, from the library selected by the cargo
+/// feature.
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     HmacKey::new(key).sign(message)
 }
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces, from the library that the cargo feature chose.
+/// Incremental SHA-256 (FIPS 180-4), from the library selected by the cargo feature.
 #[derive(Clone)]
 pub struct Sha256(digest::Context);
 
 impl Sha256 {
-    /// The hash of nothing so far.
+    /// The hash of the empty message.
     pub fn new() -> Self {
         Self(digest::Context::new(&digest::SHA256))
     }
@@ -124,7 +124,7 @@ impl Sha256 {
         hash.finish()
     }
 
-    /// Appends `bytes` to what is hashed.
+    /// Appends `bytes` to the message.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

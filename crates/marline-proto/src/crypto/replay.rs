@@ -1,4 +1,4 @@
-//! A filter for tokens that are used again, in bounded memory.
+//! A replay filter for tokens, in bounded memory.
 
 use std::collections::hash_map::Entry;
 
@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 
 use crate::limits::REPLAY_GENERATION;
 
-/// Remembers used tokens so that each is accepted once (RFC 9000, section 8.1.4).
+/// Records used tokens so that each is accepted once (RFC 9000, section 8.1.4).
 ///
 /// It keeps two generations of at most [`REPLAY_GENERATION`] tokens each. When the older generation is
-/// dropped, no token is accepted any more that was issued before the latest of it. So memory is bounded
+/// dropped, tokens issued before the latest of it are no longer accepted. Memory is therefore bounded
 /// and no token is accepted twice; a client whose unused token is refused loses a round trip.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayFilter {
@@ -21,8 +21,8 @@ pub(crate) struct ReplayFilter {
 }
 
 impl ReplayFilter {
-    /// Marks the token `id`, issued at `issued`, as used. False if it was used before, or is too old to
-    /// know.
+    /// Marks the token `id`, issued at `issued`, as used. False if it was used before, or is too old
+    /// for the filter.
     pub(crate) fn first_use(&mut self, id: u64, issued: u64) -> bool {
         if issued < self.accepted_from || self.older.contains_key(&id) {
             return false;

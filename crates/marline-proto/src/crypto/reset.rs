@@ -7,12 +7,12 @@ use super::provider::{HmacKey, equal};
 /// Length of a stateless reset token, in bytes.
 pub const RESET_TOKEN_LEN: usize = 16;
 
-/// The static key from which an endpoint derives the reset token of each of its connection IDs
-/// (RFC 9000, section 10.3.2). Endpoints that share an address share it, and keep it across restarts.
+/// The static key from which an endpoint derives the reset token of each of its connection IDs (RFC
+/// 9000, section 10.3.2). Endpoints that share an address must share it, and keep it across restarts.
 pub struct ResetKey(HmacKey);
 
 impl ResetKey {
-    /// The key that `secret` is.
+    /// The key made of `secret`.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(HmacKey::new(secret))
     }
@@ -24,8 +24,8 @@ impl ResetKey {
         token
     }
 
-    /// Whether two tokens are equal, in constant time, so that an attacker who times the comparison
-    /// learns no prefix (RFC 9000, section 10.3.1).
+    /// Whether two tokens are equal, in constant time, so that its timing reveals no prefix (RFC
+    /// 9000, section 10.3.1).
     pub fn matches(a: &[u8; RESET_TOKEN_LEN], b: &[u8; RESET_TOKEN_LEN]) -> bool {
         equal(a, b)
     }

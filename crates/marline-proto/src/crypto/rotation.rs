@@ -1,10 +1,10 @@
-//! A cipher of tokens whose secret changes.
+//! A token cipher with a rotating secret.
 
 use std::sync::{PoisonError, RwLock};
 
 use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
 
-/// The present cipher, which seals, and the one before, which still opens.
+/// The present cipher, which seals, and the previous one, which still opens.
 pub(crate) struct RotatingCipher(RwLock<Ciphers>);
 
 struct Ciphers {
@@ -20,7 +20,7 @@ impl RotatingCipher {
         }))
     }
 
-    /// Makes `secret` the present one.
+    /// Makes `secret` the present one, and the present one the previous.
     pub(crate) fn rotate(&self, secret: &[u8; 32]) {
         let present = TokenCipher::new(secret);
         let mut ciphers = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -28,18 +28,18 @@ impl RotatingCipher {
         ciphers.previous = Some(previous);
     }
 
-    /// See [`TokenCipher::seal`].
+    /// Seals `plain` with the present cipher, as [`TokenCipher::seal`].
     pub(crate) fn seal(&self, random: [u8; TOKEN_RANDOM_LEN], plain: &[u8]) -> Vec<u8> {
         let ciphers = self.0.read().unwrap_or_else(PoisonError::into_inner);
         ciphers.present.seal(random, plain)
     }
 
-    /// Opens `sealed` into `buf`, which is as long; `None` if neither cipher sealed it.
+    /// Opens `sealed` into `buf` of the same length; `None` if neither cipher sealed it.
     pub(crate) fn open<'a>(&self, sealed: &[u8], buf: &'a mut [u8]) -> Option<OpenedToken<'a>> {
         let ciphers = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let Ciphers { present, previous } = &*ciphers;
         buf.copy_from_slice(sealed);
-        // Whether it opens is found out first: a borrow that is returned would last to the end of the function.
+        // The result is checked before it is borrowed: a returned borrow would last to the end of the function.
         let cipher = match present.open(buf) {
             Some(_) => present,
             None => previous.as_ref()?,

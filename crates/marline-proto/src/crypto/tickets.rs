@@ -1,4 +1,4 @@
-//! Session tickets of TLS that the server need not remember (RFC 8446, section 4.6.1; RFC 5077).
+//! Stateless TLS session tickets (RFC 8446, section 4.6.1; RFC 5077).
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::provider::{TOKEN_RANDOM_LEN, default_provider};
 use super::rotation::RotatingCipher;
 use crate::limits::MAX_TICKET_LEN;
 
-/// The key that seals the session tickets of a TLS server: its `ticketer` in rustls. Servers that share it resume each
-/// other's sessions, and so does a server that keeps it across restarts.
+/// The key that seals the session tickets of a TLS server: its `ticketer` in rustls. Servers that share it can resume
+/// each other's sessions, and a server that keeps it across restarts its own.
 ///
-/// Whoever knows the secret can decrypt recorded connections that were resumed without a new key exchange: secrets are
-/// to be replaced by [`rotate`](Self::rotate), and forgotten. rustls does not accept 0-RTT with such tickets, which can
-/// be used more than once.
+/// The secret decrypts recorded connections that were resumed without a new key exchange: replace it regularly with
+/// [`rotate`](Self::rotate), and delete old ones. rustls does not accept 0-RTT with such tickets, which can be used
+/// more than once.
 pub struct TicketKey {
     ciphers: RotatingCipher,
     random: &'static dyn SecureRandom,
@@ -22,8 +22,8 @@ pub struct TicketKey {
 }
 
 impl TicketKey {
-    /// The key that `secret` is. Clients learn that tickets last for `lifetime`, the time between two rotations, of at
-    /// most a week (RFC 8446, section 4.6.1).
+    /// The key made of `secret`. Tickets announce `lifetime`, the time between two rotations, of at most a week (RFC
+    /// 8446, section 4.6.1).
     pub fn new(secret: &[u8; 32], lifetime: Duration) -> Self {
         Self {
             ciphers: RotatingCipher::new(secret),
@@ -32,7 +32,7 @@ impl TicketKey {
         }
     }
 
-    /// Seals with `secret` from now on, and still accepts tickets of the secret before.
+    /// Seals with `secret` from now on; tickets of the previous secret are still accepted.
     pub fn rotate(&self, secret: &[u8; 32]) {
         self.ciphers.rotate(secret);
     }

@@ -1,9 +1,9 @@
 //! Address validation tokens (RFC 9000, section 8.1).
 //!
-//! A token holds what the server needs to know of a client, encrypted and authenticated with a key of
-//! the server, which stores nothing. Its content: kind and version (1 byte), issue time (8), the client's IP address
-//! (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token that
-//! states a path's capacity then a [`TokenCapacity`]. A new layout takes a new kind.
+//! A token holds the state that the server needs about a client, encrypted and authenticated with a key of the
+//! server, so that the server stores none. Its content: kind and version (1 byte), issue time (8), the client's IP
+//! address (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token that states a path's
+//! capacity then a [`TokenCapacity`]. A new layout takes a new kind.
 
 mod capacity;
 
@@ -25,8 +25,8 @@ const NEW_TOKEN: u8 = 1;
 /// A NEW_TOKEN token with a [`TokenCapacity`].
 const NEW_TOKEN_WITH_CAPACITY: u8 = 2;
 
-/// Set in the kind of a token of version 2. Tokens are valid in the version that they were issued in (RFC 9369,
-/// section 5).
+/// Set in the kind of a token of version 2. Tokens are valid in the version in which they were issued (RFC
+/// 9369, section 5).
 const VERSION_2_BIT: u8 = 0x80;
 
 /// The first byte of a token.
@@ -37,22 +37,22 @@ const fn kind_byte(kind: u8, version: Version) -> u8 {
     }
 }
 
-/// The key that seals a server's tokens. Servers that share an address share it; they must be built with
-/// the same cryptographic library (cargo feature `aws-lc-rs` or `ring`), whose tokens differ.
+/// The key that seals a server's tokens. Servers that share an address must share it, and must be built
+/// with the same cryptographic library (cargo feature `aws-lc-rs` or `ring`), whose tokens differ.
 ///
-/// Two tokens that were sealed with the same random bytes reveal at most that they are equal; no counter
-/// has to be kept over restarts or between servers.
+/// Two tokens sealed with the same random bytes reveal at most that they are equal; no counter has to be
+/// kept across restarts or shared between servers.
 ///
-/// The capacities that tokens state for careful resume are claimed here, so that one connection at a
-/// time resumes from each. Other processes with the same secret do not know of these claims, nor does a
-/// restarted one.
+/// The capacities in tokens for careful resume are claimed here, so that one connection at a time
+/// resumes from each. Claims are not shared with other processes that use the same secret, and do not
+/// survive a restart.
 pub struct TokenKey {
     ciphers: RotatingCipher,
     claims: Mutex<ReplayFilter>,
 }
 
 impl TokenKey {
-    /// The key that `secret` is.
+    /// The key made of `secret`.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self {
             ciphers: RotatingCipher::new(secret),
@@ -60,14 +60,15 @@ impl TokenKey {
         }
     }
 
-    /// Seals with `secret` from now on, and still accepts what was sealed with the secret before. Tokens of
-    /// earlier secrets are no longer valid.
+    /// Seals with `secret` from now on; tokens of the previous secret are still accepted, those of earlier
+    /// ones are not.
     pub fn rotate(&self, secret: &[u8; 32]) {
         self.ciphers.rotate(secret);
     }
 
-    /// A token for a Retry packet sent to `client` at `now` (seconds since the Unix epoch): the
-    /// client's first destination was `original_dcid`, the Retry's source is `retry_scid`.
+    /// A token for a Retry packet sent to `client` at `now` (seconds since the Unix epoch), with
+    /// the client's first destination connection ID `original_dcid` and the Retry's source
+    /// connection ID `retry_scid`.
     pub(crate) fn retry(
         &self,
         version: Version,
@@ -90,7 +91,7 @@ impl TokenKey {
     }
 
     /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix
-    /// epoch), with the path's capacity if it is to state it. It has no port, which may change until the
+    /// epoch), with the path's capacity if given. It contains no port, which may change before the
     /// client returns.
     pub(crate) fn new_token(
         &self,
@@ -111,8 +112,8 @@ impl TokenKey {
         })
     }
 
-    /// Claims the capacity that a token states. False if it was claimed before, by way of this or
-    /// another token of the same source.
+    /// Claims the capacity in a token. False if it was claimed before, from this or another token
+    /// of the same source.
     pub(crate) fn claim(&self, capacity: &TokenCapacity) -> bool {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         claims.first_use(capacity.source, capacity.observed)
@@ -123,8 +124,8 @@ impl TokenKey {
     ///
     /// # Errors
     ///
-    /// [`TokenError::Retry`] is to be answered with INVALID_TOKEN (RFC 9000, section 8.1.3); after any
-    /// other error the packet is treated as one without a token.
+    /// [`TokenError::Retry`] requires INVALID_TOKEN (RFC 9000, section 8.1.3); after any other error
+    /// the packet is treated as one without a token.
     pub(crate) fn open(
         &self,
         version: Version,
@@ -154,42 +155,42 @@ impl std::fmt::Debug for TokenKey {
     }
 }
 
-/// The longest token this server makes, in bytes; longer ones are not its own.
+/// Maximum length of this server's tokens, in bytes; longer ones are not its own.
 const MAX_LEN: usize = TokenCipher::OVERHEAD + 1 + 8 + 17 + 2 + 21 + 21;
 
-/// What a valid token proves: the client receives at the address it sends from.
+/// The content of a valid token, which proves that the client receives at its source address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// The client answers a Retry.
+    /// From a Retry packet.
     Retry {
-        /// Destination of the client's very first packet, for the transport parameters.
+        /// Destination connection ID of the client's first packet, for the transport parameters.
         original_dcid: ConnectionId,
-        /// Source ID of the Retry, for the transport parameters.
+        /// Source connection ID of the Retry, for the transport parameters.
         retry_scid: ConnectionId,
     },
-    /// The client was connected before.
+    /// From a NEW_TOKEN frame of an earlier connection.
     NewToken {
         /// Unique to the token, for [`ReplayFilter`].
         id: u64,
-        /// When it was issued, in seconds since the Unix epoch.
+        /// Time of issue, in seconds since the Unix epoch.
         issued: u64,
-        /// The capacity of the client's path, if the token states it.
+        /// The capacity of the client's path, if the token contains it.
         capacity: Option<TokenCapacity>,
     },
 }
 
-/// Why a token is not valid.
+/// The reason why a token is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenError {
-    /// Not made with this key, or altered.
+    /// Altered, or not made with this key.
     Unknown,
-    /// A Retry token that is not valid for this packet at this time.
+    /// A Retry token that is invalid for this packet at this time.
     Retry(TokenFault),
-    /// A NEW_TOKEN token that is not valid for this packet at this time.
+    /// A NEW_TOKEN token that is invalid for this packet at this time.
     NewToken(TokenFault),
 }
 
-/// What is wrong with a token of this server.
+/// The fault of a token that this server issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
     /// Issued too long ago, or in the future.
@@ -202,7 +203,7 @@ pub(crate) enum TokenFault {
     Version,
 }
 
-/// What every token begins with.
+/// The first fields of every token.
 struct TokenHeader {
     kind: u8,
     version: Version,
@@ -225,7 +226,7 @@ impl TokenHeader {
     }
 }
 
-/// What follows in a Retry token.
+/// The remaining fields of a Retry token.
 struct RetryContent {
     port: u16,
     original_dcid: ConnectionId,

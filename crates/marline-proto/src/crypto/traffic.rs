@@ -1,10 +1,9 @@
-//! Packet keys from TLS secrets, for a version that TLS was not created with.
+//! Packet keys from TLS secrets, for a version other than the one with which TLS was created.
 //!
 //! rustls takes the version when a connection is created, but a client learns the negotiated version only from
-//! the server's first packet (RFC 9369, section 4.1). Of the version, the TLS secrets are independent; only
-//! the labels differ with which packet keys derive from them. From a secret rustls makes keys in one public
-//! place, [`Keys::initial`]. It gets an HKDF here that returns the given secrets where it would derive those of
-//! Initial packets.
+//! the server's first packet (RFC 9369, section 4.1). The TLS secrets do not depend on the version; only the
+//! labels of the packet keys do. The only public function of rustls that derives keys from a secret is
+//! [`Keys::initial`]. It gets an HKDF here that returns the given secrets in place of those of Initial packets.
 
 use std::sync::LazyLock;
 
@@ -21,13 +20,13 @@ use super::provider::cipher_suite;
 /// A secret of TLS for each direction.
 #[derive(Clone)]
 pub(crate) struct SecretPair {
-    /// Protects what the client sends.
+    /// Protects packets of the client.
     pub(crate) client: OkmBlock,
-    /// Protects what the server sends.
+    /// Protects packets of the server.
     pub(crate) server: OkmBlock,
 }
 
-/// Secrets, with what is needed to derive packet keys from them.
+/// Secrets with the parameters needed to derive packet keys.
 pub(crate) struct TrafficSecrets {
     suite: &'static DerivingSuite,
     version: Version,
@@ -41,7 +40,7 @@ impl TrafficSecrets {
         suite_of(cipher).is_some()
     }
 
-    /// `None` if `cipher` is not one of the library's for QUIC.
+    /// `None` if `cipher` is not a QUIC cipher suite of the library.
     pub(crate) fn new(
         cipher: CipherSuite,
         version: Version,
@@ -66,7 +65,7 @@ impl TrafficSecrets {
         Keys::initial(version, suite, quic, &both, rustls_side(self.side))
     }
 
-    /// Proceeds to the secrets of the next key update (RFC 9001, section 6.1).
+    /// Advances to the secrets of the next key update (RFC 9001, section 6.1).
     pub(crate) fn update(&mut self) {
         let label: &[u8] = match self.version {
             Version::V1 => b"quic ku",
@@ -112,18 +111,18 @@ impl Label {
     }
 }
 
-/// The HKDF of `cipher`, if it is one of the library's for QUIC.
+/// The HKDF of `cipher`, if it is a QUIC cipher suite of the library.
 pub(super) fn hkdf(cipher: CipherSuite) -> Option<&'static dyn Hkdf> {
     Some(suite_of(cipher)?.hkdf)
 }
 
-/// The length of secrets of `cipher`, in bytes, if it is one of the library's for QUIC.
+/// Length of the secrets of `cipher`, in bytes, if it is a QUIC cipher suite of the library.
 pub(super) fn hash_len(cipher: CipherSuite) -> Option<usize> {
     let suite = &suite_of(cipher)?.adapted;
     Some(suite.common.hash_provider.output_len())
 }
 
-/// What later 1-RTT keys derive from.
+/// Source of later 1-RTT keys.
 pub(crate) enum UpdateSecrets {
     /// TLS was created with the version of the connection.
     Tls(Secrets),
@@ -187,7 +186,7 @@ impl DerivingSuite {
             hkdf: suite.hkdf_provider,
             adapted: Tls13CipherSuite {
                 common,
-                // Once for each suite, for the life of the process.
+                // Leaked once per suite, for the life of the process.
                 hkdf_provider: Box::leak(Box::new(GivenSecrets(suite.hkdf_provider))),
                 aead_alg: suite.aead_alg,
                 quic: suite.quic,
@@ -196,7 +195,7 @@ impl DerivingSuite {
     }
 }
 
-/// An HKDF that "extracts" the two secrets which are its input, one after the other.
+/// An HKDF that "extracts" its two input secrets, one after the other.
 struct GivenSecrets(&'static dyn Hkdf);
 
 impl Hkdf for GivenSecrets {
@@ -222,7 +221,7 @@ impl Hkdf for GivenSecrets {
 }
 
 impl SecretPair {
-    /// The secret that a label of Initial secrets stands for (RFC 9001, section 5.2).
+    /// The secret for a label of Initial secrets (RFC 9001, section 5.2).
     fn labelled(&self, info: &[&[u8]]) -> &OkmBlock {
         let info = info.concat();
         match info.windows(9).any(|label| label == b"server in") {

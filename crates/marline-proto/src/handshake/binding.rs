@@ -1,4 +1,4 @@
-//! The handshake authenticates the connection IDs that its packets used (RFC 9000, section 7.3).
+//! Authentication of the handshake's connection IDs (RFC 9000, section 7.3).
 
 use marline_wire::params::TransportParameters;
 use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
@@ -6,18 +6,18 @@ use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
 /// The connection IDs of the handshake's packets, which the peer's parameters must repeat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedIds {
-    /// Which end we are.
+    /// Role of this end.
     pub(crate) side: Side,
-    /// Destination of the client's first Initial packet.
+    /// Destination connection ID of the client's first Initial packet.
     pub(crate) original_destination: ConnectionId,
-    /// Source of the peer's first Initial packet.
+    /// Source connection ID of the peer's first Initial packet.
     pub(crate) initial_source: ConnectionId,
-    /// Source of the Retry packet, if there was one.
+    /// Source connection ID of the Retry packet, if there was one.
     pub(crate) retry_source: Option<ConnectionId>,
 }
 
 impl ExpectedIds {
-    /// Compares the peer's parameters with them.
+    /// Checks that the peer's parameters contain the same IDs.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What a server must know of a ClientHello before it creates TLS: the version decides about the keys.
+//! Partial parser of a ClientHello, which a server reads before it creates TLS: the version determines
+//! the keys.
 
 use marline_wire::params::{TransportParameters, VersionInformation};
 use marline_wire::{Reader, Side, Truncated};
@@ -14,21 +15,21 @@ const EARLY_DATA: u16 = 42;
 /// Type of the extension (RFC 9001, section 8.2).
 const QUIC_TRANSPORT_PARAMETERS: u16 = 57;
 
-/// What can be said of the bytes received so far.
+/// The state of the bytes received so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Peeked {
-    /// More bytes belong to the message.
+    /// The message is incomplete.
     Incomplete,
     /// The message is complete.
     Complete(ClientHello),
-    /// It is no ClientHello, or a malformed one: TLS is to find the error.
+    /// Not a ClientHello, or a malformed one: TLS reports the error.
     Malformed,
 }
 
-/// The parts of a ClientHello that decide about the version.
+/// The parts of a ClientHello that determine the version.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ClientHello {
-    /// What the client says of versions, if it is valid.
+    /// The client's Version Information, if it is valid.
     pub(super) versions: Option<VersionInformation>,
     /// Whether 0-RTT packets accompany it.
     pub(super) early_data: bool,
@@ -53,7 +54,7 @@ pub(super) fn peek(bytes: &[u8]) -> Peeked {
 /// Reads the message without its header (RFC 8446, section 4.1.2).
 fn read(body: &[u8]) -> Result<ClientHello, Truncated> {
     let mut reader = Reader::new(body);
-    // The version of the record layer and the random bytes.
+    // Version of the record layer, and random bytes.
     reader.take(2 + 32)?;
     let session_id = reader.u8()?;
     reader.take(session_id.into())?;
@@ -77,7 +78,7 @@ fn read(body: &[u8]) -> Result<ClientHello, Truncated> {
     Ok(hello)
 }
 
-/// Bytes after their length in two bytes.
+/// A byte vector with a length prefix of two bytes.
 fn vector<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     let len = u16::from_be_bytes(reader.array()?);
     reader.take(len.into())

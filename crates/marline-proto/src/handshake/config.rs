@@ -1,4 +1,4 @@
-//! TLS configurations that QUIC can use (RFC 9001, sections 4.2 and 4.6.1).
+//! TLS configurations for QUIC (RFC 9001, sections 4.2 and 4.6.1).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::crypto::provider::{self, cipher_suite};
 /// An AEAD that may protect packets (RFC 9001, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// `TLS_AES_128_GCM_SHA256`: the fastest on processors with instructions for AES.
+    /// `TLS_AES_128_GCM_SHA256`: the fastest on processors with AES instructions.
     Aes128Gcm,
     /// `TLS_AES_256_GCM_SHA384`.
     Aes256Gcm,
@@ -22,7 +22,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// All, the preferred first.
+    /// All ciphers, the preferred first.
     pub const ALL: [Self; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::ChaCha20Poly1305];
 
     fn suite(self) -> SupportedCipherSuite {
@@ -34,7 +34,7 @@ impl Cipher {
     }
 }
 
-/// The cryptography to build TLS configurations with: the library that the cargo feature chose
+/// The cryptography provider for TLS configurations: the library selected by the cargo feature
 /// (`aws-lc-rs`, or else `ring`), with the ciphers in the order of [`Cipher::ALL`], or with `only` one.
 pub fn crypto_provider(only: Option<Cipher>) -> CryptoProvider {
     let ciphers = Cipher::ALL
@@ -46,26 +46,26 @@ pub fn crypto_provider(only: Option<Cipher>) -> CryptoProvider {
     }
 }
 
-/// The cryptography of the same library with the ciphers in the order that `rustls` prefers.
+/// The provider of the same library with the ciphers in the order that `rustls` prefers.
 pub fn default_crypto_provider() -> CryptoProvider {
     provider::default_provider()
 }
 
-/// Why a TLS configuration does not fit QUIC.
+/// The reason why a TLS configuration does not fit QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsConfigError {
     /// No TLS 1.3 cipher suite is enabled.
     #[error("QUIC needs TLS 1.3 with a cipher suite that has QUIC keys; enable one")]
     NoTls13,
-    /// A server must allow all early data or none (RFC 9001, section 4.6.1).
+    /// A server must allow unlimited early data or none (RFC 9001, section 4.6.1).
     #[error("max_early_data_size is {0}; QUIC needs 0, or 4294967295 for 0-RTT")]
     MaxEarlyDataSize(u32),
 }
 
 /// A client's TLS configuration, checked to fit QUIC; cheap to clone.
 ///
-/// The `resumption` of the `rustls` configuration keeps the sessions to resume, together with
-/// the server's transport parameters.
+/// The `resumption` of the `rustls` configuration stores the sessions to resume, with the server's
+/// transport parameters.
 #[derive(Clone, Debug)]
 pub struct TlsClientConfig(Arc<ClientConfig>);
 
@@ -74,14 +74,14 @@ impl TlsClientConfig {
     ///
     /// # Errors
     ///
-    /// [`TlsConfigError::NoTls13`].
+    /// [`TlsConfigError::NoTls13`] if no TLS 1.3 cipher suite is enabled.
     pub fn new(config: Arc<ClientConfig>) -> Result<Self, TlsConfigError> {
         check_suites(config.crypto_provider())?;
         Ok(Self(config))
     }
 
-    /// Whether packet keys can be derived from all secrets that TLS may come to, which a connection needs whose
-    /// version changes.
+    /// Whether packet keys can be derived from the secrets of all enabled cipher suites, which a change of
+    /// version requires.
     pub(crate) fn derives_keys(&self) -> bool {
         let provider = self.0.crypto_provider();
         let mut suites = provider.cipher_suites.iter();
@@ -103,12 +103,12 @@ impl TlsClientConfig {
 
 /// A server's TLS configuration, checked to fit QUIC; cheap to clone.
 ///
-/// A server that accepts 0-RTT must not lower its transport parameters while clients hold its
-/// session tickets (RFC 9000, section 7.4.1): to lower them, take a new `rustls` configuration, whose
-/// session storage is empty.
+/// A server that accepts 0-RTT must not lower its transport parameters while clients hold its session
+/// tickets (RFC 9000, section 7.4.1): to lower them, use a new `rustls` configuration with an empty
+/// session storage.
 ///
-/// Its session storage and tickets serve all versions of QUIC; a session is resumed only in the version that it
-/// began in (RFC 9369, section 5).
+/// Its session storage and tickets serve all versions of QUIC; a session is resumed only in its original
+/// version (RFC 9369, section 5).
 #[derive(Clone, Debug)]
 pub struct TlsServerConfig {
     v1: Arc<ServerConfig>,
@@ -121,7 +121,7 @@ impl TlsServerConfig {
     ///
     /// # Errors
     ///
-    /// [`TlsConfigError`].
+    /// [`TlsConfigError`] if the configuration does not fit QUIC.
     pub fn new(config: Arc<ServerConfig>) -> Result<Self, TlsConfigError> {
         check_suites(config.crypto_provider())?;
         if !matches!(config.max_early_data_size, 0 | u32::MAX) {
@@ -151,7 +151,7 @@ impl TlsServerConfig {
         self.keep_exporter
     }
 
-    /// For connections of `version`.
+    /// The configuration for connections of `version`.
     pub(super) fn rustls(&self, version: Version) -> Arc<ServerConfig> {
         Arc::clone(match version {
             Version::V1 => &self.v1,

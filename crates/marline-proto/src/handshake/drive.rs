@@ -1,4 +1,4 @@
-//! The TLS handshake of one connection: CRYPTO data in, CRYPTO data and keys out.
+//! The TLS handshake of one connection, from received CRYPTO data to CRYPTO data to send and keys.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use super::stream::{CryptoStream, CryptoToken};
 use crate::crypto::{TrafficSecrets, UpdateSecrets, rustls_version};
 use crate::level::SpaceId;
 
-/// Why a client could not start a connection.
+/// The reason why a client could not start a connection.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConnectError {
     /// The server name is neither a DNS name nor an IP address.
     #[error("`{0}` is neither a DNS name nor an IP address")]
     ServerName(String),
-    /// TLS refuses its configuration.
+    /// TLS rejects its configuration.
     #[error("TLS cannot start: {0}")]
     Tls(#[from] rustls::Error),
 }
@@ -38,20 +38,20 @@ pub enum ConnectError {
 pub(crate) enum HandshakeStep {
     /// Server: the client's first flight is complete, and the connection has this version.
     Version(Version),
-    /// The peer's transport parameters. The client gets them when the handshake is complete, the server
-    /// when it has read the client's first flight.
+    /// The peer's transport parameters. The client receives them when the handshake is complete, the
+    /// server when it has read the client's first flight.
     PeerParameters(Box<TransportParameters>),
     /// 0-RTT packets may be sent (client) or opened (server).
     ZeroRttKeys {
         /// Protects 0-RTT packets.
         keys: DirectionalKeys,
-        /// Client: the server's parameters of the earlier session, without those that must not be used
-        /// (RFC 9000, section 7.4.1).
+        /// Client: the server's parameters of the earlier session, without those that must not be
+        /// reused (RFC 9000, section 7.4.1).
         remembered: Option<Box<TransportParameters>>,
     },
     /// The server accepted 0-RTT.
     ZeroRttAccepted,
-    /// The server rejected 0-RTT: the data of 0-RTT packets is to be sent again.
+    /// The server rejected 0-RTT: the data of 0-RTT packets must be sent again.
     ZeroRttRejected,
     /// Keys of the Handshake space.
     HandshakeKeys(Box<Keys>),
@@ -59,14 +59,14 @@ pub(crate) enum HandshakeStep {
     OneRttKeys {
         /// Protects packets until the first key update.
         keys: Box<Keys>,
-        /// Later keys derive from them.
+        /// Source of later keys.
         secrets: Box<UpdateSecrets>,
     },
     /// The handshake is complete (RFC 9001, section 4.1.1).
     Complete,
 }
 
-/// What a client's handshake begins with.
+/// Parameters of a client's handshake.
 #[derive(Clone, Copy)]
 pub(crate) struct ClientStart<'a> {
     pub(crate) config: &'a TlsClientConfig,
@@ -80,35 +80,35 @@ pub(crate) struct ClientStart<'a> {
     pub(crate) resume: bool,
 }
 
-/// What a server's handshake begins with.
+/// Parameters of a server's handshake.
 pub(crate) struct ServerStart<'a> {
     pub(crate) config: &'a TlsServerConfig,
     pub(crate) params: TransportParameters,
     /// The version of the client's first packet.
     pub(crate) version: Version,
-    /// The version to change to if the client offers it; `None` keeps the client's.
+    /// Version to change to if the client offers it; `None` keeps the client's.
     pub(crate) preferred: Option<Version>,
 }
 
-/// A server that does not know yet which version the connection will have.
+/// State of a server before the version of the connection is decided.
 struct Undecided {
     config: TlsServerConfig,
     params: TransportParameters,
     preferred: Version,
-    /// The beginning of the client's first flight: no more than a ClientHello.
+    /// Start of the client's first flight, at most a ClientHello.
     received: Vec<u8>,
 }
 
 /// The TLS state of one connection, and the CRYPTO data of all packet number spaces.
 pub(crate) struct Handshake {
     side: Side,
-    /// The version that TLS was created with.
+    /// The version with which TLS was created.
     tls_version: Version,
-    /// The version of the connection, as far as known.
+    /// The version of the connection, as far as it is known.
     version: Version,
-    /// Server: what TLS will be created with; its version is not decided.
+    /// Server: parameters of TLS until the version is decided.
     undecided: Option<Box<Undecided>>,
-    /// Client: the secrets, as long as the server may change the version.
+    /// Client: the secrets, while the server may change the version.
     recorder: Option<Arc<SecretRecorder>>,
     /// `None` after the handshake of a server that does not keep its exporter, and while its version is not decided.
     tls: Option<Box<Connection>>,
@@ -135,11 +135,11 @@ enum EarlyData {
 }
 
 impl Handshake {
-    /// A client; its first flight is ready to be sent.
+    /// Creates a client; its first flight is ready to be sent.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`].
+    /// [`ConnectError`] if the server name is invalid, or TLS rejects the configuration.
     pub(crate) fn client(start: &ClientStart<'_>) -> Result<Self, ConnectError> {
         let server_name = start.server_name;
         let name = ServerName::try_from(server_name.to_owned())
@@ -160,7 +160,7 @@ impl Handshake {
         let version = rustls_version(start.version);
         let tls = ClientConnection::new(config, version, name, encode(start.params))?;
         let remembered = remembered_parameters(&tls);
-        // A ticket is valid in the version that brought it (RFC 9369, section 5).
+        // A ticket is valid only in the version in which it was issued (RFC 9369, section 5).
         let resumed = session_version(&tls);
         if resumed.is_some_and(|resumed| resumed != start.version.number()) {
             return Self::client(&ClientStart {
@@ -183,11 +183,11 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// A server, which awaits a client's first flight.
+    /// Creates a server, which awaits a client's first flight.
     ///
     /// # Errors
     ///
-    /// TLS refuses the configuration.
+    /// If TLS rejects the configuration.
     pub(crate) fn server(start: ServerStart<'_>) -> Result<Self, rustls::Error> {
         let mut handshake = Self::new(Side::Server, start.version, start.config.keeps_exporter());
         let preferred = start.preferred.filter(|other| *other != start.version);
@@ -205,7 +205,7 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// Creates the TLS state of a server, whose version is decided.
+    /// Creates the TLS state of a server once the version is decided.
     fn begin_server(
         &mut self,
         config: &TlsServerConfig,
@@ -240,12 +240,13 @@ impl Handshake {
         }
     }
 
-    /// Client: the server has changed to `version`. To be called before the CRYPTO data of its packets is passed on.
+    /// Client: records that the server has changed to `version`. Must be called before the CRYPTO data of its
+    /// packets is passed on.
     pub(crate) fn change_version(&mut self, version: Version) {
         self.version = version;
     }
 
-    /// Client: the server can no longer change the version.
+    /// Client: records that the server can no longer change the version.
     pub(crate) fn settle_version(&mut self) {
         if self.version == self.tls_version
             && let Some(recorder) = self.recorder.take()
@@ -254,12 +255,12 @@ impl Handshake {
         }
     }
 
-    /// Receives CRYPTO data of `space`; [`poll`](Self::poll) then returns the results.
+    /// Processes CRYPTO data of `space`; [`poll`](Self::poll) then returns the results.
     ///
     /// # Errors
     ///
-    /// CRYPTO_ERROR with TLS's alert, CRYPTO_BUFFER_EXCEEDED for data too far ahead,
-    /// PROTOCOL_VIOLATION for data after the end of a space, TRANSPORT_PARAMETER_ERROR.
+    /// CRYPTO_ERROR with TLS's alert, CRYPTO_BUFFER_EXCEEDED if too much data is buffered out of
+    /// order, PROTOCOL_VIOLATION for data after the end of a space, TRANSPORT_PARAMETER_ERROR.
     pub(crate) fn on_crypto(
         &mut self,
         space: SpaceId,
@@ -311,7 +312,7 @@ impl Handshake {
         }
     }
 
-    /// The packet with the data of `token` was acknowledged.
+    /// Handles the acknowledgment of the packet with the data of `token`.
     pub(crate) fn on_acked(&mut self, token: &CryptoToken) {
         let stream = &mut self.streams[token.space as usize];
         let Some(open) = stream else {
@@ -324,31 +325,32 @@ impl Handshake {
         }
     }
 
-    /// The packet with the data of `token` was lost: it is sent again, unless another packet carried it.
+    /// Handles the loss of the packet with the data of `token`: the data is sent again, unless another
+    /// packet carried it.
     pub(crate) fn on_lost(&mut self, token: &CryptoToken) {
         if let Some(stream) = &mut self.streams[token.space as usize] {
             stream.outgoing.on_lost(token.range.clone());
         }
     }
 
-    /// The server sent a Retry: the first flight is sent again from its beginning.
+    /// Handles a Retry: the first flight is sent again from its start.
     pub(crate) fn on_retry(&mut self) {
         if let Some(stream) = &mut self.streams[SpaceId::Initial as usize] {
             stream.outgoing.retransmit_all();
         }
     }
 
-    /// The keys of `space` are discarded, so that its data is no longer sent (RFC 9001, section 4.9).
+    /// Discards the data of `space`, whose keys are discarded (RFC 9001, section 4.9).
     pub(crate) fn discard(&mut self, space: SpaceId) {
         self.streams[space as usize] = None;
     }
 
-    /// Whether the handshake is not complete yet.
+    /// Whether the handshake is incomplete.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.outcome.is_none()
     }
 
-    /// The negotiated application protocol; a server knows it when it has read the client's first flight.
+    /// The negotiated application protocol; known to a server once it has read the client's first flight.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         match (&self.outcome, &self.tls) {
             (Some(outcome), _) => outcome.alpn.as_deref(),
@@ -356,7 +358,7 @@ impl Handshake {
         }
     }
 
-    /// Server: the name that the client asked for.
+    /// Server: the server name that the client requested.
     pub(crate) fn server_name(&self) -> Option<&str> {
         match (&self.outcome, &self.tls) {
             (Some(outcome), _) => outcome.server_name.as_deref(),
@@ -369,7 +371,7 @@ impl Handshake {
         self.outcome.as_ref()?.certificates.as_deref()
     }
 
-    /// Whether the handshake is full or resumes a session, once negotiated; a server knows it when it has
+    /// Whether the handshake is full or resumes a session, once negotiated; known to a server once it has
     /// read the client's first flight.
     pub(crate) fn kind(&self) -> Option<HandshakeKind> {
         match (&self.outcome, &self.tls) {
@@ -403,7 +405,7 @@ impl Handshake {
         tls.export_keying_material(output, label, context).map(drop)
     }
 
-    /// Passes the CRYPTO data that is in order to TLS, space by space.
+    /// Passes in-order CRYPTO data to TLS, space by space.
     fn read_streams(&mut self) -> Result<(), TransportError> {
         while let Some(data) = self.read_stream() {
             let Some(data) = self.decide_version(data)? else {
@@ -427,7 +429,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Returns what TLS is to read: `data`, or the whole first flight once a server could decide about the version.
+    /// Returns the data for TLS: `data`, or the whole first flight once a server has decided on the version.
     fn decide_version(&mut self, data: Bytes) -> Result<Option<Bytes>, TransportError> {
         let Some(mut undecided) = self.undecided.take() else {
             return Ok(Some(data));
@@ -466,7 +468,7 @@ impl Handshake {
         self.streams[self.reads as usize].as_mut()?.read()
     }
 
-    /// Queues the results of what TLS has read, and takes the data and keys that it has produced.
+    /// Queues the results of the data that TLS has read, and collects its output and keys.
     fn advance(&mut self) -> Result<(), TransportError> {
         let Some(tls) = &self.tls else {
             return Ok(());
@@ -500,7 +502,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Queues the decision about 0-RTT, which is known together with the server's parameters.
+    /// Queues the decision about 0-RTT, which arrives with the server's parameters.
     fn settle_early_data(&mut self) {
         match self.tls.as_deref() {
             Some(Connection::Client(tls)) if self.early_data == EarlyData::Offered => {
@@ -525,7 +527,7 @@ impl Handshake {
         }
     }
 
-    /// Moves the data that TLS has produced into the streams, and its keys into the steps.
+    /// Moves TLS's output into the streams, and its keys into the steps.
     fn write_tls(&mut self) {
         loop {
             let Some(tls) = &mut self.tls else {
@@ -570,8 +572,8 @@ impl Handshake {
         }
     }
 
-    /// The secrets of an epoch for the version of the connection; `None` if TLS was created with it, and makes
-    /// the keys itself.
+    /// The secrets of an epoch for the version of the connection; `None` if TLS was created with that version,
+    /// and derives the keys itself.
     fn derive(&self, epoch: Epoch) -> Option<TrafficSecrets> {
         if self.version == self.tls_version {
             return None;
@@ -581,7 +583,7 @@ impl Handshake {
         TrafficSecrets::new(cipher, self.version, self.side, secrets)
     }
 
-    /// TLS reads its next data from `space`.
+    /// Makes TLS read its next data from `space`.
     fn read_from(&mut self, space: SpaceId) -> Result<(), TransportError> {
         if space > self.reads {
             if let Some(stream) = &self.streams[self.reads as usize] {
@@ -619,8 +621,8 @@ impl std::fmt::Debug for HandshakeStep {
     }
 }
 
-/// A client sends no TLS messages after the handshake; keys are not updated by TLS (RFC 9001, section
-/// 6).
+/// The error for an unexpected message: a client sends no TLS messages after the handshake, and keys
+/// are not updated by TLS (RFC 9001, section 6).
 fn unexpected_message() -> TransportError {
     TransportError::new(
         ErrorCode::crypto(AlertDescription::UnexpectedMessage.into()),
@@ -634,17 +636,17 @@ fn encode(params: &TransportParameters) -> Vec<u8> {
     bytes
 }
 
-/// The version of the session that a client resumes, by the server's parameters in it; a server that did not send
-/// it has version 1 (RFC 9369, section 4). `None` if no session is resumed.
+/// The version of the session that a client resumes, by the server's parameters in it; version 1 if the server
+/// did not send it (RFC 9369, section 4). `None` if no session is resumed.
 fn session_version(tls: &ClientConnection) -> Option<u32> {
     let params = TransportParameters::decode(Side::Server, tls.quic_transport_parameters()?);
     let information = params.ok().and_then(|params| params.version_information);
     Some(information.map_or(VERSION_1, |information| information.chosen))
 }
 
-/// The server's parameters of the session that a client resumes, without those that it must not use:
-/// connection IDs and addresses, acknowledgment delays, and those for one connection alone (RFC 9000,
-/// section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
+/// The server's parameters of the session that a client resumes, without those that it must not
+/// reuse: connection IDs and addresses, acknowledgment delays, and those for a single connection (RFC
+/// 9000, section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
 fn remembered_parameters(tls: &ClientConnection) -> Option<TransportParameters> {
     let params =
         TransportParameters::decode(Side::Server, tls.quic_transport_parameters()?).ok()?;

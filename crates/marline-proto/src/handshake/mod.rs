@@ -1,4 +1,4 @@
-//! Driving TLS 1.3 over CRYPTO frames (RFC 9001, section 4).
+//! TLS 1.3 over CRYPTO frames (RFC 9001, section 4).
 //!
 //! | question | file |
 //! | --- | --- |

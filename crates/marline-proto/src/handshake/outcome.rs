@@ -4,7 +4,7 @@ use rustls::HandshakeKind;
 use rustls::pki_types::CertificateDer;
 use rustls::quic::Connection;
 
-/// What a finished handshake agreed on.
+/// The negotiated results of a complete handshake.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) alpn: Option<Box<[u8]>>,
@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// The server name that the client asked for; `None` at a client.
+/// The server name that the client requested; `None` at a client.
 pub(super) fn server_name(tls: &Connection) -> Option<&str> {
     match tls {
         Connection::Client(_) => None,

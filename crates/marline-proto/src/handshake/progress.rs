@@ -1,5 +1,5 @@
-//! How far the handshake has come, and what was agreed on before it began: connection IDs, the token of a
-//! Retry packet, deadlines.
+//! Progress of the handshake, and its parameters outside TLS: connection IDs, the token of a Retry
+//! packet, deadlines.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use marline_wire::{ConnectionId, Side, TransportError};
 use super::ExpectedIds;
 use crate::time::Instant;
 
-/// The connection IDs that a handshake begins with.
+/// The initial connection IDs of a handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandshakeIds {
-    /// Destination of the client's very first Initial packet.
+    /// Destination connection ID of the client's first Initial packet.
     pub(crate) original_destination: ConnectionId,
-    /// Our own ID.
+    /// Our connection ID.
     pub(crate) local: ConnectionId,
-    /// The peer's, once known: a client learns it from the server's first packet.
+    /// The peer's connection ID, once known: a client learns it from the server's first packet.
     pub(crate) peer: Option<ConnectionId>,
-    /// The server's source ID in its Retry packet, if it sent one.
+    /// The server's source connection ID in its Retry packet, if it sent one.
     pub(crate) retry_source: Option<ConnectionId>,
 }
 
@@ -30,21 +30,21 @@ pub(crate) struct Progress {
     /// The peer's address during the handshake.
     remote: SocketAddr,
     began: Instant,
-    /// When it is given up; `None` once it is complete.
+    /// Timeout of the handshake; `None` once it is complete.
     deadline: Option<Instant>,
     took: Option<Duration>,
-    /// Whether it is confirmed (RFC 9001, section 4.1.2).
+    /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
     confirmed: bool,
-    /// When a server forgets the keys of 0-RTT packets.
+    /// Time at which a server discards the keys of 0-RTT packets.
     zero_rtt_until: Option<Instant>,
-    /// The token in our Initial packets.
+    /// Token in our Initial packets.
     initial_token: Vec<u8>,
-    /// Whether any packet of the peer could be opened.
+    /// Whether any packet of the peer was authenticated.
     packet_opened: bool,
 }
 
 impl Progress {
-    /// Begins with the peer at `remote`, and is given up after `timeout`.
+    /// Starts a handshake with the peer at `remote`, which times out after `timeout`.
     pub(crate) fn new(
         now: Instant,
         side: Side,
@@ -66,17 +66,17 @@ impl Progress {
         }
     }
 
-    /// When the connection began.
+    /// Start of the connection.
     pub(crate) const fn began(&self) -> Instant {
         self.began
     }
 
-    /// How long the handshake took, once it is complete.
+    /// Duration of the handshake, once it is complete.
     pub(crate) const fn took(&self) -> Option<Duration> {
         self.took
     }
 
-    /// When the handshake was complete.
+    /// Time at which the handshake was complete.
     pub(crate) fn completed_at(&self) -> Option<Instant> {
         self.took.map(|took| self.began + took)
     }
@@ -90,7 +90,8 @@ impl Progress {
         self.confirmed
     }
 
-    /// Destination of the client's very first Initial packet: the connection's name in logs.
+    /// Destination connection ID of the client's first Initial packet, which names the connection
+    /// in logs.
     pub(crate) const fn original_destination(&self) -> ConnectionId {
         self.ids.original_destination
     }
@@ -110,7 +111,7 @@ impl Progress {
         self.remote
     }
 
-    /// The token in our Initial packets.
+    /// Token in our Initial packets.
     pub(crate) fn initial_token(&self) -> &[u8] {
         &self.initial_token
     }
@@ -119,7 +120,7 @@ impl Progress {
         self.initial_token = token;
     }
 
-    /// Whether any packet of the peer proved to be authentic.
+    /// Whether any packet of the peer was authenticated.
     pub(crate) const fn has_opened_packet(&self) -> bool {
         self.packet_opened
     }
@@ -128,7 +129,8 @@ impl Progress {
         self.packet_opened = true;
     }
 
-    /// Whether this is a client that no packet has reached: it takes Retry and Version Negotiation packets.
+    /// Whether this is a client that has received no packet: it accepts Retry and Version Negotiation
+    /// packets.
     pub(crate) const fn is_untouched_client(&self) -> bool {
         self.side.is_client() && !self.packet_opened
     }
@@ -137,7 +139,7 @@ impl Progress {
     ///
     /// # Errors
     ///
-    /// TRANSPORT_PARAMETER_ERROR if they are others than those of the packets.
+    /// TRANSPORT_PARAMETER_ERROR if they differ from those of the packets.
     pub(crate) fn check_ids(
         &self,
         params: &marline_wire::params::TransportParameters,
@@ -151,8 +153,8 @@ impl Progress {
         expected.check(params)
     }
 
-    /// A long header came with this source connection ID: the server's first one is its ID (RFC 9000, section
-    /// 7.2).
+    /// Processes the source connection ID of a long header: the server's first one is its ID (RFC 9000,
+    /// section 7.2).
     pub(crate) fn on_source(&mut self, source: ConnectionId) -> Source {
         match self.ids.peer {
             Some(known) if known == source => Source::Known,
@@ -164,8 +166,8 @@ impl Progress {
         }
     }
 
-    /// Whether a Retry packet from `source` to `destination` can be taken, in answer to packets to `current`: a
-    /// client takes one, as long as no other packet came (RFC 9000, section 17.2.5.2).
+    /// Whether a Retry packet from `source` to `destination`, in answer to packets to `current`, is accepted: a
+    /// client accepts one, before any other packet (RFC 9000, section 17.2.5.2).
     pub(crate) fn takes_retry(
         &self,
         source: ConnectionId,
@@ -178,7 +180,7 @@ impl Progress {
             && destination == self.ids.local
     }
 
-    /// An authentic Retry packet came.
+    /// Processes an authentic Retry packet.
     pub(crate) fn on_retry(&mut self, source: ConnectionId, token: &[u8]) {
         self.ids.retry_source = Some(source);
         self.initial_token = token.to_vec();
@@ -189,13 +191,12 @@ impl Progress {
         self.took = Some(now - self.began);
     }
 
-    /// The handshake is confirmed; returns whether it was not before.
+    /// Records that the handshake is confirmed; returns whether it was not before.
     pub(crate) fn on_confirmed(&mut self) -> bool {
         !std::mem::replace(&mut self.confirmed, true)
     }
 
-    /// Server: keeps the keys of 0-RTT packets until then, for those that were overtaken (RFC 9001, section
-    /// 4.9.3).
+    /// Server: keeps the keys of 0-RTT packets until then, for reordered packets (RFC 9001, section 4.9.3).
     pub(crate) fn keep_zero_rtt_until(&mut self, until: Option<Instant>) {
         self.zero_rtt_until = until;
     }
@@ -204,12 +205,12 @@ impl Progress {
         self.deadline.into_iter().chain(self.zero_rtt_until).min()
     }
 
-    /// Whether the handshake took too long.
+    /// Whether the handshake timed out.
     pub(crate) fn is_late(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Whether the keys of 0-RTT packets are to be forgotten now; says so once.
+    /// Whether the keys of 0-RTT packets are to be discarded now; true once.
     pub(crate) fn take_zero_rtt_expiry(&mut self, now: Instant) -> bool {
         self.zero_rtt_until.take_if(|until| *until <= now).is_some()
     }
@@ -226,11 +227,11 @@ impl Progress {
     }
 }
 
-/// Whether a packet comes from whom it should, by its source connection ID.
+/// The match of a packet's source connection ID with the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Known,
-    /// It is the first, and names the peer's ID.
+    /// The first packet, which sets the peer's ID.
     New,
     Wrong,
 }

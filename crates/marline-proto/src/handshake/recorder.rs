@@ -1,4 +1,4 @@
-//! The secrets of one client's handshake, as its key log gets them.
+//! The secrets of one client's handshake, from its key log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use rustls::crypto::tls13::OkmBlock;
 
 use crate::crypto::SecretPair;
 
-/// From which secrets keys derive.
+/// The secrets from which keys derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Epoch {
     /// Keys of Handshake packets.
@@ -16,14 +16,14 @@ pub(super) enum Epoch {
     OneRtt,
 }
 
-/// A key log that keeps the traffic secrets of one connection, for the keys of a version that TLS was not
-/// created with, and passes everything on to the configured key log.
+/// A key log that keeps the traffic secrets of one connection, for the keys of a version other than the
+/// one with which TLS was created, and passes everything on to the configured key log.
 pub(super) struct SecretRecorder {
     configured: Arc<dyn KeyLog>,
     recorded: Mutex<Option<Recorded>>,
 }
 
-/// By epoch; a secret for each direction.
+/// Secrets by epoch, one for each direction.
 #[derive(Default)]
 struct Recorded {
     client: [Option<OkmBlock>; 2],
@@ -60,7 +60,7 @@ impl SecretRecorder {
         })
     }
 
-    /// Forgets the secrets and records no more: the version is decided, and TLS has it.
+    /// Discards the secrets and records no more: the version is decided, and TLS uses it.
     pub(super) fn stop(&self) {
         *self.lock() = None;
     }

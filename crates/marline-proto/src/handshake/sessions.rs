@@ -6,7 +6,7 @@ use marline_wire::Version;
 use rustls::ServerConfig;
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
-/// What the sessions of version 2 begin with; rustls begins none with it. Those of version 1 are stored as
+/// Prefix of sessions of version 2, which no session of rustls has. Sessions of version 1 are stored as
 /// rustls writes them.
 const VERSION_2: &[u8] = b"quicv2";
 
@@ -24,7 +24,7 @@ pub(super) fn of_version(config: Arc<ServerConfig>, version: Version) -> Arc<Ser
     Arc::new(own)
 }
 
-/// The sessions of one version among those of all.
+/// The sessions of one version in the storage of all.
 #[derive(Debug)]
 struct OfVersion<T: ?Sized> {
     version: Version,

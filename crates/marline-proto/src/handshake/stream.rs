@@ -1,4 +1,4 @@
-//! The CRYPTO data of one packet number space, both directions.
+//! The CRYPTO data of one packet number space in both directions.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::limits::CRYPTO_BUFFER;
 /// Retransmission information of CRYPTO data in a sent packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CryptoToken {
-    /// Space of the packet.
+    /// Packet number space.
     pub(crate) space: SpaceId,
-    /// Offsets of the data.
+    /// Range of the data.
     pub(crate) range: Range<u64>,
 }
 
@@ -33,7 +33,7 @@ impl CryptoStream {
         }
     }
 
-    /// Receives a frame. With `is_over`, TLS expects no more data in this space.
+    /// Processes a frame. With `is_over`, TLS expects no more data in this space.
     pub(super) fn on_crypto(
         &mut self,
         frame: &Crypto<'_>,
@@ -53,13 +53,13 @@ impl CryptoStream {
         Ok(())
     }
 
-    /// Whether all bytes of `frame` were received before, and those ahead of them.
+    /// Whether all bytes of `frame` and all before them were received.
     pub(super) fn has_received(&self, frame: &Crypto<'_>) -> bool {
         let end = frame.offset.saturating_add(frame.data.len() as u64);
         !frame.data.is_empty() && end <= self.incoming.bytes_read()
     }
 
-    /// The received bytes that come next in order.
+    /// The next received bytes in order.
     pub(super) fn read(&mut self) -> Option<Bytes> {
         self.incoming.read(usize::MAX)
     }
@@ -99,7 +99,7 @@ impl CryptoStream {
     }
 }
 
-/// RFC 9001, section 4.1.3.
+/// The error for data after the end of the handshake (RFC 9001, section 4.1.3).
 fn data_after_the_end() -> TransportError {
     TransportError::new(
         ErrorCode::PROTOCOL_VIOLATION,

@@ -1,4 +1,4 @@
-//! Which version a connection has, and how both ends agree on it (RFC 9368; RFC 9369, section 4).
+//! The version of a connection and its negotiation (RFC 9368; RFC 9369, section 4).
 
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, VERSION_1};
 use marline_wire::params::{TransportParameters, VersionInformation};
@@ -6,14 +6,14 @@ use marline_wire::{ErrorCode, Side, TransportError, Version};
 
 use crate::config::Versions;
 
-/// What a client does about a Version Negotiation packet.
+/// A client's reaction to a Version Negotiation packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// Nothing: it lists the version that the client uses, or is not the first one.
+    /// Ignores it: it lists the version that the client uses, or is not the first one.
     Ignored,
-    /// It ends: no version is in common.
+    /// Ends the connection: there is no common version.
     NothingInCommon,
-    /// It begins again with this version.
+    /// Restarts with this version.
     Version(Version),
 }
 
@@ -22,13 +22,14 @@ pub(crate) enum Selection {
 pub(crate) struct VersionState {
     side: Side,
     supported: Versions,
-    /// That of the client's first packet, after a Version Negotiation packet of the first one that followed.
+    /// Version of the client's first packet, or after a Version Negotiation packet of the first one that
+    /// followed it.
     original: u32,
-    /// That of the packets sent now.
+    /// Version of the packets sent now.
     current: u32,
     /// Whether the current version is the negotiated one.
     settled: bool,
-    /// Client: whether it has acted on a Version Negotiation packet.
+    /// Client: whether it has restarted because of a Version Negotiation packet.
     restarted: bool,
 }
 
@@ -44,7 +45,7 @@ impl VersionState {
         }
     }
 
-    /// What the other end is offered.
+    /// The versions offered to the peer.
     pub(crate) fn offered(&self) -> Vec<u32> {
         match Self::information(self.side, self.supported, self.original) {
             Some(information) => information.available,
@@ -52,7 +53,7 @@ impl VersionState {
         }
     }
 
-    /// The version of packets that are sent, but for 0-RTT packets.
+    /// The version of sent packets, except 0-RTT packets.
     pub(crate) const fn current(&self) -> u32 {
         self.current
     }
@@ -62,8 +63,7 @@ impl VersionState {
         self.original
     }
 
-    /// The current version, as far as it decides about keys and formats: those of version 1 for one that is not
-    /// known.
+    /// The current version for the choice of keys and formats: version 1 for an unknown one.
     pub(crate) fn format(&self) -> Version {
         Version::from_number(self.current).unwrap_or_default()
     }
@@ -78,30 +78,30 @@ impl VersionState {
         self.supported
     }
 
-    /// Whether a packet with `header` is of another version than those that are sent.
+    /// Whether a packet with `header` has another version than the packets sent.
     pub(crate) fn is_other(&self, header: &ProtectedHeader) -> bool {
         header
             .version
             .is_some_and(|version| version.number() != self.current)
     }
 
-    /// Whether the current version is the negotiated one, as far as this end knows.
+    /// Whether the current version is known to be the negotiated one.
     pub(crate) const fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// The current version is the negotiated one.
+    /// Records that the current version is the negotiated one.
     pub(crate) fn settle(&mut self) {
         self.settled = true;
     }
 
-    /// The negotiated version is `version`.
+    /// Records `version` as the negotiated one.
     pub(crate) fn settle_on(&mut self, version: Version) {
         self.current = version.number();
         self.settled = true;
     }
 
-    /// Client: what to do about a Version Negotiation packet with the versions `offered` (RFC 9368, section 2.1).
+    /// Client: the reaction to a Version Negotiation packet with the versions `offered` (RFC 9368, section 2.1).
     pub(crate) fn select(&self, offered: &[u32]) -> Selection {
         if self.restarted || offered.contains(&self.original) {
             return Selection::Ignored;
@@ -112,7 +112,7 @@ impl VersionState {
         }
     }
 
-    /// Client: begins again with `version`.
+    /// Client: restarts with `version`.
     pub(crate) fn restart(&mut self, version: Version) {
         *self = Self {
             restarted: true,
@@ -132,7 +132,7 @@ impl VersionState {
             && is_changeable(self.supported, self.original);
         match header.kind {
             ProtectedKind::ZeroRtt => number == self.original,
-            // A client's packets may be of before it learned the negotiated version.
+            // A client may have sent the packet before it learned the negotiated version.
             ProtectedKind::Initial { .. } if self.side.is_server() => {
                 number == self.current || number == self.original
             }
@@ -140,7 +140,7 @@ impl VersionState {
         }
     }
 
-    /// What the peer is told; `None` if it is not told of versions.
+    /// The Version Information sent to the peer; `None` if the parameter is omitted.
     pub(crate) fn information(
         side: Side,
         supported: Versions,
@@ -159,7 +159,7 @@ impl VersionState {
         Some(VersionInformation { chosen, available })
     }
 
-    /// Validates what the peer says (RFC 9368, section 4).
+    /// Validates the peer's Version Information (RFC 9368, section 4).
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl VersionState {
             Err(TransportError::new(code, reason))
         };
         let Some(information) = &params.version_information else {
-            // A server without the parameter knows version 1 alone (RFC 9368, section 8).
+            // A server without the parameter supports only version 1 (RFC 9368, section 8).
             let needs_proof = self.restarted || self.current != self.original;
             return match self.side {
                 Side::Client if needs_proof && self.current != VERSION_1 => {
@@ -191,7 +191,8 @@ impl VersionState {
         if information.chosen != self.current {
             return refuse("the server's chosen version is not that of its packets");
         }
-        // Whether the same version had been attempted with knowledge of what the server supports.
+        // Whether the same version would have been attempted with knowledge of the server's
+        // versions.
         let offered = |number| number == self.current || information.available.contains(&number);
         let attempted = self.supported.select(offered).map(Version::number);
         if self.restarted && (information.available.is_empty() || attempted != Some(self.original))
@@ -202,8 +203,8 @@ impl VersionState {
     }
 }
 
-/// Whether a first flight of version `original` can be answered in another version that is supported. The two
-/// known versions are compatible (RFC 9369, section 4).
+/// Whether a first flight of version `original` can be answered in another supported version. The two known
+/// versions are compatible (RFC 9369, section 4).
 fn is_changeable(supported: Versions, original: u32) -> bool {
     Version::from_number(original)
         .is_some_and(|original| supported.iter().any(|other| other != original))

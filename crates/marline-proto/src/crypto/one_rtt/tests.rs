@@ -17,7 +17,7 @@ struct End {
     largest_received: Option<u64>,
 }
 
-/// What a received packet showed.
+/// The result of a received packet.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     generation: u64,
@@ -264,7 +264,7 @@ fn each_path_changes_phase_at_its_own_packet_number() {
     client.keys.initiate_update().unwrap();
     let (first, elsewhere) = (client.send(), client.send_on(1));
     assert_eq!(server.receive(&first), shown(1, UPDATED));
-    // On path 1 the server received nothing yet.
+    // The server has received nothing on path 1 yet.
     server.largest_received = None;
     let wrong_path = server.receive_on(2, &elsewhere);
     assert_eq!(wrong_path, Err(OpenError::Unauthentic));

@@ -148,7 +148,7 @@ fn chacha20(iv: &str) -> DirectionalKeys {
     }
 }
 
-/// A packet on path 0 with number 0 has the IV for a nonce.
+/// The nonce of packet number 0 on path 0 is the IV.
 #[test]
 fn nonce_of_multipath_draft_section_2_4() {
     let keys = chacha20("6b26114b9cba2b63a9e8dd4f");

@@ -1,4 +1,4 @@
-//! ring.
+//! Implementation with ring.
 
 use ::ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ::ring::hmac;
@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use super::{OpenedToken, TOKEN_RANDOM_LEN};
 
-/// Whether `a` and `b` are equal, in a time that depends on their lengths alone.
+/// Whether `a` and `b` are equal, in a time that depends only on their lengths.
 pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
@@ -15,17 +15,17 @@ pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
 const SYNTHETIC_LEN: usize = 16;
 
 /// Seals tokens. ring has no AES-GCM-SIV, so the nonce is synthetic (Rogaway and Shrimpton, 2006):
-/// HMAC-SHA256 over the random bytes and the content. From it, another HMAC derives a key of
-/// AES-256-GCM for this token alone. Layout: synthetic nonce (16), the encrypted content, tag (16).
+/// HMAC-SHA256 over the random bytes and the content. From it, another HMAC derives an AES-256-GCM
+/// key for this token only. Layout: synthetic nonce (16), encrypted content, tag (16).
 pub(crate) struct TokenCipher {
-    /// Makes synthetic nonces.
+    /// Key of synthetic nonces.
     synthesis: hmac::Key,
-    /// Makes the keys of tokens.
+    /// Key from which the keys of tokens derive.
     derivation: hmac::Key,
 }
 
 impl TokenCipher {
-    /// Bytes by which a token is longer than its content.
+    /// Difference in length between a token and its content, in bytes.
     pub(crate) const OVERHEAD: usize = SYNTHETIC_LEN + 16;
 
     /// The cipher whose keys derive from `secret`.
@@ -40,7 +40,7 @@ impl TokenCipher {
         }
     }
 
-    /// Seals `plain`. Where `random` repeats, at most that two contents are equal is revealed.
+    /// Seals `plain`. If `random` repeats, it reveals at most whether two contents are equal.
     pub(crate) fn seal(&self, random: [u8; TOKEN_RANDOM_LEN], plain: &[u8]) -> Vec<u8> {
         let mut synthesis = hmac::Context::with_key(&self.synthesis);
         synthesis.update(&random);
@@ -58,7 +58,7 @@ impl TokenCipher {
         token
     }
 
-    /// Opens `token` in place; `None` if it was not sealed with this key, or altered.
+    /// Opens `token` in place; `None` if it was altered or not sealed with this key.
     pub(crate) fn open<'a>(&self, token: &'a mut [u8]) -> Option<OpenedToken<'a>> {
         let (&mut synthetic, sealed) = token.split_first_chunk_mut::<SYNTHETIC_LEN>()?;
         let plain = self
@@ -81,7 +81,7 @@ impl TokenCipher {
     }
 }
 
-/// A token's key seals one content only.
+/// The nonce can be constant because a token's key seals one content only.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }

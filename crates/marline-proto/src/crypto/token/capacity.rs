@@ -1,4 +1,4 @@
-//! The capacity of a path, as an address validation token states it.
+//! The capacity of a path in an address validation token.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use marline_wire::{Reader, Truncated};
 /// in microseconds (4), time of observation (8), source (8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenCapacity {
-    /// A congestion window that acknowledgments confirmed, in bytes.
+    /// Congestion window confirmed by acknowledgments, in bytes.
     pub(crate) window: u64,
-    /// The minimum round-trip time then, in whole microseconds up to 71 minutes.
+    /// Minimum round-trip time at that time, in whole microseconds up to 71 minutes.
     pub(crate) rtt: Duration,
-    /// When it was observed, in seconds since the Unix epoch.
+    /// Time of observation, in seconds since the Unix epoch.
     pub(crate) observed: u64,
     /// Identifies the path of the connection that observed it; equal in all tokens of that path.
     pub(crate) source: u64,

@@ -469,7 +469,7 @@ fn tls_configurations_that_do_not_fit_quic_are_errors() {
     assert_eq!(error, TlsConfigError::MaxEarlyDataSize(1000));
 }
 
-/// A link that loses, doubles and reorders frames.
+/// A link that loses, duplicates and reorders frames.
 struct BadLink {
     fates: std::vec::IntoIter<u8>,
     order: u64,
