@@ -2,21 +2,21 @@
 
 use crate::settings::{FieldValue, Value};
 
-/// What packets are marked with, and how marks count.
+/// ECN marking of sent packets, and the response to CE marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcnMode {
-    /// Nothing, and marks are ignored.
+    /// Packets are not marked, and CE marks are ignored.
     Off,
-    /// ECT(0): a mark counts as a loss does (RFC 9000, section 13.4; RFC 9002, section 7.1).
+    /// ECT(0): a CE mark counts as a loss (RFC 9000, section 13.4; RFC 9002, section 7.1).
     #[default]
     Classic,
-    /// ECT(1), for short queues (L4S, RFC 9331), if the controller [answers marks in
-    /// proportion](crate::congestion::Controller::is_scalable); with any other this is [`Classic`](Self::Classic).
+    /// ECT(1), for short queues (L4S, RFC 9331), if the controller
+    /// [is scalable](crate::congestion::Controller::is_scalable); otherwise as [`Classic`](Self::Classic).
     L4s,
 }
 
 impl EcnMode {
-    /// How [`L4s`](Self::L4s) is written.
+    /// Notation of [`L4s`](Self::L4s) in settings.
     pub(super) const L4S: &'static str = "l4s";
 }
 

@@ -9,25 +9,25 @@ use crate::settings::{Domain, Field, Settings};
 /// Settings shared by all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Length of the connection IDs we choose, in bytes: 4 to 20.
+    /// Length of our connection IDs in bytes: 4 to 20.
     pub connection_id_len: usize,
-    /// Where stateless reset tokens come from. Keep it across restarts, and clients of a restarted
-    /// server learn at once that it has no state of their connections.
+    /// Key of stateless reset tokens. If it is kept across restarts, clients of a restarted server
+    /// learn at once that it has lost the state of their connections.
     pub reset_key: Arc<ResetKey>,
-    /// What seals the tokens of Retry and NEW_TOKEN. Keep it across restarts, and returning clients
-    /// stay validated.
+    /// Key that seals the tokens of Retry and NEW_TOKEN. If it is kept across restarts, returning
+    /// clients stay validated.
     pub token_key: Arc<TokenKey>,
-    /// Whether packets with a cleared fixed bit are understood (RFC 9287).
+    /// Whether packets with a cleared QUIC bit are accepted (RFC 9287).
     pub grease_fixed_bit: bool,
-    /// What clients of one network may take of a server.
+    /// Limits on clients of one address or network.
     pub clients: ClientLimits,
-    /// The source of all randomness of this endpoint and its connections, but for keys.
+    /// Seed of all randomness of this endpoint and its connections, except keys.
     pub rng_seed: [u8; 32],
 }
 
 impl EndpointConfig {
-    /// Settings whose keys derive from `seed`: 32 bytes that nobody can guess, or any 32 bytes where
-    /// runs shall repeat.
+    /// Settings whose keys derive from `seed`: 32 unpredictable bytes, or any 32 bytes if runs must
+    /// be reproducible.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self {
             connection_id_len: 8,
@@ -39,7 +39,7 @@ impl EndpointConfig {
         }
     }
 
-    /// Its keys in settings: all but what is secret.
+    /// The keys in settings: all except secrets.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "connection_id_len",
@@ -86,16 +86,16 @@ impl EndpointConfig {
     ];
 }
 
-/// When a server asks clients to prove their address before it keeps state (RFC 9000, section 8.1.2).
+/// The condition for a server to validate client addresses before it keeps state (RFC 9000, section 8.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// Never.
     Never,
     /// Always.
     Always,
-    /// While this many handshakes are under way, or more.
+    /// While at least this many handshakes are in progress.
     WhenBusy {
-        /// Handshakes under way.
+        /// Number of handshakes in progress.
         handshakes: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What an application may choose: plain structs with sane defaults.
+//! Configuration: plain structs with sensible defaults.
 
 mod client_limits;
 mod ecn;

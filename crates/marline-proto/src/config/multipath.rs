@@ -11,43 +11,43 @@ use crate::scheduling::path::{
 };
 use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
 
-/// How a connection uses several paths at once (draft-ietf-quic-multipath-21).
+/// Configuration of a multipath connection (draft-ietf-quic-multipath-21).
 ///
-/// Both ends must want it. The client opens paths ([`Connection::open_path`](crate::Connection::open_path)).
+/// Both ends must enable it. The client opens paths
+/// ([`Connection::open_path`](crate::Connection::open_path)).
 #[derive(Clone)]
 pub struct MultipathConfig {
-    /// Paths that the connection may have at once, from 1 to 16. The smaller of both ends' numbers
-    /// counts.
+    /// Maximum number of open paths, from 1 to 16. The smaller number of both ends applies.
     pub max_paths: u32,
-    /// The longest pause between two probes of a path that does not answer while there are others.
-    /// Probes come sooner at first, and ever more rarely after half a minute.
+    /// Maximum interval between probes of a path that does not answer while others do. The first
+    /// probes follow each other faster; after half a minute the interval grows further.
     pub probe_interval: Duration,
-    /// A path that has not answered for this long is abandoned, with
+    /// Time after which a path that does not answer is abandoned, with
     /// [`ErrorCode::PATH_UNSTABLE_OR_POOR`](crate::ErrorCode::PATH_UNSTABLE_OR_POOR), if another one
-    /// answers; `None` is never.
+    /// answers; `None` disables that.
     pub give_up_after: Option<Duration>,
-    /// A PING leaves on each path after this long without a packet there, on backup paths too, so that
-    /// NATs keep them and their round-trip times stay known; `None` is never. It keeps the connection
-    /// from being idle.
+    /// Time without a packet on a path after which a PING is sent there, on backup paths too, so that
+    /// NATs keep their mappings and round-trip times stay current; `None` disables that. It keeps the
+    /// connection from being idle.
     pub keep_alive: Option<Duration>,
-    /// Makes what decides which path carries stream data of this end.
+    /// Creates the scheduler that assigns this end's stream data to paths.
     pub scheduler: Make<dyn PathScheduler>,
-    /// Whether a faster path carries copies of what a slow one still has on its way, when there is nothing
-    /// else to send. `None` is without.
+    /// Whether an otherwise idle faster path carries copies of data in flight on a slower one; `None`
+    /// disables that.
     pub reinjection: Option<ReinjectionConfig>,
-    /// Client: paths between the addresses of the handshake that it has by itself, from 1. Those beyond
-    /// the first are opened as soon as the peer takes them, once: one that is abandoned is not replaced.
+    /// Client: number of paths between the addresses of the handshake that it opens by itself, from 1.
+    /// Those beyond the first are opened once, as soon as the peer permits: an abandoned one is not
+    /// replaced.
     pub same_tuple_paths: u32,
-    /// How paths that share one 4-tuple are coordinated in what this end sends; `None` leaves each on its
-    /// own. Such a connection does not resume an earlier one's capacity.
+    /// Coordination of this end's sending on paths that share one 4-tuple; with `None` they are
+    /// independent. Such a connection does not resume an earlier one's capacity.
     pub bundle_paths: Option<Arc<BundleConfig>>,
 }
 
 impl Default for MultipathConfig {
-    /// Four paths: Wi-Fi, mobile, and one to change to for each. A slower one carries what faster ones would
-    /// deliver later, and copies of what ends a transfer. A suspected one is probed each second and abandoned after half a minute. None is
-    /// kept alive while it is idle: that costs battery, and only the application knows whether a path
-    /// stands behind a NAT (most forget after 30 s).
+    /// Four paths: Wi-Fi, mobile, and a spare one for each; s. A slower path carries data that faster ones would deliver later, and faster
+    /// ones carry copies of the end of a transfer. A suspected one is probed each second and abandoned after half a minute. Idle paths are
+    /// not kept alive: that costs battery, and only the application knows whether a path stands behind a NAT (most forget after 30 s).
     fn default() -> Self {
         Self {
             max_paths: 4,
@@ -62,14 +62,14 @@ impl Default for MultipathConfig {
     }
 }
 
-/// Times that a path can wait for something: a day at most.
+/// Range of timeouts of paths: at most a day.
 const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
 
 impl MultipathConfig {
-    /// Paths that a connection may have at once, whatever is configured.
+    /// Maximum number of open paths, regardless of the configuration.
     pub const MAX_PATHS: u32 = PATHS;
 
-    /// Its keys in settings.
+    /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "max_paths",
@@ -155,7 +155,7 @@ impl MultipathConfig {
         },
     ];
 
-    /// The last path that the peer may use at first: `initial_max_path_id`.
+    /// The largest path ID that the peer may use initially: `initial_max_path_id`.
     pub(crate) fn last_path(&self) -> u32 {
         self.max_paths.clamp(1, PATHS) - 1
     }

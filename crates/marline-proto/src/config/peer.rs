@@ -15,50 +15,49 @@ use crate::observe::Observer;
 /// A connection for which an observer is made.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionInfo {
-    /// Which end we are.
+    /// Role of this end.
     pub side: Side,
-    /// The client's first destination connection ID: the name of the connection in logs.
+    /// The client's first destination connection ID, which names the connection in logs.
     pub original_destination: ConnectionId,
     /// The peer's address.
     pub remote: SocketAddr,
 }
 
-/// Makes the observer of a new connection, if it shall have one.
+/// Creates the observer of a new connection; `None` for none.
 pub type MakeObserver = Arc<dyn Fn(&ConnectionInfo) -> Option<Box<dyn Observer>> + Send + Sync>;
 
 /// Settings of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// How its connections behave.
+    /// Configuration of its connections.
     pub transport: Arc<TransportConfig>,
-    /// Certificates and TLS settings; they also say whether 0-RTT is accepted.
+    /// Certificates and TLS settings, including whether 0-RTT is accepted.
     pub tls: TlsServerConfig,
-    /// When to ask for proof of the client's address.
+    /// Condition for address validation before state is kept.
     pub retry: RetryPolicy,
-    /// Whether clients get a token that validates their address the next time.
+    /// Whether clients receive a token that validates their address in later connections.
     pub address_tokens: bool,
-    /// Whether clients may move to another address on purpose. A changed NAT binding is always
-    /// followed.
+    /// Whether clients may migrate to another address. NAT rebinding is always followed.
     pub migration: bool,
-    /// Handshakes and connections at once; more are refused.
+    /// Maximum number of handshakes and connections; more are refused.
     pub max_connections: usize,
-    /// Another address of this server that clients should move to (RFC 9000, section 9.6).
+    /// Preferred address of this server (RFC 9000, section 9.6).
     pub preferred_address: Option<SocketAddr>,
-    /// The versions that clients may use.
+    /// Versions that clients may use.
     pub versions: Versions,
-    /// The version that connections change to, without another round trip, if the client began with another
+    /// Version to which connections are changed without another round trip, if the client began with another
     /// one and offers it (RFC 9368, section 2.3). A client that sends 0-RTT data keeps its version, on which
     /// the keys of this data depend.
     ///
-    /// By default each client keeps its own (quic-go never changes a version, aioquic only to one that the client
-    /// prefers): who wants version 2 can begin with it, and a path that drops it does not break the others.
+    /// By default each client keeps its own: a client that wants version 2 can begin with it, and a network that
+    /// drops it does not break other clients.
     pub preferred_version: Option<Version>,
-    /// Makes observers.
+    /// Creates observers.
     pub observer: Option<MakeObserver>,
 }
 
 impl ServerConfig {
-    /// Defaults around `tls`.
+    /// Default settings with `tls`.
     pub fn new(tls: TlsServerConfig) -> Self {
         Self {
             transport: Arc::default(),
@@ -88,28 +87,29 @@ impl fmt::Debug for ServerConfig {
 /// Settings of a client's connections.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// How its connections behave.
+    /// Configuration of its connections.
     pub transport: Arc<TransportConfig>,
-    /// Trust anchors and TLS settings, and the sessions to resume.
+    /// Trust anchors, TLS settings and sessions to resume.
     pub tls: TlsClientConfig,
-    /// Address tokens that earlier connections brought, and the versions that they used.
+    /// Address tokens and versions of earlier connections.
     pub tokens: Arc<AddressTokens>,
-    /// The version of the first packet to a server that is not known; one whose earlier connections used another
-    /// of [`Self::versions`] gets that. A number that the server does not know makes it negotiate.
+    /// Version of the first packet to an unknown server; a server whose earlier connections used another of
+    /// [`Self::versions`] gets that one. A number that the server does not support makes it send Version
+    /// Negotiation.
     ///
-    /// It is 1 by default, which the most servers know (RFC 9368, section 2.5).
+    /// It is 1 by default, which most servers support (RFC 9368, section 2.5).
     pub version: u32,
-    /// The versions that the connection may have, by preference: those that the server may change to, and those to
-    /// begin again with after a Version Negotiation packet.
+    /// Supported versions by preference: those to which the server may change, and those tried after a Version
+    /// Negotiation packet.
     pub versions: Versions,
-    /// The bundle that its connections belong to, if they belong together.
+    /// The bundle of its connections, if any.
     pub bundle: Option<Membership>,
-    /// Makes observers.
+    /// Creates observers.
     pub observer: Option<MakeObserver>,
 }
 
 impl ClientConfig {
-    /// Defaults around `tls`.
+    /// Default settings with `tls`.
     pub fn new(tls: TlsClientConfig) -> Self {
         Self {
             transport: Arc::default(),

@@ -1,4 +1,4 @@
-//! Settings of every connection, whichever side opens it.
+//! Settings of connections of both roles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::scheduling::stream::{self, Rfc9218, StreamScheduler};
 use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
 use crate::tuple::EcnCodepoint;
 
-/// How a connection behaves.
+/// Configuration of a connection.
 ///
-/// Windows are bytes. The defaults suit the open Internet; each field can be set on its own:
+/// Windows are in bytes. The defaults suit the open Internet; each field can be set on its own:
 ///
 /// ```
 /// # use marline_proto::TransportConfig;
@@ -33,140 +33,140 @@ use crate::tuple::EcnCodepoint;
 /// ```
 #[derive(Clone)]
 pub struct TransportConfig {
-    /// The connection closes silently after this long without a packet; `None` is never. The
-    /// smaller of both ends' values counts (RFC 9000, section 10.1).
+    /// Idle timeout, after which the connection closes silently; `None` disables it. The smaller
+    /// value of both ends applies (RFC 9000, section 10.1).
     pub max_idle_timeout: Option<Duration>,
-    /// How long a handshake may take.
+    /// Timeout of the handshake.
     pub handshake_timeout: Duration,
-    /// A PING leaves after this long without a packet; `None` is never.
+    /// Keep-alive: time without a packet after which a PING is sent; `None` disables it.
     pub keep_alive: Option<Duration>,
     /// Client: a PING is sent when nothing was received for this long, and for three probe timeouts, while a
-    /// bidirectional stream of the client is not received in full; then at doubling intervals up to 15 s. Without it a
-    /// client that only receives notices neither a NAT rebinding nor a restarted server. `None` is never.
+    /// bidirectional stream of the client is not fully received; then at doubling intervals up to 15 s. Otherwise a
+    /// client that only receives notices neither a NAT rebinding nor a restarted server. `None` disables it.
     pub response_ping: Option<Duration>,
-    /// The round-trip time assumed before the first sample: a first probe timeout is three times that. RFC 9002,
+    /// Round-trip time assumed before the first sample: the first probe timeout is three times that. RFC 9002,
     /// section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
-    /// Client: the first flight leaves again after this long without an answer, and after three and seven times as long,
-    /// before its probe timeout; `None` is never.
+    /// Client: the first flight is retransmitted after this long without an answer, and after three and seven times as
+    /// long, before its probe timeout; `None` disables that.
     pub first_flight_copy: Option<Duration>,
-    /// Whether a flight of the handshake is repeated before its probe timeout when what arrives shows that the peer
-    /// misses some of it (RFC 9002, section 6.2.3), at most twice in a connection, and a client's first flight once
-    /// more. Client: the first request too, once, when a round trip and the peer's delay of acknowledgments pass
-    /// without one.
+    /// Whether a flight of the handshake is retransmitted before its probe timeout when arriving packets show that
+    /// the peer lacks part of it (RFC 9002, section 6.2.3), at most twice per connection, and a client's first
+    /// flight once more. Client: also the first request, once, if it is not acknowledged within a round trip and
+    /// the peer's acknowledgment delay.
     pub early_repeats: bool,
-    /// Client: the first datagram with application data after the handshake carries the Finished message again.
+    /// Client: whether the first datagram with application data after the handshake repeats the Finished
+    /// message.
     pub finished_copy: bool,
-    /// Client: the first request leaves again a quarter of a round trip later, if it is short; with [`Self::early_repeats`].
+    /// Client: whether a short first request is sent again a quarter of a round trip later; requires
+    /// [`Self::early_repeats`].
     pub request_copy: bool,
-    /// With one path: whether what repeats lost data leaves twice if nothing else waits, up to four frames.
+    /// With one path: whether retransmitted data is sent twice, up to four frames, if nothing else waits.
     pub tail_copies: bool,
-    /// Client: whether the round-trip time of the last connection to a server is assumed instead of
+    /// Client: whether the round-trip time of the last connection to a server replaces
     /// [`Self::initial_rtt`], for ten minutes.
     pub remember_rtt: bool,
-    /// Whether both probes of a probe timeout repeat a packet of application data, the two oldest; otherwise the second
-    /// is a PING.
+    /// Whether both probes of a probe timeout repeat the oldest packets of application data; otherwise the second is a
+    /// PING.
     pub two_probes: bool,
-    /// Whether the first probe for larger datagrams waits for a round trip after the handshake, and for a probe timeout more
-    /// if no bidirectional stream is opened: before data, it takes an eighth of the initial window from them.
+    /// Whether the first PMTU probe waits for a round trip after the handshake, and for another probe timeout if no
+    /// bidirectional stream is opened: sent before data, it takes an eighth of the initial window.
     pub late_mtu_probes: bool,
 
-    /// Streams that the peer may have open at once, in both directions.
+    /// Maximum number of bidirectional streams that the peer may have open.
     pub max_concurrent_bidi_streams: u64,
-    /// Streams that the peer may have open at once, from it to us.
+    /// Maximum number of unidirectional streams that the peer may have open.
     pub max_concurrent_uni_streams: u64,
-    /// What the peer may send on one stream before we read, at first; `None` is 8 MiB at a client, which asked for it,
-    /// and 512 KiB at a server.
+    /// Initial flow control window of a stream; `None` is 8 MiB at a client, which requested the data, and 512 KiB at
+    /// a server.
     pub stream_receive_window: Option<u64>,
-    /// What the peer may send on all streams before we read, at first; `None` is 16 MiB at a client, and 1 MiB at a
-    /// server.
+    /// Initial flow control window of all streams; `None` is 16 MiB at a client, and 1 MiB at a server.
     pub receive_window: Option<u64>,
-    /// How far auto-tuning may widen [`Self::stream_receive_window`].
+    /// Limit up to which auto-tuning widens [`Self::stream_receive_window`].
     pub max_stream_receive_window: u64,
-    /// How far auto-tuning may widen [`Self::receive_window`].
+    /// Limit up to which auto-tuning widens [`Self::receive_window`].
     pub max_receive_window: u64,
-    /// What streams hold of data written and not yet acknowledged, before writes block.
+    /// Limit on written, unacknowledged data of streams, beyond which writes block.
     pub send_buffer: u64,
-    /// Bytes of received datagrams kept for the application; `None` refuses datagrams (RFC 9221).
+    /// Receive buffer for datagrams, in bytes; `None` refuses datagrams (RFC 9221).
     pub datagram_receive_buffer: Option<usize>,
-    /// Bytes of datagrams that wait to be sent.
+    /// Send buffer for datagrams, in bytes.
     pub datagram_send_buffer: usize,
 
-    /// Makes the congestion controller.
+    /// Creates the congestion controller.
     pub controller: Arc<dyn ControllerFactory>,
-    /// Makes what ends slow start.
+    /// Creates the algorithm that ends slow start.
     pub slow_start_exit: Make<dyn SlowStartExit>,
     /// Chooses the initial congestion window.
     pub initial_window: Arc<dyn InitialWindow>,
-    /// Learns what connections observe of their paths, and offers saved capacities to careful resume;
-    /// `None` keeps connections independent of earlier ones. [`Self::set_history`] sets all that belongs
-    /// to it.
+    /// Store of path observations, which offers saved capacities to careful resume; `None` keeps
+    /// connections independent of earlier ones. [`Self::set_history`] sets all that belongs to it.
     pub history: Option<Arc<dyn PathHistory>>,
-    /// How a path resumes the capacity that [`Self::history`] or the client's address token has saved. Not
-    /// in a bundle, whose engine owns the windows.
+    /// Resumption of the capacity saved in [`Self::history`] or in the client's address token. Not in
+    /// a bundle, whose engine owns the windows.
     pub careful_resume: CarefulResumeConfig,
-    /// What is left of the window after a loss; `None` is the controller's own.
+    /// Factor applied to the window after a loss; `None` uses the controller's own.
     pub backoff: Option<f64>,
-    /// How many connections a window-based controller backs off and grows like: see
+    /// Number of connections that a window-based controller emulates when it backs off and grows:
+    /// see
     /// [`ControllerConfig::emulated_flows`](crate::congestion::ControllerConfig::emulated_flows).
     pub emulated_flows: u32,
-    /// Factor by which the window grows in a round trip of slow start, above 1 and at most 2.
+    /// Growth factor of the window per round trip of slow start, above 1 and at most 2.
     pub slow_start_growth: f64,
-    /// Makes what decides that packets are lost.
+    /// Creates the loss detection algorithm.
     pub loss_detector: Make<dyn LossDetector>,
-    /// Makes what decides when to acknowledge.
+    /// Creates the acknowledgment policy.
     pub ack_policy: Make<dyn AckPolicy>,
-    /// Makes what chooses among streams.
+    /// Creates the stream scheduler.
     pub stream_scheduler: Make<dyn StreamScheduler>,
-    /// Whether packets are spread over the round trip.
+    /// Whether packets are paced over the round trip.
     pub pacing: bool,
-    /// Packets that the pacer lets leave together, if the window holds four times as many; 1 spreads them evenly.
-    /// Links that send several packets as fast as one, as Wi-Fi does with its aggregates, need fewer turns for them;
-    /// a short queue overflows sooner.
+    /// Pacing burst in packets, if the window is at least four times as large; 1 paces evenly. Links that aggregate
+    /// packets, such as Wi-Fi, then need fewer channel accesses; a short queue overflows sooner.
     pub send_quantum: u64,
-    /// What to request of the peer's acknowledgments, if it supports ACK_FREQUENCY; nothing of what is marked with ECT(1)
+    /// Acknowledgment frequency to request of the peer, if it supports ACK_FREQUENCY; not for packets marked with ECT(1)
     /// ([`EcnMode::L4s`]).
     pub ack_frequency: Option<AckFrequencyConfig>,
 
-    /// How the congestion control of what this end sends is coordinated with the other connections of a bundle; `None` leaves every
-    /// connection on its own.
+    /// Coordination of this end's congestion control with the other connections of a bundle; with `None` connections are
+    /// independent.
     pub bundle: Option<Arc<BundleConfig>>,
 
-    /// How the connection uses several paths at once; `None` is one path.
+    /// Multipath settings; `None` disables multipath.
     pub multipath: Option<MultipathConfig>,
 
-    /// How large datagrams may become.
+    /// Sizes of sent datagrams.
     pub mtu: MtuConfig,
-    /// The largest UDP payload that the peer is told to send, in bytes: 1200 to 65527, which is no limit (RFC 9000, section
-    /// 18.2). It keeps a peer that does not notice when a path stops carrying its datagrams from making them larger; datagrams
-    /// that are larger all the same are taken.
+    /// The announced `max_udp_payload_size`, in bytes: 1200 to 65527, which is no limit (RFC 9000, section 18.2). It bounds
+    /// the datagrams of peers that do not detect when a path stops carrying large ones; larger datagrams are accepted
+    /// nevertheless.
     pub max_udp_payload_size: u16,
-    /// What packets are marked with, and how marks count.
+    /// ECN marking of sent packets, and the response to CE marks.
     pub ecn: EcnMode,
-    /// Whether to send reserved transport parameters and clear the fixed bit where the peer allows
-    /// it, so that the network does not learn to expect otherwise (RFC 9287).
+    /// Whether to send reserved transport parameters and to clear the QUIC bit if the peer permits
+    /// it, against ossification (RFC 9287).
     pub grease: bool,
-    /// Whether to leave out packet numbers now and then, to catch peers that acknowledge blindly
-    /// (RFC 9000, section 21.4).
+    /// Whether to skip packet numbers occasionally, to detect optimistic ACK attacks (RFC 9000,
+    /// section 21.4).
     pub skip_packet_numbers: bool,
-    /// Packets sealed with one key before a key update; `None` updates only as the AEAD requires.
+    /// Packets protected with one key before a key update; `None` updates only at the AEAD's limit.
     pub key_update_interval: Option<u64>,
 }
 
-/// Times that a connection can wait for something: a day at most.
+/// Range of timeouts of a connection: at most a day.
 const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
 
-/// Streams that may be open at once.
+/// Range of stream limits.
 const STREAMS: Domain = Domain::integer(0, 1 << 20);
 
-/// A window of flow control, or a buffer.
+/// Range of flow control windows and buffers.
 const WINDOW: Domain = Domain::bytes(1, 16 << 30);
 
-/// Buffers of datagrams.
+/// Range of datagram buffers.
 const DATAGRAMS: Domain = Domain::bytes(1, 1 << 30);
 
 impl TransportConfig {
-    /// Its keys in settings.
+    /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Choice {
             key: "cc",
@@ -511,7 +511,7 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
-    /// What packets are to be marked with.
+    /// ECN codepoint of sent packets.
     pub(crate) fn ect(&self) -> Option<EcnCodepoint> {
         match self.ecn {
             EcnMode::Off => None,
@@ -520,8 +520,8 @@ impl TransportConfig {
         }
     }
 
-    /// Has connections learn of their paths into `store`, and use what earlier ones have learnt as `policy`
-    /// says. The present [`Self::initial_window`] stays that of paths of which nothing is known.
+    /// Records observations of paths in `store`, and uses earlier ones according to `policy`. The present
+    /// [`Self::initial_window`] remains that of unknown paths.
     pub fn set_history(
         &mut self,
         policy: HistoryPolicy,
@@ -557,7 +557,7 @@ impl fmt::Debug for TransportConfig {
 pub struct MtuConfig {
     /// The largest UDP payload to probe for, in bytes.
     pub ceiling: u16,
-    /// Whether to probe for more than the 1200 bytes that every path carries.
+    /// Whether to probe for more than 1200 bytes, which every path carries.
     pub discover: bool,
 }
 
@@ -571,26 +571,26 @@ impl Default for MtuConfig {
     }
 }
 
-/// What ACK_FREQUENCY asks of the peer (draft-ietf-quic-ack-frequency-14).
+/// The request of ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency-14).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckFrequencyConfig {
-    /// Ack-eliciting packets that may come without an immediate ACK.
+    /// Ack-eliciting packets that may arrive without an immediate ACK.
     pub threshold: u64,
-    /// The longest an ACK may wait.
+    /// Maximum delay of an ACK.
     pub max_delay: Duration,
-    /// The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is.
+    /// Reordering, in packet numbers, at which an ACK is sent immediately; 0 disables that.
     pub reordering_threshold: u64,
-    /// ACKs that a congestion window gets at least: small windows ask for fewer packets than `threshold` allows, down
-    /// to one ACK for two packets within `max_delay`, as every receiver does by itself. With 0 the window does not matter.
+    /// Minimum number of ACKs per congestion window: small windows request a smaller threshold, down to one ACK for two
+    /// packets within `max_delay`, which is the receiver's default. 0 disables that.
     pub acks_per_window: u64,
-    /// An ACK waits no longer than this part of the smoothed round-trip time, nor than `max_delay`; 0 is no such limit.
+    /// Maximum delay of an ACK as a divisor of the smoothed round-trip time, besides `max_delay`; 0 disables that.
     pub rtt_fraction: f64,
-    /// Packets to send before anything is requested.
+    /// Packets to send before the first request.
     pub start_after: u64,
 }
 
 impl AckFrequencyConfig {
-    /// Its keys in settings.
+    /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "threshold",
@@ -632,8 +632,8 @@ impl AckFrequencyConfig {
 }
 
 impl Default for AckFrequencyConfig {
-    /// An ACK for up to ten packets, sixteen of them at least for a window of more than 32, within a quarter of a round trip, and at once
-    /// for a gap. On a radio that carries one packet at a time, ACKs take the time of data.
+    /// One ACK for ten packets, but at least sixteen per window of more than 32, within a quarter of the round-trip time, and immediately
+    /// for a gap. On a radio that carries one packet at a time, ACKs take airtime from data.
     fn default() -> Self {
         Self {
             threshold: 9,

@@ -10,7 +10,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Both, with `first` preferred.
+    /// Both versions, with `first` preferred.
     pub const fn preferring(first: Version) -> Self {
         let second = match first {
             Version::V1 => Version::V2,
@@ -22,7 +22,7 @@ impl Versions {
         }
     }
 
-    /// One. With version 1 alone, nothing is said of versions in the handshake.
+    /// One version. With version 1 alone, the handshake does not negotiate versions.
     pub const fn only(version: Version) -> Self {
         Self {
             first: version,
@@ -39,22 +39,23 @@ impl Versions {
         }
     }
 
-    /// Whether `version` is one of them.
+    /// Whether `version` is among them.
     pub fn contains(&self, version: Version) -> bool {
         self.iter().any(|known| known == version)
     }
 
-    /// They, the preferred one first.
+    /// The versions, the preferred one first.
     pub fn iter(&self) -> impl Iterator<Item = Version> + use<> {
         std::iter::once(self.first).chain(self.second)
     }
 
-    /// Their numbers, the preferred one first.
+    /// The version numbers, the preferred one first.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         self.iter().map(Version::number).collect()
     }
 
-    /// Whether peers are informed of them: RFC 9369, section 4, asks it of those that know version 2.
+    /// Whether they are announced to peers: RFC 9369, section 4, requires it of endpoints that
+    /// support version 2.
     pub(crate) fn are_announced(&self) -> bool {
         self.contains(Version::V2)
     }
@@ -66,8 +67,8 @@ impl Versions {
 }
 
 impl Default for Versions {
-    /// Both. Version 1 is preferred: it is what every peer and every middlebox knows, and version 2 offers
-    /// nothing else but a different look (RFC 9369, section 1).
+    /// Both. Version 1 is preferred: all peers and middleboxes support it, and version 2 differs only in
+    /// wire image (RFC 9369, section 1).
     fn default() -> Self {
         Self::preferring(Version::V1)
     }

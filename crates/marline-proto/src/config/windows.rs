@@ -1,34 +1,34 @@
-//! Receive windows of a connection that begins (RFC 9000, section 4.1).
+//! Initial receive windows of a connection (RFC 9000, section 4.1).
 
 use marline_wire::Side;
 
 use super::TransportConfig;
 
-/// A client asked for what arrives, and has few connections: windows hold what a fast and far link delivers while lost
-/// packets are repeated.
+/// A client requested the data and has few connections: its windows hold the data that a fast link with a long round
+/// trip delivers while lost packets are retransmitted.
 const CLIENT: ReceiveWindows = ReceiveWindows {
     stream: 8 << 20,
     all: 16 << 20,
 };
 
-/// A server does not know its clients, and has many.
+/// A server does not know its clients, and has many of them.
 const SERVER: ReceiveWindows = ReceiveWindows {
     stream: 512 << 10,
     all: 1 << 20,
 };
 
-/// What the peer may send before we read, at first, in bytes.
+/// Initial receive windows, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindows {
-    /// On one stream.
+    /// Window of a stream.
     pub(crate) stream: u64,
-    /// On all streams.
+    /// Window of all streams.
     pub(crate) all: u64,
 }
 
 impl TransportConfig {
-    /// The receive windows at first of an end that is `side`: as configured, else those of its role, as far as
-    /// auto-tuning may widen them.
+    /// Initial receive windows of `side`: as configured, else those of the role, within the limits of
+    /// auto-tuning.
     pub(crate) fn receive_windows(&self, side: Side) -> ReceiveWindows {
         let of_role = match side {
             Side::Client => CLIENT,

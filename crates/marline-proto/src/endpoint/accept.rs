@@ -26,11 +26,11 @@ pub(super) struct UnknownInitial {
     pub(super) header: ProtectedHeader,
 }
 
-/// What the token of an Initial packet proves.
+/// The information that the token of an Initial packet proves.
 #[derive(Default)]
 struct Proof {
     validated: bool,
-    /// The record of its path that the client carries.
+    /// The capacity of its path in the client's token.
     capacity: Option<TokenCapacity>,
     /// The Retry packet that it answers, if any.
     retried: Option<Retried>,
@@ -38,16 +38,16 @@ struct Proof {
 
 /// Connection IDs of a Retry packet, from its token.
 struct Retried {
-    /// Destination of the client's first packet.
+    /// Destination connection ID of the client's first packet.
     original_destination: ConnectionId,
-    /// Source of the Retry packet.
+    /// Source connection ID of the Retry packet.
     source: ConnectionId,
 }
 
-/// What becomes of a new client.
+/// The decision on a new client.
 enum Admission {
     Accept(Place),
-    /// It has to validate its address.
+    /// The client has to validate its address.
     Retry,
     Refuse(Refusal),
 }
@@ -116,7 +116,7 @@ impl Endpoint {
         Route::Accepted(handle, Box::new(connection))
     }
 
-    /// Whether there is a place for another client. Nobody loses a place to a client whose address may be forged.
+    /// Decides whether another client is admitted. No client loses its place to one whose address may be spoofed.
     fn admit(&self, server: &ServerConfig, ip: IpAddr, is_validated: bool) -> Admission {
         if server.max_connections == 0 {
             return Admission::Refuse(Refusal::Connections);
@@ -146,8 +146,8 @@ impl Endpoint {
         }
     }
 
-    /// Checks the token of an Initial packet. An invalid token of a NEW_TOKEN frame counts as none (RFC 9000,
-    /// section 8.1.3).
+    /// Checks the token of an Initial packet. An invalid NEW_TOKEN token is ignored (RFC 9000, section
+    /// 8.1.3).
     fn check_token(
         &mut self,
         arrived: &UnknownInitial,

@@ -1,4 +1,4 @@
-//! Which connections form a bundle, and the directives of its engine.
+//! Membership of connections in bundles, and the directives of their engines.
 //!
 //! A bundle is identified by the identifier that its client chose, the client's address, and the name of the
 //! server: connections to two sites of one process are never in one bundle, nor are connections over two
@@ -16,7 +16,7 @@ use crate::coordination::bundle::{
 };
 use crate::time::Instant;
 
-/// What the connections of one bundle have in common.
+/// The properties that the connections of one bundle share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     id: Option<MembershipId>,
@@ -37,7 +37,7 @@ pub(super) struct Bundles {
     /// Indices of entries. Clients choose the identifiers: the hash function has a secret.
     by_key: HashMap<Key, usize>,
     of: FxHashMap<ConnectionHandle, usize>,
-    /// Bundles that were ever made.
+    /// Number of bundles ever created.
     count: u64,
     directives: VecDeque<MemberDirective<ConnectionHandle>>,
 }
@@ -90,10 +90,10 @@ impl Bundles {
 }
 
 impl Endpoint {
-    /// Hands a [`Signal`] of a member to the engine of its bundle. `view` returns the state of a connection
-    /// ([`Connection::member_view`](crate::Connection::member_view)).
+    /// Passes a [`Signal`] of a member to the engine of its bundle. `view` returns the state of a
+    /// connection ([`Connection::member_view`](crate::Connection::member_view)).
     ///
-    /// [`Self::poll_directive`] returns the directives that follow from it.
+    /// [`Self::poll_directive`] returns the resulting directives.
     pub fn coordinate(
         &mut self,
         now: Instant,
@@ -116,7 +116,7 @@ impl Endpoint {
         self.bundles.directives.pop_front()
     }
 
-    /// How many bundles have members.
+    /// Number of bundles with members.
     pub fn open_bundles(&self) -> usize {
         self.bundles.entries.len()
     }

@@ -1,4 +1,4 @@
-//! How much each network has of the connections of a server, and which of them are idle.
+//! Counts of a server's connections per client network, and the order of idle ones.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -10,23 +10,23 @@ use crate::config::ClientLimits;
 use crate::limits::IDLE_CANDIDATES;
 use crate::prefix::Prefix;
 
-/// How far the handshake of a client has come.
+/// Progress of a client's handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandshakeProgress {
-    /// Its handshake is in progress, and its address may be forged.
+    /// The handshake is in progress, and the address may be spoofed.
     Unvalidated,
-    /// Its handshake is in progress from a validated address.
+    /// The handshake is in progress from a validated address.
     Validated,
-    /// Its handshake is complete.
+    /// The handshake is complete.
     Connected,
 }
 
-/// A connection of a client, as it is counted.
+/// A counted connection of a client.
 #[derive(Debug)]
 pub(super) struct Client {
     ip: IpAddr,
     progress: HandshakeProgress,
-    /// Its place among the idle connections.
+    /// Its position among the idle connections.
     idle: Option<u64>,
 }
 
@@ -38,23 +38,23 @@ struct Counts {
     connected: usize,
 }
 
-/// A connection that is idle.
+/// An idle connection.
 #[derive(Clone, Copy, Debug)]
 struct IdleClient {
     ip: IpAddr,
     handle: ConnectionHandle,
 }
 
-/// How well an idle connection suits to make place for a new client, the best last.
+/// Suitability of an idle connection for eviction, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Suitability {
-    /// Its prefix has so many connections, more than that of the new client.
+    /// Its prefix has this many connections, more than that of the new client.
     Crowded(usize),
     SamePrefix,
     SameAddress,
 }
 
-/// The connections of clients, by address and prefix: an entry for each that has any.
+/// Client connections by address and prefix, with an entry for each that has any.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     // Clients choose their addresses within an IPv6 prefix: the hash function is keyed.
@@ -62,9 +62,9 @@ pub(super) struct Clients {
     hosts: HashMap<Prefix, Counts>,
     /// By network.
     networks: HashMap<Prefix, Counts>,
-    /// Idle connections, the one that is idle longest first.
+    /// Idle connections, the longest idle first.
     idle: BTreeMap<u64, IdleClient>,
-    /// The place of the next connection that becomes idle.
+    /// Position of the next connection that becomes idle.
     next_idle: u64,
 }
 
@@ -96,7 +96,7 @@ impl Counts {
 }
 
 impl Clients {
-    /// Which limit another client at `ip` would exceed, if any.
+    /// The limit that another client at `ip` would exceed, if any.
     pub(super) fn exceeded(
         &self,
         limits: &ClientLimits,
@@ -130,7 +130,7 @@ impl Clients {
         }
     }
 
-    /// The handshake of a client is complete.
+    /// Records that a client's handshake is complete.
     pub(super) fn on_connected(&mut self, client: &mut Client) {
         let before = std::mem::replace(&mut client.progress, HandshakeProgress::Connected);
         self.adjust(client.ip, |counts| {
@@ -139,7 +139,7 @@ impl Clients {
         });
     }
 
-    /// A client's connection has become idle, or is no longer.
+    /// Records that a client's connection became idle or active.
     pub(super) fn set_idle(
         &mut self,
         client: &mut Client,
@@ -158,7 +158,7 @@ impl Clients {
         }
     }
 
-    /// Counts a client no longer.
+    /// Stops counting a client.
     pub(super) fn remove(&mut self, client: &Client) {
         self.adjust(client.ip, |counts| *counts.of(client.progress) -= 1);
         if let Some(place) = client.idle {
@@ -166,8 +166,8 @@ impl Clients {
         }
     }
 
-    /// Which idle connection ends for another client at `ip`: one of its own network, or of a prefix that has more;
-    /// among those that suit best, and [`IDLE_CANDIDATES`] at most, the one that is idle longest.
+    /// The idle connection to evict for another client at `ip`: one of its own network, or of a prefix with more
+    /// connections; of at most [`IDLE_CANDIDATES`] of the most suitable ones, the longest idle.
     pub(super) fn longest_idle_for(&self, ip: IpAddr) -> Option<ConnectionHandle> {
         let own = self.connections_of_prefix(ip).max(1);
         let mut best: Option<(Suitability, ConnectionHandle)> = None;
@@ -194,7 +194,7 @@ impl Clients {
         counts.map_or(0, |counts| counts.connections(true))
     }
 
-    /// Changes the counts of the address and of the prefix in the same way.
+    /// Applies the same change to the counts of the address and of the prefix.
     fn adjust(&mut self, ip: IpAddr, change: impl Fn(&mut Counts)) {
         adjust(&mut self.hosts, Prefix::of_host(ip), &change);
         adjust(&mut self.networks, Prefix::of_network(ip), &change);

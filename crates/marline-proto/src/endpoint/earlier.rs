@@ -1,5 +1,5 @@
-//! Earlier connections of clients: when a client resumes its session, its latest connection reports what it
-//! has measured.
+//! Earlier connections of clients: when a client resumes its session, its latest connection reports its
+//! measurements.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{ConnectionHandle, Endpoint};
 
-/// The latest connection of each client, and the connections that shall report.
+/// The latest connection of each client, and the connections that have to report.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     latest: FxHashMap<IpAddr, ConnectionHandle>,
@@ -16,12 +16,12 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// A handshake with `client` is complete.
+    /// Records that a handshake with `client` is complete.
     pub(super) fn on_established(&mut self, client: IpAddr, handle: ConnectionHandle) {
         self.latest.insert(client, handle);
     }
 
-    /// `client` resumes a session in another connection.
+    /// Records that `client` resumes a session in another connection.
     pub(super) fn on_resumed(&mut self, client: IpAddr) {
         if let Some(&handle) = self.latest.get(&client)
             && !self.due.contains(&handle)
@@ -40,7 +40,7 @@ impl Earlier {
 }
 
 impl Endpoint {
-    /// The next connection that shall [report what it has measured](crate::Connection::report_resumed) because its
+    /// The next connection that has to [report its measurements](crate::Connection::report_resumed) because its
     /// client resumes the session in another one; to be polled after every datagram and every event of a
     /// connection until it returns `None`.
     pub fn poll_resumed(&mut self) -> Option<ConnectionHandle> {

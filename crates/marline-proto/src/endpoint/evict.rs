@@ -1,4 +1,4 @@
-//! Idle connections that end so that a full server can accept another client.
+//! Eviction of idle connections, so that a full server can accept another client.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use super::{ConnectionHandle, Endpoint};
 use crate::config::ServerConfig;
 use crate::limits::EVICTED_CONNECTIONS;
 
-/// The connections that were evicted and are not drained.
+/// Evicted connections that are not drained.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
-    /// Their owner has still to close them.
+    /// Connections that their owner still has to close.
     due: VecDeque<ConnectionHandle>,
     all: FxHashSet<ConnectionHandle>,
 }
 
-/// What a new client takes.
+/// The place of a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// There is one.
+    /// A free one.
     Free,
-    /// That of an idle connection.
+    /// That of an idle connection, which is evicted.
     Of(ConnectionHandle),
 }
 
@@ -35,7 +35,8 @@ impl Evictions {
 }
 
 impl Endpoint {
-    /// A place for another client; evicted connections have none, but so many are still closing at most.
+    /// A place for another client. Evicted connections do not count, but only a limited number may be
+    /// closing at a time.
     pub(super) fn place(&self, server: &ServerConfig, ip: std::net::IpAddr) -> Option<Place> {
         let evicted = self.evictions.all.len();
         if self.entries.len() - evicted < server.max_connections {
@@ -44,15 +45,15 @@ impl Endpoint {
         self.evictable_for(ip).map(Place::Of)
     }
 
-    /// The idle connection that ends for another client at `ip`.
+    /// The idle connection to evict for another client at `ip`.
     fn evictable_for(&self, ip: std::net::IpAddr) -> Option<ConnectionHandle> {
         let evicted = self.evictions.all.len();
         let may_evict = self.config.clients.evict_idle && evicted < EVICTED_CONNECTIONS;
         may_evict.then(|| self.clients.longest_idle_for(ip))?
     }
 
-    /// Ends an idle connection for another client at `ip`, whose address is validated, because a limit is reached that this
-    /// endpoint does not know. Returns whether there was one, which [`poll_evicted`](Self::poll_evicted) returns.
+    /// Evicts an idle connection for another client at `ip`, whose address is validated, because of a limit outside this
+    /// endpoint. Returns whether there was one, which [`poll_evicted`](Self::poll_evicted) returns.
     pub fn evict_idle_for(&mut self, ip: std::net::IpAddr) -> bool {
         let idle = self.evictable_for(ip);
         if let Some(handle) = idle {
@@ -71,8 +72,8 @@ impl Endpoint {
         }
     }
 
-    /// The next connection to [evict](crate::Connection::evict), because it is idle and a new client needs its
-    /// place; to be polled after every datagram until it returns `None`.
+    /// The next idle connection to [evict](crate::Connection::evict) for a new client; to be polled after
+    /// every datagram until it returns `None`.
     pub fn poll_evicted(&mut self) -> Option<ConnectionHandle> {
         self.evictions.due.pop_front()
     }

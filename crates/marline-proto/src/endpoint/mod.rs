@@ -1,4 +1,4 @@
-//! An endpoint: it routes datagrams to connections, and accepts or begins connections.
+//! An endpoint, which routes datagrams to connections, and accepts or starts connections.
 //!
 //! | question | file |
 //! | --- | --- |
@@ -45,10 +45,10 @@ use stateless::Budget;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionHandle(pub usize);
 
-/// What to do with a datagram.
+/// The handling of a datagram.
 #[derive(Debug)]
 pub enum Route {
-    /// Hand it to this connection: [`Connection::handle_datagram`].
+    /// Pass it to this connection: [`Connection::handle_datagram`].
     Connection(ConnectionHandle),
     /// A new connection of a client was accepted, and has processed the datagram.
     Accepted(ConnectionHandle, Box<Connection>),
@@ -58,36 +58,36 @@ pub enum Route {
     Drop,
 }
 
-/// A connection that an endpoint has begun; its owner drives it from now on.
+/// A connection started by an endpoint; its owner drives it from now on.
 #[derive(Debug)]
 pub struct NewConnection {
-    /// By which the endpoint knows it.
+    /// Its handle at the endpoint.
     pub handle: ConnectionHandle,
     /// The connection itself.
     pub connection: Connection,
 }
 
-/// What an endpoint stores for each connection.
+/// The endpoint's state of a connection.
 #[derive(Debug)]
 struct Entry {
-    /// The destination of a client's first packets, until the handshake is complete.
+    /// Destination connection ID of a client's first packets, until the handshake is complete.
     original_destination: Option<ConnectionId>,
     ids: Vec<ConnectionId>,
     reset_tokens: Vec<[u8; 16]>,
     remote: SocketAddr,
     handshaking: bool,
-    /// How it is counted, if a client began it and it is not evicted.
+    /// Its entry in the counts, if a client started it and it is not evicted.
     client: Option<Client>,
 }
 
-/// Routes datagrams to connections, and makes connections; it owns none.
+/// Routes datagrams to connections, and creates connections, without owning them.
 pub struct Endpoint {
     config: Arc<EndpointConfig>,
     server: Option<Arc<ServerConfig>>,
     entries: Slab<Entry>,
     routes: Routes,
     rng: SecureRng,
-    /// Handshakes under way that clients began.
+    /// Handshakes in progress that clients started.
     handshakes: usize,
     replays: ReplayFilter,
     budget: Budget,
@@ -99,7 +99,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint; it accepts connections if there is a `server` configuration.
+    /// Creates an endpoint; it accepts connections if there is a `server` configuration.
     pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Self {
         let rng = SecureRng::from_seed(config.rng_seed);
         Self {
@@ -124,12 +124,12 @@ impl Endpoint {
         self.server = server;
     }
 
-    /// How many connections are not drained.
+    /// Number of connections that are not drained.
     pub fn open_connections(&self) -> usize {
         self.entries.len()
     }
 
-    /// Its counters so far.
+    /// The endpoint's counters.
     pub fn stats(&self) -> EndpointStats {
         EndpointStats {
             handshakes: self.handshakes,
@@ -137,17 +137,17 @@ impl Endpoint {
         }
     }
 
-    /// How many connection IDs are routed to a connection.
+    /// Number of connection IDs that are routed to a connection.
     #[cfg(test)]
     pub(crate) fn routes_of_ids(&self) -> usize {
         self.routes.ids()
     }
 
-    /// Begins a connection to `server_name` at the tuple's remote address.
+    /// Starts a connection to `server_name` at the tuple's remote address.
     ///
     /// # Errors
     ///
-    /// If the name is invalid, or the TLS configuration does not work.
+    /// If the name or the TLS configuration is invalid.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -163,7 +163,8 @@ impl Endpoint {
         Ok(NewConnection { handle, connection })
     }
 
-    /// Processes an event of a connection's [`poll_endpoint_event`](Connection::poll_endpoint_event).
+    /// Processes an event from a connection's
+    /// [`poll_endpoint_event`](Connection::poll_endpoint_event).
     pub fn on_connection_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         let Some(entry) = self.entries.get_mut(handle.0) else {
             return;
@@ -204,7 +205,7 @@ impl Endpoint {
                 }
             }
             EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
-            // Needs the state of the other members, which `coordinate` can get.
+            // Needs the state of the other members, which `coordinate` provides.
             EndpointEvent::Bundle(_) => {}
             EndpointEvent::Drained => self.forget(handle),
         }
@@ -257,7 +258,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the events of a new connection before its owner gets it.
+    /// Processes the events of a new connection before its owner receives it.
     fn drain_events(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
         while let Some(event) = connection.poll_endpoint_event() {
             self.on_connection_event(handle, event);

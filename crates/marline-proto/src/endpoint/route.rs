@@ -18,9 +18,9 @@ use crate::tuple::{EcnCodepoint, FourTuple};
 #[derive(Debug)]
 pub(super) struct Routes {
     id_len: usize,
-    /// By connection ID. This end chooses them at random, so that a fast hash function is safe.
+    /// By connection ID. This end chooses them at random, so a fast hash function is safe.
     ids: FxHashMap<ConnectionId, ConnectionHandle>,
-    /// By the destination of clients' first packets, which the clients choose.
+    /// By the destination connection ID of clients' first packets, which the clients choose.
     initials: HashMap<(ConnectionId, SocketAddr), ConnectionHandle>,
     /// By stateless reset token. Tokens are secrets of our peers.
     reset_tokens: HashMap<[u8; 16], ConnectionHandle>,
@@ -36,7 +36,7 @@ impl Routes {
         }
     }
 
-    /// How many IDs are routed.
+    /// Number of routed IDs.
     #[cfg(test)]
     pub(super) fn ids(&self) -> usize {
         self.ids.len()

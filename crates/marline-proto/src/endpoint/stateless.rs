@@ -15,11 +15,11 @@ use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::STATELESS_ANSWERS_PER_SECOND;
 use crate::time::Instant;
 
-/// Size in bytes of the shortest stateless reset that is not distinguishable from a packet (RFC 9000, section
+/// Minimum size in bytes of a stateless reset that is indistinguishable from a packet (RFC 9000, section
 /// 10.3).
 const MIN_RESET: usize = 21;
 
-/// Size in bytes of the longest stateless reset that is sent.
+/// Maximum size in bytes of stateless resets that are sent.
 const MAX_RESET: usize = 42;
 
 /// Limits the rate of responses to packets of unknown connections.
@@ -45,8 +45,8 @@ impl Budget {
     }
 }
 
-/// A reserved version, so that clients are prepared to ignore versions that they do not know (RFC 9000,
-/// section 15). Never the one that the client asked for, or it would ignore the packet (section 6.2).
+/// A reserved version, so that clients learn to ignore unknown versions (RFC 9000, section 15). Never
+/// the one that the client requested, or it would ignore the packet (section 6.2).
 fn reserved_version(random: u32, refused: u32) -> u32 {
     let version = random & 0xf0f0_f0f0 | 0x0a0a_0a0a;
     if version == refused {
@@ -56,7 +56,7 @@ fn reserved_version(random: u32, refused: u32) -> u32 {
     }
 }
 
-/// What a Version Negotiation packet needs from the packet that it responds to.
+/// The fields of a refused packet that a Version Negotiation packet repeats.
 pub(super) struct RefusedVersion<'a> {
     pub(super) version: u32,
     /// Its destination connection ID.
@@ -84,8 +84,8 @@ impl Endpoint {
         Route::Reply
     }
 
-    /// Validates the client's address with a Retry packet (RFC 9000, section 8.1.2), which has the version of the
-    /// client's packet (RFC 9369, section 4.1).
+    /// Validates the client's address with a Retry packet (RFC 9000, section 8.1.2) of the same version (RFC
+    /// 9369, section 4.1).
     pub(super) fn retry(&mut self, arrived: &UnknownInitial, reply: &mut Vec<u8>) -> Route {
         let UnknownInitial {
             version, header, ..
@@ -150,8 +150,8 @@ impl Endpoint {
         Route::Reply
     }
 
-    /// Responds with a stateless reset (RFC 9000, section 10.3). It is smaller than the packet that was
-    /// received, so that two endpoints do not respond to each other's resets forever.
+    /// Responds with a stateless reset (RFC 9000, section 10.3). It is smaller than the received
+    /// packet, to prevent loops between two endpoints.
     pub(super) fn reset(
         &mut self,
         now: Instant,

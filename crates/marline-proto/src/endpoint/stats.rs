@@ -2,12 +2,12 @@
 
 use std::ops::AddAssign;
 
-/// What an endpoint did with new clients: counters over its life, but for `handshakes`.
+/// Counters of an endpoint's new clients over its life, except `handshakes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
     /// Connections accepted.
     pub accepted: u64,
-    /// Handshakes in progress now that clients began.
+    /// Handshakes currently in progress that clients started.
     pub handshakes: usize,
     /// Retry packets sent.
     pub retries: u64,
@@ -58,7 +58,7 @@ impl AddAssign for Refusals {
     }
 }
 
-/// Why a client is refused.
+/// The reason why a client is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Connections,

@@ -1,4 +1,4 @@
-//! Which connections form a bundle, and which state remains after they leave.
+//! Membership in bundles, and the state that remains after members leave.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn join(id: Option<u8>, server_name: &str) -> JoinBundle {
     }
 }
 
-/// The same, from the `n`th address.
+/// A request from the `n`th address.
 fn from(n: u8, join: JoinBundle) -> JoinBundle {
     JoinBundle {
         address: address(n),
@@ -130,7 +130,7 @@ fn a_full_bundle_takes_no_further_connection() {
     assert_eq!(bundles.index(MAX_MEMBERS), None);
     assert_eq!(bundles.directives.len(), MAX_MEMBERS);
     assert!(bundles.is_tidy());
-    // It is not a member, so that its leaving frees nothing.
+    // It is not a member, so nothing is freed when it leaves.
     bundles.leave(ConnectionHandle(MAX_MEMBERS));
     assert_eq!(bundles.of.len(), MAX_MEMBERS);
 }
