@@ -1,4 +1,5 @@
-//! As the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 6).
+//! Acknowledgments as the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14,
+//! section 6).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use super::{AckDecision, AckPolicy, EveryN, ReceivedView, Requested};
 use crate::settings::{Entry, Make, Spec};
 
-/// Its name and parameters in settings.
+/// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     name: "as_asked",
     about: "After a number of packets, unless the peer requests another number (ACK_FREQUENCY)",
@@ -20,7 +21,7 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
 pub struct AsAsked {
     before: EveryN,
     requested: Option<Requested>,
-    /// Whether the packet before this one was marked.
+    /// Whether the previous packet was CE-marked.
     was_ce: bool,
 }
 
@@ -56,7 +57,7 @@ impl Requested {
         threshold > 0 && (opens || fills)
     }
 
-    /// Whether a marked packet is acknowledged at once: every one at the default threshold, the
+    /// Whether a CE-marked packet is acknowledged at once: every one at the default threshold, the
     /// first of a row at larger ones (section 6.3).
     fn expedites(&self, was_ce: bool) -> bool {
         self.threshold <= 1 || !was_ce

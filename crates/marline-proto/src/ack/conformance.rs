@@ -10,11 +10,11 @@ use crate::Instant;
 
 const STEPS: usize = 20_000;
 
-/// Runs every check on the policies that `make` makes.
+/// Runs all checks on the policies that `make` creates.
 ///
 /// # Panics
 ///
-/// If a policy breaks a rule; the message says which.
+/// If a policy breaks a rule; the message names the rule.
 pub fn conformance(make: impl Fn() -> Box<dyn AckPolicy>) {
     let mut rng = Pcg32::seed_from_u64(1);
     let mut policy = make();

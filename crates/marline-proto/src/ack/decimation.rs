@@ -1,4 +1,4 @@
-//! Few acknowledgments, for links where they compete with data (Wi-Fi).
+//! Infrequent acknowledgments, for links where they compete with data (Wi-Fi).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{
 use crate::samples::scaled;
 use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
-/// Its name and parameters in settings.
+/// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     name: "decimation",
     about: "One acknowledgment for many packets, after the first packets of a connection",
@@ -24,28 +24,29 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     },
 };
 
-/// One cumulative acknowledgment for many packets, once a connection has had time to grow.
+/// One cumulative acknowledgment for many packets, once the connection's window has had time to
+/// grow.
 ///
-/// Packets out of order and marked packets are still acknowledged at once, because the sender's loss
-/// detection and congestion control depend on them.
+/// Packets out of order and CE-marked packets are still acknowledged at once, because the sender's
+/// loss detection and congestion control depend on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decimation {
-    /// Packets that make an acknowledgment due.
+    /// Number of ack-eliciting packets after which an acknowledgment is due.
     pub packets: u64,
-    /// The longest a packet waits for its acknowledgment.
+    /// Maximum delay of an acknowledgment.
     pub max_delay: Duration,
-    /// Packets to receive before acknowledgments become rare; until then, every second packet is
-    /// acknowledged.
+    /// Packets to receive before acknowledgments become infrequent; until then, every second packet
+    /// is acknowledged.
     pub start_after: u64,
-    /// A packet waits no longer than this part of the smallest round-trip time; 0 for no such
-    /// bound.
+    /// Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables
+    /// this bound.
     pub rtt_fraction: f64,
-    /// Whether a request of the peer takes the place of all that: see [`UntilAsked`].
+    /// Whether an ACK_FREQUENCY frame of the peer overrides these parameters: see [`UntilAsked`].
     pub until_asked: bool,
 }
 
 impl Default for Decimation {
-    /// Ten packets, 25 ms or a quarter of a round trip, after 100 packets.
+    /// Ten packets, 25 ms or a quarter of the round-trip time, after 100 packets.
     fn default() -> Self {
         Self {
             start_after: 100,
@@ -56,7 +57,7 @@ impl Default for Decimation {
 }
 
 impl Decimation {
-    /// Its parameters in settings.
+    /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "packets",
@@ -137,8 +138,8 @@ impl AckPolicy for Decimation {
     }
 }
 
-/// [`Decimation`] until the peer requests a frequency with ACK_FREQUENCY, then as [`AsAsked`]: a sender that asks
-/// knows its window, its loss detection and its pacing.
+/// [`Decimation`] until the peer requests a frequency with ACK_FREQUENCY, then [`AsAsked`]: a sender that sends
+/// requests knows its window, its loss detection and its pacing.
 #[derive(Clone, Copy, Debug)]
 pub struct UntilAsked {
     before: Decimation,

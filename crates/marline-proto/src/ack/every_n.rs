@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, MAX_DELAY, ReceivedView};
 use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 
-/// Its name and parameters in settings.
+/// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     name: "every_n",
     about: "After a number of packets, whatever the peer requests (RFC 9000, section 13.2)",
@@ -15,13 +15,13 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     make: |config| Arc::new(move || Box::new(config)),
 };
 
-/// Acknowledges every `packets`-th packet, packets out of order and marked packets at once, and all others
-/// within `max_delay`.
+/// Acknowledges every `packets`-th packet, packets out of order and CE-marked packets at once, and all
+/// others within `max_delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EveryN {
-    /// Packets that make an acknowledgment due.
+    /// Number of ack-eliciting packets after which an acknowledgment is due.
     pub packets: u64,
-    /// The longest a packet waits for its acknowledgment.
+    /// Maximum delay of an acknowledgment.
     pub max_delay: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Default for EveryN {
 }
 
 impl EveryN {
-    /// Its parameters in settings.
+    /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "packets",

@@ -1,4 +1,4 @@
-//! What the peer asks of our acknowledgments, by ACK_FREQUENCY frames.
+//! The acknowledgment frequency that the peer requests with ACK_FREQUENCY frames.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Requested;
 
-/// The shortest delay within which we can be asked to acknowledge: our `min_ack_delay`.
+/// The smallest delay that the peer may request: our `min_ack_delay`.
 pub(crate) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// The newest request of the peer. It holds for all paths, those to come included.
+/// The newest request of the peer. It applies to all current and future paths.
 #[derive(Debug, Default)]
 pub(crate) struct PeerRequest {
     sequence: Option<u64>,
@@ -18,16 +18,16 @@ pub(crate) struct PeerRequest {
 }
 
 impl PeerRequest {
-    /// What the peer asks for, if it asks for anything.
+    /// The requested frequency; `None` without a request.
     pub(crate) fn requested(&self) -> Option<&Requested> {
         self.requested.as_ref()
     }
 
-    /// A frame came; returns what it asks for if it is newer than all before.
+    /// Processes an ACK_FREQUENCY frame; returns the request if it is newer than all before.
     ///
     /// # Errors
     ///
-    /// PROTOCOL_VIOLATION if it asks for ACKs sooner than our `min_ack_delay` allows.
+    /// PROTOCOL_VIOLATION if the requested delay is below our `min_ack_delay`.
     pub(crate) fn on_frame(
         &mut self,
         frame: &AckFrequency,

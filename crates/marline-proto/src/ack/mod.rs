@@ -1,4 +1,4 @@
-//! When to acknowledge (RFC 9000, section 13.2).
+//! Acknowledgment policies (RFC 9000, section 13.2).
 
 mod as_asked;
 pub mod conformance;
@@ -19,93 +19,94 @@ pub(crate) use request::{OwnRequest, ReceiverView, SendView};
 use crate::Instant;
 use crate::settings::{Domain, Make, Registry, Spec};
 
-/// Policies of acknowledgment, by name.
+/// Acknowledgment policies by name.
 pub const POLICIES: Registry<Make<dyn AckPolicy>> = Registry::new(
     "policy of acknowledgment",
     &[&as_asked::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
 );
 
-/// Times that an acknowledgment can wait at most: transport parameters have 14 bits of milliseconds.
+/// Range of acknowledgment delays: transport parameters have 14 bits of milliseconds.
 const MAX_DELAY: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(16));
 
-/// The longest a receiver waits by default (RFC 9000, section 18.2).
+/// Default `max_ack_delay` (RFC 9000, section 18.2).
 pub const DEFAULT_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// An ack-eliciting packet arrived.
+/// A received ack-eliciting packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedView {
-    /// When it arrived.
+    /// Arrival time.
     pub now: Instant,
-    /// Its number.
+    /// Packet number.
     pub number: u64,
     /// Largest number among received ack-eliciting packets, this one included.
     pub largest: u64,
     /// Largest Acknowledged of the ACK frames sent so far.
     pub largest_acked: Option<u64>,
-    /// Smallest number below `largest` that did not arrive, above `largest_acked` less
+    /// Smallest missing number below `largest`, and not below `largest_acked` less
     /// [`AckPolicy::reordering_threshold`].
     pub smallest_missing: Option<u64>,
     /// Ack-eliciting packets since the last ACK frame was sent, this one included.
     pub unacked: u64,
-    /// When the first of those arrived.
+    /// Arrival time of the first of those.
     pub oldest_unacked_at: Instant,
     /// Ack-eliciting packets received on the path, this one included.
     pub total_received: u64,
-    /// Whether its number is smaller than one received before, or leaves a gap after it
-    /// (RFC 9000, section 13.2.1).
+    /// Whether its number is smaller than an earlier one, or leaves a gap (RFC 9000, section
+    /// 13.2.1).
     pub out_of_order: bool,
-    /// Whether it was marked Congestion Experienced.
+    /// Whether it was marked Congestion Experienced (CE).
     pub ce: bool,
     /// Smallest round-trip time of the path.
     pub min_rtt: Duration,
 }
 
-/// When to send the next ACK frame.
+/// The time of the next ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDecision {
-    /// At once.
+    /// Immediately.
     Now,
-    /// At this moment, or with a packet that leaves earlier.
+    /// At this time, or earlier with another packet.
     By(Instant),
-    /// Nothing needs an acknowledgment.
+    /// No acknowledgment is due.
     NotNeeded,
 }
 
-/// What a peer asks with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 4).
+/// A request of the peer with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
-    /// Ack-eliciting packets that may arrive without an immediate acknowledgment.
+    /// Ack-eliciting threshold: packets that may arrive without an immediate acknowledgment.
     pub threshold: u64,
-    /// The longest an acknowledgment may wait.
+    /// Requested Max Ack Delay.
     pub max_delay: Duration,
-    /// How far a gap may reach back before it is reported at once; 0 is never.
+    /// Reordering threshold, in packet numbers: the extent of a gap that is reported immediately; 0
+    /// disables that.
     pub reordering_threshold: u64,
 }
 
 /// Decides when received packets are acknowledged.
 pub trait AckPolicy: Send + Debug {
-    /// An ack-eliciting packet arrived.
+    /// Called when an ack-eliciting packet arrived.
     fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision;
 
-    /// An ACK frame left, for whatever reason.
+    /// Called when an ACK frame was sent, for any reason.
     fn on_ack_sent(&mut self) {}
 
-    /// The peer asks for another frequency; only [`AsAsked`] and [`UntilAsked`] comply.
+    /// Called when the peer requests a frequency; only [`AsAsked`] and [`UntilAsked`] comply.
     fn on_frequency(&mut self, _requested: &Requested) {}
 
-    /// The longest it lets a packet wait.
+    /// Maximum delay of an acknowledgment.
     fn max_ack_delay(&self) -> Duration;
 
-    /// How many packet numbers below the last reported one a gap still counts as not reported; sets
-    /// [`ReceivedView::smallest_missing`].
+    /// Number of packet numbers below the last reported one for which a gap still counts as
+    /// unreported; sets [`ReceivedView::smallest_missing`].
     fn reordering_threshold(&self) -> u64 {
         1
     }
 
-    /// A short, lower-case name for logs and command lines.
+    /// Short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 
-    /// How it is written in settings.
+    /// The policy's notation in settings.
     fn spec(&self) -> Spec {
         Spec::named(self.name())
     }

@@ -1,4 +1,4 @@
-//! What we ask of the peer's acknowledgments, by ACK_FREQUENCY frames.
+//! The acknowledgment frequency that we request of the peer with ACK_FREQUENCY frames.
 
 use std::time::Duration;
 
@@ -7,34 +7,35 @@ use crate::Instant;
 use crate::config::AckFrequencyConfig;
 use crate::samples::scaled;
 
-/// A change by this factor, of packets or of time, is worth a new request.
+/// Factor by which the threshold or the delay must change for a new request.
 const RELEVANT: u32 = 2;
 
-/// No request for fewer packets: what every receiver does by itself (RFC 9000, section 13.2.2).
+/// Minimum threshold of a request, which every receiver applies by default (RFC 9000, section
+/// 13.2.2).
 const FEWEST_PACKETS: u64 = 2;
 
-/// The state of sending on which a request depends; of several paths, that of the smallest window and of the
-/// shortest round trip.
+/// Send state on which a request depends; with several paths, the smallest window and the shortest
+/// round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendView {
-    /// The congestion window, in full datagrams.
+    /// Congestion window, in full datagrams.
     pub(crate) window_packets: u64,
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     pub(crate) rtt: Duration,
     /// Packets sent on the path with the most.
     pub(crate) sent: u64,
 }
 
-/// What the receiver said of its acknowledgments in its transport parameters.
+/// The receiver's acknowledgment delays from its transport parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiverView {
-    /// The shortest delay that it takes requests for (`min_ack_delay`).
+    /// Minimum delay that may be requested (`min_ack_delay`).
     pub(crate) shortest: Duration,
-    /// The longest delay without a request (`max_ack_delay`).
+    /// Default delay (`max_ack_delay`).
     pub(crate) usual: Duration,
 }
 
-/// What was asked for last.
+/// Our last request.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRequest {
     asked: Option<Asked>,
@@ -47,11 +48,11 @@ struct Asked {
 }
 
 impl OwnRequest {
-    /// What to ask for now of this `receiver`; `None` if nothing is to be asked, or nothing that differs enough from what
-    /// was, or if the receiver takes no delay as short as what is wanted and usual.
+    /// The request to send to `receiver` now; `None` if no request is wanted, if it hardly differs from the last one, or
+    /// if both the wanted delay and the default one are below the receiver's minimum.
     ///
-    /// A request follows the window and the round-trip time: whatever changes them (slow start, its end, losses, a
-    /// migration) changes it too, at most once in a round trip.
+    /// A request follows the window and the round-trip time: it is renewed when they change (slow start and its
+    /// end, losses, migration), at most once per round trip.
     pub(crate) fn update(
         &mut self,
         now: Instant,
@@ -85,21 +86,22 @@ impl Asked {
             before.max_delay.min(next.max_delay),
             before.max_delay.max(next.max_delay),
         );
-        // The full threshold ends a series of requests, even if it is not twice the last one.
+        // Reaching the full threshold is worth a request even if it is less than twice the last
+        // one.
         let reaches_full = before.threshold < next.threshold && next.threshold == wanted.threshold;
-        // A window that became small cannot wait for a third packet.
+        // A receiver must not wait for a third packet once the window is small.
         let returns_to_usual = next.threshold < before.threshold && next.threshold < FEWEST_PACKETS;
         let is_relevant = reaches_full
             || returns_to_usual
             || more >= fewer.saturating_mul(RELEVANT.into())
             || longer >= shorter.saturating_mul(RELEVANT);
-        // Twice nothing is nothing.
+        // Both may be zero, which satisfies the factor.
         is_relevant && before != next
     }
 }
 
 impl AckFrequencyConfig {
-    /// What it asks for at a window and a round-trip time.
+    /// The request for a window and a round-trip time.
     fn at(&self, sending: &SendView, receiver: &ReceiverView) -> Requested {
         let packets = match self.acks_per_window {
             0 => u64::MAX,
@@ -122,7 +124,7 @@ impl AckFrequencyConfig {
         requested
     }
 
-    /// Whether the window is so small that as many packets are `requested` as every receiver takes by itself.
+    /// Whether the window is so small that the `requested` threshold equals the receiver's default.
     fn is_reduced_to_usual(&self, requested: &Requested) -> bool {
         requested.threshold < FEWEST_PACKETS && requested.threshold < self.threshold
     }
@@ -221,7 +223,8 @@ mod tests {
         assert_eq!(delay(0, 1), Some(ms(25)));
     }
 
-    /// With three packets asked for before, and a round trip so long that the delay is nearly the same.
+    /// The last request was for three packets, and the round trip is so long that the delay hardly
+    /// changes.
     #[test]
     fn a_window_that_becomes_small_returns_to_what_the_receiver_does_by_itself() {
         for (usual, expected) in [(25, 25), (5, 5), (60, 25)] {

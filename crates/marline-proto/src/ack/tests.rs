@@ -126,8 +126,8 @@ fn only_the_first_of_consecutive_ce_marks_is_acknowledged_at_once() {
     assert_eq!(eager.on_packet(&marked), AckDecision::Now);
 }
 
-/// Receives `numbers` in this order and acknowledges at reordering only; returns the packets that were acknowledged
-/// at once.
+/// Receives `numbers` in this order and acknowledges only because of reordering; returns the packets acknowledged
+/// immediately.
 fn acknowledged(reordering_threshold: u64, numbers: &[u64]) -> Vec<u64> {
     let mut policy = asked(1000, reordering_threshold);
     let mut received: Vec<u64> = Vec::new();
