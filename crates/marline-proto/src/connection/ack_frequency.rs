@@ -1,4 +1,4 @@
-//! Requests about acknowledgments, ours and the peer's (draft-ietf-quic-ack-frequency-14).
+//! ACK_FREQUENCY requests of both ends (draft-ietf-quic-ack-frequency-14).
 
 use marline_wire::TransportError;
 use marline_wire::frame::AckFrequency;
@@ -10,14 +10,15 @@ use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
-    /// Asks the peer for another frequency, if it takes requests and what is best to ask has changed. To be called
+    /// Requests another acknowledgment frequency, if the peer supports it and the wanted one has changed. Called
     /// when the handshake completes, and after acknowledgments.
     pub(super) fn request_ack_frequency(&mut self, now: Instant) {
         let (Some(wanted), Some(shortest)) = (self.config.ack_frequency, self.peer.min_ack_delay)
         else {
             return;
         };
-        // An answer in proportion needs every mark at once, and packets that do not leave in the bursts of rare ACKs.
+        // A scalable controller needs every mark immediately, and packets that do not leave in the bursts of
+        // infrequent ACKs.
         let mut open = self.paths.iter().filter(|path| path.is_open());
         if open.any(|path| path.tuples.active.ecn.is_l4s()) {
             return;
@@ -55,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Handles a request to acknowledge less or more often (draft-ietf-quic-ack-frequency), in a packet on path `at`.
+    /// Processes an ACK_FREQUENCY frame in a packet on path `at`.
     pub(super) fn on_ack_frequency(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! The calls of the application.
+//! The API of the application.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -47,8 +47,8 @@ impl Connection {
         is_news.then_some(EndpointEvent::Idle(is_idle))
     }
 
-    /// Opens a stream; `None` while the peer's limit on streams allows no more.
-    /// [`Available`](crate::StreamEvent::Available) reports when it does.
+    /// Opens a stream; `None` if the peer's stream limit is reached.
+    /// [`Available`](crate::StreamEvent::Available) reports when it is raised.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
         self.lifecycle.is_open().then(|| self.streams.open(dir))?
     }
@@ -58,18 +58,18 @@ impl Connection {
         self.streams.accept(dir)
     }
 
-    /// Writes a copy of `data`, or the front of it; returns how many bytes were taken.
+    /// Writes a copy of `data`, or of its front; returns the number of bytes taken.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Blocked`] if the send buffer or flow control allows nothing now; other errors are final.
+    /// [`WriteError::Blocked`] while the send buffer or flow control is full; other errors are final.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let written = self.streams.write(id, data);
         self.refresh_ready();
         written
     }
 
-    /// Writes the front of `data` without copying and advances it; returns how many bytes were taken.
+    /// Writes the front of `data` without copying and advances it; returns the number of bytes taken.
     ///
     /// # Errors
     ///
@@ -80,7 +80,8 @@ impl Connection {
         written
     }
 
-    /// How many bytes [`Self::write`] would take now, so that no more need be read from their source.
+    /// The number of bytes that [`Self::write`] would take now, so that the caller reads no more from
+    /// its source.
     ///
     /// # Errors
     ///
@@ -91,22 +92,23 @@ impl Connection {
         room
     }
 
-    /// Bytes that were written to the stream and are kept until the peer acknowledges them.
+    /// Bytes written to the stream and not acknowledged yet.
     pub fn unacknowledged(&self, id: StreamId) -> u64 {
         self.streams.unacknowledged(id)
     }
 
-    /// Bytes that were written to streams, and that the peer has not acknowledged.
+    /// Bytes written to all streams and not acknowledged yet.
     pub fn all_unacknowledged(&self) -> u64 {
         self.streams.all_unacknowledged()
     }
 
-    /// Bytes that the peer has sent on all streams, gaps included, and that were not read: as many as are held in memory at most.
+    /// Bytes of all streams that the peer has sent and the application has not read, gaps included: an upper bound of the memory
+    /// held.
     pub fn unread(&self) -> u64 {
         self.streams.unread_bytes()
     }
 
-    /// Ends the stream after what was written.
+    /// Ends the stream after the written data.
     ///
     /// # Errors
     ///
@@ -138,11 +140,11 @@ impl Connection {
     }
 
     /// The next bytes of a stream, at most `max`, without copying; `None` at its end. `now` is called only if flow
-    /// control measures how fast the stream is read.
+    /// control measures the read rate.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Blocked`] if there are none now; other errors are final.
+    /// [`ReadError::Blocked`] while none are available; other errors are final.
     pub fn read(
         &mut self,
         now: impl Fn() -> Instant,
@@ -158,7 +160,7 @@ impl Connection {
         self.streams.out_of_order_bytes_of(id)
     }
 
-    /// Sets the priority by which the stream scheduler chooses among streams that have something to send.
+    /// Sets the priority of a stream for the stream scheduler.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
         self.streams.set_priority(id, priority);
         self.stream_planner.set_priority(id, priority);
@@ -179,12 +181,13 @@ impl Connection {
         self.datagrams.receive()
     }
 
-    /// The longest datagram that can be sent now, in bytes; `None` if the peer takes none.
+    /// Maximum length of a datagram that can be sent now, in bytes; `None` if the peer accepts
+    /// none.
     pub fn max_datagram_len(&self) -> Option<usize> {
         self.datagrams.max_len(self.payload_room())
     }
 
-    /// Bytes of frames that a 1-RTT packet of any open path holds.
+    /// Payload size of a 1-RTT packet that fits on every open path, in bytes.
     fn payload_room(&self) -> usize {
         let mut slots = self.paths.slots();
         let first = self.payload_room_of(self.paths.main_slot());
@@ -224,7 +227,7 @@ impl Connection {
         rotates
     }
 
-    /// The socket refused a datagram of `size` bytes as larger than the link's MTU.
+    /// Handles that the socket refused a datagram of `size` bytes as larger than the link's MTU.
     pub fn on_datagram_refused(&mut self, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         for path in self.paths.iter_mut() {
@@ -245,12 +248,12 @@ impl Connection {
         self.side
     }
 
-    /// Whether the handshake is not complete yet.
+    /// Whether the handshake is incomplete.
     pub fn is_handshaking(&self) -> bool {
         self.handshake.is_handshaking()
     }
 
-    /// Whether the application can neither send nor receive any more.
+    /// Whether the application can no longer send or receive.
     pub fn is_closed(&self) -> bool {
         !self.lifecycle.is_open()
     }
@@ -260,7 +263,7 @@ impl Connection {
         self.lifecycle.is_drained()
     }
 
-    /// Why the connection has ended, if it has.
+    /// The reason why the connection ended, once it has.
     pub fn error(&self) -> Option<&ConnectionError> {
         self.lifecycle.error()
     }
@@ -290,7 +293,7 @@ impl Connection {
         self.progress.local_cid()
     }
 
-    /// Whether an authentic packet of the peer was received.
+    /// Whether a packet of the peer was authenticated.
     pub(crate) fn has_opened_packet(&self) -> bool {
         self.progress.has_opened_packet()
     }
@@ -328,8 +331,8 @@ impl Connection {
         self.side.is_client() && self.keys.zero_rtt.is_some()
     }
 
-    /// Server: whether what has been read so far may be replayed by an attacker, because the handshake is not complete
-    /// (RFC 9001, section 9.2).
+    /// Server: whether the data read so far may be a replay, because the handshake is not complete (RFC 9001, section
+    /// 9.2).
     pub fn is_replayable(&self) -> bool {
         self.side.is_server() && self.handshake.is_handshaking()
     }
@@ -338,7 +341,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the handshake is not complete, or a server does not keep its exporter.
+    /// If the handshake is not complete, or the server does not keep its exporter.
     pub fn export_keying_material(
         &self,
         output: &mut [u8],

@@ -1,5 +1,5 @@
-//! The capacity of a path in address tokens, by which a server that keeps no memory of its clients can resume
-//! carefully (RFC 9959).
+//! The capacity of a path in address tokens, from which a server that keeps no memory of its clients can
+//! resume carefully (RFC 9959).
 //!
 //! The capacity is sealed in the token: only the server reads it, and accepts it from the address to which the
 //! token was issued. A token is used once. Of all tokens that state the capacity of one connection's path, one is
@@ -15,29 +15,29 @@ use crate::crypto::TokenCapacity;
 use crate::limits::CAPACITY_TOKENS;
 use crate::time::Instant;
 
-/// The smallest window that is worth saving, in initial windows (section 3.1).
+/// The smallest window that is saved, in initial windows (section 3.1).
 const MIN_SAVED_WINDOW: u64 = 4;
 
-/// Round trips for which a path must carry half of what its token states, or less, before another token replaces
+/// Round trips for which a path must carry at most half the capacity in its token before another token replaces
 /// it: a window reduced after a loss, or to measure the minimum round-trip time, soon grows again.
 const REDUCED_ROUND_TRIPS: u32 = 10;
 
-/// What tokens state of the present path.
+/// The capacities in address tokens for the present path.
 #[derive(Debug, Default)]
 pub(super) struct CapacityTokens {
     /// The capacity in the client's token, until this connection claims it.
     received: Option<TokenCapacity>,
     /// The capacity in the newest token of this connection.
     issued: Option<TokenCapacity>,
-    /// Since when the path carries half of what the newest token states, or less.
+    /// Time since which the path has carried at most half the capacity in the newest token.
     reduced_since: Option<Instant>,
-    /// Tokens issued because the capacity changed.
+    /// Number of tokens issued because the capacity changed.
     pub(super) issued_count: u8,
 }
 
 impl CapacityTokens {
-    /// With the capacity in the client's token; it is dropped if `config` does not use tokens, or if it is too old
-    /// at `now` (seconds since the Unix epoch).
+    /// Keeps the capacity in the client's token, unless `config` does not use tokens, or it is too old at `now`
+    /// (seconds since the Unix epoch).
     pub(super) fn new(
         config: &CarefulResumeConfig,
         received: Option<TokenCapacity>,
@@ -51,7 +51,7 @@ impl CapacityTokens {
         }
     }
 
-    /// The connection takes another path.
+    /// The connection migrates to another path.
     fn leave_path(&mut self) {
         *self = Self {
             issued_count: self.issued_count,
@@ -64,7 +64,7 @@ impl CapacityTokens {
         self.issued.or(self.received)
     }
 
-    /// Whether a path with an initial window of `first` bytes that was found to carry `window` needs a new token.
+    /// Whether a path with an initial window of `first` bytes and an observed `window` needs a new token.
     fn needs_token(&mut self, now: Instant, first: u64, window: u64, rtt: Duration) -> bool {
         let Some(current) = self.current() else {
             return window >= first.saturating_mul(MIN_SAVED_WINDOW);
@@ -105,7 +105,7 @@ impl Connection {
         capacity.filter(|_| self.endpoint.token_key.claim(&received))
     }
 
-    /// Forgets what tokens state: the connection takes another path.
+    /// Discards the capacities in tokens: the connection migrates to another path.
     pub(super) fn forget_client_capacity(&mut self) {
         if let Some(server) = &mut self.server {
             server.capacity_tokens.leave_path();
@@ -129,8 +129,8 @@ impl Connection {
         }
     }
 
-    /// After an acknowledgment: issues another token if the path was found to carry much more or much less than
-    /// the newest one states.
+    /// Called after an acknowledgment: issues another token if the capacity of the path differs much from that
+    /// in the newest one.
     pub(super) fn renew_capacity_token(&mut self, now: Instant) {
         if !self.config.careful_resume.tokens || !self.progress.is_complete() {
             return;

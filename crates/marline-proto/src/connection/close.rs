@@ -16,10 +16,10 @@ use crate::time::Instant;
 use crate::tuple::Transmit;
 
 impl Connection {
-    /// Closes the connection; the peer's application sees `code` and `reason`.
+    /// Closes the connection with the application's `code` and `reason`.
     ///
-    /// What was written and not delivered is lost. `code` is a variable-length integer, so less than
-    /// 2^62; of `reason` 256 bytes are sent.
+    /// Undelivered data is lost. `code` is a variable-length integer, less than 2^62; at most 256
+    /// bytes of `reason` are sent.
     pub fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
         let reason = Bytes::copy_from_slice(&reason[..reason.len().min(MAX_CLOSE_REASON)]);
         self.start_closing(
@@ -29,7 +29,7 @@ impl Connection {
         );
     }
 
-    /// Closes the connection with NO_ERROR, because it is idle and the endpoint needs its place.
+    /// Closes the idle connection with NO_ERROR, because the endpoint is full.
     pub fn evict(&mut self, now: Instant) {
         let error = TransportError::new(ErrorCode::NO_ERROR, "idle, and the server is full");
         self.start_closing(now, Close::Transport(error), ConnectionError::Evicted);
@@ -114,8 +114,8 @@ impl Connection {
         self.events.application.push_back(Event::Closed(error));
     }
 
-    /// The paths on which CONNECTION_CLOSE is sent, the best one last: it is sent once on each, since it may not be
-    /// known which of them work.
+    /// The paths on which CONNECTION_CLOSE is sent once, the best one last: it may be unknown whether a path still
+    /// works.
     fn closing_paths(&self) -> Vec<PathId> {
         let best = self.paths.best();
         let is_other = |at: &Slot| *at != best && self.paths[*at].stage == Stage::Open;
@@ -124,7 +124,7 @@ impl Connection {
         all.map(|at| self.paths[at].id).collect()
     }
 
-    /// A datagram arrived while closing or draining.
+    /// Handles a datagram received while closing or draining.
     pub(super) fn on_datagram_while_closing(&mut self, datagram: &[u8]) {
         let at = self
             .path_of(datagram)
@@ -196,7 +196,7 @@ impl Connection {
 }
 
 /// Appends CONNECTION_CLOSE with as much of the reason as fits into `room` bytes; an application's code and reason only
-/// in packets of application data (RFC 9000, section 10.2.3). Returns whether there is room for the frame.
+/// in packets of application data (RFC 9000, section 10.2.3). Returns whether the frame fits.
 fn write_close(close: &Close, level: EncryptionLevel, room: usize, buf: &mut Vec<u8>) -> bool {
     let is_handshake = level.space() != SpaceId::Data;
     match close {
@@ -229,8 +229,7 @@ fn write_close(close: &Close, level: EncryptionLevel, room: usize, buf: &mut Vec
     true
 }
 
-/// As much of a `reason` as fits into `room` bytes beside a frame that has `bare` bytes without one; `None` if that does
-/// not fit itself.
+/// The front of `reason` that fits into `room` bytes beside a frame of `bare` bytes; `None` if the frame does not fit.
 fn fitting(reason: &[u8], bare: usize, room: usize) -> Option<&[u8]> {
     // The length of a long reason takes a second byte.
     let left = room.checked_sub(bare)?.saturating_sub(1);

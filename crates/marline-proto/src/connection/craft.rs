@@ -1,4 +1,4 @@
-//! Packets with frames of the caller's choice under a connection's real keys: for tests and fuzzers.
+//! Packets with arbitrary frames under a connection's real keys, for tests and fuzzers.
 
 use super::Connection;
 use super::packet::DatagramContext;
@@ -7,25 +7,25 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::paths::Slot;
 use crate::time::Instant;
 
-/// How a crafted packet differs from one that the connection would build.
+/// Differences of a crafted packet from a regular one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crafting {
     /// Bits of the first byte that are inverted before it is protected.
     pub(super) flip: u8,
-    /// The least size of the packet, in bytes.
+    /// Minimum size of the packet, in bytes.
     pub(super) pad_to: u16,
 }
 
-/// State that a connection holds because of its peer.
+/// State that a connection holds because of its peer's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Held {
     /// Received stream bytes that the application has not read.
     pub(crate) unread: usize,
-    /// Written stream bytes that are not acknowledged.
+    /// Written, unacknowledged stream bytes.
     pub(crate) unacked: u64,
-    /// Sent packets that are remembered, in all spaces.
+    /// Tracked sent packets of all spaces.
     pub(crate) sent_packets: usize,
-    /// Ranges of received packet numbers, in all spaces.
+    /// Ranges of received packet numbers of all spaces.
     pub(crate) received_ranges: usize,
     /// Packets that wait for keys.
     pub(crate) deferred: usize,
@@ -35,14 +35,14 @@ pub(crate) struct Held {
 
 impl Connection {
     /// A datagram of one 1-RTT packet that carries `frames`, with the next packet number of the `nth` path,
-    /// modulo their number. The connection remembers it as sent. `None` if it has no keys for it.
+    /// modulo the number of paths. The connection records it as sent. `None` without keys.
     pub fn craft_frames(&mut self, now: Instant, nth: usize, frames: &[u8]) -> Option<Vec<u8>> {
         let count = self.paths.slots().count().max(1);
         let at = self.paths.slots().nth(nth % count)?;
         self.craft_packet(now, at, SpaceId::Data, frames, Crafting::default())
     }
 
-    /// As [`Self::craft_frames`], in a packet of `space` on the first path, in 0-RTT where that is the client's only key for
+    /// As [`Self::craft_frames`], in a packet of `space` on the first path; in 0-RTT if the client has no other key for
     /// data. Initial packets are padded.
     pub(crate) fn craft_in(
         &mut self,
@@ -91,7 +91,7 @@ impl Connection {
         Some(buf)
     }
 
-    /// The state that the connection holds because of its peer.
+    /// The state that the connection holds because of its peer's packets.
     pub(crate) fn held(&self) -> Held {
         let every = || self.paths.slots().flat_map(|at| self.spaces(at));
         Held {

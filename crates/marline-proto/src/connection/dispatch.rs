@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// The frames of the multipath extension.
+    /// Dispatches frames of the multipath extension.
     #[inline(never)]
     fn dispatch_of_paths(
         &mut self,
@@ -112,8 +112,8 @@ impl Connection {
         }
     }
 
-    /// The error of a frame that cannot be decoded. Only frames of the multipath extension have path IDs: without it
-    /// their types are unknown, whatever they contain.
+    /// The error for a frame that cannot be decoded. Only frames of the multipath extension have path IDs: if it was
+    /// not negotiated, their types are unknown.
     #[cold]
     pub(super) fn frame_error(&self, mut error: FrameError) -> TransportError {
         if error.kind == FrameErrorKind::LargePathId && !self.paths.is_multipath() {
@@ -123,8 +123,8 @@ impl Connection {
     }
 }
 
-/// A frame of an extension that was not negotiated is one of an unknown type (RFC 9000, section
-/// 12.4).
+/// The error for a frame of an extension that was not negotiated: an unknown type (RFC 9000,
+/// section 12.4).
 #[cold]
 fn unknown(frame: &Frame<'_>) -> TransportError {
     let error = FrameError {

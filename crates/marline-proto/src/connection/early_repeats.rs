@@ -1,5 +1,5 @@
-//! Repeats flights of the handshake, and the first request, before their probe timeout ends (RFC 9002, section 6.2.3):
-//! without a round-trip sample that timeout is long, and one lost datagram of the handshake delays all that follows.
+//! Handshake retransmission before the probe timeout, and that of the first request (RFC 9002, section 6.2.3): without
+//! a round-trip sample that timeout is long, and one lost datagram of the handshake delays everything after it.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
 
-/// What part of a round trip the rest of a flight may be late, after another part of it arrived.
+/// Divisor of the round-trip time: allowed delay of the rest of a flight after a part of it
+/// arrived.
 const LATE: u32 = 4;
 
-/// When flights of the handshake are repeated before a probe timeout.
+/// Schedule of handshake retransmissions before the probe timeout.
 #[derive(Debug, Default)]
 pub(super) struct EarlyRepeats {
-    /// Client: when the first flight leaves again, unless the server is heard before.
+    /// Client: further copies of the first flight until the server answers.
     copies: Option<FlightCopies>,
     hello: HelloRepeat,
     repeat: Option<Repeat>,
@@ -25,18 +26,18 @@ pub(super) struct EarlyRepeats {
     request: FirstRequest,
 }
 
-/// The further copies of a client's first flight, with pauses that double as those of probe timeouts do.
+/// Further copies of a client's first flight, at intervals that double like probe timeouts.
 #[derive(Clone, Copy, Debug)]
 struct FlightCopies {
     next_at: Instant,
-    /// How long before that the last one left.
+    /// Interval before the next copy.
     pause: Duration,
-    /// How many are left.
+    /// Number of remaining copies.
     left: u8,
 }
 
-/// A client's first flight, once more, because packets came that need the server's hello. Anyone may send such packets, so
-/// that this repeat uses up nothing of the others.
+/// One more retransmission of a client's first flight, caused by packets that need the ServerHello. Anyone may send such
+/// packets, so it does not count against the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum HelloRepeat {
     #[default]
@@ -45,24 +46,24 @@ enum HelloRepeat {
     Done,
 }
 
-/// What leaves again at a time, unless what it waits for arrives before.
+/// A scheduled retransmission, cancelled if the awaited packet arrives.
 #[derive(Clone, Copy, Debug)]
 struct Repeat {
     at: Instant,
     part: Part,
 }
 
-/// What of a flight is repeated.
+/// The part of a flight to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// All that is outstanding.
+    /// All outstanding packets.
     All,
-    /// Packets that left by this time: later ones have not had the time for an answer.
+    /// Packets sent by this time: for later ones an answer cannot be expected yet.
     SentBy(Instant),
 }
 
-/// The client's first application data after the handshake, which usually is a request in one or two packets: nothing
-/// follows it that would show its loss.
+/// The client's first application data after the handshake, usually a request in one or two packets: no later packet
+/// would reveal its loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum FirstRequest {
     #[default]
@@ -71,16 +72,16 @@ enum FirstRequest {
     Over,
 }
 
-/// When a first request leaves again.
+/// Retransmission times of a first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RequestTimes {
-    /// For certain, if it is short, in case that the first one is lost.
+    /// Unconditional copy of a short request, in case the first one is lost.
     copy_at: Option<Instant>,
-    /// Unless it is acknowledged before.
+    /// Retransmission unless it is acknowledged before.
     repeat_at: Instant,
 }
 
-/// The second copy of the client's last flight, beside its first application data.
+/// The second copy of the client's last flight, sent with its first application data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum FinishedCopy {
     #[default]
@@ -112,8 +113,8 @@ impl EarlyRepeats {
 }
 
 impl Connection {
-    /// Client: the first flight leaves, or leaves anew after a Retry or Version Negotiation packet. The answer should
-    /// take `known_rtt`.
+    /// Client: the first flight was sent, or sent anew after a Retry or Version Negotiation packet. The answer is
+    /// expected after `known_rtt`.
     pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
         let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
         let pause = self.config.first_flight_copy;
@@ -127,8 +128,8 @@ impl Connection {
         });
     }
 
-    /// A packet came whose keys are missing. For a client whose first flight is under way, the server's hello is
-    /// lost, or overtaken.
+    /// Handles a packet whose keys are missing: if a client's first flight is in flight, the ServerHello is lost
+    /// or reordered.
     pub(super) fn on_undecryptable(&mut self, now: Instant) {
         if self.side.is_server() || self.keys.handshake.is_some() || !self.config.early_repeats {
             return;
@@ -139,19 +140,19 @@ impl Connection {
         }
     }
 
-    /// The peer's hello came, or it answered otherwise.
+    /// Called when the peer's hello, or any other answer, has arrived.
     pub(super) fn on_peer_heard(&mut self) {
         self.early.copies = None;
     }
 
-    /// Handshake keys are known.
+    /// Called when handshake keys are available.
     pub(super) fn on_hello_complete(&mut self) {
         self.early.hello = HelloRepeat::Done;
         self.early.repeat = None;
     }
 
-    /// The peer repeats CRYPTO data that was received before: what answered it is lost, or on its way. What the
-    /// amplification limit holds back leaves first, with the credit of this datagram: to repeat the beginning would delay
+    /// Handles CRYPTO data that was received before: the answer to it is lost, or still in flight. Data blocked by the
+    /// amplification limit is sent first, with the credit of this datagram: repeating the start of the flight would delay
     /// it by a round trip.
     pub(super) fn on_repeated_crypto(&mut self, now: Instant) {
         let is_unsent = [SpaceId::Initial, SpaceId::Handshake]
@@ -171,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// Packets of a flight are acknowledged: those that left with them should be soon.
+    /// Handles acknowledgments of a flight: those of packets sent with it should follow soon.
     pub(super) fn on_flight_acked(&mut self, now: Instant) {
         if !self.config.early_repeats {
             return;
@@ -180,7 +181,7 @@ impl Connection {
             self.early.repeat = None;
             return;
         }
-        // Packets that left together arrive one after the other where the link is slow.
+        // Packets sent together arrive one after the other on a slow link.
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
         let (at, left_by) = (now + rtt.smoothed() / 2, now - rtt.latest());
         if self.early.repeats < EARLY_REPEATS {
@@ -191,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// Client: a Handshake packet of `size` bytes left.
+    /// Client: a Handshake packet of `size` bytes was sent.
     pub(super) fn on_handshake_packet_sent(&mut self, size: usize, ack_eliciting: bool) {
         self.early.finished = match self.early.finished {
             FinishedCopy::NotSent if ack_eliciting && size <= FINISHED_COPY => FinishedCopy::Due,
@@ -207,7 +208,7 @@ impl Connection {
             && self.side.is_client()
     }
 
-    /// Client: a 1-RTT packet left that is to be acknowledged.
+    /// Client: an ack-eliciting 1-RTT packet was sent.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
         if self.early.request != FirstRequest::NotSent {
             return;
@@ -224,7 +225,7 @@ impl Connection {
         };
     }
 
-    /// Packets of application data are acknowledged.
+    /// Called when packets of application data are acknowledged.
     pub(super) fn on_data_acked(&mut self) {
         let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
         let repeats = 1..=u64::from(REQUEST_PACKETS);
@@ -278,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// Has the first request leave a second time, if it is short.
+    /// Schedules a copy of the first request, if it is short.
     fn copy_request(&mut self) {
         let sent = &self.paths[Slot::FIRST].space.sent;
         if sent.ack_eliciting_in_flight() > REQUEST_PACKETS.into() {
@@ -293,7 +294,7 @@ impl Connection {
         }
     }
 
-    /// Makes all that is outstanding of the handshake due again, and the oldest packet of 0-RTT data.
+    /// Makes all outstanding handshake data due again, and the oldest packet of 0-RTT data.
     fn repeat_flight(&mut self) {
         self.retransmit_flight(Slot::FIRST, SpaceId::Initial);
         self.retransmit_flight(Slot::FIRST, SpaceId::Handshake);
@@ -309,7 +310,7 @@ impl Connection {
             .any(|space| space.sent.has_ack_eliciting_in_flight())
     }
 
-    /// When the last packet of the handshake left that is to be acknowledged.
+    /// Time at which the last ack-eliciting handshake packet was sent.
     fn flight_sent_at(&self) -> Option<Instant> {
         let recovery = &self.paths[Slot::FIRST].recovery;
         [SpaceId::Initial, SpaceId::Handshake]
@@ -319,7 +320,7 @@ impl Connection {
     }
 }
 
-/// How long after another part of a flight the rest may come.
+/// Allowed delay of the rest of a flight after a part of it arrived.
 fn late(round_trip: Duration) -> Duration {
     (round_trip / LATE).max(GRANULARITY)
 }

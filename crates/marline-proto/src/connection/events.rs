@@ -17,21 +17,21 @@ pub enum Event {
     Connected,
     /// The handshake is confirmed (RFC 9001, section 4.1.2).
     HandshakeConfirmed,
-    /// The server rejected 0-RTT data: what was written is sent again.
+    /// The server rejected 0-RTT data, which is sent again.
     ZeroRttRejected,
     /// An event of a stream.
     Stream(StreamEvent),
-    /// Datagrams can be read, where there were none.
+    /// Datagrams became readable.
     DatagramReceived,
     /// Datagrams can be sent again.
     DatagramsUnblocked,
-    /// The address of the peer or of this end has changed.
+    /// The peer's or the local address has changed.
     PathChanged,
-    /// A path was opened; its validation begins.
+    /// A path was opened; its validation has started.
     PathOpened(PathId),
-    /// A path carries data from now on.
+    /// A path can carry data from now on.
     PathValidated(PathId),
-    /// A path is abandoned.
+    /// A path was abandoned.
     PathClosed {
         /// The path.
         id: PathId,
@@ -45,33 +45,34 @@ pub enum Event {
         /// Its status.
         status: PathStatus,
     },
-    /// Client: a path can be opened now. Emitted once after [`Connection::open_path`] failed for want of a
-    /// path ID, of connection IDs, or because the handshake was not confirmed.
+    /// Client: a path can be opened now. Emitted once after [`Connection::open_path`] failed because path
+    /// IDs or connection IDs were missing, or the handshake was not confirmed.
     ///
     /// [`Connection::open_path`]: crate::Connection::open_path
     PathsAvailable,
-    /// The connection is over; the last event.
+    /// The connection has ended; the last event.
     Closed(ConnectionError),
 }
 
-/// What an ICMP message "destination unreachable" calls unreachable (RFC 792; RFC 4443, section 3.1).
+/// The unreachable part according to an ICMP message "destination unreachable" (RFC 792; RFC 4443,
+/// section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
     /// There is no route to the network.
     #[error("there is no route to its network")]
     Network,
-    /// The host does not answer in its network.
+    /// The host does not answer.
     #[error("its network cannot reach the host")]
     Host,
-    /// No program of the host uses the UDP port.
+    /// No program uses the UDP port.
     #[error("its UDP port is closed")]
     Port,
 }
 
-/// Why a connection has ended.
+/// The reason why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
-    /// No version of QUIC in common.
+    /// No common version of QUIC.
     #[error("the server does not speak QUIC version 1")]
     VersionMismatch,
     /// This end closed the connection because of a protocol violation or an internal error.
@@ -80,11 +81,11 @@ pub enum ConnectionError {
     /// The peer closed the connection with a transport error.
     #[error("the peer closed the connection: {code}{}", explain(.reason))]
     PeerTransport {
-        /// Its error code.
+        /// The peer's error code.
         code: ErrorCode,
-        /// Type of the frame that caused it; 0 if unknown.
+        /// Type of the offending frame; 0 if unknown.
         frame_type: u64,
-        /// Its explanation, not trusted.
+        /// The peer's explanation, not trusted.
         reason: String,
     },
     /// The peer's application closed the connection.
@@ -92,16 +93,16 @@ pub enum ConnectionError {
     PeerApplication {
         /// The application's code.
         code: u64,
-        /// Its explanation, not trusted.
+        /// The peer's explanation, not trusted.
         reason: Bytes,
     },
-    /// This end closed the connection because it was idle, and its endpoint was full.
+    /// This end closed the idle connection because its endpoint was full.
     #[error("the connection was closed here: it was idle, and another client needed its place")]
     Evicted,
     /// The application of this end closed the connection.
     #[error("the connection was closed here")]
     LocallyClosed,
-    /// The endpoint of this end has failed, and with it all of its connections.
+    /// The endpoint has failed, and all its connections with it.
     #[error("the endpoint failed: {0}")]
     EndpointFailed(EndpointFailure),
     /// No packet was received within the idle timeout.
@@ -110,8 +111,8 @@ pub enum ConnectionError {
     /// The handshake took too long.
     #[error("the handshake timed out")]
     HandshakeTimeout,
-    /// The network reported the peer's address as unreachable before anything of the peer arrived (RFC 9000,
-    /// section 14.2.1).
+    /// The network reported the peer's address as unreachable before any packet of the peer arrived (RFC
+    /// 9000, section 14.2.1).
     #[error("the server cannot be reached: {0}")]
     Unreachable(Unreachable),
     /// The peer sent a stateless reset.
@@ -119,16 +120,16 @@ pub enum ConnectionError {
     Reset,
 }
 
-/// Why an endpoint no longer drives its connections.
+/// The reason why an endpoint no longer drives its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointFailure {
-    /// Its task panicked: a policy or an observer of the application, or a defect.
+    /// The task panicked, in a policy or observer of the application, or because of a defect.
     #[error("its task panicked")]
     Panicked,
-    /// Its socket cannot receive any more.
+    /// The socket can no longer receive.
     #[error("its socket failed")]
     Socket,
-    /// The runtime ended its task.
+    /// The runtime ended the task.
     #[error("the runtime ended its task")]
     TaskEnded,
 }
@@ -154,18 +155,18 @@ pub enum EndpointEvent {
     Retired(ConnectionId),
     /// A datagram from the peer that ends with these bytes resets the connection.
     ResetTokenAdded([u8; 16]),
-    /// Such a datagram no longer does.
+    /// A datagram that ends with these bytes no longer resets the connection.
     ResetTokenRemoved([u8; 16]),
-    /// The handshake is complete: it no longer counts against the limit of handshakes.
+    /// The handshake is complete and no longer counts against the limit of handshakes.
     HandshakeDone,
-    /// Server: whether the connection is idle from now on; it is not when the handshake completes. See
-    /// [`ClientLimits::evict_idle`](crate::ClientLimits::evict_idle).
+    /// Server: the connection became idle, or is no longer idle; it is not idle when the handshake
+    /// completes. See [`ClientLimits::evict_idle`](crate::ClientLimits::evict_idle).
     Idle(bool),
     /// A client whose address is validated resumes a session: poll [`crate::Endpoint::poll_resumed`].
     Resumed,
-    /// The connection is to join a bundle.
+    /// The connection joins a bundle.
     JoinBundle(Box<JoinBundle>),
-    /// A signal for the engine of its bundle, for [`crate::Endpoint::coordinate`].
+    /// A signal for the bundle's engine, for [`crate::Endpoint::coordinate`].
     Bundle(Signal),
     /// The connection is drained and can be removed.
     Drained,
@@ -176,6 +177,6 @@ pub enum EndpointEvent {
 pub(super) struct PendingEvents {
     pub(super) application: VecDeque<Event>,
     pub(super) endpoint: VecDeque<EndpointEvent>,
-    /// What the endpoint knows: whether the connection is idle.
+    /// The idle state last reported to the endpoint.
     pub(super) reported_idle: bool,
 }

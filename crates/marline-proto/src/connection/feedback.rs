@@ -1,5 +1,5 @@
-//! Passes on what recovery reports of a path's packets: to the modules that wrote the frames, to the path's
-//! 4-tuple, to the coordinators of its controller, to the observer.
+//! Passes recovery's reports about a path's packets to the modules that wrote the frames, to the path's
+//! 4-tuple, to the coordinators of its controller, and to the observer.
 
 use marline_wire::PathId;
 use marline_wire::frame::EcnCounts;
@@ -34,12 +34,12 @@ pub(super) struct Feedback<'a> {
     pub(super) member: &'a mut LocalMember,
     pub(super) careful_resume: Option<&'a mut CarefulResumeDriver>,
     pub(super) owners: FrameOwners<'a>,
-    /// With the setting of that name.
+    /// Set if tail duplication is enabled.
     pub(super) tail_copies: Option<&'a mut TailCopies>,
     pub(super) observer: Option<&'a mut (dyn Observer + 'static)>,
     /// Packets that an ACK frame newly acknowledged; stays empty without an observer.
     pub(super) newly_acked: Vec<u64>,
-    /// Acknowledgments of packets that were sent earlier do not show that the path works.
+    /// Send time from which on an acknowledged packet shows that the path works.
     pub(super) proven_from: Option<Instant>,
 }
 
@@ -126,7 +126,7 @@ impl recovery::Context<Token> for Feedback<'_> {
 
     fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> ReportedMarks {
         let ecn = &mut self.tuples.active.ecn;
-        // Counts that cannot be believed end the use of ECN on the path, and say nothing of congestion.
+        // Invalid counts end the use of ECN on the path, and are not a congestion signal.
         ReportedMarks {
             new_ce: ecn.on_ack(self.ledger, marked, counts).unwrap_or(0),
             l4s: ecn.is_l4s(),

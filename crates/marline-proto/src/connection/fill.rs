@@ -1,4 +1,4 @@
-//! Fills a packet with the frames of all modules, in one order.
+//! Fills packets with the frames of all modules, in a fixed order.
 
 use super::packet::PacketBuilder;
 use super::transmit::Permit;
@@ -10,8 +10,8 @@ use crate::time::Instant;
 use crate::token::Token;
 use marline_wire::PathId;
 
-/// ACK-only packets after which one carries a PING, so that the peer acknowledges our ACK frames and old ranges can
-/// be dropped (RFC 9000, section 13.2.4).
+/// Number of consecutive ACK-only packets after which one carries a PING, so that the peer acknowledges our ACK
+/// frames and old ranges can be dropped (RFC 9000, section 13.2.4).
 const ACKS_BEFORE_PING: u32 = 64;
 
 impl Connection {
@@ -57,7 +57,7 @@ impl Connection {
                     || self.handshake.has_crypto(SpaceId::Data))
     }
 
-    /// Whether there is something that `at` could send if window and pacer allowed it.
+    /// Whether data waits that only the window or the pacer of `at` holds back.
     pub(super) fn has_waiting(&self, at: Slot) -> bool {
         self.stream_planner.ready().is_some()
             || self.has_data_output(at)
@@ -74,7 +74,7 @@ impl Connection {
         slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
-    /// Appends the ACK frames that `at` carries: usually those of its own packets.
+    /// Appends the ACK frames for a packet on `at`, usually those of its own packet number space.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
         for of in self.paths.slots() {
             if !self.paths[of].space.received.has_unacked() || self.paths.ack_carrier(of) != at {
@@ -205,7 +205,7 @@ impl Connection {
             self.paths.write_frames(at, buf, limit);
         }
         if is_best {
-            // Other packets of the UDP datagram take room that the next has.
+            // Other packets of the UDP datagram reduce the room in this one.
             let is_whole = limit.saturating_sub(buf.len()) >= self.payload_room_of(at);
             let sent = &mut self.paths[at].space.sent;
             self.streams.write_control_frames(buf, limit, &mut |token| {

@@ -19,12 +19,12 @@ pub(super) struct FrameOwners<'a> {
     pub(super) handshake: &'a mut Handshake,
     pub(super) streams: &'a mut Streams,
     pub(super) announcements: &'a mut Announcements,
-    /// Tokens of other paths, to be settled later.
+    /// Tokens of other paths, to be processed later.
     pub(super) returned: &'a mut Vec<ReturnedToken>,
 }
 
 impl FrameOwners<'_> {
-    /// The frame is acknowledged.
+    /// Reports the frame as acknowledged.
     #[inline]
     pub(super) fn on_acked(&mut self, token: &Token) {
         match token {
@@ -54,7 +54,7 @@ impl FrameOwners<'_> {
         }
     }
 
-    /// The frame is lost: its content is due again.
+    /// Reports the frame as lost: its content is due again.
     #[inline]
     pub(super) fn on_lost(&mut self, token: &Token) {
         match token {

@@ -1,4 +1,4 @@
-//! Steps of the handshake: keys are installed and discarded, the peer's transport parameters are applied.
+//! Steps of the handshake: installs and discards keys, applies the peer's transport parameters.
 
 use marline_wire::frame::NewToken;
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, Retry, retry};
@@ -20,7 +20,7 @@ use crate::streams::PeerLimits;
 use crate::time::Instant;
 
 impl Connection {
-    /// Applies the steps that TLS has made.
+    /// Applies the progress of TLS.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What was sent in 0-RTT packets is due again, within the server's present limits.
+    /// Makes the content of 0-RTT packets due again, within the server's present limits.
     pub(super) fn on_zero_rtt_rejected(&mut self) {
         self.keys.zero_rtt = None;
         let path = &mut self.paths[Slot::FIRST];
@@ -143,14 +143,14 @@ impl Connection {
         }
     }
 
-    /// The handshake is confirmed (RFC 9001, section 4.1.2).
+    /// Called when the handshake is confirmed (RFC 9001, section 4.1.2).
     fn confirm(&mut self, now: Instant) {
         if !self.progress.on_confirmed() {
             return;
         }
         self.discard_keys(now, SpaceId::Initial);
         self.discard_keys(now, SpaceId::Handshake);
-        // Packets that were overtaken may still come (RFC 9001, section 4.9.3).
+        // Reordered 0-RTT packets may still arrive (RFC 9001, section 4.9.3).
         let until = self.keys.zero_rtt.as_ref().map(|_| now + self.pto() * 3);
         self.progress.keep_zero_rtt_until(until);
         if let Some(keys) = &mut self.keys.one_rtt {
@@ -196,8 +196,8 @@ impl Connection {
         self.report_keys_discarded(now, kind);
     }
 
-    /// Whether the source connection ID of a long header is that of the peer; the first packet of the server sets
-    /// it (RFC 9000, section 7.2).
+    /// Whether the source connection ID of a long header is the peer's; the first packet of the server sets it
+    /// (RFC 9000, section 7.2).
     pub(super) fn accept_source(&mut self, header: &ProtectedHeader) -> bool {
         if header.kind == ProtectedKind::Short {
             return true;
@@ -229,7 +229,8 @@ impl Connection {
         self.keys.other_initial = None;
         self.keys.initial_source = packet.scid;
         self.handshake.on_retry();
-        // Packets sent before are neither acknowledged nor lost: their content is sent again, 0-RTT data too.
+        // Packets sent before are neither acknowledged nor lost: their content is sent again, including 0-RTT
+        // data.
         self.retransmit_all(Slot::FIRST, SpaceId::Initial);
         self.retransmit_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();

@@ -4,7 +4,7 @@ use crate::level::SpaceId;
 use crate::spaces::Space;
 use crate::token::Token;
 
-/// The Initial and Handshake spaces until they are discarded; boxed, to free their memory then.
+/// The Initial and Handshake spaces until they are discarded; boxed to free their memory.
 #[derive(Debug, Default)]
 pub(super) struct HandshakeSpaces {
     initial: Option<Box<Space<Token>>>,
@@ -19,7 +19,7 @@ impl HandshakeSpaces {
         }
     }
 
-    /// Whether both are discarded.
+    /// Whether both spaces are discarded.
     pub(super) fn is_empty(&self) -> bool {
         self.initial.is_none() && self.handshake.is_none()
     }
@@ -46,7 +46,7 @@ impl HandshakeSpaces {
         }
     }
 
-    /// Begins the Initial space anew, and returns the one before.
+    /// Restarts the Initial space, and returns the previous one.
     pub(super) fn restart_initial(&mut self) -> Option<Box<Space<Token>>> {
         self.initial.replace(Box::new(Space::new()))
     }

@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// The longest time between two PINGs for the same missing response.
+/// Maximum interval between PINGs for the same missing response.
 const MAX_RESPONSE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How many probes at least fit into an idle timeout, if their pauses no longer grow: what comes back late in it is found.
+/// Minimum number of probes per idle timeout, once their intervals no longer grow, so that a path that recovers late in it
+/// is detected.
 const PROBES_WITHIN_TIMEOUT: u32 = 6;
 
-/// When a client that awaits a response sends a PING: whoever only receives would never learn that its address has
-/// changed, or that the server has restarted.
+/// Timer after which a client that awaits a response sends a PING: an end that only receives would never learn
+/// that its address has changed, or that the server has restarted.
 #[derive(Debug)]
 struct ResponseTimer {
     first: Duration,
-    /// From the last packet to the PING; doubles with each PING as long as no stream data arrives.
+    /// Time from the last packet to the PING; doubles with each PING as long as no stream data
+    /// arrives.
     interval: Duration,
     at: Option<Instant>,
     /// Stream bytes received so far.
@@ -30,14 +32,15 @@ pub(super) struct Idle {
     deadline: Option<Instant>,
     ping_at: Option<Instant>,
     response: Option<ResponseTimer>,
-    /// Whether an ack-eliciting packet was sent since one was last received: only the first restarts the timer.
+    /// Whether an ack-eliciting packet was sent since the last received packet: only the first restarts the
+    /// timer.
     sent_since: bool,
-    /// The least timeout: three probe timeouts.
+    /// Minimum of the timeout: three probe timeouts.
     floor: Duration,
 }
 
 impl Idle {
-    /// `response_ping` is the time after which a missing response is asked for.
+    /// `response_ping` is the time without a response after which a PING is sent.
     pub(super) fn new(
         timeout: Option<Duration>,
         keep_alive: Option<Duration>,
@@ -60,7 +63,7 @@ impl Idle {
         }
     }
 
-    /// The peer's idle timeout is known: the smaller of both counts.
+    /// Applies the peer's idle timeout: the smaller value of both ends counts.
     pub(super) fn apply_peer_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = match (self.timeout, timeout) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
@@ -68,7 +71,8 @@ impl Idle {
         };
     }
 
-    /// A packet was received; `floor` is three probe timeouts, `bytes` what streams have received so far.
+    /// Handles a received packet; `floor` is three probe timeouts, `bytes` the stream bytes received so
+    /// far.
     pub(super) fn on_received(&mut self, now: Instant, floor: Duration, bytes: u64) {
         self.floor = floor;
         self.sent_since = false;
@@ -82,7 +86,7 @@ impl Idle {
         }
     }
 
-    /// An ack-eliciting packet was sent.
+    /// Handles a sent ack-eliciting packet.
     pub(super) fn on_sent(&mut self, now: Instant) {
         if !self.sent_since {
             self.sent_since = true;
@@ -95,7 +99,7 @@ impl Idle {
         self.ping_at = self.keep_alive.map(|interval| now + interval);
     }
 
-    /// The longest pause between two probes of a peer that is silent.
+    /// Maximum interval between probes of a peer that does not answer.
     pub(super) fn longest_pause(&self) -> Option<Duration> {
         Some(self.timeout? / PROBES_WITHIN_TIMEOUT)
     }
@@ -115,7 +119,7 @@ impl Idle {
         self.ping_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// Whether a response has been missing for so long that a PING is due if one is awaited; `true` once.
+    /// Whether a PING is due because of a missing response; `true` once.
     pub(super) fn take_response_ping(&mut self, now: Instant) -> bool {
         let Some(response) = &mut self.response else {
             return false;

@@ -1,22 +1,22 @@
-//! The keys that exist at present.
+//! The packet protection keys in use.
 
 use marline_wire::ConnectionId;
 
 use crate::crypto::{DirectionalKeys, Keys, OneRttKeys};
 use crate::level::{EncryptionLevel, SpaceId};
 
-/// The keys of all encryption levels; each appears and disappears with the handshake (RFC 9001,
+/// The keys of all encryption levels, each installed and discarded during the handshake (RFC 9001,
 /// section 4).
 #[derive(Default)]
 pub(super) struct KeyRing {
     pub(super) initial: Option<Box<Keys>>,
-    /// Those of Initial packets of the other version. Client: of one that the server may change to. Server: of
-    /// the one that the client began with.
+    /// Keys of Initial packets of the other version. Client: the version to which the server may change.
+    /// Server: the version with which the client began.
     pub(super) other_initial: Option<Box<Keys>>,
-    /// The connection ID that the keys of Initial packets derive from.
+    /// Connection ID from which the keys of Initial packets derive.
     pub(super) initial_source: ConnectionId,
     pub(super) handshake: Option<Box<Keys>>,
-    /// For sealing at the client, for opening at the server.
+    /// Keys for sealing at the client, for opening at the server.
     pub(super) zero_rtt: Option<Box<DirectionalKeys>>,
     pub(super) one_rtt: Option<Box<OneRttKeys>>,
 }

@@ -16,36 +16,37 @@ pub(super) enum Close {
 #[derive(Debug)]
 enum State {
     Open,
-    /// CONNECTION_CLOSE is sent, and repeated in answer to ever fewer of the datagrams that arrive.
+    /// CONNECTION_CLOSE was sent, and is repeated in answer to ever fewer of the received
+    /// datagrams.
     Closing {
         close: Close,
         until: Instant,
-        /// The paths on which it is due.
+        /// Paths on which it is due.
         due: Vec<PathId>,
-        /// Datagrams that arrived since.
+        /// Datagrams received since.
         received: u64,
     },
-    /// The peer closed: nothing is sent.
+    /// The peer closed: no packets are sent.
     Draining {
         until: Instant,
     },
     Drained,
 }
 
-/// How this end closes.
+/// The parameters with which this end closes the connection.
 #[derive(Debug)]
 pub(super) struct Closing {
-    /// What the peer is sent.
+    /// Content of CONNECTION_CLOSE.
     pub(super) close: Close,
-    /// What the application sees.
+    /// Error reported to the application.
     pub(super) error: ConnectionError,
-    /// The paths on which it is sent, the last one first.
+    /// Paths on which it is sent, the last one first.
     pub(super) paths: Vec<PathId>,
     /// The end of the closing state.
     pub(super) until: Instant,
 }
 
-/// The state of a connection; all transitions are here.
+/// The state of a connection and all its transitions.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     state: State,
@@ -68,12 +69,12 @@ impl Lifecycle {
         matches!(self.state, State::Drained)
     }
 
-    /// Why the connection ended, once it has.
+    /// The reason why the connection ended, once it has.
     pub(super) fn error(&self) -> Option<&ConnectionError> {
         self.error.as_ref()
     }
 
-    /// This end closes the connection.
+    /// Enters the closing state.
     pub(super) fn move_to_closing(&mut self, closing: Closing) {
         if self.is_open() {
             self.state = State::Closing {
@@ -86,7 +87,7 @@ impl Lifecycle {
         }
     }
 
-    /// The peer closed; nothing is sent until `until`.
+    /// Enters the draining state, which ends at `until`.
     pub(super) fn move_to_draining(&mut self, error: ConnectionError, until: Instant) {
         match self.state {
             State::Open => self.error = Some(error),
@@ -96,13 +97,14 @@ impl Lifecycle {
         self.state = State::Draining { until };
     }
 
-    /// The connection ends without a closing or draining state.
+    /// Ends the connection without a closing or draining state.
     pub(super) fn move_to_drained(&mut self, error: ConnectionError) {
         self.state = State::Drained;
         self.error.get_or_insert(error);
     }
 
-    /// A datagram arrived on `path` while closing: CONNECTION_CLOSE is repeated for the 1st, 2nd, 4th, 8th ...
+    /// Handles a datagram received on `path` while closing: CONNECTION_CLOSE is repeated for the 1st, 2nd,
+    /// 4th, 8th ...
     pub(super) fn on_datagram(&mut self, path: PathId) {
         if let State::Closing { due, received, .. } = &mut self.state {
             *received += 1;
@@ -135,7 +137,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether the connection is drained now and was not before.
+    /// Returns whether the connection has just become drained.
     pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
         let over = self.next_timeout().is_some_and(|until| until <= now);
         if over {

@@ -108,7 +108,7 @@ impl Connection {
         if !tuple.amplification.is_validated() {
             tuple.validation = Some(self.validation(now, at));
         }
-        // After a NAT rebinding the peer uses the same connection ID and expects ours not to change either.
+        // After a NAT rebinding the peer uses the same connection ID and expects ours to stay the same.
         if tuple.cid.is_none() && packet.dcid != self.paths[at].active_local_cid {
             tuple.cid = self.paths[at].remote_cids.next_unused();
         }
@@ -126,7 +126,8 @@ impl Connection {
         }
     }
 
-    /// The active 4-tuple is validated. If probe timeouts have expired meanwhile, the next one would come late.
+    /// Called when the active 4-tuple is validated. If probe timeouts expired meanwhile, the backed-off next
+    /// one would come late.
     fn resume_after_outage(&mut self, at: Slot) {
         let path = &mut self.paths[at];
         if path.recovery.pto_count() > 0 {
@@ -135,8 +136,8 @@ impl Connection {
         }
     }
 
-    /// Makes `tuple` the active one of a path. If it leads to another host, recovery and congestion control are
-    /// `reset` (RFC 9000, section 9.4).
+    /// Makes `tuple` the active one of a path. If it leads to another host (`reset`), recovery and congestion
+    /// control are reset (RFC 9000, section 9.4).
     fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
         let is_main = at == self.paths.main_slot();
         if reset && is_main {
@@ -178,10 +179,10 @@ impl Connection {
         self.change_path_bundle(now, at);
     }
 
-    /// Client: the socket has another local address now, and so have the paths that share the main one's port, those that
-    /// are being opened included. Paths from other addresses keep these if the socket is bound to none.
+    /// Client: the socket's local address changed. The paths that share the main one's port migrate with it, including
+    /// those being opened. Paths from other addresses keep them if the socket is bound to none.
     ///
-    /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
+    /// Sending continues immediately, with another connection ID if the server has issued one, while the server
     /// validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
         // One socket may serve paths at several addresses, but has one port.
@@ -189,13 +190,13 @@ impl Connection {
         self.rebind_paths(now, local, |former| former.port() == port);
     }
 
-    /// Client: no socket sends from the local address `former` any more. The paths there continue from the socket at
-    /// `local`; they may have returned because their validation failed.
+    /// Client: no socket sends from the local address `former` any more. Its paths migrate to the socket at `local`;
+    /// they may have returned because their validation failed.
     pub fn leave_address(&mut self, now: Instant, former: SocketAddr, local: SocketAddr) {
         self.rebind_paths(now, local, |address| address == former);
     }
 
-    /// Moves the paths whose local address `moves` to the socket at `local`.
+    /// Moves the paths whose local address satisfies `moves` to the socket at `local`.
     fn rebind_paths(
         &mut self,
         now: Instant,
@@ -242,7 +243,7 @@ impl Connection {
             if self.paths[at].is_open() {
                 self.move_to(now, at, tuple, true);
             } else {
-                // It carries nothing yet, and nothing is learnt of it.
+                // The path carries nothing yet, so it is moved without validation.
                 self.paths[at].move_to(tuple);
                 self.report_path(now, at);
             }
@@ -251,7 +252,7 @@ impl Connection {
         self.paths[at].ping_due = true;
     }
 
-    /// Client: a new 4-tuple of a path, whose validation begins. A client's own has no amplification limit.
+    /// Client: a new 4-tuple of a path, whose validation begins. It has no amplification limit.
     fn client_tuple(
         &mut self,
         now: Instant,
@@ -266,8 +267,8 @@ impl Connection {
         tuple
     }
 
-    /// Client: what a path probes, the server's preferred address, is probed anew from `local`, by a connection ID
-    /// that the former address has not shown (RFC 9000, section 9.5); not at all if there is none.
+    /// Client: probes the server's preferred address anew from `local`, with a connection ID that was not used
+    /// from the former address (RFC 9000, section 9.5); stops probing if there is none.
     fn probe_from(&mut self, now: Instant, at: Slot, local: SocketAddr) {
         let path = &mut self.paths[at];
         let is_validating = |tuple: &Tuple| tuple.validation.is_some();
@@ -287,7 +288,7 @@ impl Connection {
         }
     }
 
-    /// Client: validates the server's preferred address, to migrate there (RFC 9000, section 9.6).
+    /// Client: validates the server's preferred address to migrate to it (RFC 9000, section 9.6).
     pub(super) fn try_preferred_address(&mut self, now: Instant) {
         let Some(preferred) = self.peer.preferred_address.take() else {
             return;
@@ -311,8 +312,8 @@ impl Connection {
         self.report_migration(now, at, MigrationState::ProbingStarted);
     }
 
-    /// A client moves to the address that it has probed, a server to the last one of a client that did not answer
-    /// there before.
+    /// Migrates a client to the address that it has probed, a server to the last one of a client that did not
+    /// answer there before.
     fn move_to_probed(&mut self, now: Instant, at: Slot) {
         let Some(tuple) = self.paths[at].tuples.probed.take() else {
             return;
@@ -337,7 +338,7 @@ impl Connection {
         }
     }
 
-    /// Handles the path validations that were not answered in time.
+    /// Handles path validations that timed out.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, at: Slot) {
         let keeps_trying = self.side.is_server();
         let Some(failure) = self.paths[at].expire_validations(now, keeps_trying) else {
@@ -374,7 +375,7 @@ impl Connection {
         }
     }
 
-    /// A datagram with PATH_CHALLENGE or PATH_RESPONSE, for any of the 4-tuples.
+    /// A datagram with PATH_CHALLENGE or PATH_RESPONSE, for any 4-tuple of the path.
     pub(super) fn transmit_path_probe(
         &mut self,
         now: Instant,
@@ -408,7 +409,8 @@ impl Connection {
                 let Some(tuple) = tuple else {
                     return false;
                 };
-                // What ends the amplification limit comes first: there may be no room for more.
+                // PATH_RESPONSE or PATH_CHALLENGE that lifts the amplification limit comes first:
+                // there may be no room for more.
                 let validation = tuple.validation.as_mut();
                 let challenges = validation.is_some_and(|validation| {
                     validation.write_frames(now, rng, &probe.pace, buf, packet.limit)

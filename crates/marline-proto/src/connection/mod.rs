@@ -1,4 +1,4 @@
-//! One connection: calls the modules in order. Its own rules are those of no single module: the order of frames
+//! A connection, which calls the modules in order. It implements the rules that concern several modules: the order of frames
 //! (`fill`), padding (`packet`, `transmit`), what is processed at which stage of the handshake (`receive`), the idle timeout
 //! (`idle`), closing and draining (`close`, `lifecycle`), what is reset when an address changes (`migrate`).
 //!
@@ -162,36 +162,36 @@ pub struct Connection {
     first_mtu_probe: FirstMtuProbe,
 }
 
-/// State of a client only.
+/// State of a client.
 struct ClientSide {
     server_name: String,
     tokens: Arc<crate::address_tokens::AddressTokens>,
-    /// Until the server answers.
+    /// Restart state until the server answers.
     restart: Option<Box<Restart>>,
 }
 
-/// State of a server only.
+/// State of a server.
 struct ServerSide {
     config: Arc<ServerConfig>,
-    /// When the connection began, in seconds since the Unix epoch.
+    /// Start of the connection, in seconds since the Unix epoch.
     unix_time_s: u64,
     capacity_tokens: CapacityTokens,
 }
 
-/// What the endpoint knows of a client when it creates the connection.
+/// Data about a client for the creation of its connection.
 pub(crate) struct Incoming {
     /// The version of its first packet.
     pub(crate) version: Version,
     pub(crate) tuple: FourTuple,
-    /// Destination of the client's very first Initial packet.
+    /// Destination connection ID of the client's first Initial packet.
     pub(crate) original_destination: ConnectionId,
-    /// Destination of this Initial packet, from which its keys derive.
+    /// Destination connection ID of this Initial packet, from which its keys derive.
     pub(crate) destination: ConnectionId,
-    /// The client's ID.
+    /// The client's source connection ID.
     pub(crate) source: ConnectionId,
-    /// Our source ID in the Retry packet, if there was one.
+    /// Our source connection ID in the Retry packet, if one was sent.
     pub(crate) retry_source: Option<ConnectionId>,
-    /// Whether a token proved the client's address.
+    /// Whether a token validated the client's address.
     pub(crate) validated: bool,
     /// The capacity of the path that the client's token carries.
     pub(crate) capacity: Option<crypto::TokenCapacity>,
@@ -200,7 +200,7 @@ pub(crate) struct Incoming {
     pub(crate) rng: SecureRng,
 }
 
-/// What the constructors of both sides pass on.
+/// Parameters that the constructors of both sides share.
 struct Start {
     side: Side,
     versions: VersionState,
@@ -214,7 +214,7 @@ struct Start {
     remote_cid: ConnectionId,
     peer_handshake_cid: Option<ConnectionId>,
     retry_source: Option<ConnectionId>,
-    /// The round-trip time of an earlier connection.
+    /// Round-trip time of an earlier connection.
     known_rtt: Option<Duration>,
     params: TransportParameters,
     handshake: Handshake,
@@ -297,7 +297,7 @@ impl Connection {
             restart: Some(restart),
         }));
         connection.set_membership(config.bundle);
-        // Only remembered parameters of the server can be refused here, and those were checked.
+        // Only remembered parameters of the server could be refused here, and those were checked.
         let _ = connection.drive_handshake(now);
         connection.expect_answer(now, known_rtt);
         connection.after_input(now);
@@ -520,7 +520,7 @@ impl Connection {
         self.report_state(now, ConnectionState::Attempted);
     }
 
-    /// Updates what depends on any input; called at the end of each.
+    /// Updates state that depends on any input; called at the end of each.
     fn after_input(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             return;
@@ -580,13 +580,13 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// A remembered round-trip time within limits: if it is wrong, a probe more is sent, or a probe timeout is a few seconds.
+/// Limits a remembered round-trip time: if it is wrong, one more probe is sent, or a probe timeout takes a few seconds.
 fn plausible_rtt(rtt: Duration) -> Duration {
     rtt.clamp(*REMEMBERED_RTT.start(), *REMEMBERED_RTT.end())
 }
 
-/// The version of a client's first packet: that of the last connection to the server, whose session and token
-/// have it too, or else the configured one.
+/// The version of a client's first packet: that of the last connection to the server, to which its session
+/// and token belong, or else the configured one.
 fn first_version(config: &ClientConfig, server_name: &str) -> u32 {
     let is_known = |version| config.versions.contains(version);
     let configured = Version::from_number(config.version);
@@ -596,7 +596,7 @@ fn first_version(config: &ClientConfig, server_name: &str) -> u32 {
     }
 }
 
-/// The transport parameters that clients and servers send alike.
+/// The transport parameters that clients and servers have in common.
 fn local_parameters(
     config: &TransportConfig,
     side: Side,

@@ -1,4 +1,4 @@
-//! Probes for larger datagrams: when the first leaves, and how.
+//! Scheduling and sending of PMTU probes.
 
 use std::time::Duration;
 
@@ -10,29 +10,31 @@ use crate::paths::{Slot, Stage};
 use crate::time::Instant;
 use crate::tuple::Transmit;
 
-/// Parts of a probe timeout after which the first probe looks for a bidirectional stream again: a request that was lost
-/// comes a probe timeout later.
+/// Divisor of the probe timeout: interval at which the first probe checks again for a bidirectional stream. A lost
+/// request is retransmitted a probe timeout later.
 const REQUEST_STEPS: u32 = 3;
 
-/// The first probe for larger datagrams. Before the first response it would take an eighth of the initial window from
+/// State of the first PMTU probe. Sent before the first response, it would take an eighth of the initial window from
 /// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FirstMtuProbe {
-    /// Nothing asked for it yet.
+    /// No data or probe was ready so far.
     #[default]
     NotAsked,
-    /// It waits until the first round trip is over, and for a probe timeout more where nothing is requested.
+    /// The probe waits until the first round trip is over, and for another probe timeout if nothing is
+    /// requested.
     Waits {
         until: Instant,
         step: Duration,
         steps_left: u32,
-        /// Whether a request was there a step ago, so that its response may have left, or data without one.
+        /// Whether a request existed one step ago, so that its response, or data without one, may have been
+        /// sent.
         has_request: bool,
     },
-    /// It leaves before data, as soon as the window has room: a sender that always has data would never send it after
-    /// them.
+    /// The probe is sent before data, as soon as the window has room: a sender that always has data would otherwise
+    /// never send it.
     Due,
-    /// Probes leave when there is no data.
+    /// Probes are sent when there is no data.
     Over,
 }
 
@@ -77,7 +79,7 @@ impl Connection {
         };
     }
 
-    /// Whether a probe that could leave on `at` is put off.
+    /// Whether a probe that could be sent on `at` is deferred.
     fn puts_off_mtu_probe(&mut self, now: Instant, at: Slot) -> bool {
         if at != Slot::FIRST || !self.config.late_mtu_probes {
             return false;
@@ -96,7 +98,7 @@ impl Connection {
         matches!(self.first_mtu_probe, FirstMtuProbe::Waits { .. })
     }
 
-    /// A probe for larger datagrams (RFC 9000, section 14.4).
+    /// A PMTU probe (RFC 9000, section 14.4).
     pub(super) fn transmit_mtu_probe(
         &mut self,
         now: Instant,

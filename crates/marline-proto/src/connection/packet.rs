@@ -17,8 +17,8 @@ use crate::time::Instant;
 use crate::token::Token;
 use crate::tuple::EcnCodepoint;
 
-/// The shortest packet number and payload of which header protection can take its sample, in bytes (RFC 9001,
-/// section 5.4.2).
+/// Minimum length of packet number and payload together, from which the header protection sample is taken, in
+/// bytes (RFC 9001, section 5.4.2).
 const MIN_NUMBER_AND_PAYLOAD: usize = 4;
 
 /// A packet under construction at the end of the buffer.
@@ -27,10 +27,10 @@ pub(super) struct PacketBuilder {
     pub(super) path: Slot,
     pub(super) level: EncryptionLevel,
     number: u64,
-    /// Where it begins in the buffer.
+    /// Offset of the packet in the buffer.
     start: usize,
     offsets: HeaderOffsets,
-    /// The length of the buffer that frames must not exceed, in bytes.
+    /// Maximum length of the buffer, which frames must not exceed, in bytes.
     pub(super) limit: usize,
     pub(super) ack_eliciting: bool,
     pub(super) padded: bool,
@@ -39,38 +39,38 @@ pub(super) struct PacketBuilder {
     pub(super) mtu_probe: bool,
 }
 
-/// Where the parts of a packet begin in the buffer.
+/// Offsets of the parts of a packet in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct HeaderOffsets {
     number: usize,
     payload: usize,
-    /// The Length field of a long header.
+    /// Offset of the Length field of a long header.
     length: Option<usize>,
 }
 
 impl PacketBuilder {
-    /// Whether `buf` ends with its header.
+    /// Whether `buf` ends with the packet's header.
     pub(super) fn is_empty(&self, buf: &[u8]) -> bool {
         buf.len() == self.offsets.payload
     }
 }
 
-/// What the packets of one datagram have in common.
+/// Properties shared by the packets of one datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatagramContext {
     pub(super) path: Slot,
-    /// The length of the buffer that the datagram must not exceed, in bytes.
+    /// Maximum length of the buffer, which the datagram must not exceed, in bytes.
     pub(super) end: usize,
-    /// What the datagram is marked with.
+    /// ECN codepoint of the datagram.
     pub(super) ecn: Option<EcnCodepoint>,
-    /// Generation of the 4-tuple that it is sent on.
+    /// Generation of the 4-tuple on which it is sent.
     pub(super) tuple: u32,
     /// Destination connection ID.
     pub(super) dcid: ConnectionId,
 }
 
 impl Connection {
-    /// The level at which packets of the space are protected now; `None` without keys.
+    /// The level that protects packets of the space now; `None` without keys.
     pub(super) fn sealing_level(&self, space: SpaceId) -> Option<EncryptionLevel> {
         let level = match space {
             SpaceId::Initial => EncryptionLevel::Initial,
@@ -87,7 +87,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// AEAD_LIMIT_REACHED if the keys may seal no more.
+    /// AEAD_LIMIT_REACHED if the keys may protect no more packets.
     pub(super) fn begin_packet(
         &mut self,
         now: Instant,
@@ -261,7 +261,8 @@ impl Connection {
         }
     }
 
-    /// Records the packet in its space, in recovery, and in what else depends on sent packets.
+    /// Records the packet in its space, in recovery, and in other state that depends on sent
+    /// packets.
     fn record_sent(
         &mut self,
         now: Instant,

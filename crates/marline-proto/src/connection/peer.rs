@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use marline_wire::params::{PreferredAddress, TransportParameters};
 
-/// The peer's settings; defaults until they are known (RFC 9000, section 18.2).
+/// The peer's parameters; defaults until they are known (RFC 9000, section 18.2).
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) ack_delay_exponent: u32,
-    /// The longest ACK delay to expect: that of its transport parameters, or a longer one that was requested.
+    /// Maximum ACK delay to expect: the peer's `max_ack_delay`, or a longer one that was requested.
     pub(super) max_ack_delay: Duration,
-    /// That of its transport parameters.
+    /// The peer's `max_ack_delay`.
     pub(super) usual_ack_delay: Duration,
-    /// `None` if it never times out.
+    /// `None` if the peer has no idle timeout.
     pub(super) max_idle_timeout: Option<Duration>,
     pub(super) grease_fixed_bit: bool,
     pub(super) disable_active_migration: bool,
-    /// The shortest ACK delay that can be requested of it; `None` if it takes no requests.
+    /// Minimum ACK delay that may be requested of the peer; `None` if it does not support requests.
     pub(super) min_ack_delay: Option<Duration>,
     pub(super) preferred_address: Option<PreferredAddress>,
     pub(super) active_connection_id_limit: u64,
     pub(super) max_udp_payload_size: u64,
-    /// The largest path ID that it allows at first; `None` if it does not use several paths.
+    /// The peer's initial maximum path ID; `None` if it does not support multipath.
     pub(super) initial_max_path_id: Option<u32>,
 }
 

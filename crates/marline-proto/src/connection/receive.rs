@@ -17,7 +17,7 @@ use crate::paths::{PacketPath, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
-/// From where a packet arrived, and in what datagram.
+/// Source of a packet and its datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) tuple: FourTuple,
@@ -46,14 +46,14 @@ pub(super) struct ReceivedPacket {
     pub(super) generation: u64,
 }
 
-/// The space that a packet belongs to, and the largest number received there.
+/// The packet number space of a packet, and the largest number received there.
 #[derive(Clone, Copy, Debug)]
 struct NumberContext {
     path: PathId,
     largest: Option<u64>,
 }
 
-/// What removing the protection of a packet results in.
+/// The result of removing the protection of a packet.
 struct Unsealed<'a> {
     unprotected: Unprotected,
     number: u64,
@@ -65,7 +65,7 @@ struct Unsealed<'a> {
 }
 
 impl Connection {
-    /// Takes a datagram that the endpoint routed here; decrypts it in place.
+    /// Processes a datagram that the endpoint routed here; decrypts it in place.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -123,7 +123,7 @@ impl Connection {
         self.paths.by_destination(&ConnectionId::new(destination)?)
     }
 
-    /// Which path a packet belongs to.
+    /// The path to which a packet belongs.
     fn packet_path(&self, header: &ProtectedHeader) -> PacketPath {
         if header.kind != ProtectedKind::Short {
             return PacketPath::Known(Slot::FIRST);
@@ -155,7 +155,7 @@ impl Connection {
             };
             let (packet, tail) = rest.split_at_mut(header.len);
             rest = tail;
-            // Most datagrams are one packet, with nothing to compare.
+            // Most datagrams contain a single packet.
             if first.is_some_and(|first| first != header.dcid) {
                 continue;
             }
@@ -288,8 +288,8 @@ impl Connection {
         self.emit(now, &Event::PacketReceived(event));
     }
 
-    /// Whether this is an Initial packet that must be discarded unopened: in a small datagram from a
-    /// client (RFC 9000, section 14.1), with a token from a server (section 17.2.2).
+    /// Whether this is an Initial packet that must be discarded without decryption: in a small
+    /// datagram from a client (RFC 9000, section 14.1), with a token from a server (section 17.2.2).
     fn is_invalid_initial(
         &self,
         header: &ProtectedHeader,
@@ -434,7 +434,7 @@ impl Connection {
         }
     }
 
-    /// Handles an authentic packet that is no duplicate.
+    /// Handles an authenticated packet that is not a duplicate.
     fn on_packet(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! Passes ACK frames and timeouts to recovery, and its outcome to what depends on it (RFC 9002, appendix A).
+//! Passes ACK frames and timeouts to recovery, and its results to the modules that depend on them (RFC 9002,
+//! appendix A).
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use crate::recovery::{AckReceived, Expired, ProbeConditions};
 use crate::time::Instant;
 
 impl Connection {
-    /// The packets that a path sent in a space, and the modules that recovery reports to; `None` if the
-    /// space is discarded.
+    /// The packets that a path sent in a space, and the modules to which recovery reports; `None` if
+    /// the space is discarded.
     fn space_access(&mut self, at: Slot, id: SpaceId) -> Option<SpaceAccess<'_>> {
         let PathAccess { path, returned } = self.paths.access(at);
         let space = match id {
@@ -117,7 +118,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Declares the packets lost that the loss detector finds.
+    /// Declares packets lost according to the loss detector.
     fn detect_lost(&mut self, now: Instant, at: Slot, id: SpaceId) {
         let max_ack_delay = self.peer.max_ack_delay;
         if let Some(mut access) = self.space_access(at, id) {
@@ -128,7 +129,7 @@ impl Connection {
         self.after_recovery(now, at);
     }
 
-    /// Updates what depends on the recovery of a path.
+    /// Updates state that depends on the recovery of a path.
     fn after_recovery(&mut self, now: Instant, at: Slot) {
         self.paths[at].pace_careful_resume();
         self.paths.share_mtu(at);
@@ -137,7 +138,7 @@ impl Connection {
         self.report_metrics(now, at);
     }
 
-    /// What the probe timeout of a path depends on; `None` if the path may not send.
+    /// Conditions of the probe timeout of a path; `None` if the path may not send.
     fn probe_conditions(&self, at: Slot) -> Option<ProbeConditions> {
         let path = &self.paths[at];
         if !path.is_open() || !path.may_send_data() {
@@ -226,8 +227,8 @@ impl Connection {
         self.paths.settle_returned();
     }
 
-    /// Makes what a path has in flight in a space due again, on any path. Acknowledgments and losses of the packets
-    /// still count.
+    /// Makes frames that a path has in flight in a space due again, on any path. Acknowledgments and losses of the
+    /// packets still count.
     pub(super) fn requeue_in_flight(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {
             let owners = &mut access.feedback.owners;
@@ -258,7 +259,8 @@ impl Connection {
         self.paths.settle_returned();
     }
 
-    /// Makes the outstanding packets of a space due again that left by `time`; returns whether there are any.
+    /// Makes the outstanding packets of a space due again that were sent by `time`; returns whether there are
+    /// any.
     pub(super) fn retransmit_sent_by(&mut self, at: Slot, id: SpaceId, time: Instant) -> bool {
         let Some(mut access) = self.space_access(at, id) else {
             return false;
@@ -271,7 +273,7 @@ impl Connection {
         any
     }
 
-    /// Makes all that a space sent due again, without declaring it lost.
+    /// Makes all outstanding frames of a space due again, without declaring them lost.
     pub(super) fn retransmit_all(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {
             let recovery = access.recovery;
@@ -279,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// Forgets a space whose keys are discarded (RFC 9002, section 6.4).
+    /// Discards the state of a space whose keys are discarded (RFC 9002, section 6.4).
     pub(super) fn discard_space(&mut self, id: SpaceId) {
         let Some(mut space) = self.handshake_spaces.take(id) else {
             return;

@@ -1,8 +1,8 @@
-//! Chooses the stream that sends next, and fills packets with its data.
+//! Selects the stream that sends next, and fills packets with its data.
 //!
-//! The choice is a [`Segment`], a range of a stream without its bytes, in the queue of a path. Bytes are read when
-//! the packet is built, so that nothing is copied back when a path fails. With one path a segment is queued only
-//! for the packet being built.
+//! The selection is a [`Segment`], a range of a stream without its bytes, in the queue of a path. Bytes are read
+//! when the packet is built, so a path failure moves no data. With one path a segment is queued only for the
+//! packet being built.
 
 use marline_wire::{StreamId, varint};
 
@@ -14,10 +14,10 @@ use crate::scheduling::stream::{Sharing, StreamScheduler};
 use crate::streams::{ReadyChange, Segment, Streams};
 use crate::token::Token;
 
-/// The least space in a packet, in bytes, in which a STREAM frame is begun.
+/// Minimum space in a packet for a new STREAM frame, in bytes.
 const MIN_SEGMENT_SPACE: usize = 24;
 
-/// The stream scheduler, and its choice.
+/// The stream scheduler and its selection.
 #[derive(Debug)]
 pub(super) struct StreamPlanner {
     scheduler: Box<dyn StreamScheduler>,
@@ -32,7 +32,7 @@ impl StreamPlanner {
         }
     }
 
-    /// The stream that sends next, if any has something to send.
+    /// The stream that sends next, if any has data to send.
     pub(super) fn ready(&self) -> Option<StreamId> {
         self.ready
     }
@@ -42,7 +42,7 @@ impl StreamPlanner {
         self.scheduler.order(count, ids);
     }
 
-    /// How streams share the capacity of the connection.
+    /// The scheduler's mode of sharing capacity among streams.
     pub(super) fn sharing(&self) -> Sharing {
         self.scheduler.sharing()
     }
@@ -56,7 +56,7 @@ impl StreamPlanner {
         self.scheduler.on_sent(id, bytes);
     }
 
-    /// Passes changes of which streams have something to send to the scheduler, and lets it choose.
+    /// Reports streams that became ready or idle to the scheduler, and updates its selection.
     fn refresh(&mut self, streams: &mut Streams) {
         while let Some(ReadyChange { id, ready }) = streams.poll_ready_change() {
             match ready {
@@ -70,12 +70,13 @@ impl StreamPlanner {
 }
 
 impl Connection {
-    /// Updates the choice of the next stream.
+    /// Updates the selection of the next stream.
     pub(super) fn refresh_ready(&mut self) {
         self.stream_planner.refresh(&mut self.streams);
     }
 
-    /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if it has none.
+    /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if there is
+    /// none.
     pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
         let segment = self.streams.take_frame(id, room);
         if let Some(segment) = segment {
@@ -86,8 +87,8 @@ impl Connection {
         segment
     }
 
-    /// Writes the ends of streams whose data has all been sent before. The best path carries them, ahead of the data of
-    /// other streams: nobody waits for the few bytes that they take.
+    /// Writes the FINs of streams whose data has all been sent before. The best path carries them, ahead of the data of
+    /// other streams, because they take only a few bytes.
     fn fill_ends(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
         let room = |buf: &Vec<u8>| packet.limit.saturating_sub(buf.len());
         while let Some(end) = self.streams.take_end(room(buf)) {

@@ -1,8 +1,9 @@
-//! Sends what repeats lost data a second time where nothing else waits.
+//! Tail duplication: sends retransmitted data twice if no other data waits.
 //!
-//! A loss at the end of a transfer delays it by a round trip, that of the repeat by two or by a probe timeout: no packet
-//! follows that would show it. Of the designs that send data twice in advance (Flach et al., "Reducing Web Latency: the
-//! Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: only where packets were lost, and only a few.
+//! A loss at the end of a transfer delays it by a round trip, the loss of the retransmission by two or by a probe
+//! timeout: no later packet would reveal it. Of the designs that send data twice in advance (Flach et al., "Reducing Web
+//! Latency: the Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: it copies only after a loss, and only
+//! a few frames.
 
 use std::collections::VecDeque;
 
@@ -11,14 +12,14 @@ use crate::limits::TAIL_COPIES;
 use crate::streams::Segment;
 use crate::token::Token;
 
-/// What was lost lately, and not copied since.
+/// Recently lost frames that were not duplicated since.
 #[derive(Debug, Default)]
 pub(super) struct TailCopies {
     lost: VecDeque<Segment>,
 }
 
 impl TailCopies {
-    /// A frame was declared lost.
+    /// Records a lost frame.
     pub(super) fn on_lost(&mut self, token: &Token) {
         let Some(segment) = token.segment() else {
             return;
@@ -31,8 +32,8 @@ impl TailCopies {
 }
 
 impl Connection {
-    /// If all that was due is sent: makes the latest lost data, which was repeated, due once more, unless it is
-    /// acknowledged. Returns whether there is any.
+    /// If all due data is sent: makes the latest retransmitted data due once more, unless it is acknowledged.
+    /// Returns whether there is any.
     pub(super) fn copy_repeats(&mut self) -> bool {
         let lost = &mut self.tail_copies.lost;
         if lost.is_empty() || !self.paths.is_single() || self.stream_planner.ready().is_some() {

@@ -40,14 +40,14 @@ pub(super) struct Counters {
     reported_out_of_order: u64,
 }
 
-/// A packet that is dropped before its frames are read.
+/// A packet dropped before its frames are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DroppedPacket {
-    /// The path that it belongs to, if that is known.
+    /// The path of the packet, if known.
     pub(super) path: Option<PathId>,
     /// `None` if its header cannot be parsed.
     pub(super) level: Option<EncryptionLevel>,
-    /// In bytes.
+    /// Size in bytes.
     pub(super) size: usize,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Telemetry {
     pub(super) frames_received: FrameCounts,
     /// The state last reported to the observer.
     reported_state: Option<ConnectionState>,
-    /// What was last reported of each path.
+    /// State of each path last reported.
     reported_paths: Vec<ReportedPath>,
 }
 
@@ -86,7 +86,7 @@ impl From<EncryptionLevel> for PacketKind {
 }
 
 impl SpaceId {
-    /// The kind of packet whose numbers the space counts, as observers see it.
+    /// The packet type of the space, as observers see it.
     pub(super) const fn packet_kind(self) -> PacketKind {
         match self {
             Self::Initial => PacketKind::Initial,
@@ -357,7 +357,7 @@ impl Connection {
         self.emit(now, &observe::Event::AckFrequencyUpdated(event));
     }
 
-    /// Statistics of the connection since it began.
+    /// Statistics of the connection since its start.
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.telemetry.counters;
         let sent = UdpStats {

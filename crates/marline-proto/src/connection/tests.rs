@@ -1,4 +1,4 @@
-//! Whole connections in virtual time. The cases of the QUIC interop runner bear its names.
+//! Tests of whole connections in virtual time. The cases of the QUIC interop runner have its names.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Timers: the earliest deadline of all modules, and what is done when it passes.
+//! Timers: the earliest deadline of all modules, and the handling of timeouts.
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent};
@@ -6,7 +6,7 @@ use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
-    /// When [`Self::handle_timeout`] is due next. It changes with every other call.
+    /// Time of the next [`Self::handle_timeout`]. It may change with every other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.lifecycle.is_open() {
             return self.lifecycle.next_timeout();
@@ -30,7 +30,7 @@ impl Connection {
 
     fn next_timeout_of(&self, at: Slot) -> Option<Instant> {
         let path = &self.paths[at];
-        // What the amplification limit blocks waits for the peer, not for a timer.
+        // Data blocked by the amplification limit waits for the peer, not for a timer.
         let may_send = path.may_send_data();
         let may_acknowledge = |_: &Instant| {
             let carrier = &self.paths[self.paths.ack_carrier(at)];
@@ -51,7 +51,7 @@ impl Connection {
             .min()
     }
 
-    /// Does what is due at `now`; afterwards [`Self::poll_transmit`] may have something.
+    /// Handles timers that expired by `now`; afterwards [`Self::poll_transmit`] may return packets.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             if self.lifecycle.on_timeout(now) {

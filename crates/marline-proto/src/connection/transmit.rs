@@ -1,7 +1,7 @@
-//! Send path: datagrams of the frames that the modules have to send.
+//! Send path: builds datagrams from the pending frames of the modules.
 //!
-//! A call makes one batch for one 4-tuple. Order: CONNECTION_CLOSE, path validation, then the packets that
-//! [`super::fill`] fills, and last a probe for larger datagrams.
+//! A call builds one batch for one 4-tuple. Order: CONNECTION_CLOSE, path validation, the packets that
+//! [`super::fill`] fills, and finally a PMTU probe.
 
 use marline_wire::TransportError;
 
@@ -15,30 +15,30 @@ use crate::paths::Stage;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple, Transmit};
 
-/// The datagram to be written next on a path.
+/// The next datagram to be written on a path.
 #[derive(Clone, Copy, Debug)]
 struct NextDatagram {
     path: Slot,
-    /// The length of the buffer that it must not exceed, in bytes.
+    /// Maximum length of the buffer, in bytes.
     end: usize,
-    /// What it is marked with.
+    /// Its ECN codepoint.
     ecn: Option<EcnCodepoint>,
     permit: Permit,
 }
 
-/// What may be sent now.
+/// The kind of packets that may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Permit {
-    /// Anything.
+    /// All packets.
     All,
-    /// Only packets that are not congestion controlled: those of ACK frames alone.
+    /// Only packets that are not congestion controlled: ACK-only packets.
     AcksOnly,
 }
 
 impl Connection {
     /// Appends the next datagrams to `buf`, up to `max_datagrams` of one size for one destination.
     ///
-    /// To be called after every other call with `now`, until it returns `None`; `buf` is to be cleared in
+    /// To be called after every other call with `now`, until it returns `None`; `buf` must be cleared in
     /// between.
     pub fn poll_transmit(
         &mut self,
@@ -58,7 +58,7 @@ impl Connection {
             // Once for each burst, not for each datagram.
             self.report_changes(now);
         } else {
-            // What sent nothing changes nothing that the timers depend on.
+            // The timers depend only on sent packets.
             self.set_loss_timers(now);
         }
         match outcome {
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// A batch of the first path that has something to send.
+    /// A batch on the first path that has something to send.
     fn transmit_any(
         &mut self,
         now: Instant,
@@ -108,7 +108,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// As many datagrams of a path as there is data for and as its window and pacer allow.
+    /// The datagrams of a path that its data, window and pacer allow.
     fn transmit_batch(
         &mut self,
         now: Instant,
@@ -158,7 +158,7 @@ impl Connection {
     }
 
     /// The size of datagrams, in bytes. PTO probes are small: if only large datagrams are lost, probes arrive and
-    /// show a black hole (RFC 8899, section 4.3).
+    /// reveal a black hole (RFC 8899, section 4.3).
     fn datagram_size(&self, at: Slot) -> usize {
         let size = match self.paths[at].recovery.is_probing() {
             true => MIN_DATAGRAM_SIZE,
@@ -167,7 +167,8 @@ impl Connection {
         size.into()
     }
 
-    /// What window and pacer let a datagram of `bytes` carry (RFC 9002, sections 7 and 7.7).
+    /// The kind of packets that window and pacer permit for a datagram of `bytes` (RFC 9002,
+    /// sections 7 and 7.7).
     fn permit(&mut self, now: Instant, at: Slot, bytes: u64) -> Permit {
         if self.paths[at].recovery.is_probing() {
             return Permit::All;
@@ -181,7 +182,8 @@ impl Connection {
         }
     }
 
-    /// No datagram was written: records whether the application or the window is the limit.
+    /// Called when no datagram was written: records whether the application or the window is the
+    /// limit.
     fn record_send_limit(&mut self, at: Slot, permit: Permit) {
         match permit {
             Permit::All => self.paths[at].recovery.on_app_limited(),
@@ -192,7 +194,8 @@ impl Connection {
         }
     }
 
-    /// One datagram, of one packet or several (RFC 9000, section 12.2); returns whether there is one.
+    /// Writes one datagram of one or several packets (RFC 9000, section 12.2); returns whether there
+    /// is one.
     fn write_datagram(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What the network reports instead of the peer: ICMP messages.
+//! ICMP messages about the peer's address.
 
 use std::net::SocketAddr;
 
@@ -14,8 +14,8 @@ impl Connection {
     ///
     /// "ICMP message validation MUST include matching IP addresses and UDP ports and, when possible, connection IDs
     /// to an active QUIC session" (RFC 9000, section 14.2.1). Anyone can forge the former, so the destination
-    /// connection ID of the quote must be the random one of the client's first flight, and a connection that has
-    /// received anything ignores all of them, as does a server.
+    /// connection ID of the quote must be the random one of the client's first flight, and all are ignored by
+    /// servers and by connections that have received anything.
     pub fn handle_unreachable(
         &mut self,
         now: Instant,
@@ -34,13 +34,13 @@ impl Connection {
         applies
     }
 
-    /// Whether this is a client's connection that has received nothing yet, be it valid or not.
+    /// Whether this is a client's connection that has received no datagram yet, valid or not.
     pub fn awaits_first_datagram(&self) -> bool {
         self.side.is_client() && self.telemetry.counters.datagrams_received == 0
     }
 }
 
-/// Whether these are one address, which dual-stack sockets write as IPv6.
+/// Whether both are the same address, which dual-stack sockets may represent as IPv6.
 fn is_same_address(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
 }

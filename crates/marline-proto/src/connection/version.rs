@@ -1,4 +1,4 @@
-//! Steps of version negotiation: keys of another version, a new first flight.
+//! Steps of version negotiation: installs keys of another version, sends a new first flight.
 
 use marline_wire::Version;
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, VersionNegotiation};
@@ -12,7 +12,7 @@ use crate::level::SpaceId;
 use crate::paths::Slot;
 use crate::time::Instant;
 
-/// What a client needs to begin again with another version.
+/// State from which a client restarts with another version.
 pub(super) struct Restart {
     pub(super) tls: TlsClientConfig,
     pub(super) params: TransportParameters,
@@ -24,8 +24,8 @@ impl Connection {
         self.versions.current()
     }
 
-    /// Whether a packet has a version that the connection can have. For the first packet of the other version, the
-    /// keys of its Initial packets are made.
+    /// Whether a packet has a version that the connection accepts. The first packet of the other version makes it
+    /// derive the Initial keys of that version.
     pub(super) fn accepts_version(&mut self, header: &ProtectedHeader) -> bool {
         if !self.versions.accepts(header) {
             return false;
@@ -43,7 +43,8 @@ impl Connection {
         true
     }
 
-    /// Client: an authentic packet of the server has another version, which is the negotiated one.
+    /// Client: handles an authenticated packet of the server with another version, which is the
+    /// negotiated one.
     pub(super) fn follow_version(&mut self, header: &ProtectedHeader) {
         let Some(version) = header.version else {
             return;
@@ -56,7 +57,8 @@ impl Connection {
         self.handshake.change_version(version);
     }
 
-    /// Client: CRYPTO data of the server came, all of which has the negotiated version.
+    /// Client: handles the first CRYPTO data of the server, all of which has the negotiated
+    /// version.
     pub(super) fn settle_version(&mut self) {
         if self.side.is_client() && !self.versions.is_settled() {
             self.versions.settle();
@@ -65,8 +67,8 @@ impl Connection {
         self.handshake.settle_version();
     }
 
-    /// Server: the version is decided. The client learns of it by the next packet; until it is known to have, its
-    /// Initial packets may have either version.
+    /// Server: applies the decision on the version. The next packet informs the client; until the client is known
+    /// to have it, its Initial packets may have either version.
     pub(super) fn on_version_decided(&mut self, now: Instant, version: Version) {
         let is_changed = version.number() != self.versions.current();
         self.versions.settle_on(version);
@@ -78,7 +80,7 @@ impl Connection {
         self.report_versions(now);
     }
 
-    /// Remembers the version for the next connection to the server.
+    /// Stores the version for the next connection to the server.
     pub(super) fn remember_version(&self) {
         if let Some(client) = &self.client
             && self.versions.supported().iter().count() > 1
@@ -110,8 +112,8 @@ impl Connection {
         }
     }
 
-    /// Sends a new first flight with another version. Nothing of the one before counts, but for the connection
-    /// IDs; there is no 0-RTT data in it. `None` if it is impossible.
+    /// Sends a new first flight with another version. Apart from the connection IDs, no state of the previous
+    /// one is kept; it contains no 0-RTT data. `None` if it is impossible.
     fn restart(&mut self, now: Instant, version: Version) -> Option<()> {
         let client = self.client.as_mut()?;
         let mut restart = client.restart.take()?;

@@ -53,7 +53,7 @@ fn a_doubled_window_needs_a_token_at_once_and_a_halved_one_after_ten_round_trips
     assert!(!tokens.needs_token(at(0), FIRST, 50_000, RTT));
     assert!(!tokens.needs_token(at(499), FIRST, 20_000, RTT));
     assert!(tokens.needs_token(at(500), FIRST, 20_000, RTT));
-    // A larger window in between starts the ten round trips anew.
+    // A larger window in between restarts the ten round trips.
     assert!(!tokens.needs_token(at(600), FIRST, 60_000, RTT));
     assert!(!tokens.needs_token(at(700), FIRST, 20_000, RTT));
     tokens.issued = Some(capacity(30_000));

@@ -1,5 +1,5 @@
-//! Reports changes of state to the observer, by comparison with what was last reported. Without an observer
-//! nothing is compared.
+//! Reports changes of state to the observer, by comparison with the state last reported. Without an
+//! observer nothing is compared.
 
 use marline_wire::{ConnectionId, PathId};
 
@@ -14,20 +14,20 @@ use crate::paths::{Path, Slot};
 use crate::recovery::{ArmedTimer, Expired, GRANULARITY};
 use crate::time::Instant;
 
-/// What was last reported of a path.
+/// The state of a path last reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportedPath {
     path: PathId,
     mtu: ReportedMtu,
     ecn: Option<EcnState>,
     timer: Option<ArmedTimer>,
-    /// The connection ID of ours that the peer's packets carry.
+    /// Our connection ID that the peer's packets carry.
     local_id: Option<ConnectionId>,
-    /// The connection ID of the peer that our packets carry.
+    /// The peer's connection ID that our packets carry.
     remote_id: Option<ConnectionId>,
 }
 
-/// The datagram size, and whether the search for a larger one is over.
+/// The datagram size, and whether the search for a larger one is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReportedMtu {
     bytes: u16,
@@ -82,7 +82,7 @@ impl Connection {
             .retain(|known| paths.by_id(known.path).is_some());
     }
 
-    /// What was last reported of a path.
+    /// The state of a path last reported.
     fn reported(&mut self, at: Slot) -> &mut ReportedPath {
         let path = &self.paths[at];
         let reported = &mut self.telemetry.reported_paths;
@@ -217,7 +217,7 @@ impl Connection {
         self.emit(now, &Event::TimerUpdated(event));
     }
 
-    /// Reports the parameters with which recovery of a path begins, or begins anew.
+    /// Reports the recovery parameters of a path when recovery starts or restarts.
     pub(in crate::connection) fn report_recovery_parameters(&mut self, now: Instant, at: Slot) {
         if self.telemetry.observer.is_none() {
             return;
@@ -242,7 +242,7 @@ impl Connection {
         self.emit(now, &Event::RecoveryParametersSet(event));
     }
 
-    /// Reports the versions that a client offers, or that a server supports, and its choice so far.
+    /// Reports the versions that a client offers or a server supports, and the choice so far.
     pub(in crate::connection) fn report_versions(&mut self, now: Instant) {
         let versions = self.versions.offered();
         let event = match self.side.is_client() {

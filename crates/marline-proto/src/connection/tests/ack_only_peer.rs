@@ -1,5 +1,5 @@
-//! Clients that send nothing but the smallest acknowledgments, behind new addresses: three times one of them is all that
-//! a server may send there before it has an answer (RFC 9000, sections 8.2 and 9.3).
+//! Clients that send only the smallest acknowledgments, from new addresses: the server may send three times their size
+//! there before it is answered (RFC 9000, sections 8.2 and 9.3).
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -19,7 +19,8 @@ fn binding(n: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 50_001 + n))
 }
 
-/// A client that acknowledges each packet at once and says nothing else: no flow control, no PINGs.
+/// A client that acknowledges each packet immediately and sends no flow control frames and no
+/// PINGs.
 fn ack_only(seed: u64, id_len: usize, rtt: Duration) -> Pair {
     let mut pair = Pair::with(PairConfig {
         client: TransportConfig {
@@ -37,7 +38,7 @@ fn ack_only(seed: u64, id_len: usize, rtt: Duration) -> Pair {
             ..TransportConfig::default()
         },
         client_id_len: id_len,
-        // Its packets are as small as they can be.
+        // Its packets have the minimum size.
         server_id_len: 4,
         seed,
         ..PairConfig::default()
@@ -81,8 +82,8 @@ fn watch(pair: &mut Pair, address: SocketAddr, mut lost: usize) -> Arc<Mutex<See
     seen
 }
 
-/// Gives the client another socket: one acknowledgment leaves from there, and what was under way to the one before is
-/// lost. Returns the size of that datagram.
+/// Moves the client to another socket: one acknowledgment is sent from there, and packets in flight to the previous
+/// one are lost. Returns the size of that datagram.
 fn rebind(pair: &mut Pair, transfer: &mut Transfer, ends: Ends, n: u16, lost: usize) -> usize {
     pair.network.nat = Some(binding(n));
     let seen = watch(pair, binding(n), lost);
@@ -98,7 +99,7 @@ fn rebind(pair: &mut Pair, transfer: &mut Transfer, ends: Ends, n: u16, lost: us
     });
     assert!(moved, "rebinding {n}");
     let seen = seen.lock().unwrap();
-    // Two packets may arrive at once.
+    // Two packets may arrive at the same time.
     assert!(seen.to_server.len() <= 2, "{seen:?}");
     seen.to_server[0]
 }
@@ -138,7 +139,7 @@ fn a_download_survives_rebindings_every_half_second() {
     }
 }
 
-/// Whether a download is complete after rebindings every half second that leave what is under way as it is.
+/// Whether a download completes after rebindings every half second that lose no packets in flight.
 fn survives_losses(seed: u64, loss: f64, rtt: Duration) -> bool {
     let mut pair = ack_only(seed, 8, rtt);
     let ends = pair.establish();
@@ -191,7 +192,7 @@ fn a_lost_challenge_costs_a_few_round_trips() {
                 is_validated(pair, ends)
             });
             let took = pair.now - moved_at;
-            // The last challenge that the limit allows, and then one of full size.
+            // The last challenge that the limit allows, then one of full size.
             let most = 2 * pto + 2 * Duration::from_millis(rtt + 10);
             assert!(
                 validated && took < most,
@@ -215,7 +216,7 @@ fn a_lost_challenge_is_repeated_after_the_probe_timeout_once_the_client_sends_mo
     };
     let first = path(&mut pair);
     let now = pair.now;
-    // The client knocks.
+    // The client sends another packet.
     for _ in 0..2 {
         let datagram = pair.client(ends.client).craft_frames(now, 0, &[1]).unwrap();
         pair.deliver_from(binding(0), datagram);
@@ -251,8 +252,8 @@ fn a_server_closes_at_an_address_that_has_sent_one_acknowledgment() {
     }
 }
 
-/// Delivers datagrams of these sizes from an address that the server does not know: the first is answered by a challenge
-/// at once, expanded to 1200 bytes if the limit permits, and the limit holds.
+/// Delivers datagrams of these sizes from an address unknown to the server: the first is answered by a challenge
+/// immediately, expanded to 1200 bytes if the limit permits, and the limit is respected.
 fn challenges_within_limit(id_len: usize, sizes: &[u16]) {
     let mut pair = ack_only(1, id_len, Duration::from_millis(20));
     let ends = pair.establish();

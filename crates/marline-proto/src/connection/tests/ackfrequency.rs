@@ -1,4 +1,4 @@
-//! Fewer acknowledgments, because the sender asks for fewer.
+//! Fewer acknowledgments at the sender's request.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ struct Download {
     took: Duration,
 }
 
-/// By a server whose window follows losses.
+/// Downloads from a server whose window is reduced by losses.
 fn acknowledged(ack_frequency: Option<AckFrequencyConfig>, loss: f64) -> Download {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
@@ -103,7 +103,7 @@ fn nothing_is_asked_where_marks_are_answered_in_proportion() {
     }
 }
 
-/// Ten packets at most, and an eighth of the window.
+/// At most ten packets, and an eighth of the window.
 const BY_WINDOW: AckFrequencyConfig = AckFrequencyConfig {
     threshold: 9,
     acks_per_window: 8,
@@ -162,7 +162,7 @@ fn a_peer_without_the_extension_is_asked_nothing() {
     }
 }
 
-/// What an end reports of requests.
+/// The requests reported by an end.
 #[derive(Debug, Default)]
 struct Reported {
     requests: Vec<AckFrequencyUpdated>,
@@ -181,7 +181,7 @@ impl Reports {
         Arc::new(move |_: &ConnectionInfo| Some(Box::new(reports.clone()) as Box<dyn Observer>))
     }
 
-    /// What `initiator` asked for, in order.
+    /// The thresholds requested by `initiator`, in order.
     fn thresholds(&self, initiator: Initiator) -> Vec<u64> {
         let reported = self.0.lock().unwrap();
         let threshold = |request: &AckFrequencyUpdated| {
@@ -211,7 +211,7 @@ impl Observer for Reports {
     }
 }
 
-/// Loses the next two packets with a request, each with the batch in which it leaves.
+/// Drops the next two packets with a request, each with the batch in which it is sent.
 fn lose_requests(pair: &mut Pair, at_server: &Reports) {
     let reports = at_server.clone();
     let (mut frames, mut passed) = {

@@ -1,4 +1,4 @@
-//! A server whose client has not proven its address yet.
+//! A server whose client's address is not validated yet.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn verbose(seed: u64) -> Pair {
     })
 }
 
-/// Connects; at every step the server has sent no more than three times what it received.
+/// Connects; checks at every step that the server has sent at most three times the received bytes.
 fn establish_within_limit(pair: &mut Pair) -> Ends {
     let client = pair.connect();
     let mut server = None;

@@ -1,4 +1,4 @@
-//! A link on which all packets are lost for two seconds after every five.
+//! A link that loses all packets for two seconds after every five.
 
 use super::*;
 

@@ -31,7 +31,7 @@ struct Decision {
 /// The event of one member about a decision.
 #[derive(Clone, Debug)]
 struct Update {
-    /// The member's index in the decision.
+    /// Index of the member in the decision.
     own: usize,
     decision: Decision,
 }
@@ -132,7 +132,7 @@ impl Bundled {
         self.recorded.lock().unwrap().clone()
     }
 
-    /// Transfers `len` bytes over each connection, all at once; returns the time it took.
+    /// Transfers `len` bytes over each connection concurrently; returns the time it took.
     fn transfer(&mut self, members: &[Ends], len: usize) -> Duration {
         let data = pattern(len);
         let mut transfers: Vec<_> = members
@@ -262,7 +262,7 @@ fn a_bundle_ends_with_its_last_member() {
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
 }
 
-/// How long the transfers of two members take after `change` was applied to the third.
+/// The duration of the transfers of two members after `change` was applied to the third.
 fn transfer_beside(scope: BundleScope, change: impl Fn(&mut Bundled, Ends)) -> Duration {
     let config = BundleConfig {
         scope,

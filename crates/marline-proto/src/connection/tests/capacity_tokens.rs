@@ -48,7 +48,7 @@ fn visits_as(controller: Algorithm, tokens: bool, seed: u64) -> Visits {
     Visits { pair, recorded }
 }
 
-/// Visits after one with a large transfer, which brought a token.
+/// Visits after one with a large transfer, which issued a token.
 fn returning() -> Visits {
     let mut visits = visits(Algorithm::Cubic);
     visits.visit(LARGE);
@@ -71,7 +71,7 @@ impl Visits {
         updates.map(|update| (update.new, update.trigger)).collect()
     }
 
-    /// The saved window to which a visit of middle size jumps, in bytes.
+    /// The saved window to which a visit of medium size jumps, in bytes.
     fn jumps_to(&mut self) -> Option<u64> {
         self.phases();
         self.visit(MIDDLE);
@@ -216,7 +216,7 @@ fn app_limited_connections_pass_on_the_capacity_that_they_received() {
         visits.visit(2000);
     }
     let ends = visits.pair.establish();
-    // Two of them and a probe for larger datagrams are less than the initial window.
+    // Two of them and a PMTU probe are less than the initial window.
     for _ in 0..60 {
         download(&mut visits.pair, ends, &pattern(4000));
     }

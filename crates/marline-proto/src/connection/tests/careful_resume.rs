@@ -19,7 +19,7 @@ pub(super) const LARGE: usize = 3_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) updates: Vec<CarefulResumePhaseUpdated>,
-    /// Bytes lost between the jump and the normal phase, those of handshakes included.
+    /// Bytes lost between the jump and the normal phase, including those of handshakes.
     pub(super) lost: usize,
 }
 
@@ -202,7 +202,7 @@ fn another_round_trip_time_ends_careful_resume_and_keeps_the_saved_capacity() {
             (Phase::Normal, Some(Trigger::RttNotValidated)),
         ];
         assert_eq!(visits.phases(), phases, "{delay} ms");
-        // It may be right for the path with the earlier round-trip time.
+        // It may still apply to the path with the earlier round-trip time.
         assert_eq!(visits.saved(), before);
     }
 }

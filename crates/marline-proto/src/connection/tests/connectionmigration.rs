@@ -35,7 +35,7 @@ fn watch(pair: &mut Pair) -> Seen {
     seen
 }
 
-/// A pair whose server would rather be talked to at `address`.
+/// A pair whose server has the preferred address `address`.
 fn preferring(address: SocketAddr) -> Pair {
     Pair::with(PairConfig {
         adjust_server: Box::new(move |server| server.preferred_address = Some(address)),
@@ -233,15 +233,15 @@ fn packets_copied_from_another_address_do_not_move_the_connection() {
 struct Move {
     rtt: u64,
     is_upload: bool,
-    /// Whether a NAT changes the port; otherwise the client moves to another host address.
+    /// Whether a NAT changes the port; otherwise the client migrates to another host address.
     is_rebinding: bool,
-    /// In this direction the first datagrams are lost, with the first challenges and responses.
+    /// Direction in which the first datagrams are lost, with the first challenges and responses.
     direction: Direction,
     lost: u32,
 }
 
 impl Move {
-    /// How long the transfer stands still, on a path of 20 Mbit/s.
+    /// The time without progress of the transfer, on a path of 20 Mbit/s.
     fn stall(self) -> Duration {
         let mut pair = Pair::new();
         pair.network.set(Conditions {

@@ -8,12 +8,12 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use marline_wire::packet::{ShortHeader, truncate};
 use marline_wire::{PathId, varint};
 
-/// A packet number that is encoded in four bytes and that no test reaches otherwise.
+/// A packet number that is encoded in four bytes and not reached otherwise by any test.
 const FAR_NUMBER: u64 = 1 << 25;
 
 impl Connection {
     /// A datagram of one packet that carries `frames`, with the next packet number. The connection
-    /// remembers it as sent.
+    /// records it as sent.
     pub(super) fn craft(&mut self, now: Instant, space: SpaceId, frames: &[u8]) -> Vec<u8> {
         self.craft_altered(now, space, frames, 0)
     }
@@ -34,7 +34,7 @@ impl Connection {
             .expect("the keys exist")
     }
 
-    /// An Initial packet in a datagram that is smaller than it must be.
+    /// An Initial packet in a datagram below the minimum size.
     pub(super) fn craft_small_initial(&mut self, now: Instant, frames: &[u8]) -> Vec<u8> {
         self.craft_packet(
             now,
@@ -46,7 +46,7 @@ impl Connection {
         .expect("the keys exist")
     }
 
-    /// A 1-RTT packet without frames, which the connection does not remember.
+    /// A 1-RTT packet without frames, which the connection does not record.
     pub(super) fn craft_empty(&mut self) -> Vec<u8> {
         let mut buf = Vec::new();
         let keys = self.keys.one_rtt.as_mut().expect("the keys exist");
@@ -101,7 +101,7 @@ pub(super) fn varints(values: &[u64]) -> Vec<u8> {
     buf
 }
 
-/// A Retry packet as an attacker on the path can make it.
+/// A Retry packet as an on-path attacker can forge it.
 pub(super) fn forge_retry(
     original: ConnectionId,
     dcid: ConnectionId,

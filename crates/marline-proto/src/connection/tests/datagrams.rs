@@ -35,7 +35,7 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
     }
 }
 
-/// The client's first datagram after the handshake carries its Finished message again, and has less room.
+/// The client's first datagram after the handshake repeats its Finished message, and has less room.
 #[test]
 fn a_datagram_of_the_maximum_length_arrives_beside_the_end_of_the_handshake() {
     let mut pair = Pair::new();

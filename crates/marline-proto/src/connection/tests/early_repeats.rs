@@ -1,5 +1,4 @@
-//! What repairs lost datagrams of a handshake before a probe timeout does (RFC 9002, section 6.2.3). Round trips take
-//! 20 ms.
+//! Repair of lost handshake datagrams before a probe timeout (RFC 9002, section 6.2.3). Round trips take 20 ms.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -89,7 +88,7 @@ fn a_client_that_hears_the_server_without_its_hello_asks_again() {
         &[1],
     );
     let took = keys_after(&mut pair);
-    // A quarter of the time since the first flight passes, in case the hello was only overtaken.
+    // A quarter of the time since the first flight passes, because the hello may only be reordered.
     assert!(
         took > ROUND_TRIP * 2 && took <= ROUND_TRIP * 5 / 2,
         "{took:?}"
@@ -105,7 +104,8 @@ fn a_server_repeats_the_end_of_its_flight_when_the_beginning_is_acknowledged() {
     }
 }
 
-/// Bytes that both ends send in a handshake and a transfer over a good network whose round trip is `rtt`.
+/// Bytes that both ends send in a handshake and a transfer over a network without losses whose round trip
+/// is `rtt`.
 fn bytes_sent(transport: TransportConfig, rtt: Duration) -> u64 {
     let mut pair = both(transport);
     pair.network.set(Conditions {
@@ -167,7 +167,7 @@ impl Connected {
         Self { pair, client }
     }
 
-    /// Writes a request of so many bytes, on a stream of its own, which leaves with what comes next.
+    /// Writes a request of `bytes` bytes on a new stream, to be sent with the next packets.
     fn request(&mut self, bytes: usize) {
         let client = self.pair.client(self.client);
         let id = client.open(Dir::Bi).unwrap();
@@ -175,7 +175,7 @@ impl Connected {
         client.finish(id).unwrap();
     }
 
-    /// The time until the server has so many requests, from `since` on.
+    /// The time from `since` until the server has received `requests` requests.
     fn arrived_after(mut self, requests: usize, since: Instant) -> Duration {
         let mut arrived = 0;
         let done = self.pair.drive_until(PATIENCE, |pair| {
@@ -236,10 +236,10 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
     }
 }
 
-/// The time until the server has a request that leaves when the client's handshake is complete, if its first datagram is
-/// lost.
+/// The time until the server has received a request that is sent when the client's handshake is complete, if its first
+/// datagram is lost.
 fn request_after(mut transport: TransportConfig) -> Duration {
-    // The acknowledgment of a probe for larger datagrams would show the loss.
+    // The acknowledgment of a PMTU probe would reveal the loss.
     transport.mtu.discover = false;
     let mut connected = Connected::with(transport);
     connected.request(5);
@@ -265,7 +265,7 @@ fn a_lost_first_request_leaves_again_before_its_probe_timeout() {
     assert!(request_after(timeouts_only()) > repeated);
 }
 
-/// What a handshake took.
+/// The cost of a handshake.
 #[derive(Debug, PartialEq, Eq)]
 struct Took {
     /// Bytes that the server sent until the client had its keys.
@@ -273,7 +273,7 @@ struct Took {
     time: Duration,
 }
 
-/// A handshake over a link without losses, with a certificate of so many names.
+/// A handshake over a link without losses, with a certificate of `names` names.
 fn handshake_over(
     transport: TransportConfig,
     rtt: Duration,
@@ -333,7 +333,7 @@ fn a_copy_of_the_first_flight_does_not_delay_a_large_answer() {
     }
 }
 
-/// A client that repeats its hello without end, in new packets, and acknowledges nothing.
+/// A client that repeats its hello endlessly, in new packets, and acknowledges nothing.
 #[test]
 fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_most() {
     let mut pair = Pair::with(PairConfig {
@@ -367,7 +367,7 @@ fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_mos
     assert!(flights > 1 && flights <= limit, "{flights} flights");
 }
 
-/// Undecryptable packets prove nothing: whoever knows the client's addresses can send them.
+/// Undecryptable packets prove nothing: anyone who knows the client's addresses can send them.
 #[test]
 fn undecryptable_packets_cost_one_repeated_flight_and_no_other_repeat() {
     let mut pair = Pair::new();
@@ -417,7 +417,7 @@ fn a_first_flight_of_another_version_has_a_round_trip_to_be_answered() {
     );
 }
 
-/// A server that has just sent data with its flight, as many bytes as the pacer lets leave together.
+/// A server that has just sent data with its flight, as many bytes as the pacer permits in a burst.
 #[test]
 fn a_repeated_flight_that_the_pacer_holds_back_does_not_wait_for_its_probe_timeout() {
     let mut pair = Pair::with(PairConfig {
@@ -454,8 +454,8 @@ fn a_repeated_flight_that_the_pacer_holds_back_does_not_wait_for_its_probe_timeo
     assert!(pair.client(client).keys.one_rtt.is_some());
 }
 
-/// The time until the server has a request in two packets, as those of HTTP/3 are beside settings, all of whose packets and
-/// of whose copies are lost.
+/// The time until the server has received a request in two packets, as of HTTP/3 with its settings, if all of them and all
+/// their copies are lost.
 fn request_after_two_losses(request_copy: bool) -> Duration {
     let mut transport = TransportConfig {
         request_copy,

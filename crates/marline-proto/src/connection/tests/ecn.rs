@@ -6,7 +6,7 @@ use crate::congestion::Algorithm;
 use crate::observe::events::EcnState;
 use crate::tuple::EcnCodepoint;
 
-/// 10 Mbit/s and 40 ms; `share` of the packets is marked CE.
+/// 10 Mbit/s and 40 ms; `share` of the packets is CE-marked.
 fn marking(share: f64) -> Conditions {
     Conditions {
         mark: share,
@@ -119,7 +119,7 @@ fn no_packet_is_marked_if_ecn_is_disabled() {
     download(&mut pair, ends, &pattern(100_000));
 }
 
-/// A server whose packets carry ECT(1) if `controller` may.
+/// A server whose packets carry ECT(1) if `controller` is scalable.
 fn l4s(controller: Algorithm) -> Pair {
     Pair::with(PairConfig {
         server: TransportConfig {
@@ -131,7 +131,8 @@ fn l4s(controller: Algorithm) -> Pair {
     })
 }
 
-/// Downloads some, and returns how many datagrams of the server carried each codepoint before the network changed them.
+/// Downloads some data, and returns the number of the server's datagrams with each codepoint before the network changed
+/// them.
 fn codepoints(pair: &mut Pair) -> [usize; 3] {
     let seen = Arc::new(std::sync::Mutex::new([0; 3]));
     let counted = Arc::clone(&seen);
@@ -149,7 +150,7 @@ fn codepoints(pair: &mut Pair) -> [usize; 3] {
     download(pair, ends, &pattern(300_000));
     let path = pair.server(ends.server).stats().paths.remove(0);
     let seen = *seen.lock().unwrap();
-    // Probes for larger datagrams are not marked.
+    // PMTU probes are not marked.
     assert_eq!(path.ecn == EcnState::Capable, seen[0] < 5, "{seen:?}");
     seen
 }

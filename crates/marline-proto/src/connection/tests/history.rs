@@ -1,4 +1,4 @@
-//! Initial windows learnt from earlier connections.
+//! Initial windows learned from earlier connections.
 
 use std::sync::Mutex;
 
@@ -244,7 +244,7 @@ fn a_learnt_initial_window_is_paced_over_a_round_trip() {
     const BURST: u64 = 10;
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
-    // With so short a round trip, the pacer may send ten packets at once.
+    // With such a short round trip, the pacer may send ten packets in a burst.
     visits.pair.network.set(Conditions {
         delay: Duration::from_millis(5),
         ..Conditions::default()
@@ -308,7 +308,8 @@ fn a_path_that_failed_validation_is_not_recorded() {
     let Begun { ends, window } = visits.begin();
     assert_eq!(window, DEFAULT);
     visits.pair.drive(Duration::from_secs(1));
-    // An attacker forwards a packet from the address with a large learnt window, and does not answer there.
+    // An attacker forwards a packet from the address with a large learned window, and does not answer
+    // there.
     let captured: Arc<Mutex<Option<Datagram>>> = Arc::default();
     let keep = Arc::clone(&captured);
     visits.pair.network.filter = Some(Box::new(move |direction, datagram| {

@@ -19,7 +19,7 @@ struct Attack {
     attacker: Side,
 }
 
-/// What an end would have sent.
+/// The packets that an end would have sent.
 struct Sent {
     datagrams: usize,
     bytes: usize,
@@ -56,7 +56,7 @@ impl Attack {
         }
     }
 
-    /// Delivers a datagram to the victim at once.
+    /// Delivers a datagram to the victim immediately.
     fn deliver(&mut self, mut datagram: Vec<u8>) {
         let now = self.pair.now;
         let victim = self.victim();
@@ -67,14 +67,14 @@ impl Attack {
         victim.handle_datagram(now, tuple, None, &mut datagram);
     }
 
-    /// Delivers a 1-RTT packet with `frames` to the victim at once.
+    /// Delivers a 1-RTT packet with `frames` to the victim immediately.
     fn send(&mut self, frames: &[u8]) {
         let now = self.pair.now;
         let datagram = self.attacker().craft(now, SpaceId::Data, frames);
         self.deliver(datagram);
     }
 
-    /// Discards what the victim would send now, and its events.
+    /// Discards the victim's pending packets and events.
     fn drain(&mut self) -> Sent {
         let now = self.pair.now;
         let victim = self.victim();

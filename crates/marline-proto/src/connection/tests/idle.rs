@@ -102,7 +102,7 @@ fn a_client_that_awaits_a_response_sends_pings_at_growing_intervals() {
     // The server does not respond for two minutes.
     let pings = |pair: &mut Pair| pair.server(ends.server).stats().frames_received.ping;
     pair.drive(Duration::from_millis(900));
-    // Probes for larger datagrams are PINGs as well.
+    // PMTU probes are PINGs as well.
     let probes = pings(&mut pair);
     pair.drive(Duration::from_secs(119));
     let sent = pings(&mut pair) - probes;

@@ -14,8 +14,8 @@ fn common_generation(pair: &mut Pair, ends: Ends) -> u64 {
     client
 }
 
-/// Transfers three megabytes in each direction while client and server update keys as often as they may, each if
-/// `updaters` says so; returns how many updates each initiated.
+/// Transfers three megabytes in each direction while client and server update keys as often as permitted, each
+/// if set in `updaters`; returns the number of updates that each initiated.
 fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     let ends = pair.establish();
     let mut transfers = [
@@ -103,7 +103,7 @@ fn keys_are_updated_at_the_configured_interval() {
     });
     download(&mut pair, ends, &data);
     let updates = common_generation(&mut pair, ends);
-    // 2800 packets; an update also waits until packets under the old key no longer arrive.
+    // 2800 packets; an update also waits until packets under the old key have stopped arriving.
     assert!((5..=28).contains(&updates), "{updates} updates");
 }
 

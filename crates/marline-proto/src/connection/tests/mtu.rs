@@ -88,7 +88,7 @@ fn a_peer_makes_datagrams_no_larger_than_it_is_told() {
     }
 }
 
-/// A connection, and how many probes for larger datagrams its server has sent.
+/// A connection, and the number of PMTU probes that its server has sent.
 fn counted(late_mtu_probes: bool) -> (Pair, Ends, Arc<AtomicU64>) {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
@@ -109,7 +109,7 @@ fn counted(late_mtu_probes: bool) -> (Pair, Ends, Arc<AtomicU64>) {
     (pair, ends, probes)
 }
 
-/// The first probe for larger datagrams takes an eighth of the initial window.
+/// The first PMTU probe takes an eighth of the initial window.
 #[test]
 fn a_probe_for_larger_datagrams_waits_until_the_first_response_may_have_left() {
     for (late, probes_at_once) in [(true, 0), (false, 1)] {

@@ -23,7 +23,7 @@ use marline_wire::{ErrorCode, PathId};
 
 const ONE: PathId = PathId(1);
 
-/// A link on which nothing passes.
+/// A link that loses all packets.
 const DEAD: Conditions = Conditions {
     down: true,
     ..Conditions::GOOD
@@ -33,7 +33,7 @@ const DEAD: Conditions = Conditions {
 fn several() -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig::default()),
-        // As in the profile `multipath`.
+        // As in the `multipath` profile.
         controller: Arc::new(Algorithm::Cubic),
         ..TransportConfig::default()
     }
@@ -44,7 +44,7 @@ fn scheduler(name: &str) -> Make<dyn PathScheduler> {
     SCHEDULERS.make(name).expect("the table has it")
 }
 
-/// The same with another path scheduler, without reinjection.
+/// The same configuration with another path scheduler, without reinjection.
 fn scheduled(scheduler: Make<dyn PathScheduler>) -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig {
@@ -56,7 +56,7 @@ fn scheduled(scheduler: Make<dyn PathScheduler>) -> TransportConfig {
     }
 }
 
-/// The same with a path scheduler and with reinjection, if it is set.
+/// The same configuration with a path scheduler, and with reinjection if it is set.
 fn reinjecting(
     scheduler: Make<dyn PathScheduler>,
     reinjection: Option<ReinjectionConfig>,
@@ -91,7 +91,7 @@ impl Several {
         Self { pair, ends }
     }
 
-    /// A connection with a second path, validated, over a link like the first one.
+    /// A connection with a second, validated path over a link like the first one.
     fn two(conditions: Conditions) -> Self {
         Self::two_of(several(), conditions)
     }

@@ -27,7 +27,7 @@ fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<Stre
     });
 }
 
-/// Makes `count` requests, as many at once as the server allows; returns the time they took.
+/// Sends `count` requests, as many concurrently as the server allows; returns the time they took.
 fn request(pair: &mut Pair, count: usize) -> Duration {
     let ends = pair.establish();
     let began = pair.now;
@@ -94,7 +94,7 @@ fn all_streams_complete_under_loss() {
     }
 }
 
-/// Data may be planned for a packet, and its stream be reset before the packet is built.
+/// Data may be planned for a packet, and its stream reset before the packet is built.
 #[test]
 fn data_that_is_void_meanwhile_does_not_end_a_packet() {
     let mut pair = both(TransportConfig::default());

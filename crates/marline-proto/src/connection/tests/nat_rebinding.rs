@@ -1,4 +1,4 @@
-//! NAT rebindings on bad links: full queues, outages, one rebinding after another (RFC 9000, sections 8.2 and 9.3).
+//! NAT rebindings on impaired links: full queues, outages, consecutive rebindings (RFC 9000, sections 8.2 and 9.3).
 
 use std::net::SocketAddr;
 
@@ -46,7 +46,7 @@ fn an_outage_after_a_rebinding_is_survived_until_the_idle_timeout() {
         let mut transfer = Transfer::response(&mut pair, ends, &pattern(3_000_000));
         pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
         pair.network.nat = Some(binding(0));
-        // One datagram of the client shows the new port, then nothing passes.
+        // One datagram of the client reveals the new port, then all packets are lost.
         pair.drive_until(Duration::from_millis(20), |pair| transfer.advance(pair));
         for direction in [Direction::ToClient, Direction::ToServer] {
             pair.network.conditions(direction).down = true;
@@ -95,7 +95,7 @@ fn a_server_moves_to_the_last_address_of_the_peer_when_that_answers() {
     pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
     pair.network.nat = Some(binding(0));
     pair.drive_until(Duration::from_millis(20), |pair| transfer.advance(pair));
-    // The client sends nothing by itself for longer than the validation lasts.
+    // The client sends nothing by itself for longer than the validation timeout.
     pair.network.conditions(Direction::ToClient).down = true;
     pair.drive(Duration::from_secs(6));
     assert_eq!(server_end(&pair, ends.server), None);
@@ -113,7 +113,8 @@ fn an_address_that_failed_validation_is_forgotten_when_the_peer_is_back_at_the_o
     let mut transfer = Transfer::response(&mut pair, ends, &pattern(10_000_000));
     pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
     let home = pair.server(ends.server).remote_address();
-    // One datagram seems to come from elsewhere, as an attacker would forward it; nothing answers there.
+    // One datagram appears to come from elsewhere, as if forwarded by an attacker; nothing answers
+    // there.
     pair.network.nat = Some(binding(0));
     pair.drive_until(Duration::from_millis(20), |pair| transfer.advance(pair));
     for direction in [Direction::ToClient, Direction::ToServer] {

@@ -1,4 +1,4 @@
-//! Events report what happens, each thing once.
+//! Each event is reported exactly once.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
@@ -53,7 +53,7 @@ impl Observer for Recorder {
     }
 }
 
-/// Has all connections of a pair observed from now on.
+/// Observes all connections of a pair from now on.
 fn observe(pair: &mut Pair) -> Arc<Mutex<Log>> {
     let log = Arc::<Mutex<Log>>::default();
     let record = |log: &Arc<Mutex<Log>>| -> MakeObserver {
@@ -72,7 +72,7 @@ fn observe(pair: &mut Pair) -> Arc<Mutex<Log>> {
     log
 }
 
-/// 20 Mbit/s and 40 ms with losses, reordering and marks on the way to the client.
+/// 20 Mbit/s and 40 ms with losses, reordering and CE marks towards the client.
 fn lossy() -> Conditions {
     Conditions {
         rate: Some(2_500_000),
@@ -161,7 +161,7 @@ fn the_last_reported_datagram_size_is_that_of_the_statistics() {
     );
 }
 
-/// Direction and length of each datagram of a transfer with losses. TLS has random bytes of its own, so that
+/// Direction and length of each datagram of a transfer with losses. TLS uses its own random bytes, so
 /// contents differ from run to run.
 fn datagrams(is_observed: bool) -> Vec<(Direction, usize)> {
     let mut pair = Pair::new();

@@ -16,7 +16,7 @@ fn compete(priorities: &[Priority]) -> Competition {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),
-        // Nothing is dropped: while lost data of one stream are sent again, others make progress.
+        // Nothing is dropped: while lost data of one stream is retransmitted, others make progress.
         queue: 1_000_000,
         ..Conditions::default()
     });

@@ -1,7 +1,6 @@
-//! Random operations compared with a model: no panic, progress, data as it was written, memory within its
-//! limits.
+//! Random operations compared with a model: no panic, progress, data as written, memory within limits.
 //!
-//! `MARLINE_PROPTEST_CASES` sets how many cases are tried.
+//! `MARLINE_PROPTEST_CASES` sets the number of cases.
 
 use super::*;
 use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
@@ -12,16 +11,16 @@ use crate::testing::ops::{self, Case, Op};
 use marline_wire::ErrorCode;
 use std::collections::BTreeMap;
 
-/// Number of cases by default: they fit a CI run.
+/// Default number of cases, which fit a CI run.
 const CASES: u32 = 1000;
 
 /// Maximum number of operations of a case.
 const OPS: usize = 80;
 
-/// Time limit, in virtual time, for all data to arrive once the network is good again.
+/// Time limit, in virtual time, for all data to arrive once the network is without faults again.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Limit of events while the time advances by one operation.
+/// Limit on events while the time advances by one operation.
 const MOST_STEPS: u32 = 10_000;
 
 /// The data of one direction of a stream, as the model expects it.
@@ -344,7 +343,7 @@ impl Model {
             .collect()
     }
 
-    /// Asserts that an operation explains the end.
+    /// Asserts that an operation explains the end of the connection.
     fn check_explained(&self, error: &ConnectionError) {
         let no_path = |code| code == ErrorCode::NO_VIABLE_PATH && self.moved;
         let explained = match error {
@@ -400,7 +399,7 @@ fn run(case: &Case) {
     }
 }
 
-/// Runs a case that failed once, with settings that are not relevant.
+/// Runs a case that failed earlier; its other settings are irrelevant.
 fn run_regression(ops: Vec<Op>) {
     run(&Case {
         seed: 0,

@@ -1,4 +1,4 @@
-//! What peers see of random numbers comes from the cryptographic generator.
+//! Random numbers visible to peers come from the cryptographic generator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::rng::drawn;
 use marline_wire::frame::{Frame, Frames};
 use marline_wire::packet::{self, Packet};
 
-/// What the packets of a run show.
+/// The random values in the packets of a run.
 #[derive(Debug, Default)]
 struct Shown {
     ids: BTreeSet<Vec<u8>>,

@@ -25,7 +25,7 @@ fn the_next_connection_to_a_server_assumes_the_round_trip_time_of_the_last() {
     assert_eq!(wait_of(false), Duration::from_millis(300));
 }
 
-/// A wrong memory costs a repeated flight and a probe, and no window.
+/// A wrong round-trip time costs a retransmitted flight and a probe, but no window.
 #[test]
 fn a_round_trip_time_that_has_become_longer_costs_a_few_packets() {
     let bytes_of = |remember_rtt| {

@@ -20,7 +20,7 @@ fn download_reordered(seed: u64, detector: fn() -> Box<dyn LossDetector>) -> Reo
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             loss_detector: Arc::new(detector),
-            // A loss alone reduces its window.
+            // Only losses reduce its window.
             controller: Arc::new(Algorithm::Cubic),
             ..TransportConfig::default()
         },
@@ -61,8 +61,8 @@ fn under_reordering_the_adaptive_detector_keeps_the_rate_and_the_fixed_one_does_
     }
 }
 
-/// Every ACK proves which packet arrived, not only that one did: no reduction outlives the proof that all of its
-/// losses were spurious.
+/// Every ACK identifies the packets that arrived: no reduction remains once all of its losses are known to be
+/// spurious.
 #[test]
 fn reductions_for_packets_that_were_only_late_are_undone() {
     for seed in 0..3 {
@@ -78,7 +78,7 @@ fn reductions_for_packets_that_were_only_late_are_undone() {
     }
 }
 
-/// RFC 9000, section 17.1: the length of a packet number leaves room for packets that are sent later and arrive first.
+/// RFC 9000, section 17.1: the length of a packet number must allow for later packets that arrive first.
 #[test]
 fn a_packet_that_hundreds_of_later_ones_overtake_is_opened() {
     const PING: [u8; 1] = [0x01];

@@ -10,7 +10,7 @@ fn with_retry() -> Pair {
     })
 }
 
-/// The time that a handshake takes until it is confirmed.
+/// The time until a handshake is confirmed.
 fn handshake(pair: &mut Pair) -> Duration {
     let began = pair.now;
     let ends = pair.establish();

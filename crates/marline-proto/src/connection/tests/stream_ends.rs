@@ -1,4 +1,4 @@
-//! The end of a stream is sent with its last data, or as soon as a packet is, whatever other streams have to send.
+//! The FIN of a stream is sent with its last data, or in the next packet, regardless of data of other streams.
 
 use super::*;
 use crate::config::MultipathConfig;
@@ -13,14 +13,14 @@ const LINK: Conditions = Conditions {
     ..Conditions::GOOD
 };
 
-/// When the last byte of a stream arrived, and when its end was known.
+/// The arrival time of the last byte of a stream, and of its FIN.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     last_byte: Instant,
     end: Instant,
 }
 
-/// A download of streams that are written at once, and finished only after packets have left.
+/// A download of streams that are written together, and finished only after packets have been sent.
 struct Downloads {
     pair: Pair,
     ends: Ends,
@@ -28,7 +28,7 @@ struct Downloads {
 }
 
 impl Downloads {
-    /// Writes streams of these sizes, and lets the server send once before it finishes them.
+    /// Writes streams of these sizes, and makes the server send once before it finishes them.
     fn written(mut pair: Pair, ends: Ends, sizes: &[usize]) -> Self {
         let mut ids = Vec::new();
         for &size in sizes {
@@ -126,7 +126,7 @@ fn the_end_of_a_stream_arrives_with_its_last_byte_on_several_paths() {
                 downloads.finish(index);
             }
             let arrivals = downloads.arrivals();
-            // What had left before the end was known gets it in a packet that follows.
+            // Streams whose data was sent before they were finished get the FIN in a later packet.
             let late = Duration::from_millis(1);
             let waited = arrivals
                 .iter()
@@ -147,7 +147,7 @@ fn an_end_without_data_waits_for_no_turn_of_other_streams() {
         let ends = pair.establish();
         pair.drive(Duration::from_millis(100));
         pair.network.set(LINK);
-        // The small stream leaves whole; its end becomes known while the large ones send.
+        // The small stream is sent whole; it is finished while the large ones send.
         let mut downloads = Downloads::written(pair, ends, &[500, 300_000, 300_000]);
         downloads.pair.drive(Duration::from_millis(50));
         let finished = downloads.pair.now;

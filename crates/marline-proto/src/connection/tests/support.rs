@@ -5,7 +5,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
-/// Time limit, in virtual time, for whatever a test waits for.
+/// Time limit, in virtual time, of tests.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Data whose bytes depend on their offset.
@@ -17,7 +17,7 @@ pub(super) fn pattern(len: usize) -> Bytes {
 }
 
 /// Checks a property with `cases` random values: the same in every run, unless `MARLINE_PROPTEST_CASES` sets a
-/// number of others.
+/// number of other cases.
 pub(super) fn for_random<S: Strategy>(cases: u32, values: &S, holds: impl Fn(S::Value)) {
     let requested = std::env::var("MARLINE_PROPTEST_CASES")
         .ok()
@@ -78,7 +78,7 @@ impl Transfer {
         Self::new(Side::Server, ends, id, data)
     }
 
-    /// Has the client request `data` on a bidirectional stream.
+    /// Makes the client request `data` on a bidirectional stream.
     pub(super) fn response(pair: &mut Pair, ends: Ends, data: &Bytes) -> Self {
         let connection = pair.client(ends.client);
         let id = connection.open(Dir::Bi).expect("the peer allows streams");
@@ -109,7 +109,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes that arrived so far.
+    /// Bytes received so far.
     pub(super) fn received(&self) -> usize {
         self.received
     }
@@ -211,7 +211,7 @@ pub(super) fn close(pair: &mut Pair, client: ConnectionHandle) {
     pair.server.events.clear();
 }
 
-/// A configuration with timeouts long enough for a handshake over a bad network.
+/// A configuration with timeouts long enough for a handshake over an impaired network.
 pub(super) fn patient() -> TransportConfig {
     TransportConfig {
         handshake_timeout: Duration::from_secs(60),

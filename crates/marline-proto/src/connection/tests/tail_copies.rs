@@ -1,8 +1,8 @@
-//! Repeats of lost data that leave twice where nothing else waits. Round trips take 20 ms.
+//! Tail duplication: retransmissions are sent twice if no other data waits. Round trips take 20 ms.
 
 use super::*;
 
-/// What a transfer from the server to the client took.
+/// The cost of a transfer from the server to the client.
 #[derive(Debug, PartialEq, Eq)]
 struct Took {
     time: Duration,
@@ -40,7 +40,7 @@ fn the_loss_of_a_repeat_at_the_end_costs_no_time() {
     assert!(take(false, 8, &[2, 9]).time > twice.time);
 }
 
-/// How many datagrams more the server sends because repeats leave twice.
+/// The number of additional datagrams that the server sends because retransmissions are duplicated.
 fn more(packets: usize, lost: &'static [u64]) -> u64 {
     take(true, packets, lost).datagrams - take(false, packets, lost).datagrams
 }
@@ -63,7 +63,7 @@ fn repeats_leave_once_while_other_data_waits() {
     assert_eq!(more(400, &[2]), 0);
 }
 
-/// A probe is sent because of a suspicion, and there are two of them.
+/// Probes after a timeout retransmit data of which no loss is known, and there are two of them.
 #[test]
 fn probes_leave_no_copies() {
     assert_eq!(more(1, &[1]), 0);

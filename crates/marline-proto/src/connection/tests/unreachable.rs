@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// A client whose datagrams are kept, and get lost.
+/// A client whose datagrams are recorded and lost.
 struct Lost {
     pair: Pair,
     client: ConnectionHandle,

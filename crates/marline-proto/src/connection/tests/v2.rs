@@ -1,4 +1,4 @@
-//! Version 2, and negotiation of the version (RFC 9369; RFC 9368).
+//! Version 2 and version negotiation (RFC 9369; RFC 9368).
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ fn preferring(version: Version, config: PairConfig) -> Pair {
     })
 }
 
-/// Has clients begin with `version`.
+/// Makes clients start with `version`.
 fn begin_with(pair: &mut Pair, version: Version) {
     pair.client_config.version = version.number();
     pair.client_config.versions = Versions::preferring(version);
@@ -48,7 +48,7 @@ fn record(pair: &mut Pair) -> Recorded {
     recorded
 }
 
-/// The versions of the long headers that begin datagrams of one direction, without repetitions.
+/// The versions of the first long headers in datagrams of one direction, without repetitions.
 fn versions_on_wire(recorded: &Recorded, of: Direction) -> Vec<u32> {
     let mut versions = Vec::new();
     for (direction, bytes) in recorded.lock().expect("one thread").iter() {
@@ -213,7 +213,7 @@ fn a_client_begins_again_with_version_1_at_a_server_that_knows_no_other() {
     upload(&mut pair, ends, &pattern(100_000));
 }
 
-/// Sends the client a Version Negotiation packet, as an attacker can who saw its first packet.
+/// Sends the client a Version Negotiation packet, as an attacker who saw its first packet can.
 fn forge_negotiation(pair: &mut Pair, client: ConnectionHandle, versions: &[u32]) {
     let connection = pair.client(client);
     let ours = connection.handshake_cid();
@@ -258,7 +258,7 @@ fn a_second_version_negotiation_is_ignored() {
     assert!(!pair.client(client).is_handshaking());
 }
 
-/// Protects an Initial packet again, as one of another version: everyone who sees it can.
+/// Protects an Initial packet again, as one of another version, which anyone who sees it can do.
 fn rewrite(bytes: &[u8], sender: Side, key_source: ConnectionId, to: Version) -> Vec<u8> {
     let mut packet = bytes.to_vec();
     let Ok(Packet::Protected(header)) = packet::parse(&packet, 8, true) else {
@@ -298,7 +298,7 @@ fn rewrite(bytes: &[u8], sender: Side, key_source: ConnectionId, to: Version) ->
     packet
 }
 
-/// Drops what an end sends, and returns it.
+/// Drops the packets of an end, and returns them.
 fn intercept(pair: &mut Pair, from: Direction) -> Recorded {
     let recorded = Recorded::default();
     let log = Arc::clone(&recorded);
@@ -364,14 +364,14 @@ fn early(config: PairConfig) -> PairConfig {
     }
 }
 
-/// What a connection of a returning client came to.
+/// The outcome of a connection of a returning client.
 struct Return {
     /// Whether the client could send 0-RTT data.
     offered: bool,
     /// Whether the server accepted it.
     accepted: bool,
     resumed: bool,
-    /// Whether the server has its stream.
+    /// Whether the server received its stream.
     arrived: bool,
     version: u32,
 }

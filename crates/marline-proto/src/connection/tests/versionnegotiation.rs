@@ -33,7 +33,7 @@ fn a_client_of_a_reserved_version_begins_again_with_one_in_common() {
     }
 }
 
-/// Sends the client a Version Negotiation packet, as an attacker can who saw its first packet.
+/// Sends the client a Version Negotiation packet, as an attacker who saw its first packet can.
 fn offer(pair: &mut Pair, versions: &[u32], dcid: &[u8], scid: &[u8]) {
     let mut bytes = Vec::new();
     VersionNegotiation::encode(dcid, scid, versions, 0, &mut bytes);

@@ -39,7 +39,7 @@ fn a_receive_window_of_constant_size_limits_the_rate() {
         ..TransportConfig::default()
     };
     let rate = late_rate(both(fixed));
-    // A window each round trip.
+    // One window per round trip.
     let most = f64::from(512 << 10) / 0.2;
     assert!(rate < 1.05 * most && rate > 0.4 * most, "{rate:.0} bytes/s");
 }

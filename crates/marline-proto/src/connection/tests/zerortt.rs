@@ -20,7 +20,7 @@ struct Early {
     took: Duration,
 }
 
-/// Connects and sends `data` at once.
+/// Connects and sends `data` immediately.
 fn send_early(pair: &mut Pair, data: &Bytes) -> Early {
     let began = pair.now;
     let client = pair.connect();

@@ -7,7 +7,7 @@ use marline_wire::varint;
 const ACK: u64 = 0x02;
 const ACK_ECN: u64 = 0x03;
 
-/// Has the victim send an ack-eliciting packet, which is lost; returns its number.
+/// Makes the victim send an ack-eliciting packet, which is lost; returns its number.
 fn send_one(attack: &mut Attack) -> u64 {
     attack.victim().ping();
     attack.drain();

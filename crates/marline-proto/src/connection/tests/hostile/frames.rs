@@ -141,7 +141,7 @@ fn unknown_frame_types_are_a_frame_encoding_error() {
     }
 }
 
-/// Without negotiation their types are unknown.
+/// If multipath is not negotiated, their types are unknown.
 #[test]
 fn multipath_frames_are_a_frame_encoding_error_unless_negotiated() {
     let mut new_id = varints(&[0x3e78, 1, 0, 0]);

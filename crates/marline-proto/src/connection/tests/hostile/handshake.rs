@@ -1,4 +1,4 @@
-//! False and injected packets during the handshake (RFC 9000, sections 7, 8.1, 14.1 and 17.2).
+//! Invalid and injected packets during the handshake (RFC 9000, sections 7, 8.1, 14.1 and 17.2).
 
 use super::*;
 use crate::config::RetryPolicy;

@@ -226,8 +226,8 @@ fn send_from_spoofed_address(frames: &[u8]) {
         let Some(next) = victim.poll_timeout() else {
             break;
         };
-        // A probe timeout that ended while the amplification limit forbade to probe is due at once (RFC 9002,
-        // appendix A.6).
+        // A probe timeout that expired while the amplification limit prevented probes is due immediately (RFC
+        // 9002, appendix A.6).
         standstill = if next > time { 0 } else { standstill + 1 };
         assert!(standstill <= 1, "an expired timer stays set");
         time = time.max(next);

@@ -1,4 +1,4 @@
-//! Limits on what clients of one network take of a server.
+//! Limits on the use of a server by clients of one network.
 
 use super::*;
 use crate::config::ClientLimits;

@@ -1,9 +1,9 @@
-//! Memory and work that a peer can cause are bounded.
+//! Bounds on the memory and work that a peer can cause.
 
 use super::*;
 use crate::limits::MAX_ACKS_UNANSWERED;
 
-/// Size in bytes of the payload of a usual datagram.
+/// Typical payload size of a datagram in bytes.
 const PAYLOAD: usize = 1400;
 
 #[test]
@@ -51,7 +51,7 @@ fn streams_that_were_not_accepted_count_against_the_limit() {
     let mut attack = Attack::by(Side::Client);
     let config = TransportConfig::default();
     for n in 0..config.max_concurrent_uni_streams {
-        // Opened and reset, the stream still waits to be accepted.
+        // The stream was opened and reset, and still waits to be accepted.
         attack.send(
             &[
                 varints(&[0x08, 4 * n + 2]),

@@ -173,7 +173,7 @@ fn paths_of_a_bundle_share_one_initial_window() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     let windows = bundled.windows();
     let sum: u64 = windows.iter().sum();
-    // The window grew by the bytes that the handshake acknowledged.
+    // The window grew by the bytes acknowledged in the handshake.
     assert!(
         (32 * 1200 - 2..32 * 1200 + 6000).contains(&sum),
         "{windows:?}"
@@ -362,7 +362,7 @@ fn a_fair_bundle_reduces_the_sum_of_its_windows() {
         .filter(|update| update.action == BundleAction::BackedOff)
         .map(|update| -> [u64; 2] { [update.before.iter().sum(), update.after.iter().sum()] })
         .collect();
-    // A path that is active alone has backed off before the decision.
+    // A path that is active alone has reduced its window before the decision.
     assert!(changes.iter().all(|[before, after]| after <= before));
     assert!(changes.iter().any(|[before, after]| after < before));
 }

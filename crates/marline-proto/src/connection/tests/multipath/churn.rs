@@ -6,7 +6,7 @@ use super::*;
 use crate::coordination::bundle::BundleConfig;
 use std::sync::Arc;
 
-/// Limit of events of a case, which takes a few thousand.
+/// Limit on events of a case, which takes a few thousand.
 const MOST_STEPS: usize = 100_000;
 
 /// An action.
@@ -150,7 +150,8 @@ fn run(turns: &[Turn], seed: u64) {
         link(&mut several, n, Conditions::default());
     }
     let done = several.pair.drive_until(PATIENCE, &mut advance);
-    // Both ends may abandon different paths at once, and a NAT rebinding may break the last path.
+    // Both ends may abandon different paths concurrently, and a NAT rebinding may break the last
+    // path.
     let no_path = |error: Option<&ConnectionError>| match error {
         Some(ConnectionError::Transport(error)) => error.code == ErrorCode::NO_VIABLE_PATH,
         Some(ConnectionError::PeerTransport { code, .. }) => *code == ErrorCode::NO_VIABLE_PATH,

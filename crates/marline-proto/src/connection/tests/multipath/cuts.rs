@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Longest time without progress while a path works: it may have failed before and is probed once a second, and
+/// Maximum time without progress while a path works: it may have failed before and is probed once a second, and
 /// the failure of the other path may be detected late.
 const LONGEST_STALL: Duration = Duration::from_millis(2500);
 
@@ -60,7 +60,7 @@ impl Watched {
         }
     }
 
-    /// `up_since` is the time since when a path works.
+    /// `up_since` is the time since which a path works.
     fn advance(&mut self, pair: &mut Pair, up_since: Option<Instant>) -> bool {
         if let (Some(up_since), false) = (up_since, self.done) {
             let stall = pair.now - self.progress_at.max(up_since);
@@ -78,7 +78,7 @@ impl Watched {
 struct Exchange {
     several: Several,
     links: [Conditions; 2],
-    /// Since when each path works in both directions.
+    /// Time since which each path works in both directions.
     up: [Option<Instant>; 2],
     transfers: [Watched; 2],
 }

@@ -4,7 +4,7 @@ use super::super::craft::varints;
 use super::*;
 
 impl Several {
-    /// Delivers a 1-RTT packet of `by` with `frames` to the other end at once.
+    /// Delivers a 1-RTT packet of `by` with `frames` to the other end immediately.
     fn inject(&mut self, by: Side, frames: &[u8]) {
         let now = self.pair.now;
         let mut datagram = self.end(by).craft(now, SpaceId::Data, frames);
@@ -105,7 +105,7 @@ fn abandoning_the_only_path_closes_with_no_viable_path() {
 fn a_flood_of_abandoned_paths_takes_bounded_state() {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::new();
-        // Nothing reaches the peer.
+        // No packet reaches the peer.
         several.pair.network.filter = Some(Box::new(|_, _| true));
         let mut next = 1;
         for _ in 0..200 {
@@ -215,7 +215,7 @@ fn a_path_that_is_not_validated_gets_at_most_three_times_what_it_sent() {
         .network
         .set_link(address(1), Conditions::default());
     assert_eq!(several.open(1), Ok(ONE));
-    // Nothing reaches the client, so that it does not answer.
+    // No packet reaches the client, so it does not answer.
     several
         .pair
         .network

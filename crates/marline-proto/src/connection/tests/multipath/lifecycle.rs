@@ -87,8 +87,8 @@ fn main_paths(several: &mut Several) -> [PathId; 2] {
     [Side::Client, Side::Server].map(|side| several.end(side).paths.main().id)
 }
 
-/// History, bundle and addresses of the connection are those of its main path, so that it changes only where these
-/// are reported.
+/// History, bundle and addresses of the connection are those of its main path, so it changes only where these are
+/// reported.
 #[test]
 fn the_main_path_stays_while_it_is_open() {
     let mut several = Several::new();
@@ -133,7 +133,7 @@ fn the_main_path_stays_while_it_is_open() {
     assert_eq!(main_paths(&mut several), [ONE; 2]);
 }
 
-/// The server challenges the address of a path that is not open yet, and so does the client.
+/// The server and the client challenge the address of a path that is not open yet.
 #[test]
 fn a_path_that_is_being_opened_moves_with_the_socket() {
     let mut several = Several::new();
@@ -224,7 +224,7 @@ fn a_path_is_open_soon_after_its_first_challenge_or_response_is_lost() {
                 is_lost
             }));
             assert_eq!(several.open(1), Ok(ONE));
-            // The probe timeout of Initial packets, 300 ms, once or twice as long the second time, and a round trip.
+            // The probe timeout of Initial packets, 300 ms, or up to twice that the second time, and a round trip.
             let most = Duration::from_millis(400) * (2 * lost - 1);
             several.pair.drive(most);
             assert!(several.is_validated(ONE), "{lost} lost, {direction:?}");
