@@ -1,4 +1,5 @@
-//! The core alone: two endpoints in virtual time, no sockets. What is measured is both ends together.
+//! The core alone: two endpoints in virtual time, no sockets. The measured time is that of both ends
+//! together.
 
 mod bulk;
 

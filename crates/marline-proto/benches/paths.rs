@@ -1,5 +1,5 @@
-//! What several paths cost: a scheduler's decision, and a transfer over one path, or over several that are as
-//! fast together. What is measured is both ends together, without sockets.
+//! The cost of several paths: a scheduler's decision, and a transfer over one path, or over several with the
+//! same total rate. The measured time is that of both ends together, without sockets.
 
 mod bulk;
 
@@ -17,12 +17,12 @@ use marline_proto::{Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, Tra
 use crate::bulk::{Connected, download};
 
 const BULK: usize = 16 << 20;
-/// Bytes a second of all paths together.
+/// Rate of all paths together, in bytes per second.
 const RATE: u64 = 1_250_000_000;
 /// Pairs of runs from which the ratio is taken.
 const RUNS: usize = 7;
 
-/// Paths that differ in everything, with room on the last.
+/// Paths that differ in every respect; only the last has window left.
 fn views(count: u32) -> Vec<PathView> {
     (0..count)
         .map(|id| PathView {
@@ -64,8 +64,8 @@ fn plan(c: &mut Criterion) {
     group.finish();
 }
 
-/// A pair whose connection has so many paths, each with its share of the rate; without several paths
-/// negotiated if that is none.
+/// A pair whose connection has this many paths, each with its share of the rate; 0 does not
+/// negotiate multipath.
 fn established(paths: u8) -> Connected {
     let transport = || TransportConfig {
         pacing: false,

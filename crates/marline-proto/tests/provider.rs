@@ -1,5 +1,5 @@
-//! Connections with whichever cryptographic library the features choose: all that an end needs of it. `make ring` runs
-//! this with the one that is not the default.
+//! Connections with the cryptographic library selected by the features. `make ring` runs this with the other one than
+//! the default.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn a_client_proves_its_address_resumes_and_sends_early() {
         let connection: &mut Connection = pair.client(client);
         assert_eq!(connection.is_resumed(), visit == 1);
         assert_eq!(connection.is_early_data_accepted(), visit == 1);
-        // The network takes 10 ms each way: with a Retry at first, with a token after.
+        // The network takes 10 ms each way: with a Retry first, with a token later.
         assert_eq!(
             took,
             Duration::from_millis(if visit == 0 { 40 } else { 20 })

@@ -703,7 +703,7 @@ fn every_event_is_logged_as_one_record() {
     assert!(!text.contains("070707"), "a reset token was logged");
 }
 
-/// Takes `left` bytes, then fails.
+/// A sink that accepts `left` bytes, then fails.
 struct Full {
     left: usize,
 }

@@ -1,4 +1,4 @@
-//! Logs of whole connections are valid, and every event that is declared is emitted by some run.
+//! Logs of whole connections are valid, and every declared event is emitted in some run.
 
 mod log;
 mod schema;
@@ -22,7 +22,7 @@ use self::log::Log;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Writes each event out at once.
+/// A log that writes each event immediately.
 struct Unbuffered(QlogWriter<Log>);
 
 impl Observer for Unbuffered {
@@ -37,7 +37,7 @@ impl Observer for Unbuffered {
 struct Logs(Arc<Mutex<Vec<Log>>>);
 
 impl Logs {
-    /// Has all connections of a pair logged from now on.
+    /// Logs all connections of a pair from now on.
     fn observe(pair: &mut Pair) -> Self {
         let logs = Self::default();
         pair.client_config.observer = Some(logs.make());
@@ -115,7 +115,7 @@ fn close(pair: &mut Pair, client: ConnectionHandle) {
     pair.server.events.clear();
 }
 
-/// 20 Mbit/s and 40 ms with losses, reordering and marks on the way to the client.
+/// 20 Mbit/s and 40 ms with losses, reordering and CE marks towards the client.
 fn lossy() -> Conditions {
     Conditions {
         rate: Some(2_500_000),
@@ -129,7 +129,7 @@ fn lossy() -> Conditions {
     }
 }
 
-/// A transfer with losses, key updates and a reset stream; then the client moves, and closes.
+/// A transfer with losses, key updates and a reset stream; then the client migrates, and closes.
 fn transfer_and_migrate() -> BTreeSet<String> {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {

@@ -1,4 +1,4 @@
-//! The check of logs against their schema finds what is wrong.
+//! Tests of the check of logs against their schema.
 
 mod schema;
 

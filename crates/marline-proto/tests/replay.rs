@@ -1,5 +1,5 @@
-//! The decisions in the log of a bundle's member are those of the engine for the same events, in the format of the
-//! shared vectors.
+//! The decisions in the log of a bundle's member equal those of the engine for the same events, in the format of
+//! the shared vectors.
 
 mod log;
 mod mquic;
@@ -49,7 +49,7 @@ fn logs(seed: u64, rises: bool) -> Vec<String> {
     let logs: Arc<Mutex<Vec<Log>>> = Arc::default();
     let made = Arc::clone(&logs);
     let mut transport = TransportConfig {
-        // As the vectors have it: each event counts.
+        // As in the vectors, each event counts.
         bundle: Some(Arc::new(BundleConfig::published_every_event())),
         controller: Arc::new(Algorithm::NewReno),
         initial_window: Arc::new(FixedWindow { packets: 32 }),
@@ -149,7 +149,7 @@ fn decisions(log: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The decisions as a case of `mquic_engine`: its input, and what is expected.
+/// The decisions as a case of `mquic_engine`: its input, and the expected output.
 fn case(decisions: &[Value]) -> (Value, Value) {
     let (mut events, mut steps) = (Vec::new(), Vec::new());
     for data in decisions {

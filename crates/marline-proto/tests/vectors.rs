@@ -1,4 +1,4 @@
-//! Runs the shared test vectors through the policies that the stack calls.
+//! Runs the shared test vectors with the policies of the stack.
 
 #[path = "../../../vectors/runner.rs"]
 mod runner;

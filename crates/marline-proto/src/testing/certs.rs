@@ -10,8 +10,8 @@ use crate::handshake::{Cipher, crypto_provider};
 
 /// A self-signed certificate and its key.
 ///
-/// The key is of Ed25519, whose signatures have a constant size, while those of ECDSA vary by some bytes:
-/// handshakes that differ in keys only are equally long, as the simulator requires.
+/// The key is an Ed25519 key, whose signatures have a constant size, while those of ECDSA vary by some
+/// bytes: handshakes that differ only in keys have equal sizes, as the simulator requires.
 pub struct TestIdentity {
     /// The certificate, also the root that clients trust.
     pub certificate: CertificateDer<'static>,
@@ -19,16 +19,16 @@ pub struct TestIdentity {
 }
 
 impl TestIdentity {
-    /// A new key and a certificate of `names`.
+    /// A certificate for `names` with a new key.
     ///
     /// # Panics
     ///
-    /// If `names` are no DNS names.
+    /// If `names` are not DNS names.
     pub fn new(names: &[&str]) -> Self {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let key = KeyPair::generate_for(&PKCS_ED25519).expect("the provider knows Ed25519");
         let mut params = CertificateParams::new(names).expect("the names are DNS names");
-        // Derived from the key by default, and then of varying length.
+        // The default is derived from the key, with varying length.
         params.serial_number = Some(SerialNumber::from(1));
         let certificate = params.self_signed(&key).expect("the key can sign");
         Self {

@@ -1,4 +1,5 @@
-//! What the fuzz targets check, callable from tests: each function panics if its input breaks a rule.
+//! The checks of the fuzz targets, callable from tests: each function panics if its input breaks a
+//! rule.
 
 mod connection;
 mod coordination;
@@ -125,13 +126,13 @@ pub fn check_transport_parameters(bytes: &[u8]) {
 }
 
 /// A datagram for [`check_endpoint`]: whether it is sent to the server, how it is altered and delivered, and its
-/// bytes. A tuple, so that `arbitrary` makes it without a dependency of this crate.
+/// bytes. A tuple, so that `arbitrary` supports it without a dependency of this crate.
 ///
 /// The lowest bit of the second value replaces its destination by the ID of the open connection, the next one pads
 /// it to 1,200 bytes, and the others are the milliseconds until the next datagram.
 pub type FuzzedDatagram = (bool, u8, Vec<u8>);
 
-/// A large multiple of the events of an input.
+/// Limit on events, a large multiple of those of an input.
 const MOST_STEPS: u32 = 20_000;
 
 /// Checks any datagrams, delivered to a server and a client `progress` milliseconds (modulo 64) after the start of

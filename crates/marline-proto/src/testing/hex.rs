@@ -1,10 +1,10 @@
-//! Bytes as the RFCs print them.
+//! Bytes in the notation of the RFCs.
 
-/// The bytes that `hex` spells; white space does not count.
+/// The bytes of the hexadecimal string `hex`; white space is ignored.
 ///
 /// # Panics
 ///
-/// If `hex` holds anything but pairs of hexadecimal digits.
+/// If `hex` contains anything but pairs of hexadecimal digits.
 pub(crate) fn hex(hex: &str) -> Vec<u8> {
     let digits: Vec<u32> = hex
         .chars()

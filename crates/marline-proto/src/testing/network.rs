@@ -1,5 +1,5 @@
 //! The network of a [`Pair`](super::Pair): it delays, loses, reorders, duplicates, corrupts and marks
-//! datagrams, under conditions that tests change at any moment.
+//! datagrams, under conditions that tests can change at any time.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ use crate::tuple::EcnCodepoint;
 /// A datagram in a [`Network`].
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// The source address, as the sender sees it.
+    /// Source address, as the sender sees it.
     pub source: SocketAddr,
-    /// The destination address.
+    /// Destination address.
     pub destination: SocketAddr,
-    /// Its marking.
+    /// ECN codepoint.
     pub ecn: Option<EcnCodepoint>,
-    /// Its bytes.
+    /// Payload.
     pub bytes: Vec<u8>,
 }
 
@@ -33,30 +33,30 @@ pub enum Direction {
     ToClient,
 }
 
-/// What happens to datagrams in one direction. Shares are from 0 to 1.
+/// The faults of datagrams in one direction. Shares are from 0 to 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
     /// One-way delay.
     pub delay: Duration,
-    /// Maximum that is added to the delay, at random for each datagram, so that datagrams are reordered.
+    /// Maximum random addition to the delay of each datagram, so that datagrams are reordered.
     pub jitter: Duration,
-    /// Share that is lost.
+    /// Share of lost datagrams.
     pub loss: f64,
-    /// Datagrams lost in a row at each loss.
+    /// Number of consecutive datagrams lost at each loss.
     pub burst: u32,
-    /// Share that arrives twice.
+    /// Share of duplicated datagrams.
     pub duplicate: f64,
-    /// Share in which a byte is altered.
+    /// Share of datagrams with an altered byte.
     pub corrupt: f64,
-    /// Share of ECT datagrams that is marked CE.
+    /// Share of ECT datagrams that are CE-marked.
     pub mark: f64,
-    /// Whether ECN marks are erased.
+    /// Whether ECN marks are cleared.
     pub erase_marks: bool,
-    /// Bytes a second; `None` is no limit.
+    /// Rate in bytes per second; `None` is unlimited.
     pub rate: Option<u64>,
     /// Maximum number of bytes in the queue; further datagrams are lost.
     pub queue: u64,
-    /// Largest datagram that passes.
+    /// Maximum size of a datagram; larger ones are lost.
     pub mtu: usize,
     /// Whether all datagrams are lost.
     pub down: bool,
@@ -91,9 +91,9 @@ impl Default for Conditions {
 #[derive(Debug)]
 struct OneDirection {
     conditions: Conditions,
-    /// When the sender's queue is empty.
+    /// Time at which the sender's queue is empty.
     free_at: Instant,
-    /// Datagrams still to be lost of a burst.
+    /// Number of datagrams still to be lost of a burst.
     burst_left: u32,
     counts: Counts,
 }
@@ -103,7 +103,7 @@ struct OneDirection {
 pub struct Counts {
     /// Datagrams sent.
     pub sent: u64,
-    /// Datagrams lost of these.
+    /// Datagrams lost.
     pub lost: u64,
     /// Bytes sent.
     pub bytes: u64,
@@ -125,7 +125,7 @@ impl OneDirection {
 struct Links {
     to_server: OneDirection,
     to_client: OneDirection,
-    /// To the server and back, for further addresses of the client.
+    /// Links of further addresses of the client, to the server and back.
     further: BTreeMap<SocketAddr, [OneDirection; 2]>,
 }
 
@@ -159,7 +159,7 @@ impl Links {
     }
 }
 
-/// Decides which datagrams are lost.
+/// A function that decides which datagrams are lost.
 pub type Filter = Box<dyn FnMut(Direction, &Datagram) -> bool + Send>;
 
 /// The links between a client and a server.
@@ -172,7 +172,7 @@ pub struct Network {
     rng: Pcg64Mcg,
     /// The client's address behind a NAT, as the server sees it; `None` without a NAT.
     pub nat: Option<SocketAddr>,
-    /// Loses the datagrams for which it returns `true`, independently of the conditions.
+    /// Drops the datagrams for which it returns `true`, independently of the conditions.
     pub filter: Option<Filter>,
 }
 
@@ -189,7 +189,7 @@ impl Network {
         }
     }
 
-    /// The conditions in one direction, to change.
+    /// Mutable access to the conditions in one direction.
     pub fn conditions(&mut self, direction: Direction) -> &mut Conditions {
         &mut self.first_link(direction).conditions
     }
@@ -209,7 +209,7 @@ impl Network {
         }
     }
 
-    /// The conditions in one direction on the link of the client's address `at`, to change.
+    /// Mutable access to the conditions in one direction on the link of the client's address `at`.
     pub fn link(&mut self, at: SocketAddr, direction: Direction) -> &mut Conditions {
         let directions = self.links.further.entry(at);
         let [to_server, to_client] =
@@ -220,7 +220,7 @@ impl Network {
         }
     }
 
-    /// What was sent and lost in one direction so far.
+    /// Counts of datagrams sent and lost in one direction.
     pub fn counts(&mut self, direction: Direction) -> Counts {
         self.first_link(direction).counts
     }
@@ -230,7 +230,7 @@ impl Network {
         self.enqueue(now, direction, datagram);
     }
 
-    /// Loses what is under way in one direction.
+    /// Drops the datagrams in flight in one direction.
     pub fn lose_in_flight(&mut self, direction: Direction) {
         self.in_flight.retain(|_, (other, _)| *other != direction);
     }

@@ -15,7 +15,7 @@ use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// Datagrams that an endpoint may put into one batch.
+/// Maximum number of datagrams in one batch of an endpoint.
 const BATCH: usize = 16;
 
 /// The name in the certificate of a [`Pair`]'s server.
@@ -26,17 +26,17 @@ pub const ALPN: &[u8] = b"test";
 
 /// One endpoint with its connections.
 pub struct Node {
-    /// Its routing.
+    /// Endpoint.
     pub endpoint: Endpoint,
-    /// Its connections, by handle.
+    /// Connections by handle.
     pub connections: BTreeMap<ConnectionHandle, Connection>,
-    /// Where it is.
+    /// Address of the node.
     pub address: SocketAddr,
-    /// Handles of connections that clients began, in order, not taken yet.
+    /// Handles of client connections not yet taken, in order.
     pub accepted: VecDeque<ConnectionHandle>,
-    /// Its wall clock, in seconds since the Unix epoch: it does not advance by itself.
+    /// Wall clock, in seconds since the Unix epoch, which does not advance by itself.
     pub unix_time_s: u64,
-    /// Events that its connections emitted, oldest first.
+    /// Events of its connections, oldest first.
     pub events: VecDeque<(ConnectionHandle, Event)>,
     reply: Vec<u8>,
     buf: Vec<u8>,
@@ -106,8 +106,8 @@ impl Node {
         }
     }
 
-    /// Sends what every connection has to send, processes their events, and repeats that while directives of
-    /// bundles cause more.
+    /// Sends the pending packets of every connection, processes their events, and repeats that while
+    /// directives of bundles cause more.
     fn flush(&mut self, now: Instant, network: &mut Network) {
         loop {
             self.transmit(now, network);
@@ -121,7 +121,7 @@ impl Node {
         }
     }
 
-    /// Has the endpoint process the events of connections; returns whether a connection got a directive.
+    /// Passes events of connections to the endpoint; returns whether a connection received a directive.
     fn coordinate(&mut self, now: Instant) -> bool {
         let mut applied = false;
         for (handle, event) in self.endpoint_events.drain(..) {
@@ -190,36 +190,36 @@ impl Node {
     }
 }
 
-/// How a [`Pair`] is set up.
+/// The setup of a [`Pair`].
 pub struct PairConfig {
-    /// How the client's connections behave.
+    /// Configuration of the client's connections.
     pub client: TransportConfig,
-    /// How the server's connections behave.
+    /// Configuration of the server's connections.
     pub server: TransportConfig,
     /// Changes to the server, after its defaults.
     pub adjust_server: Box<dyn FnOnce(&mut ServerConfig)>,
     /// Whether the server accepts 0-RTT.
     pub zero_rtt: bool,
-    /// What clients of one network may take of the server.
+    /// Limits on clients of one network.
     pub clients: ClientLimits,
-    /// The only cipher that the server offers; `None` offers all.
+    /// The server's only cipher; `None` offers all.
     pub cipher: Option<Cipher>,
-    /// Number of names in the certificate beside [`SERVER_NAME`]: they make it long.
+    /// Number of names in the certificate besides [`SERVER_NAME`], to make it long.
     pub further_names: usize,
-    /// Length of the connection IDs that the client chooses, in bytes.
+    /// Length of the client's connection IDs, in bytes.
     pub client_id_len: usize,
-    /// Length of those that the server chooses.
+    /// Length of the server's connection IDs, in bytes.
     pub server_id_len: usize,
-    /// The seed of all randomness but that of TLS.
+    /// Seed of all randomness except that of TLS.
     pub seed: u64,
 }
 
 /// The handles of one connection at its two ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// At the client.
+    /// Handle at the client.
     pub client: ConnectionHandle,
-    /// At the server.
+    /// Handle at the server.
     pub server: ConnectionHandle,
 }
 
@@ -242,17 +242,17 @@ impl Default for PairConfig {
 
 /// A client endpoint and a server endpoint over a [`Network`], in virtual time.
 pub struct Pair {
-    /// The present.
+    /// Current time.
     pub now: Instant,
-    /// The endpoint that connects.
+    /// Client endpoint.
     pub client: Node,
-    /// The endpoint that accepts.
+    /// Server endpoint.
     pub server: Node,
     /// The network between them.
     pub network: Network,
-    /// For further connections of the client.
+    /// Configuration of further connections of the client.
     pub client_config: ClientConfig,
-    /// How the server accepts connections; [`Self::reconfigure_server`] changes it.
+    /// Configuration of the server; [`Self::reconfigure_server`] changes it.
     server_config: ServerConfig,
     server_tls: rustls::ServerConfig,
     seed: u64,
@@ -265,7 +265,7 @@ impl Pair {
         Self::with(PairConfig::default())
     }
 
-    /// A pair set up as `config` says.
+    /// A pair with the setup `config`.
     ///
     /// # Panics
     ///
@@ -317,7 +317,7 @@ impl Pair {
         }
     }
 
-    /// Changes how the server accepts connections from now on. The settings of TLS can be changed too; session
+    /// Changes the server's configuration for later connections. TLS settings can be changed too; session
     /// tickets stay valid unless `change` replaces their key or storage.
     ///
     /// # Panics
@@ -333,7 +333,7 @@ impl Pair {
         self.server.endpoint.set_server_config(Some(config));
     }
 
-    /// The server drops all connections without a CONNECTION_CLOSE and starts again with the same keys.
+    /// Restarts the server with the same keys, without a CONNECTION_CLOSE for its connections.
     pub fn restart_server(&mut self) {
         let config = Arc::clone(&self.server_endpoint);
         let accepting = Some(Arc::new(self.server_config.clone()));
@@ -343,11 +343,11 @@ impl Pair {
         };
     }
 
-    /// Begins a connection; returns the client's handle.
+    /// Starts a connection; returns the client's handle.
     ///
     /// # Panics
     ///
-    /// Never: the name is a name.
+    /// Never: the name is valid.
     pub fn connect(&mut self) -> ConnectionHandle {
         let tuple = FourTuple {
             local: self.client.address,
@@ -362,7 +362,7 @@ impl Pair {
         handle
     }
 
-    /// Connects and lets both ends confirm the handshake; returns both handles.
+    /// Connects and runs both ends until the handshake is confirmed; returns both handles.
     ///
     /// # Panics
     ///
@@ -390,7 +390,7 @@ impl Pair {
     ///
     /// # Panics
     ///
-    /// If it is drained.
+    /// If the connection is drained.
     pub fn client(&mut self, handle: ConnectionHandle) -> &mut Connection {
         self.client
             .connections
@@ -402,7 +402,7 @@ impl Pair {
     ///
     /// # Panics
     ///
-    /// If it is drained.
+    /// If the connection is drained.
     pub fn server(&mut self, handle: ConnectionHandle) -> &mut Connection {
         self.server
             .connections
@@ -410,7 +410,7 @@ impl Pair {
             .expect("the server's connection is not drained")
     }
 
-    /// Delivers a datagram at once, as if the other end had sent it.
+    /// Delivers a datagram immediately, as if the other end had sent it.
     pub fn deliver(&mut self, direction: Direction, bytes: Vec<u8>) {
         let client = self.client.address;
         match direction {
@@ -428,7 +428,7 @@ impl Pair {
         }
     }
 
-    /// Delivers a datagram to the server at once, with `source` as its source address.
+    /// Delivers a datagram to the server immediately, with `source` as its source address.
     pub fn deliver_from(&mut self, source: SocketAddr, bytes: Vec<u8>) {
         let mut datagram = Datagram {
             source,
@@ -449,12 +449,12 @@ impl Pair {
         }
     }
 
-    /// Has a NAT give the client another address; the client is not notified.
+    /// Makes a NAT assign the client another address; the client is not notified.
     pub fn rebind_nat(&mut self, outside: SocketAddr) {
         self.network.nat = Some(outside);
     }
 
-    /// Sends what both ends have to send.
+    /// Sends the pending packets of both ends.
     pub fn flush(&mut self) {
         self.client.flush(self.now, &mut self.network);
         self.server.flush(self.now, &mut self.network);
@@ -509,7 +509,7 @@ impl Pair {
     }
 }
 
-/// Has open connections whose client resumed report their window to the history.
+/// Makes open connections whose client resumed report their window to the history.
 fn report_resumed(
     now: Instant,
     endpoint: &mut Endpoint,

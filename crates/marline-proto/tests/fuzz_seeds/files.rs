@@ -1,4 +1,4 @@
-//! Seeds of files that people and programs write: qlog, configuration, experiments.
+//! Seeds of files written by people and programs: qlog, configuration, experiments.
 
 use std::fs;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ pub(super) fn scenarios(seeds: &mut Seeds) {
         let text = fs::read(experiments.join(name).with_extension("toml"));
         let text = text.expect("the experiment is there");
         assert!(text.len() <= MAX_LEN, "{name} is too long");
-        // The name in the file is that of the target's file.
+        // The name contains that of the target's file.
         seeds.insert(("scenario", name.replace('/', "-")), text);
     }
 }

@@ -7,7 +7,7 @@ use super::scripts::step;
 pub(super) fn tcp_requests(seeds: &mut Seeds) {
     const HTTP1: u8 = 0;
     const HTTP2: u8 = 1;
-    /// The server runs after the step.
+    /// Runs the server after the step.
     const TURN: u8 = 0x80;
     /// Ends the stream.
     const LAST: u8 = 0x80;
@@ -76,7 +76,7 @@ pub(super) fn tcp_requests(seeds: &mut Seeds) {
     }
 }
 
-/// Scripts of the target `http_client`: the responses of a server, after the choice of a version and of options.
+/// Scripts of the target `http_client`: the responses of a server, after the version and options.
 pub(super) fn responses(seeds: &mut Seeds) {
     const CONTENT: u8 = 2;
     const CONTROL: u8 = 7;
@@ -138,7 +138,7 @@ pub(super) fn responses(seeds: &mut Seeds) {
     }
 }
 
-/// Values of `Range`, after a byte that chooses the file, `If-Range`, and whether the unit is written.
+/// Values of `Range`, after a byte that selects the file, `If-Range`, and whether the unit is written.
 pub(super) fn ranges(seeds: &mut Seeds) {
     for (name, first, value) in [
         ("one", 2, "0-499"),

@@ -1,4 +1,4 @@
-//! Seeds of HTTP/3: scripts of what a peer does.
+//! Seeds of HTTP/3: scripts of a peer's actions.
 
 use super::Seeds;
 
@@ -15,7 +15,7 @@ pub(super) fn requests(seeds: &mut Seeds) {
     const STOP: u8 = 9;
     const BLOCK: u8 = 10;
     const SHUT_DOWN: u8 = 11;
-    /// The server runs after the step.
+    /// Runs the server after the step.
     const TURN: u8 = 0x80;
     let settings: &[u8] = &[0x00, 0x04, 0x02, 0x06, 0x40];
     let scripts: &[(&str, &[&[u8]])] = &[
@@ -80,9 +80,9 @@ pub(super) fn connections(seeds: &mut Seeds) {
     const PRIORITY: u8 = 11;
     const SERVER: u8 = 0;
     const CLIENT: u8 = 1;
-    /// The peer's encoder refers to entries that are not acknowledged.
+    /// Whether the peer's encoder refers to unacknowledged entries.
     const BLOCKING: u8 = 2;
-    /// Nothing was exchanged before.
+    /// Whether nothing was exchanged before.
     const BARE: u8 = 32;
     let get: &[u8] = &[0x00, 0x00, 0xd1, 0xd7, 0x50, 0x01, b'a', 0xc1];
     let post: &[u8] = &[0x00, 0x00, 0xd4, 0xd7, 0x50, 0x01, b'a', 0xc1];

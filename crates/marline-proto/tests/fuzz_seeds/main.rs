@@ -1,9 +1,8 @@
-//! The seeds of the fuzz targets, in `fuzz/seeds`: made from connections in virtual time and by hand, and accepted
-//! by their targets (docs/fuzzing.md).
+//! The seeds of the fuzz targets, in `fuzz/seeds`: created from connections in virtual time and by hand, and
+//! accepted by their targets (docs/fuzzing.md).
 //!
-//! `MARLINE_WRITE_SEEDS=1 cargo test -p marline-proto --features testing --test fuzz_seeds` writes them again. Keys and
-//! random numbers of TLS differ each time, so that only the names of those made by hand are compared with the committed
-//! ones.
+//! `MARLINE_WRITE_SEEDS=1 cargo test -p marline-proto --features testing --test fuzz_seeds` writes them again. TLS keys
+//! and random numbers differ each time, so seeds captured from connections are not compared with the committed ones.
 
 mod files;
 mod http;
@@ -28,7 +27,7 @@ use marline_proto::{Dir, Instant, MakeObserver, MultipathConfig, RetryPolicy, Tr
 use marline_wire::Frames;
 use marline_wire::frame::Frame;
 
-/// Longest input of the targets (`-max_len` in fuzz/Makefile).
+/// Maximum size of the targets' inputs (`-max_len` in fuzz/Makefile).
 const MAX_LEN: usize = 4096;
 
 /// Length of the connection IDs that endpoints choose.
@@ -69,7 +68,7 @@ fn recorder(passed: &Arc<Mutex<Passed>>) -> MakeObserver {
     Arc::new(move |_| Some(Box::new(Recorder(Arc::clone(&passed)))))
 }
 
-/// A connection over two paths with streams, datagrams, a key update and a close; or one whose client asks for a
+/// A connection over two paths with streams, datagrams, a key update and a close; or one whose client requests a
 /// version that does not exist.
 fn connection(retry: RetryPolicy, unknown_version: bool) -> Passed {
     let passed: Arc<Mutex<Passed>> = Arc::default();
@@ -152,7 +151,7 @@ fn exchange(pair: &mut Pair) {
     pair.drive(Duration::from_millis(100));
 }
 
-/// Values as the crate `arbitrary` decodes them.
+/// Values in the encoding of the crate `arbitrary`.
 #[derive(Default)]
 struct Input(Vec<u8>);
 
@@ -170,18 +169,18 @@ impl Input {
         self.bytes(&[value.into()])
     }
 
-    /// One more element of a list follows.
+    /// Adds the mark of one more element of a list.
     fn more(self) -> Self {
         self.bool(true)
     }
 
-    /// A list of bytes that is not the last value.
+    /// Adds a list of bytes that is not the last value.
     fn list(self, bytes: &[u8]) -> Self {
         let each = |input: Self, byte: &u8| input.more().bytes(&[*byte]);
         bytes.iter().fold(self, each).bool(false)
     }
 
-    /// One of `count` variants.
+    /// Adds one of `count` variants.
     fn variant(self, nth: u64, count: u64) -> Self {
         let middle = ((2 * nth + 1) << 31) / count;
         self.bytes(&u32::try_from(middle).expect("below 2^32").to_le_bytes())
@@ -232,7 +231,7 @@ fn headers(seeds: &mut Seeds, plain: &Passed, retried: &Passed, unknown: &Passed
     ] {
         let first = passed.datagrams.iter().take(most).enumerate();
         for (n, (_, datagram)) in first {
-            // The fixed bit may be cleared: both ends allow it.
+            // The QUIC bit may be cleared: both ends permit it.
             let input = Input::default().bytes(&[ID_LEN]).bool(true).bytes(datagram);
             seeds.insert(("header", format!("{name}-{n}")), input.0);
         }
@@ -449,7 +448,7 @@ fn write_if_asked() {
         if std::env::var_os("MARLINE_WRITE_SEEDS").is_none() {
             return;
         }
-        // There may be none yet.
+        // The directory may not exist yet.
         let _ = fs::remove_dir_all(directory());
         for ((target, name), bytes) in seeds() {
             let directory = directory().join(target);
@@ -536,7 +535,7 @@ fn every_seed_passes_its_target() {
             "careful_resume" => check_careful_resume(&bytes),
             "address_token" => check_address_token(&bytes),
             "history" => check_record(&bytes[4..]),
-            // Their code is in fuzz/fuzz_targets or other crates; `make fuzz` begins with these seeds.
+            // Their code is in fuzz/fuzz_targets or other crates; `make fuzz` starts with these seeds.
             "paths" | "http3_request" | "http3_connection" | "tcp_request" | "http_client"
             | "range_request" | "qlog" | "server_config" | "scenario" => {}
             other => panic!("no target: {other}"),

@@ -1,4 +1,4 @@
-//! Seeds of what attacks or drives the core: scripts of steps, tokens and records.
+//! Seeds that attack or drive the core: scripts of steps, tokens and records.
 
 use super::{Seeds, hand_made_frames};
 
@@ -8,7 +8,7 @@ pub(super) fn step(action: u8, number: u8, bytes: &[u8]) -> Vec<u8> {
     [&[action, number, len], bytes].concat()
 }
 
-/// Scripts of the target `connection`, after the byte that says which end is hostile and when it begins.
+/// Scripts of the target `connection`, after the byte that selects the hostile end and its start.
 pub(super) fn connections(seeds: &mut Seeds) {
     const INITIAL: u8 = 5;
     const HANDSHAKE: u8 = 6;
@@ -123,7 +123,7 @@ pub(super) fn engines(seeds: &mut Seeds) {
     }
 }
 
-/// Content of address tokens (`crypto/token.rs`), after a byte that chooses a bit.
+/// Content of address tokens (`crypto/token.rs`), after a byte that selects a bit.
 pub(super) fn tokens(seeds: &mut Seeds) {
     let head = |kind: u8, age: u64| {
         let issued = (1_800_000_000 - age).to_be_bytes();

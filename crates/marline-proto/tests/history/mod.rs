@@ -1,4 +1,4 @@
-//! The operation of the shared vectors on initial windows learnt from earlier connections.
+//! The operation of the shared vectors on initial windows learned from earlier connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use marline_proto::coordination::history::{
 };
 use serde_json::{Value, json};
 
-/// The default window, in bytes.
+/// Default window, in bytes.
 #[derive(Debug)]
 struct Default(u64);
 
@@ -22,7 +22,7 @@ impl InitialWindow for Default {
     }
 }
 
-/// The answer to an input; `None` if it cannot be read.
+/// The answer to an input; `None` if the input is invalid.
 pub(crate) fn answer(input: &Value) -> Option<Value> {
     let config = &input["config"];
     let store = MemoryStore::new(StoreLimits {
@@ -66,7 +66,7 @@ fn settings(config: &Value) -> Option<HistoryConfig> {
     })
 }
 
-/// An address of its own for each name.
+/// A different address for each name.
 fn address<'a>(peers: &mut Vec<&'a str>, name: &'a str) -> SocketAddr {
     let known = peers.iter().position(|peer| *peer == name);
     let n = known.unwrap_or(peers.len());

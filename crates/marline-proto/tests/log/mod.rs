@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// What was written so far.
+    /// The content written so far.
     pub(crate) fn content(&self) -> Vec<u8> {
         self.0.lock().expect("no writer panicked").clone()
     }

@@ -6,7 +6,7 @@ use marline_proto::coordination::bundle::{
 };
 use serde_json::{Value, json};
 
-/// The answer to an operation and its input; `None` if it cannot be read.
+/// The answer to an operation and its input; `None` if they are invalid.
 pub(crate) fn answer(op: &str, input: &Value) -> Option<Value> {
     match op {
         "mquic_split_iw" => split_iw(input),
@@ -22,7 +22,7 @@ fn split_iw(input: &Value) -> Option<Value> {
     Some(json!({ "windows": windows.collect::<Vec<_>>() }))
 }
 
-/// Events after which a bundle that is still in slow start stays there.
+/// Number of events after which a bundle still in slow start is assumed to stay there.
 const MANY: u64 = 10_000;
 
 fn gamma(input: &Value) -> Option<Value> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// The answer to an operation and its input; `None` if it cannot be read.
+/// The answer to an operation and its input; `None` if they are invalid.
 pub(crate) fn answer(op: &str, input: &Value) -> Option<Value> {
     match op {
         "swrr_tokens" => streams::tokens(input),

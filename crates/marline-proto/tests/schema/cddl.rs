@@ -1,5 +1,5 @@
-//! Reads CDDL (RFC 8610), as far as the schemas of qlog use it. Whatever else a file contains is an error, so
-//! that no rule is passed over.
+//! A parser of the CDDL (RFC 8610) used by the schemas of qlog. Other syntax is an error, so that no rule is
+//! skipped.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ pub(super) enum Type {
     Choice(Vec<Self>),
     /// `uint .size N`, in bytes.
     Size(Box<Self>, u32),
-    /// `text .regexp`, which takes the whole text.
+    /// `text .regexp`, which must match the whole text.
     Regexp(Box<Self>, Regex),
 }
 
-/// An entry of a group, and how often it may occur.
+/// An entry of a group, and its number of occurrences.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) min: usize,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Value(Type),
     /// `~name`: the entries of that rule.
     Unwrapped(String),
-    /// `$$name`, which nothing extends.
+    /// `$$name`, which is not extended.
     Socket,
 }
 
@@ -93,7 +93,7 @@ enum Token {
     Name(String),
     Text(String),
     Number(usize),
-    /// `.size` and the like.
+    /// A control operator such as `.size`.
     Control(String),
     Sign(&'static str),
 }
@@ -191,7 +191,7 @@ impl Parser {
                     let whole = Regex::new(&format!("^(?:{pattern})$"));
                     Type::Regexp(Box::new(of), whole.map_err(|error| error.to_string())?)
                 }
-                // What a reader takes for granted allows no other values.
+                // A default permits no other values.
                 ("default", Token::Text(_) | Token::Number(_) | Token::Name(_)) => of,
                 (control, argument) => return Err(format!(".{control} {argument:?}")),
             };

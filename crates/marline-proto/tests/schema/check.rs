@@ -4,13 +4,14 @@ use serde_json::{Map, Value};
 
 use super::cddl::{Entry, Kind, Rules, Type};
 
-/// Where a value breaks a rule, and how.
+/// The position and kind of a violated rule.
 #[derive(Debug)]
 pub(super) struct Fault {
     /// Keys and indices, outermost first.
     at: Vec<String>,
     reason: String,
-    /// Whether the value is clearly of another type: a field that tells types apart has another text.
+    /// Whether the value is clearly of another type: a field that discriminates types has another
+    /// text.
     is_other_type: bool,
 }
 
@@ -28,7 +29,7 @@ impl Fault {
         self
     }
 
-    /// Of faults of several types, the one of the type that is meant has the highest rank.
+    /// The rank among faults of several types: the intended type has the highest.
     fn rank(&self) -> (bool, usize) {
         (!self.is_other_type, self.at.len())
     }
@@ -52,7 +53,7 @@ impl Rules {
             "text" => value.is_string(),
             "null" => value.is_null(),
             "uint" => value.is_u64(),
-            // Stricter than JSON: there are validators that take a number without a fraction for an integer.
+            // Stricter than JSON: some validators parse a number without a fraction as an integer.
             "float32" | "float64" => value.is_f64(),
             _ => panic!("no rule, and not in the prelude: {name}"),
         };
@@ -184,7 +185,7 @@ impl Rules {
     }
 }
 
-/// Whether a type is one of some texts.
+/// Whether a type is one of several literal texts.
 fn is_literal(of: &Type) -> bool {
     match of {
         Type::Text(_) => true,

@@ -1,8 +1,8 @@
-//! Checks logs against the CDDL of qlog: that of the drafts (`ietf/`), and ours for what we add
+//! Checks logs against the CDDL of qlog: that of the drafts (`ietf/`), and our additions
 //! (`docs/reference/qlog.cddl`).
 //!
-//! The crate `cddl` (0.10) cannot: it rejects `~LogFile`, takes the key `time` for a type of its prelude, and lets any text
-//! match a `.regexp` that is not anchored.
+//! The crate `cddl` (0.10) is not suitable: it rejects `~LogFile`, parses the key `time` as a type of its prelude, and
+//! matches any text with an unanchored `.regexp`.
 
 mod cddl;
 mod check;
@@ -18,7 +18,7 @@ use check::Fault;
 const MAIN: &str = include_str!("ietf/main-schema-14.cddl");
 const OURS: &str = include_str!("../../../../docs/reference/qlog.cddl");
 
-/// The published draft, which logs name as their schema, and what its editors have made of it since.
+/// The published draft, which logs name as their schema, and its current editors' version.
 static VERSIONS: LazyLock<[Version; 2]> = LazyLock::new(|| {
     [
         Version::new(include_str!("ietf/quic-events-13.cddl")),
@@ -50,9 +50,9 @@ pub(crate) fn faults(log: &[u8]) -> Vec<String> {
 
 /// A version of the QUIC events, with the main schema.
 struct Version {
-    /// Without our additions.
+    /// Rules without our additions.
     ietf: Rules,
-    /// With them.
+    /// Rules with our additions.
     all: Rules,
     /// The rules for the data of events, by their names without marks and capitals: `QUICPacketSent` is the
     /// rule for `quic:packet_sent`.
@@ -101,14 +101,15 @@ impl Version {
     fn event_faults(&self, rule: &str, event: &Value) -> Result<(), Fault> {
         self.all.check(rule, &event["data"])?;
         if self.ietf.get(rule).is_some() {
-            // Valid for readers that do not know our schema, too, but for the frames of extensions.
+            // The data must also be valid for readers that do not know our schema, except for
+            // frames of extensions.
             let mut data = event["data"].clone();
             if let Some(Value::Array(frames)) = data.get_mut("frames") {
                 frames.retain(|frame| self.all.check("ExtensionFrame", frame).is_err());
             }
             self.ietf.check(rule, &data)?;
         }
-        // The data is checked: here, any would do.
+        // The data is checked above: here, any data is valid.
         let mut event = event.clone();
         event["data"] = Value::Object(serde_json::Map::new());
         self.ietf.check("Event", &event)?;

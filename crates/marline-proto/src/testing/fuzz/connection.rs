@@ -1,4 +1,4 @@
-//! One end of a connection seals arbitrary frames with its real keys.
+//! A connection one end of which seals arbitrary frames with its real keys.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::limits::{MAX_ACKS_UNANSWERED, MAX_RECEIVED_RANGES, MAX_UNDECRYPTABLE_
 use crate::testing::{Direction, Pair, PairConfig};
 use marline_wire::{Dir, ErrorCode, Side};
 
-/// A multiple of the events of an input.
+/// Limit on events, a multiple of those of an input.
 const MOST_STEPS: u32 = 50_000;
 
 /// Maximum number of steps of an input.
 const MOST_ACTIONS: usize = 64;
 
-/// What the application of the honest end writes at most, in bytes.
+/// Maximum number of bytes that the application of the honest end writes.
 const MOST_WRITTEN: u64 = MOST_ACTIONS as u64 * 0xff;
 
 /// The receive window of the connection, in bytes.
@@ -28,10 +28,11 @@ const STREAMS: u64 = 8;
 
 /// Checks arbitrary frames in packets that one end of a connection has sealed: in 1-RTT, 0-RTT, Handshake and Initial
 /// packets, during and after the handshake. The other end keeps its limits and does not fail by itself, virtual time
-/// advances, a closed connection is forgotten, and a client connects again, whatever tokens and tickets it was given.
+/// advances, a closed connection is removed, and a client connects again with any tokens and tickets that it
+/// received.
 ///
-/// The first byte of the input says which end it is, whether the connection is resumed, and how far the handshake has
-/// come; a [`Script`] follows.
+/// The first byte of the input selects the hostile end, resumption, and the progress of the handshake; a [`Script`]
+/// follows.
 ///
 /// # Panics
 ///
@@ -51,13 +52,13 @@ pub fn check_connection(input: &[u8]) {
 struct Attack {
     pair: Pair,
     client: ConnectionHandle,
-    /// The end that the frames are from.
+    /// Hostile end.
     hostile: Side,
     steps: u32,
 }
 
 impl Attack {
-    /// The lowest bit chooses the hostile end, the next one resumption; the others are milliseconds since the first packet.
+    /// The lowest bit selects the hostile end, the next one resumption; the others are milliseconds since the first packet.
     fn begin(options: u8) -> Self {
         let transport = || TransportConfig {
             receive_window: Some(WINDOW),
@@ -105,7 +106,7 @@ impl Attack {
         self.pass(Duration::from_secs(60));
         assert!(self.pair.client.connections.is_empty(), "not forgotten");
         assert!(self.pair.server.connections.is_empty(), "not forgotten");
-        // What a server gives to a client must not keep it from connecting.
+        // Tokens and tickets of a server must not prevent a client from connecting.
         if self.hostile == Side::Server {
             self.pair.establish();
         }
@@ -145,7 +146,7 @@ impl Attack {
         self.pair.flush();
     }
 
-    /// Delivers a packet of the hostile end at once.
+    /// Delivers a packet of the hostile end immediately.
     fn send(&mut self, space: SpaceId, frames: &[u8]) {
         let now = self.pair.now;
         let crafted = self
@@ -159,7 +160,7 @@ impl Attack {
         self.pair.deliver(direction, datagram);
     }
 
-    /// The application of the honest end opens a stream and writes into it.
+    /// Opens a stream at the honest end and writes into it.
     fn write(&mut self, step: &Step<'_>) {
         let dir = if step.number & 1 == 0 {
             Dir::Bi
@@ -178,7 +179,7 @@ impl Attack {
         }
     }
 
-    /// The application of the honest end reads what has arrived.
+    /// Reads the received data at the honest end.
     fn read(&mut self) {
         let now = self.pair.now;
         let Some(end) = self.honest() else { return };
@@ -209,7 +210,8 @@ impl Attack {
         }
     }
 
-    /// The honest end holds no more than it has allowed, and fails for no reason of its own.
+    /// Checks that the honest end holds no more than it has permitted, and does not fail for
+    /// reasons of its own.
     fn check(&mut self) {
         let Some(end) = self.honest() else { return };
         let held = end.held();

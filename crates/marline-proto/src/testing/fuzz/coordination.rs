@@ -1,4 +1,4 @@
-//! Engines that decide for several connections: any sequence of events keeps their rules.
+//! Engines that decide for several connections: their rules hold for any sequence of events.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::coordination::careful_resume::{
 /// Maximum number of steps of an input.
 const MOST_STEPS: usize = 200;
 
-/// The largest saved window, in bytes: a sender fills half of it packet by packet.
+/// Maximum saved window, in bytes: a sender fills half of it packet by packet.
 const MOST_SAVED: u64 = 1 << 24;
 
-/// Checks a bundle of real controllers. After each event, no window is below the smallest, their sum has not grown, each
-/// member gets one directive that agrees with the decision, and a member that collapsed takes no part.
+/// Checks a bundle of real controllers. After each event, no window is below the minimum, their sum has not grown, each
+/// member gets one directive that agrees with the decision, and a collapsed member does not participate.
 ///
 /// Four bytes of configuration, and a [`Script`] of events.
 ///
@@ -85,8 +85,8 @@ fn bundle_op(step: &Step<'_>) -> BundleOp {
 }
 
 /// Checks Careful Resume on a path with any saved capacity. There is one jump at most, to no more than half of the saved
-/// window; a retreat halves what the path has been measured to carry and forgets the capacity; the phases follow each other
-/// as in RFC 9959, and Careful Resume ends.
+/// window; a retreat halves the measured pipe size and discards the capacity; the phases follow each other as in RFC 9959,
+/// and Careful Resume ends.
 ///
 /// The saved capacity and the configuration, 19 bytes, and a [`Script`] of events.
 ///

@@ -4,21 +4,21 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Script<'a>(&'a [u8]);
 
-/// One step. What its fields mean is up to the target.
+/// One step. The target defines the meaning of its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// What to do.
+    /// Action.
     pub action: u8,
-    /// With which stream, member, or for how long.
+    /// Stream, member or duration.
     pub number: u8,
-    /// The length, which may exceed that of `bytes` in the last step.
+    /// Length, which may exceed that of `bytes` in the last step.
     pub len: u8,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Script<'a> {
-    /// The steps of `input`; up to two bytes at the end that are no step are ignored.
+    /// The steps of `input`; up to two trailing bytes that do not form a step are ignored.
     pub const fn new(input: &'a [u8]) -> Self {
         Self(input)
     }

@@ -1,4 +1,4 @@
-//! Address tokens that a server gets back, and what is stored of paths.
+//! Address tokens returned to a server, and stored path records.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::rng::SecureRng;
 use crate::{Instant, Version};
 use marline_wire::ConnectionId;
 
-/// When the tokens are presented, in seconds since the Unix epoch.
+/// Time at which the tokens are presented, in seconds since the Unix epoch.
 const NOW: u64 = 1_800_000_000;
 
-/// The connection ID that tokens are presented to.
+/// Destination connection ID of the packets with tokens.
 const DESTINATION: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// Checks the content of an address token that the server's key has sealed, as one of another version of this program may
-/// have, and the same bytes without a seal. A token is accepted from its address only, for as long as it lives, in its
-/// version, and not if any bit of it is changed.
+/// Checks the content of an address token sealed with the server's key, as another version of this program may have
+/// issued it, and the same bytes without a seal. A token is accepted only from its address, within its lifetime, in its
+/// version, and not if any bit is changed.
 ///
-/// The first byte chooses a bit.
+/// The first byte selects a bit.
 ///
 /// # Panics
 ///
