@@ -1,5 +1,5 @@
-//! What the next connection to a server uses of earlier ones: address tokens (RFC 9000, section 8.1.3), the version that
-//! they were issued in (RFC 9369, section 5), the round-trip time (RFC 9002, section 6.2.2).
+//! State of earlier connections that the next connection to a server uses: address tokens (RFC 9000, section 8.1.3), the
+//! version in which they were issued (RFC 9369, section 5), and the round-trip time (RFC 9002, section 6.2.2).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use marline_wire::Version;
 use crate::limits::{ADDRESS_TOKEN_SERVERS, ADDRESS_TOKENS_PER_SERVER, REMEMBERED_RTT_LIFETIME};
 use crate::time::Instant;
 
-/// Address validation tokens by server name; each is used once, in the version that it was issued in. Shared
-/// by a client's connections.
+/// Address validation tokens by server name; each is used once, in the version in which it was issued.
+/// Shared by a client's connections.
 #[derive(Debug, Default)]
 pub struct AddressTokens(Mutex<Table>);
 
@@ -30,7 +30,7 @@ struct Server {
     rtt: Option<MeasuredRtt>,
 }
 
-/// A round-trip time to a port of a server, and when it was measured.
+/// A round-trip time to a port of a server, and the time of its measurement.
 #[derive(Clone, Copy, Debug)]
 struct MeasuredRtt {
     port: u16,
@@ -81,7 +81,7 @@ impl AddressTokens {
         tokens.remove(newest).map(|token| token.bytes)
     }
 
-    /// Records that a connection to `server` has `version`: a session to resume has it too.
+    /// Records `version` as that of a connection to `server`: a resumed session must use it too.
     pub(crate) fn set_version(&self, server: &str, version: Version) {
         self.lock().server(server).version = Some(version);
     }
@@ -97,8 +97,8 @@ impl AddressTokens {
         self.lock().server(server).rtt = Some(measured);
     }
 
-    /// The round-trip time of the last connection to `server`, if that was to `port` and is not long ago: another port
-    /// may be forwarded to another host.
+    /// The round-trip time of the last connection to `server`, if that was to `port` and is recent: another port may
+    /// be forwarded to another host.
     pub(crate) fn rtt(&self, server: &str, port: u16, now: Instant) -> Option<Duration> {
         let measured = self.lock().servers.get(server)?.rtt?;
         let is_recent = measured.at <= now && now - measured.at <= REMEMBERED_RTT_LIFETIME;

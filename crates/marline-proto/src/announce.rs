@@ -1,18 +1,18 @@
-//! Frames of the connection that are sent once and again after loss until they are acknowledged:
-//! HANDSHAKE_DONE, NEW_TOKEN, ACK_FREQUENCY.
+//! Connection-level frames that are retransmitted until acknowledged: HANDSHAKE_DONE, NEW_TOKEN,
+//! ACK_FREQUENCY.
 
 use marline_wire::frame::{AckFrequency, HANDSHAKE_DONE, NewToken};
 use marline_wire::varint;
 
 use crate::ack::Requested;
 
-/// The delivery state of an announcement.
+/// Delivery state of an announcement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
-    /// There is nothing to send.
+    /// Nothing to send.
     None,
-    /// To be sent, for the first time or again.
+    /// To be sent or retransmitted.
     Due,
     Sent,
     Acked,
@@ -52,7 +52,8 @@ impl HandshakeDone {
     }
 }
 
-/// An address token for the client's next connection (RFC 9000, section 8.1.3); only the newest is sent again.
+/// An address token for the client's next connection (RFC 9000, section 8.1.3); only the newest is
+/// retransmitted.
 #[derive(Debug, Default)]
 pub(crate) struct NewTokenFrame {
     state: State,
@@ -61,7 +62,7 @@ pub(crate) struct NewTokenFrame {
 }
 
 impl NewTokenFrame {
-    /// Makes a token due, which replaces the one before.
+    /// Makes a token due, which replaces the previous one.
     pub(crate) fn announce(&mut self, token: Vec<u8>) {
         *self = Self {
             state: State::Due,
@@ -74,7 +75,7 @@ impl NewTokenFrame {
         self.state == State::Due
     }
 
-    /// Appends NEW_TOKEN if it is due and fits; returns the sequence number of its token if it did.
+    /// Appends NEW_TOKEN if it is due and fits; returns the sequence number of the token.
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let size = 1 + varint::size(self.token.len() as u64) + self.token.len();
         if !self.is_due() || buf.len() + size > limit {
@@ -99,18 +100,18 @@ impl NewTokenFrame {
     }
 }
 
-/// A request about the peer's acknowledgments; only the newest is sent again.
+/// An ACK_FREQUENCY request; only the newest is retransmitted.
 #[derive(Debug, Default)]
 pub(crate) struct AckFrequencyFrame {
     state: State,
     sequence: u64,
     requested: Requested,
-    /// It was never sent.
+    /// Whether it was never sent.
     is_new: bool,
 }
 
 impl AckFrequencyFrame {
-    /// Makes a request due, which replaces the one before.
+    /// Makes a request due, which replaces the previous one.
     pub(crate) fn announce(&mut self, requested: &Requested) {
         *self = Self {
             sequence: if self.state == State::None {
@@ -128,7 +129,7 @@ impl AckFrequencyFrame {
         self.state == State::Due
     }
 
-    /// Appends ACK_FREQUENCY if it is due and fits; returns its sequence number if it did.
+    /// Appends ACK_FREQUENCY if it is due and fits; returns its sequence number.
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let frame = AckFrequency {
             sequence: self.sequence,
@@ -144,7 +145,7 @@ impl AckFrequencyFrame {
         Some(self.sequence)
     }
 
-    /// The request if it has been sent for the first time since the last call.
+    /// The request if it was sent for the first time since the last call.
     pub(crate) fn take_first_sent(&mut self) -> Option<Requested> {
         let is_first = self.is_new && self.state == State::Sent;
         is_first.then(|| {

@@ -8,16 +8,16 @@ use marline_wire::{ErrorCode, TransportError, varint};
 
 use crate::limits::DATAGRAM_OVERHEAD;
 
-/// Why a datagram was not queued for sending.
+/// The reason why a datagram was not queued for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
     /// The peer does not accept datagrams.
     #[error("the peer does not accept datagrams")]
     Unsupported,
-    /// It does not fit into a packet of the path, or exceeds the peer's limit.
+    /// The datagram does not fit into a packet of the path, or exceeds the peer's limit.
     #[error("the datagram is larger than the {max} bytes that can be sent")]
     TooLarge {
-        /// The most that can be sent, in bytes.
+        /// Maximum length that can be sent, in bytes.
         max: usize,
     },
     /// The send buffer is full.
@@ -34,7 +34,7 @@ pub(crate) struct Datagrams {
     outgoing: VecDeque<Bytes>,
     outgoing_bytes: usize,
     send_buffer: usize,
-    /// Largest DATAGRAM frame that the peer accepts, in bytes; 0 is none.
+    /// Maximum DATAGRAM frame size that the peer accepts, in bytes; 0 if it accepts none.
     peer_limit: u64,
     /// Whether a call returned [`DatagramError::Blocked`] and the application waits.
     blocked: bool,
@@ -58,7 +58,7 @@ impl Datagrams {
         self.peer_limit = max_datagram_frame_size;
     }
 
-    /// The longest datagram that a packet with `room` bytes of payload can carry, in bytes.
+    /// Maximum length of a datagram in a packet with `room` bytes of payload, in bytes.
     pub(crate) fn max_len(&self, room: usize) -> Option<usize> {
         let frame = usize::try_from(self.peer_limit)
             .unwrap_or(usize::MAX)
@@ -92,8 +92,8 @@ impl Datagrams {
         Some(data)
     }
 
-    /// Stores a received datagram; drops the oldest ones if the buffer is full. Returns whether there was none
-    /// before.
+    /// Stores a received datagram; drops the oldest ones if the buffer is full. Returns whether the buffer was
+    /// empty before.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Datagrams {
         written
     }
 
-    /// Whether an application that waits may try again; true once.
+    /// Whether an application that waits may retry; true once.
     pub(crate) fn take_unblocked(&mut self) -> bool {
         self.outgoing_bytes < self.send_buffer / 2 && std::mem::take(&mut self.blocked)
     }

@@ -15,11 +15,11 @@ pub(crate) enum SpaceId {
 }
 
 impl SpaceId {
-    /// All, in the order in which a connection uses them.
+    /// All spaces, in the order in which a connection uses them.
     pub(crate) const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
 }
 
-/// An encryption level: which keys protect a packet (RFC 9001, section 2.1).
+/// An encryption level, which identifies the keys of a packet (RFC 9001, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncryptionLevel {
     Initial,
@@ -29,7 +29,7 @@ pub(crate) enum EncryptionLevel {
 }
 
 impl EncryptionLevel {
-    /// The space whose numbers packets of the level take.
+    /// The packet number space of the level.
     pub(crate) const fn space(self) -> SpaceId {
         match self {
             Self::Initial => SpaceId::Initial,

@@ -1,7 +1,7 @@
 //! The QUIC protocol core without I/O: no sockets, no clock, no threads, no global randomness.
 //!
-//! Time comes in as an argument, datagrams come in and go out as bytes. The same core runs behind
-//! tokio, in the simulator's virtual time, and under the fuzzer.
+//! Time is an argument; datagrams are passed in and out as bytes. The same core runs under tokio,
+//! in the simulator's virtual time, and in the fuzzer.
 //!
 //! # Features
 //!
@@ -11,7 +11,8 @@
 //! | `ring` | cryptography by ring, for targets that AWS-LC does not support; without post-quantum key exchange |
 //! | `testing` | endpoints and networks in virtual time, and certificates, for the tests of other crates |
 //!
-//! One of `aws-lc-rs` and `ring` must be enabled; `cargo build --no-default-features` alone fails and says so.
+//! One of `aws-lc-rs` and `ring` must be enabled; `cargo build --no-default-features` alone fails with a
+//! message.
 
 #[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
 compile_error!(
@@ -58,7 +59,7 @@ pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
 };
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, hmac_sha256};
-/// Opening packets and records of connections between other hosts, for programs that analyse captures.
+/// Opens packets and records of connections between other hosts, for capture analysis.
 pub mod inspect {
     pub use crate::crypto::inspect::{OpenedPacket, OpenedRecord, PacketKeys, RecordKey};
 }

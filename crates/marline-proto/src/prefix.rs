@@ -1,4 +1,4 @@
-//! Networks of peers, as far as addresses show them.
+//! Address prefixes, which approximate hosts and networks of peers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -33,13 +33,14 @@ impl Prefix {
         }
     }
 
-    /// What counts as one host: an IPv4 address or an IPv6 /64, the least that a host gets.
+    /// The prefix that counts as one host: an IPv4 address or an IPv6 /64, the smallest assignment
+    /// to a host.
     pub fn of_host(address: IpAddr) -> Self {
         Self::of(address, 32, 64)
     }
 
-    /// What counts as one network, which has one share of a server's resources: an IPv4 /24 or an IPv6 /48, the least
-    /// that is announced on the Internet.
+    /// The prefix that counts as one network, with one share of a server's resources: an IPv4 /24 or an IPv6 /48, the
+    /// smallest announced on the Internet.
     pub fn of_network(address: IpAddr) -> Self {
         Self::of(address, 24, 48)
     }
@@ -56,7 +57,7 @@ impl Prefix {
         self.address
     }
 
-    /// Its length in bits.
+    /// Length in bits.
     pub fn bits(&self) -> u8 {
         self.bits
     }

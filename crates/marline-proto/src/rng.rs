@@ -1,4 +1,4 @@
-//! Random numbers: everything that a peer can see or must not guess.
+//! Random numbers for values that a peer can observe or must not predict.
 
 use chacha20::ChaCha12Rng;
 use marline_wire::ConnectionId;
@@ -8,12 +8,12 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use crate::config::TransportConfig;
 
-/// A cryptographic generator (ChaCha with 12 rounds): from what it has drawn nobody can predict what it will draw, nor
-/// what another one draws that was [forked](Self::fork) from it. Equal seeds give equal numbers.
+/// A cryptographic random number generator (ChaCha with 12 rounds): its output reveals neither its later output nor
+/// that of generators [forked](Self::fork) from it. Equal seeds give equal numbers.
 pub(crate) struct SecureRng(ChaCha12Rng);
 
 impl SecureRng {
-    /// A generator of `seed`, which nobody else must know outside of a simulation.
+    /// A generator seeded with `seed`, which must be secret outside of a simulation.
     pub(crate) fn from_seed(seed: [u8; 32]) -> Self {
         Self(ChaCha12Rng::from_seed(seed))
     }
@@ -81,11 +81,11 @@ impl std::fmt::Debug for SecureRng {
     }
 }
 
-/// The generator of a connection, and what the connection draws from it.
+/// The random number generator of a connection, and values drawn from it.
 #[derive(Debug)]
 pub(crate) struct ConnectionRng {
     secure: SecureRng,
-    /// The spin bit of all packets, where it is not used (RFC 9000, section 17.4).
+    /// Constant spin bit of all packets, as it is not used (RFC 9000, section 17.4).
     spin: bool,
 }
 
@@ -123,8 +123,8 @@ impl ConnectionRng {
         }
     }
 
-    /// The next packet number to skip (RFC 9000, section 21.4). The distances grow: a peer that has not acknowledged
-    /// a skipped number is tested less often.
+    /// The next packet number to skip (RFC 9000, section 21.4). Intervals grow: a peer that has not acknowledged a
+    /// skipped number is tested less often.
     pub(crate) fn next_skip(&mut self, last: u64) -> u64 {
         let base = last.clamp(64, 1 << 16);
         last + base + self.secure.below(base)
@@ -135,7 +135,7 @@ impl ConnectionRng {
         self.secure.connection_id(len)
     }
 
-    /// A transport parameter that must be ignored (RFC 9000, section 18.1).
+    /// A reserved transport parameter, which must be ignored (RFC 9000, section 18.1).
     pub(crate) fn reserved_parameter(&mut self) -> ReservedParameter {
         let id = 31 * self.secure.below(1 << 16) + 27;
         let mut value = vec![0; self.secure.below(16) as usize];
@@ -149,7 +149,7 @@ impl ConnectionRng {
     }
 }
 
-/// What the generators of a test's thread have drawn.
+/// A record of the values drawn on a test's thread.
 #[cfg(test)]
 pub(crate) mod drawn {
     use std::cell::RefCell;
@@ -158,7 +158,7 @@ pub(crate) mod drawn {
         static DRAWN: RefCell<Option<Vec<Vec<u8>>>> = const { RefCell::new(None) };
     }
 
-    /// Begins to keep what is drawn.
+    /// Starts recording.
     pub(crate) fn start() {
         DRAWN.set(Some(Vec::new()));
     }

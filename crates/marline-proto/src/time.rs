@@ -1,12 +1,12 @@
-//! Time as the core sees it.
+//! The time type of the core.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment, in nanoseconds since an epoch that the caller chose.
+/// A point in time, in nanoseconds since an epoch that the caller chooses.
 ///
-/// The core never reads a clock: every call that depends on time takes `now`. Real runtimes count
-/// from their start, the simulator from 0.
+/// The core never reads a clock: every call that depends on time takes `now`. The epoch of real
+/// runtimes is their start, that of the simulator 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -14,7 +14,7 @@ impl Instant {
     /// The epoch itself.
     pub const EPOCH: Self = Self(0);
 
-    /// The moment `nanos` nanoseconds after the epoch.
+    /// The time `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }

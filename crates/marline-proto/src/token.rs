@@ -1,4 +1,4 @@
-//! Retransmission information: what leads from an acknowledged or lost packet to the modules that wrote its
+//! Retransmission information: associates an acknowledged or lost packet with the modules that wrote its
 //! frames.
 
 use marline_wire::PathId;
@@ -7,10 +7,10 @@ use crate::handshake::CryptoToken;
 use crate::paths::Notice;
 use crate::streams::{Segment, StreamToken};
 
-/// What a sent packet carried whose fate its module wants to know.
+/// A frame of a sent packet whose outcome is reported to the module that wrote it.
 #[derive(Clone, Debug)]
 pub(crate) enum Token {
-    /// An ACK frame up to this number: older ranges need no repeating once it is acknowledged.
+    /// An ACK frame up to this number: older ranges need not be repeated once it is acknowledged.
     Ack {
         path: PathId,
         largest: u64,
@@ -37,7 +37,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// The piece of a stream that it stands for.
+    /// The segment of a STREAM frame.
     pub(crate) fn segment(&self) -> Option<Segment> {
         match self {
             Self::Segment(segment) => Some(*segment),
@@ -46,7 +46,7 @@ impl Token {
     }
 }
 
-/// A token that concerns another path than the one that carried it, or none.
+/// A token that belongs to another path than the one that carried it, or to none.
 #[derive(Debug)]
 pub(crate) enum ReturnedToken {
     Acked(Token),

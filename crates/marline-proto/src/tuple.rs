@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 /// Local and remote address of a datagram: a 4-tuple of IP addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FourTuple {
-    /// Our address; the IP address is unspecified if the socket does not report it.
+    /// Local address; its IP address is unspecified if the socket does not report it.
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
 }
 
 impl FourTuple {
-    /// Whether both name one path, where an unspecified local IP address stands for any.
+    /// Whether both are the same path, where an unspecified local IP address matches any.
     pub fn matches(&self, other: &Self) -> bool {
         self.remote == other.remote
             && self.local.port() == other.local.port()
@@ -43,11 +43,11 @@ pub enum EcnCodepoint {
 /// A datagram, or several of one size for one path, ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Addresses to send from and to.
+    /// Source and destination addresses.
     pub tuple: FourTuple,
     /// ECN codepoint of the datagrams.
     pub ecn: Option<EcnCodepoint>,
-    /// Bytes that were appended to the buffer.
+    /// Number of bytes appended to the buffer.
     pub size: usize,
     /// Size in bytes of every datagram but the last, if there are several (generic segmentation offload).
     pub segment_size: Option<usize>,

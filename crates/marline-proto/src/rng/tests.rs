@@ -1,6 +1,6 @@
 use super::*;
 
-/// The vector of ChaCha with 12 rounds, a key and a nonce of zeros (draft-strombergson-chacha-test-vectors-01, TC1).
+/// The test vector of ChaCha with 12 rounds and zero key and nonce (draft-strombergson-chacha-test-vectors-01, TC1).
 #[test]
 fn the_generator_is_chacha_with_twelve_rounds() {
     let mut block = [0; 16];
