@@ -37,7 +37,7 @@ pub enum TraceError {
         line: usize,
     },
     /// A time is earlier than the previous one.
-    #[error("line {line}: {millis} ms is earlier than the line before, {before} ms")]
+    #[error("line {line}: {millis} ms is earlier than the previous line, {before} ms")]
     Earlier {
         /// Line number, from 1.
         line: usize,

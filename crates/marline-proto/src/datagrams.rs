@@ -21,7 +21,7 @@ pub enum DatagramError {
         max: usize,
     },
     /// The send buffer is full.
-    #[error("too many datagrams wait to be sent")]
+    #[error("the send buffer for datagrams is full")]
     Blocked,
 }
 
@@ -102,7 +102,7 @@ impl Datagrams {
         let Some(limit) = self.receive_buffer else {
             return Err(TransportError::new(
                 ErrorCode::PROTOCOL_VIOLATION,
-                "a datagram, though none were offered to be taken",
+                "a DATAGRAM frame, although support was not announced",
             ));
         };
         let first = self.incoming.is_empty();

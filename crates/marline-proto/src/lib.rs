@@ -16,7 +16,7 @@
 
 #[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
 compile_error!(
-    "no cryptographic library is chosen: enable the cargo feature `aws-lc-rs` (the default) or `ring`"
+    "no cryptographic library is selected: enable the cargo feature `aws-lc-rs` (the default) or `ring`"
 );
 
 pub mod ack;

@@ -31,8 +31,8 @@ impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoMoreEvents => "no task can run and no event is due",
-            Self::TimeLimit => "the time limit is reached",
-            Self::Spinning => "tasks wake each other without end",
+            Self::TimeLimit => "the time limit was reached",
+            Self::Spinning => "tasks wake each other endlessly",
         })
     }
 }

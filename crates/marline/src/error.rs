@@ -131,7 +131,7 @@ pub enum SendDatagramError {
         max: usize,
     },
     /// The send buffer is full.
-    #[error("too many datagrams wait to be sent")]
+    #[error("the send buffer for datagrams is full")]
     Blocked,
     /// The connection ended.
     #[error("the connection was lost: {0}")]

@@ -13,7 +13,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     name: "decimation",
-    about: "One acknowledgment for many packets, after the first packets of a connection",
+    about: "One acknowledgment for many packets, except for the first packets of a connection",
     parameters: Decimation::SETTINGS,
     default: Decimation::default,
     make: |config| {
@@ -62,31 +62,31 @@ impl Decimation {
         &Field::new(
             "packets",
             Domain::integer(1, 1000),
-            "Packets that make an acknowledgment due",
+            "Ack-eliciting packets after which an acknowledgment is due",
             |c: &mut Self| &mut c.packets,
         ),
         &Field::new(
             "max_delay",
             MAX_DELAY,
-            "The longest a packet waits for its acknowledgment",
+            "Maximum delay of an acknowledgment",
             |c: &mut Self| &mut c.max_delay,
         ),
         &Field::new(
             "start_after",
             Domain::integer(0, 1_000_000),
-            "Packets to receive before acknowledgments become rarer than one for two packets",
+            "Packets to receive before acknowledgments become less frequent than one for two packets",
             |c: &mut Self| &mut c.start_after,
         ),
         &Field::new(
             "rtt_fraction",
             Domain::number(0.0, 1.0),
-            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such limit",
+            "Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables it",
             |c: &mut Self| &mut c.rtt_fraction,
         ),
         &Field::new(
             "until_asked",
             Domain::SWITCH,
-            "Whether a request of the peer (ACK_FREQUENCY) takes the place of all that",
+            "Whether a request of the peer (ACK_FREQUENCY) overrides these settings",
             |c: &mut Self| &mut c.until_asked,
         ),
     ];

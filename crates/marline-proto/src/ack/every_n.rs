@@ -9,7 +9,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     name: "every_n",
-    about: "After a number of packets, whatever the peer requests (RFC 9000, section 13.2)",
+    about: "After a number of packets, regardless of requests of the peer (RFC 9000, section 13.2)",
     parameters: EveryN::SETTINGS,
     default: EveryN::default,
     make: |config| Arc::new(move || Box::new(config)),
@@ -41,13 +41,13 @@ impl EveryN {
         &Field::new(
             "packets",
             Domain::integer(1, 1000),
-            "Packets that make an acknowledgment due",
+            "Ack-eliciting packets after which an acknowledgment is due",
             |c: &mut Self| &mut c.packets,
         ),
         &Field::new(
             "max_delay",
             MAX_DELAY,
-            "The longest a packet waits for its acknowledgment",
+            "Maximum delay of an acknowledgment",
             |c: &mut Self| &mut c.max_delay,
         ),
     ];

@@ -38,7 +38,7 @@ impl PeerRequest {
         if frame.requested_max_ack_delay < MIN_ACK_DELAY.as_micros() as u64 {
             return Err(TransportError::new(
                 ErrorCode::PROTOCOL_VIOLATION,
-                "asks for ACKs sooner than min_ack_delay allows",
+                "requests ACKs sooner than min_ack_delay permits",
             )
             .in_frame(AckFrequency::TYPE));
         }

@@ -74,12 +74,12 @@ impl MultipathConfig {
         &Field::new(
             "max_paths",
             Domain::integer(1, PATHS as u64),
-            "Paths that a connection may have at once",
+            "Maximum number of open paths",
             |c: &mut Self| &mut c.max_paths,
         ),
         &Choice {
             key: "scheduler",
-            about: "What decides which path carries the next packet that this end sends",
+            about: "Scheduler that selects the path of this end's next packet",
             registry: &SCHEDULERS,
             get: |c: &Self| (c.scheduler)().spec(),
             field: |c: &mut Self| &mut c.scheduler,
@@ -87,19 +87,19 @@ impl MultipathConfig {
         &Field::new(
             "probe_interval",
             WAIT,
-            "The longest pause between two probes of a path that does not answer",
+            "Maximum interval between probes of a path that does not answer",
             |c: &mut Self| &mut c.probe_interval,
         ),
         &Field::new(
             "give_up_after",
             WAIT.or("never"),
-            "How long a path may be without an answer before it is abandoned",
+            "Time without an answer after which a path is abandoned",
             |c: &mut Self| &mut c.give_up_after,
         ),
         &Field::new(
             "keep_alive",
             WAIT.or("never"),
-            "How long a path may be idle before it is pinged",
+            "Time without a packet after which a PING is sent on a path",
             |c: &mut Self| &mut c.keep_alive,
         ),
         &Derived {
@@ -125,7 +125,7 @@ impl MultipathConfig {
         &Derived {
             key: "reinjection_order",
             domain: Domain::words::<ReinjectionOrder>(),
-            about: "What is copied first",
+            about: "Data that is copied first",
             get: |c: &Self| Some(c.reinjection?.order.to_value()),
             set: |c: &mut Self, value: &Value| match (
                 &mut c.reinjection,
@@ -141,12 +141,12 @@ impl MultipathConfig {
         &Field::new(
             "same_tuple_paths",
             Domain::integer(1, PATHS as u64),
-            "Client: paths between the addresses of the handshake",
+            "Client: number of paths between the addresses of the handshake",
             |c: &mut Self| &mut c.same_tuple_paths,
         ),
         &Table {
             key: "bundle_paths",
-            about: "How paths that share one 4-tuple are coordinated",
+            about: "Coordination of paths that share one 4-tuple",
             settings: BundleConfig::SETTINGS,
             bases: BundleConfig::BASES,
             get: |c: &Self| c.bundle_paths.as_deref(),

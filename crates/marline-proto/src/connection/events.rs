@@ -73,7 +73,7 @@ pub enum Unreachable {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// No common version of QUIC.
-    #[error("the server does not speak QUIC version 1")]
+    #[error("the server supports none of the offered QUIC versions")]
     VersionMismatch,
     /// This end closed the connection because of a protocol violation or an internal error.
     #[error("the connection failed: {0}")]
@@ -97,16 +97,16 @@ pub enum ConnectionError {
         reason: Bytes,
     },
     /// This end closed the idle connection because its endpoint was full.
-    #[error("the connection was closed here: it was idle, and another client needed its place")]
+    #[error("the connection was closed locally: it was idle, and another client needed its place")]
     Evicted,
     /// The application of this end closed the connection.
-    #[error("the connection was closed here")]
+    #[error("the connection was closed locally")]
     LocallyClosed,
     /// The endpoint has failed, and all its connections with it.
     #[error("the endpoint failed: {0}")]
     EndpointFailed(EndpointFailure),
     /// No packet was received within the idle timeout.
-    #[error("the connection timed out: the peer sent nothing for too long")]
+    #[error("the connection timed out: no packet was received within the idle timeout")]
     IdleTimeout,
     /// The handshake took too long.
     #[error("the handshake timed out")]
@@ -116,7 +116,7 @@ pub enum ConnectionError {
     #[error("the server cannot be reached: {0}")]
     Unreachable(Unreachable),
     /// The peer sent a stateless reset.
-    #[error("the peer reset the connection: it has no state for it any more")]
+    #[error("the peer reset the connection: it has lost its state")]
     Reset,
 }
 

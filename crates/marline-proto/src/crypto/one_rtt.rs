@@ -274,7 +274,7 @@ impl OneRttKeys {
         {
             return Err(TransportError::new(
                 ErrorCode::AEAD_LIMIT_REACHED,
-                "the key sealed as many packets as it may and cannot be updated",
+                "the AEAD limit of the key is reached, and it cannot be updated",
             ));
         }
         Ok(self.key_phase())

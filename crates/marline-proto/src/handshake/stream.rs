@@ -103,6 +103,6 @@ impl CryptoStream {
 fn data_after_the_end() -> TransportError {
     TransportError::new(
         ErrorCode::PROTOCOL_VIOLATION,
-        "CRYPTO data in a space whose keys were succeeded already",
+        "CRYPTO data at a previous encryption level",
     )
 }

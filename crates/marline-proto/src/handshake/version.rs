@@ -174,10 +174,10 @@ impl VersionState {
             let needs_proof = self.restarted || self.current != self.original;
             return match self.side {
                 Side::Client if needs_proof && self.current != VERSION_1 => {
-                    refuse("the server does not confirm the version that was negotiated")
+                    refuse("the server does not confirm the negotiated version")
                 }
                 Side::Client if self.current != self.original => {
-                    refuse("the server does not confirm the version that it changed to")
+                    refuse("the server does not confirm the version to which it changed")
                 }
                 _ => Ok(()),
             };
@@ -197,7 +197,9 @@ impl VersionState {
         let attempted = self.supported.select(offered).map(Version::number);
         if self.restarted && (information.available.is_empty() || attempted != Some(self.original))
         {
-            return refuse("the server supports a version that its Version Negotiation lacked");
+            return refuse(
+                "the server supports a version that its Version Negotiation packet did not list",
+            );
         }
         Ok(())
     }

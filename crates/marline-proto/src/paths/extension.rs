@@ -14,24 +14,24 @@ use crate::time::Instant;
 pub enum OpenPathError {
     /// The connection has a single path: the handshake is not confirmed, or multipath was not
     /// negotiated.
-    #[error("the connection does not use several paths")]
+    #[error("multipath is not negotiated")]
     NotNegotiated,
     /// Only clients open paths.
     #[error("only clients open paths")]
     NotClient,
     /// The connection has ended.
-    #[error("the connection is over")]
+    #[error("the connection has ended")]
     Closed,
     /// The server forbids other paths to its address.
-    #[error("the server allows no other path to its address")]
+    #[error("the server permits no other path to its address")]
     Forbidden,
     /// The limit on paths is reached. Another attempt may succeed after a path was abandoned:
     /// [`Event::PathsAvailable`](crate::Event::PathsAvailable) reports it.
-    #[error("no more paths are allowed")]
+    #[error("the limit on paths is reached")]
     LimitReached,
     /// Connection IDs for the path are missing. Another attempt may succeed a round trip later:
     /// [`Event::PathsAvailable`](crate::Event::PathsAvailable) reports it.
-    #[error("there are no connection IDs for another path yet")]
+    #[error("no connection IDs for another path have arrived yet")]
     NoConnectionIds,
 }
 
@@ -39,7 +39,7 @@ pub enum OpenPathError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbandonPathError {
     /// There is no such path.
-    #[error("there is no such path")]
+    #[error("no such path")]
     NoSuchPath,
     /// It is the last path: close the connection instead.
     #[error("it is the only path")]
@@ -122,7 +122,10 @@ impl Extension {
     /// Handles MAX_PATH_ID; returns whether the peer allows more paths than before.
     pub(super) fn on_max_path_id(&mut self, frame: &MaxPathId) -> Result<bool, TransportError> {
         if frame.maximum < self.theirs_at_first {
-            return Err(violation("takes back paths", MaxPathId::TYPE));
+            return Err(violation(
+                "the maximum path ID was decreased",
+                MaxPathId::TYPE,
+            ));
         }
         let is_more = frame.maximum > self.theirs;
         self.theirs = self.theirs.max(frame.maximum);

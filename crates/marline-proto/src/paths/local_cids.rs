@@ -136,7 +136,7 @@ impl LocalCids {
                 .in_frame(RetireConnectionId::TYPE))
         };
         if self.zero_length {
-            return violation("retires a connection ID of no bytes");
+            return violation("retires a zero-length connection ID");
         }
         if frame.sequence >= self.next_sequence {
             return violation("retires a connection ID that was never issued");
@@ -149,7 +149,7 @@ impl LocalCids {
             return violation("retires a connection ID that was never sent");
         }
         if issued.id == *destination {
-            return violation("retires the connection ID that its packet was sent to");
+            return violation("retires the destination connection ID of its packet");
         }
         self.issued.remove(position);
         Ok(Some(issued.id))

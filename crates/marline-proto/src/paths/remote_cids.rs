@@ -177,7 +177,7 @@ impl RemoteCids {
         if self.active.id.is_empty() {
             return error(
                 ErrorCode::PROTOCOL_VIOLATION,
-                "a connection ID beside one of no bytes",
+                "a connection ID beside a zero-length one",
             );
         }
         if self.held().any(|remote| remote.contradicts(frame)) {

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
     /// No room now; [`StreamEvent::Writable`](super::StreamEvent::Writable) is emitted later.
-    #[error("no room to write now")]
+    #[error("the send buffer or flow control permits no data now")]
     Blocked,
     /// The peer sent STOP_SENDING with this error code (RFC 9000, section 3.5).
     #[error("the peer stopped reading: error {0}")]

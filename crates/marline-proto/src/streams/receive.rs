@@ -206,7 +206,7 @@ impl Streams {
         if !self.ids.is_local(id) && id.dir() == Dir::Uni {
             return Err(TransportError::new(
                 ErrorCode::STREAM_STATE_ERROR,
-                "a frame for the sender of a stream that only the peer sends on",
+                "a frame for the sending part of a stream that only the peer sends on",
             ));
         }
         self.check_open(id)

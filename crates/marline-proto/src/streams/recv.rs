@@ -136,7 +136,7 @@ impl RecvPart {
         if contradicts || (is_final && end < self.end) {
             return Err(TransportError::new(
                 ErrorCode::FINAL_SIZE_ERROR,
-                "the final size of a stream changed or was passed",
+                "the final size of a stream changed or was exceeded",
             ));
         }
         if end > self.window.advertised() {

@@ -48,7 +48,7 @@ pub struct SharedLink {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Two nodes, or two media, have the same name.
-    #[error("the name \"{0}\" is given twice")]
+    #[error("the name \"{0}\" is used twice")]
     DuplicateName(String),
     /// A medium joins more or fewer nodes than it has stations.
     #[error("\"{medium}\" joins {stations} nodes, not {nodes}")]
@@ -80,10 +80,10 @@ pub enum PlanError {
         node: Node,
     },
     /// Two interfaces have the same address.
-    #[error("the address {0} is given twice")]
+    #[error("the address {0} is used twice")]
     DuplicateAddress(IpAddr),
     /// There are not enough addresses for so many media or stations.
-    #[error("\"{0}\" is one medium too many, or has too many stations")]
+    #[error("\"{0}\" exceeds the number of media, or has too many stations")]
     TooLarge(String),
     /// A host has no link.
     #[error("host \"{0}\" has no link")]

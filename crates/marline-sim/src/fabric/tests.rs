@@ -240,12 +240,12 @@ fn invalid_plans_are_refused() {
     plan.set_apart(b, a);
     plan.set_address(first, a, [1; 4].into()).unwrap();
     plan.set_address(second, b, [1; 4].into()).unwrap();
-    assert_eq!(error(plan).unwrap(), "the address 1.1.1.1 is given twice");
+    assert_eq!(error(plan).unwrap(), "the address 1.1.1.1 is used twice");
 
     let mut plan = Plan::new();
     let nodes = [plan.host("a"), plan.router("a")];
     plan.join("x", wire(), &nodes).unwrap();
-    assert_eq!(error(plan).unwrap(), "the name \"a\" is given twice");
+    assert_eq!(error(plan).unwrap(), "the name \"a\" is used twice");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl PathSet {
         };
         if local.is_some_and(|local| frame.next_sequence > local.next_sequence()) {
             return Err(violation(
-                "waits for a connection ID after the next",
+                "the sequence number exceeds that of the next connection ID",
                 PathCidsBlocked::TYPE,
             ));
         }

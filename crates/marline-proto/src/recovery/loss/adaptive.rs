@@ -10,7 +10,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// The detector's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
     name: "adaptive",
-    about: "Like rfc9002 at first, unless told otherwise; every spurious loss raises the thresholds",
+    about: "Initially like rfc9002, unless configured otherwise; every spurious loss raises the thresholds",
     parameters: AdaptiveLimits::SETTINGS,
     default: AdaptiveLimits::default,
     make: |limits| Arc::new(move || Box::new(Adaptive::new(limits))),
@@ -46,31 +46,31 @@ impl AdaptiveLimits {
         &Field::new(
             "from_packets",
             Domain::integer(3, 1_000_000).or("none"),
-            "The packet threshold at first; none if time alone ever decides",
+            "Initial packet threshold; none to use the time threshold only",
             |c: &mut Self| &mut c.from_packets,
         ),
         &Field::new(
             "from_patience",
             Domain::number(0.125, 10.0),
-            "The time to wait beyond a round trip at first, as a part of it",
+            "Initial additional waiting time as a fraction of the round-trip time",
             |c: &mut Self| &mut c.from_patience,
         ),
         &Field::new(
             "packets",
             Domain::integer(3, 1_000_000),
-            "The largest packet threshold",
+            "Maximum packet threshold",
             |c: &mut Self| &mut c.packets,
         ),
         &Field::new(
             "patience",
             Domain::number(0.125, 10.0),
-            "The longest time to wait beyond a round trip, as a part of it",
+            "Maximum additional waiting time as a fraction of the round-trip time",
             |c: &mut Self| &mut c.patience,
         ),
         &Field::new(
             "wait",
             Domain::time(Duration::ZERO, Duration::from_secs(10)),
-            "The longest time that it learns to wait, whatever the round-trip time",
+            "Maximum waiting time that is learned regardless of the round-trip time",
             |c: &mut Self| &mut c.wait,
         ),
     ];

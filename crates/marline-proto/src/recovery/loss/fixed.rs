@@ -22,7 +22,7 @@ pub(super) const RFC9002: FixedEntry = Entry {
 /// Name and parameters in settings of the thresholds of gQUIC.
 pub(super) const GQUIC: FixedEntry = Entry {
     name: "gquic",
-    about: "Time alone: 9/8 of a round trip, as gQUIC had it",
+    about: "Only time: 9/8 of a round trip, as in gQUIC",
     default: || Fixed::gquic().thresholds,
     make: |thresholds| Arc::new(move || Box::new(Fixed::new("gquic", thresholds))),
     ..RFC9002
@@ -31,7 +31,7 @@ pub(super) const GQUIC: FixedEntry = Entry {
 /// Name and parameters in settings of the thresholds for links that reorder.
 pub(super) const PATIENT: FixedEntry = Entry {
     name: "patient",
-    about: "Time alone: 3/2 of a round trip, for links that hold packets back and reorder them",
+    about: "Only time: 3/2 of a round trip, for links that delay and reorder packets",
     default: || Fixed::patient().thresholds,
     make: |thresholds| Arc::new(move || Box::new(Fixed::new("patient", thresholds))),
     ..RFC9002
@@ -55,19 +55,19 @@ impl Thresholds {
         &Field::new(
             "packets",
             Domain::integer(3, 1_000_000).or("none"),
-            "Packet numbers behind the largest acknowledged one; none if only time decides",
+            "Packet threshold; none to use the time threshold only",
             |c: &mut Self| &mut c.packets,
         ),
         &Field::new(
             "patience",
             Domain::number(0.0, 10.0),
-            "Time to wait beyond a round trip, as a part of it",
+            "Additional waiting time as a fraction of the round-trip time",
             |c: &mut Self| &mut c.patience,
         ),
         &Field::new(
             "granularity",
             Domain::time(Duration::from_micros(1), Duration::from_secs(1)),
-            "Time to wait at least",
+            "Minimum waiting time",
             |c: &mut Self| &mut c.granularity,
         ),
     ];

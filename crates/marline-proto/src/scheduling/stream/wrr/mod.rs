@@ -19,7 +19,7 @@ use tree::Tree;
 /// algorithm and RFC 7540, section 5.3.1.
 pub(super) const WEIGHTED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
     name: "wrr",
-    about: "Weighted round robin: a turn is as many packets as a stream weighs",
+    about: "Weighted round robin: the weight of a stream is its number of packets per turn",
     parameters: &[&STRICT_PARENT, &FIRST_TURN],
     default: || WrrConfig {
         strict_parent: false,
@@ -43,14 +43,14 @@ pub(super) const SCATTERED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry 
 const STRICT_PARENT: Field<WrrConfig, bool> = Field::new(
     "strict_parent",
     Domain::SWITCH,
-    "Whether a stream waits until the one that it depends on is finished",
+    "Whether a stream waits until its parent is finished",
     |c| &mut c.strict_parent,
 );
 
 const FIRST_TURN: Field<WrrConfig, FirstTurn> = Field::new(
     "newcomer",
     Domain::words::<FirstTurn>(),
-    "When a stream that becomes active during a round takes its first turn",
+    "First turn of a stream that becomes active during a round",
     |c| &mut c.first_turn,
 );
 
@@ -80,12 +80,12 @@ impl Named for FirstTurn {
     const WORDS: &'static [Word<Self>] = &[
         Word {
             name: "wait",
-            about: "It waits for the next round",
+            about: "In the next round",
             value: Self::Wait,
         },
         Word {
             name: "immediate",
-            about: "It gets tokens for this round, and its turn after those that are there",
+            about: "In this round, after the active siblings",
             value: Self::Immediate,
         },
     ];
@@ -97,7 +97,7 @@ impl WrrConfig {
         &Derived {
             key: "most",
             domain: Domain::integer(1, 256),
-            about: "Packets in a turn of the heaviest stream",
+            about: "Packets per turn of the heaviest stream",
             get: |c: &Self| match c.tokens {
                 Tokens::Weight => None,
                 Tokens::Scattered { most, .. } => Some(Value::Integer(most.into())),
@@ -114,7 +114,7 @@ impl WrrConfig {
         &Derived {
             key: "rounding",
             domain: Domain::words::<Rounding>(),
-            about: "How a turn is rounded to whole packets",
+            about: "Rounding of a turn to whole packets",
             get: |c: &Self| match c.tokens {
                 Tokens::Weight => None,
                 Tokens::Scattered { rounding, .. } => Some(rounding.to_value()),
