@@ -21,7 +21,7 @@ use crate::settings::{Domain, Make, Registry, Spec};
 
 /// Acknowledgment policies by name.
 pub const POLICIES: Registry<Make<dyn AckPolicy>> = Registry::new(
-    "policy of acknowledgment",
+    "acknowledgment policy",
     &[&as_asked::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
 );
 

@@ -2,7 +2,7 @@
 //! accepted by their targets (docs/fuzzing.md).
 //!
 //! `MARLINE_WRITE_SEEDS=1 cargo test -p marline-proto --features testing --test fuzz_seeds` writes them again. TLS keys
-//! and random numbers differ each time, so seeds captured from connections are not compared with the committed ones.
+//! and random numbers differ each time, so only the names of hand-made seeds are compared with the committed ones.
 
 mod files;
 mod http;

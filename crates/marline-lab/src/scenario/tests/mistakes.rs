@@ -165,7 +165,7 @@ fn mistakes_are_explained() {
         ),
         (
             "ack = 'every'",
-            "unknown policy of acknowledgment \"every\"; did you mean every_n?",
+            "unknown acknowledgment policy \"every\"; did you mean every_n?",
         ),
         ("initial_window = 1", "this must be an integer from 2"),
         (

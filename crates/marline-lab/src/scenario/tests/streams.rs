@@ -122,7 +122,7 @@ fn stream_schedulers_are_set_for_each_end() {
     }
     let error = error(&with("stream_scheduler = 'wfq'"));
     assert!(
-        error.contains("train.toml:4: stream_scheduler: unknown scheduler of streams \"wfq\""),
+        error.contains("train.toml:4: stream_scheduler: unknown stream scheduler \"wfq\""),
         "{error}"
     );
 }

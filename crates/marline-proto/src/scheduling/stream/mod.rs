@@ -19,7 +19,7 @@ use crate::settings::{Make, Registry, Spec};
 
 /// Stream schedulers by name.
 pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
-    "scheduler of streams",
+    "stream scheduler",
     &[
         &fifo::ENTRY,
         &rfc9218::ENTRY,
