@@ -36,8 +36,7 @@ impl<B> Stage<B> {
 }
 
 impl<B> Chain<B> {
-    /// A chain in which packets pass `stages` from first to last; without stages they pass without
-    /// delay.
+    /// A chain in which packets pass `stages` from first to last; without stages they pass without delay.
     pub fn new(mut stages: Vec<Box<dyn Link<B>>>) -> Self
     where
         B: Send + 'static,

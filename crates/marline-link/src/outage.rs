@@ -65,8 +65,7 @@ pub struct Suspensions<B> {
 /// The interval and length of a link's pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Interval between the starts of pauses, and from the epoch to the first. Longer than
-    /// `longest`.
+    /// Interval between the starts of pauses, and from the epoch to the first. Longer than `longest`.
     pub every: Duration,
     /// Minimum length of a pause.
     pub shortest: Duration,

@@ -65,8 +65,7 @@ impl Cache {
         Some(record)
     }
 
-    /// Modifies the record of `key` with `change`. If that removed the capacity, returns its internal
-    /// time.
+    /// Modifies the record of `key` with `change`. If that removed the capacity, returns its internal time.
     pub(crate) fn update(
         &self,
         now: Instant,

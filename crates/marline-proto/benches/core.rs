@@ -1,5 +1,4 @@
-//! The core alone: two endpoints in virtual time, no sockets. The measured time is that of both ends
-//! together.
+//! The core alone: two endpoints in virtual time, no sockets. The measured time is that of both ends together.
 
 mod bulk;
 

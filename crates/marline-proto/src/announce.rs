@@ -1,5 +1,4 @@
-//! Connection-level frames that are retransmitted until acknowledged: HANDSHAKE_DONE, NEW_TOKEN,
-//! ACK_FREQUENCY.
+//! Connection-level frames that are retransmitted until acknowledged: HANDSHAKE_DONE, NEW_TOKEN, ACK_FREQUENCY.
 
 use marline_wire::frame::{AckFrequency, HANDSHAKE_DONE, NewToken};
 use marline_wire::varint;
@@ -52,8 +51,7 @@ impl HandshakeDone {
     }
 }
 
-/// An address token for the client's next connection (RFC 9000, section 8.1.3); only the newest is
-/// retransmitted.
+/// An address token for the client's next connection (RFC 9000, section 8.1.3); only the newest is retransmitted.
 #[derive(Debug, Default)]
 pub(crate) struct NewTokenFrame {
     state: State,

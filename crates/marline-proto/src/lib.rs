@@ -11,8 +11,7 @@
 //! | `ring` | cryptography by ring, for targets that AWS-LC does not support; without post-quantum key exchange |
 //! | `testing` | endpoints and networks in virtual time, and certificates, for the tests of other crates |
 //!
-//! One of `aws-lc-rs` and `ring` must be enabled; `cargo build --no-default-features` alone fails with a
-//! message.
+//! One of `aws-lc-rs` and `ring` must be enabled; `cargo build --no-default-features` alone fails with a message.
 
 #[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
 compile_error!(

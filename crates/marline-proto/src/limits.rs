@@ -3,8 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Size of the smallest maximum datagram of a QUIC path, in bytes of UDP payload (RFC 9000, section
-/// 14).
+/// Size of the smallest maximum datagram of a QUIC path, in bytes of UDP payload (RFC 9000, section 14).
 pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
 
 /// Bytes sent for each byte received from an unvalidated address (RFC 9000, section 8).
@@ -14,8 +13,7 @@ pub(crate) const AMPLIFICATION_FACTOR: u64 = 3;
 pub(crate) const REMOTE_CIDS: usize = 8;
 
 /// Maximum number of RETIRE_CONNECTION_ID frames awaiting acknowledgment: at least twice the limit
-/// above (RFC 9000, section 5.1.2), doubled again because a rotation on a lossy link retires in
-/// bursts.
+/// above (RFC 9000, section 5.1.2), doubled again because a rotation on a lossy link retires in bursts.
 pub(crate) const RETIRED_CIDS: usize = 4 * REMOTE_CIDS;
 
 /// Maximum number of connection IDs issued to the peer, even if it allows more: one in use, one to migrate to, two for
@@ -36,8 +34,7 @@ pub(crate) const FORMER_TUPLES: usize = 4;
 /// Maximum number of PATH_CHALLENGEs of one validation whose answer counts, the latest ones.
 pub(crate) const PATH_CHALLENGES: usize = 4;
 
-/// Maximum number of queued PATH_RESPONSEs of a path: a peer needs one at a time; a flood gets the
-/// latest answered.
+/// Maximum number of queued PATH_RESPONSEs of a path: a peer needs one at a time; a flood gets the latest answered.
 pub(crate) const PATH_RESPONSES: usize = 4;
 
 /// Packets marked ECT(0) before the peer has confirmed any (RFC 9000, section 13.4.2).
@@ -104,8 +101,7 @@ pub(crate) const FLIGHT_COPIES: u8 = 3;
 /// is retransmitted before its probe timeout; more are an upload, whose later packets reveal losses.
 pub(crate) const REQUEST_PACKETS: u8 = 4;
 
-/// Maximum size of a first request that is sent twice, in bytes: one with long cookies would take another
-/// packet.
+/// Maximum size of a first request that is sent twice, in bytes: one with long cookies would take another packet.
 pub(crate) const REQUEST_COPY: usize = 1000;
 
 /// Maximum number of lost STREAM frames, the latest ones, whose retransmissions are sent twice if no other data waits.
@@ -125,8 +121,7 @@ pub(crate) const REMEMBERED_RTT_LIFETIME: Duration = Duration::from_secs(600);
 pub(crate) const REMEMBERED_RTT: RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(1);
 
-/// Bytes counted for a queued datagram in addition to its size, so that the number of empty ones is
-/// limited too.
+/// Bytes counted for a queued datagram in addition to its size, so that the number of empty ones is limited too.
 pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
 
 /// Number of servers whose address tokens a client stores, and number of tokens of each: a browser's
@@ -139,8 +134,7 @@ pub(crate) const ADDRESS_TOKENS_PER_SERVER: usize = 2;
 /// cover the range from the initial window to any window in use.
 pub(crate) const CAPACITY_TOKENS: u8 = 8;
 
-/// Maximum size of an address token accepted from a server, in bytes; every Initial packet, of 1200 bytes,
-/// carries it.
+/// Maximum size of an address token accepted from a server, in bytes; every Initial packet, of 1200 bytes, carries it.
 pub(crate) const MAX_ADDRESS_TOKEN: usize = 512;
 
 /// Maximum length of the reason phrase in a CONNECTION_CLOSE frame, in bytes.

@@ -33,8 +33,7 @@ impl Prefix {
         }
     }
 
-    /// The prefix that counts as one host: an IPv4 address or an IPv6 /64, the smallest assignment
-    /// to a host.
+    /// The prefix that counts as one host: an IPv4 address or an IPv6 /64, the smallest assignment to a host.
     pub fn of_host(address: IpAddr) -> Self {
         Self::of(address, 32, 64)
     }

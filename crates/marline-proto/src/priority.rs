@@ -31,8 +31,7 @@ impl Dependency {
     pub const MAX_WEIGHT: u16 = 256;
 }
 
-/// Weights by urgency, from the most to the least urgent: those that browsers assigned to resources of
-/// that kind.
+/// Weights by urgency, from the most to the least urgent: those that browsers assigned to resources of that kind.
 const WEIGHTS: [u16; Priority::MAX_URGENCY as usize + 1] = [256, 256, 220, 183, 147, 110, 110, 110];
 
 impl Priority {

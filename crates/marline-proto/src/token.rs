@@ -1,5 +1,4 @@
-//! Retransmission information: associates an acknowledged or lost packet with the modules that wrote its
-//! frames.
+//! Retransmission information: associates an acknowledged or lost packet with the modules that wrote its frames.
 
 use marline_wire::PathId;
 

@@ -37,8 +37,7 @@ impl Routed for Datagram {
     }
 }
 
-/// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is omitted, as UDP over
-/// IPv4 allows.
+/// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is omitted, as UDP over IPv4 allows.
 pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
     let Datagram {
         source,

@@ -91,8 +91,7 @@ impl Identity {
     }
 }
 
-/// Published results use version 1; the parameter that announces further versions would make handshakes
-/// longer.
+/// Published results use version 1; the parameter that announces further versions would make handshakes longer.
 const VERSIONS: Versions = Versions::only(Version::V1);
 
 /// Grease has random lengths, which would make equal runs differ.

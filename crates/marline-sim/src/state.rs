@@ -133,8 +133,7 @@ impl State {
     }
 }
 
-/// Inverts the bit that the link corrupted; returns false if the host drops the packet because of its
-/// checksum.
+/// Inverts the bit that the link corrupted; returns false if the host drops the packet because of its checksum.
 fn is_intact(config: &SimConfig, packet: &mut Packet<Datagram>) -> bool {
     let Some(bit) = packet.corrupted else {
         return true;

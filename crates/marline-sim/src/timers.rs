@@ -5,8 +5,7 @@ use std::task::Waker;
 use marline::Instant;
 use slab::Slab;
 
-/// Timers in a heap with their positions: setting a timer again moves its entry, so that no stale
-/// entries remain.
+/// Timers in a heap with their positions: setting a timer again moves its entry, so that no stale entries remain.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     slots: Slab<Slot>,

@@ -37,8 +37,7 @@ pub struct JitterConfig {
     /// Duration of a batch, whose packets share one deviation like the packets of one radio frame.
     /// Zero: each packet has its own.
     pub batch: Duration,
-    /// Whether packets may overtake each other. Otherwise a late packet delays those behind it, as
-    /// on radio links.
+    /// Whether packets may overtake each other. Otherwise a late packet delays those behind it, as on radio links.
     pub reorder: bool,
 }
 

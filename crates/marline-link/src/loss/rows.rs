@@ -27,8 +27,7 @@ impl Rows {
     /// Maximum time between two packets of a burst.
     pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-    /// Loses `share` of the packets, from 0 to 1, in bursts of `length`, as long as there are no
-    /// pauses.
+    /// Loses `share` of the packets, from 0 to 1, in bursts of `length`, as long as there are no pauses.
     pub fn new(share: f64, length: NonZeroU64, seed: Seed) -> Self {
         // Between two bursts, length (1 - share) / share packets pass on average.
         let passed = length.get() as f64 * (1.0 - share) / share;

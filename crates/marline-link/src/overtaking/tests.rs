@@ -7,8 +7,7 @@ use crate::{Packet, Seed, Time};
 const DELAY: Duration = Duration::from_millis(5);
 const PACKETS: u64 = 100_000;
 
-/// The share of packets, one per millisecond, that arrive without delay. Each takes the full delay or
-/// none.
+/// The share of packets, one per millisecond, that arrive without delay. Each takes the full delay or none.
 fn share_ahead(share: f64, correlation: f64) -> f64 {
     let mut line = Overtaking::new(DELAY, share, correlation, Seed::new(3));
     let arrivals: Vec<_> = (0..PACKETS)
@@ -33,8 +32,7 @@ fn a_share_of_packets_overtakes_those_in_transit() {
 
 #[test]
 fn correlation_makes_overtaking_rarer_as_in_netem() {
-    // The filtered value has a standard deviation of 1/6, so a quarter is 1.5 standard deviations below
-    // its mean.
+    // The filtered value has a standard deviation of 1/6, so a quarter is 1.5 standard deviations below its mean.
     let share = share_ahead(0.25, 0.5);
     assert!((0.06..0.08).contains(&share), "{share}");
 }

@@ -39,8 +39,7 @@ pub struct DualPi2Config {
     pub coupling: f64,
     /// Delay in the low-latency queue from which packets are marked (minTh).
     pub threshold: Duration,
-    /// Width of the ramp, from that delay to the one at which all packets are marked; zero makes it
-    /// a step.
+    /// Width of the ramp, from that delay to the one at which all packets are marked; zero makes it a step.
     pub range: Duration,
     /// Limit of both queues in bytes, at least one packet.
     pub limit_bytes: u64,

@@ -21,8 +21,7 @@ pub struct RedConfig {
     pub max_probability: f64,
     /// Weight of the current length in the average.
     pub weight: f64,
-    /// Whether the probability rises to 1 between `max_bytes` and twice that (gentle RED), or
-    /// immediately.
+    /// Whether the probability rises to 1 between `max_bytes` and twice that (gentle RED), or immediately.
     pub gentle: bool,
     /// Whether ECN-capable packets are marked instead of dropped, until the probability is 1
     /// (RFC 3168, section 7).

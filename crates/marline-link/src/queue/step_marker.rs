@@ -1,5 +1,4 @@
-//! A CE marking threshold for packets with ECT(1), in front of any queue (RFC 9331, section 5; Linux's
-//! `ce_threshold`).
+//! A CE marking threshold for packets with ECT(1), in front of any queue (RFC 9331, section 5; Linux's `ce_threshold`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,8 +8,7 @@ use crate::{Ecn, Exit, Packet, Time};
 
 /// Marks packets with ECT(1) that waited longer than a threshold.
 ///
-/// A packet that leaves the queue empty is not marked: on a slow link it may wait longer for the one in
-/// transmission.
+/// A packet that leaves the queue empty is not marked: on a slow link it may wait longer for the one in transmission.
 pub struct StepMarker<B> {
     queue: Box<dyn Queue<Stamped<B>>>,
     threshold: Duration,

@@ -131,8 +131,7 @@ fn constant_traces_have_the_requested_mean_rate() {
     assert!((99_990_000..100_000_000).contains(&odd), "{odd}");
 }
 
-/// Mahimahi's traces are not part of this project; an environment variable contains their
-/// directory.
+/// Mahimahi's traces are not part of this project; an environment variable contains their directory.
 #[test]
 fn mahimahi_traces_have_their_known_length_and_rate() {
     const DIRECTORY: &str = "MARLINE_TRACES";

@@ -59,8 +59,7 @@ impl Backoff {
         idle_from + SIFS + SLOT * u64::from(self.edca.aifsn + self.slots)
     }
 
-    /// Freezes the backoff after `slots` idle slots since a SIFS, because another station
-    /// transmits.
+    /// Freezes the backoff after `slots` idle slots since a SIFS, because another station transmits.
     pub(super) fn freeze(&mut self, slots: u64) {
         let counted = slots.saturating_sub(u64::from(self.edca.aifsn));
         self.slots = u64::from(self.slots)
@@ -76,8 +75,7 @@ impl Backoff {
         }
     }
 
-    /// Handles an acknowledged transmission. A post-transmission backoff follows, even with an empty
-    /// queue.
+    /// Handles an acknowledged transmission. A post-transmission backoff follows, even with an empty queue.
     pub(super) fn succeed(&mut self) {
         self.failures = 0;
         self.window = self.edca.cw_min;

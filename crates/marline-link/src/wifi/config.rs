@@ -102,8 +102,7 @@ pub enum Topology {
     Direct,
     /// To the access point, station 0, which forwards it.
     AccessPoint,
-    /// To the neighbor in a row of stations, which forwards it: a mesh with one hop per pair of
-    /// neighbors.
+    /// To the neighbor in a row of stations, which forwards it: a mesh with one hop per pair of neighbors.
     Chain,
 }
 
@@ -120,8 +119,7 @@ impl Topology {
 }
 
 impl WifiConfig {
-    /// An access point, station 0, and `stations` further ones on an otherwise idle channel, with full
-    /// aggregation.
+    /// An access point, station 0, and `stations` further ones on an otherwise idle channel, with full aggregation.
     pub fn new(phy: Phy, stations: usize) -> Self {
         Self {
             phy,

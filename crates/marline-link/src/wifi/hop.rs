@@ -44,8 +44,7 @@ impl TxOutcome {
     }
 }
 
-/// One direction between two neighbors, with the sender's queue, the channel and the receiver's reorder
-/// buffer.
+/// One direction between two neighbors, with the sender's queue, the channel and the receiver's reorder buffer.
 #[derive(Debug)]
 pub(super) struct Hop<B> {
     /// Packets with a sequence number, followed by those without.

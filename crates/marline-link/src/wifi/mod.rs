@@ -6,10 +6,8 @@
 //!   same time collide and lose their PPDUs (IEEE 802.11-2020, 10.3 and 10.23).
 //! - A station that gains access sends the packets queued at that time as one A-MPDU, without waiting
 //!   for more. A PPDU therefore carries the packets that arrived during the previous access.
-//! - Data and acknowledgments have equal priority: each unaggregated acknowledgment takes an
-//!   access.
-//! - Failed MPDUs are retransmitted; the receiver holds those behind them, or delivers them out of
-//!   order.
+//! - Data and acknowledgments have equal priority: each unaggregated acknowledgment takes an access.
+//! - Failed MPDUs are retransmitted; the receiver holds those behind them, or delivers them out of order.
 //!
 //! Packets are therefore delayed in aggregates, and by each other. All randomness comes from the
 //! [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU.

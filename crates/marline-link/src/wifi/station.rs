@@ -28,8 +28,7 @@ pub(super) struct Node<B> {
     served: Station,
     /// Time at which its queue last became non-empty, in nanoseconds.
     ready_at: u64,
-    /// Whether it could transmit immediately when its queue became non-empty: the next PPDU has one
-    /// packet.
+    /// Whether it could transmit immediately when its queue became non-empty: the next PPDU has one packet.
     alone: bool,
     /// Next hop of its transmission in a collision.
     pub(super) transmits_to: Option<Station>,

@@ -1,5 +1,4 @@
-//! Acknowledgments as the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14,
-//! section 6).
+//! Acknowledgments as the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 6).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -24,8 +24,7 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     },
 };
 
-/// One cumulative acknowledgment for many packets, once the connection's window has had time to
-/// grow.
+/// One cumulative acknowledgment for many packets, once the connection's window has had time to grow.
 ///
 /// Packets out of order and CE-marked packets are still acknowledged at once, because the sender's
 /// loss detection and congestion control depend on them.
@@ -35,11 +34,9 @@ pub struct Decimation {
     pub packets: u64,
     /// Maximum delay of an acknowledgment.
     pub max_delay: Duration,
-    /// Packets to receive before acknowledgments become infrequent; until then, every second packet
-    /// is acknowledged.
+    /// Packets to receive before acknowledgments become infrequent; until then, every second packet is acknowledged.
     pub start_after: u64,
-    /// Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables
-    /// this bound.
+    /// Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables this bound.
     pub rtt_fraction: f64,
     /// Whether an ACK_FREQUENCY frame of the peer overrides these parameters: see [`UntilAsked`].
     pub until_asked: bool,

@@ -51,8 +51,7 @@ pub struct ReceivedView {
     pub oldest_unacked_at: Instant,
     /// Ack-eliciting packets received on the path, this one included.
     pub total_received: u64,
-    /// Whether its number is smaller than an earlier one, or leaves a gap (RFC 9000, section
-    /// 13.2.1).
+    /// Whether its number is smaller than an earlier one, or leaves a gap (RFC 9000, section 13.2.1).
     pub out_of_order: bool,
     /// Whether it was marked Congestion Experienced (CE).
     pub ce: bool,
@@ -78,8 +77,7 @@ pub struct Requested {
     pub threshold: u64,
     /// Requested Max Ack Delay.
     pub max_delay: Duration,
-    /// Reordering threshold, in packet numbers: the extent of a gap that is reported immediately; 0
-    /// disables that.
+    /// Reordering threshold, in packet numbers: the extent of a gap that is reported immediately; 0 disables that.
     pub reordering_threshold: u64,
 }
 

@@ -10,12 +10,10 @@ use crate::samples::scaled;
 /// Factor by which the threshold or the delay must change for a new request.
 const RELEVANT: u32 = 2;
 
-/// Minimum threshold of a request, which every receiver applies by default (RFC 9000, section
-/// 13.2.2).
+/// Minimum threshold of a request, which every receiver applies by default (RFC 9000, section 13.2.2).
 const FEWEST_PACKETS: u64 = 2;
 
-/// Send state on which a request depends; with several paths, the smallest window and the shortest
-/// round-trip time.
+/// Send state on which a request depends; with several paths, the smallest window and the shortest round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendView {
     /// Congestion window, in full datagrams.
@@ -86,8 +84,7 @@ impl Asked {
             before.max_delay.min(next.max_delay),
             before.max_delay.max(next.max_delay),
         );
-        // Reaching the full threshold is worth a request even if it is less than twice the last
-        // one.
+        // Reaching the full threshold is worth a request even if it is less than twice the last one.
         let reaches_full = before.threshold < next.threshold && next.threshold == wanted.threshold;
         // A receiver must not wait for a third packet once the window is small.
         let returns_to_usual = next.threshold < before.threshold && next.threshold < FEWEST_PACKETS;
@@ -223,8 +220,7 @@ mod tests {
         assert_eq!(delay(0, 1), Some(ms(25)));
     }
 
-    /// The last request was for three packets, and the round trip is so long that the delay hardly
-    /// changes.
+    /// The last request was for three packets, and the round trip is so long that the delay hardly changes.
     #[test]
     fn a_window_that_becomes_small_returns_to_what_the_receiver_does_by_itself() {
         for (usual, expected) in [(25, 25), (5, 5), (60, 25)] {

@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Size of the smallest chunk for in-order bytes: streams of a few bytes are common.
 const FIRST_CHUNK: usize = 256;
-/// Chunks double up to this size, in bytes: few allocations, while a slow reader pins little
-/// memory.
+/// Chunks double up to this size, in bytes: few allocations, while a slow reader pins little memory.
 const LARGEST_CHUNK: usize = 32 * 1024;
 /// Maximum length of runs that are copied out of their page, in bytes: below it a queue entry would
 /// cost more than the copy.

@@ -11,8 +11,7 @@ mod tests;
 
 /// Size of the first chunk for small writes, in bytes.
 const FIRST_CHUNK: usize = 256;
-/// Chunks double up to this size, in bytes: few allocations, while one lost packet pins little
-/// memory.
+/// Chunks double up to this size, in bytes: few allocations, while one lost packet pins little memory.
 const LARGEST_CHUNK: usize = 16 * 1024;
 /// Maximum length of writes that are copied, in bytes: below it a copy costs less than the
 /// bookkeeping of a chunk.
@@ -262,8 +261,7 @@ impl SendBuffer {
         }
     }
 
-    /// Marks `range` as lost: bytes that are unacknowledged and have no copy in flight are due
-    /// again.
+    /// Marks `range` as lost: bytes that are unacknowledged and have no copy in flight are due again.
     pub(crate) fn on_lost(&mut self, range: Range<u64>) {
         let Range { start, end } = self.held(range);
         let range = start..end.min(self.unsent);

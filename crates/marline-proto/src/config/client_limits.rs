@@ -6,10 +6,9 @@
 /// Clients of one IPv4 address or one IPv6 /64 count as one address; a prefix is an IPv4 /24 or an IPv6 /48. Many
 /// clients share an address behind a NAT, so the defaults are far above the needs of one client.
 ///
-/// A client beyond a limit whose address is not validated gets a Retry packet, unless the [`RetryPolicy`] is
-/// `Never`; one whose address is validated is closed with CONNECTION_REFUSED. Handshakes from addresses that are not
-/// validated do not count against clients whose address is: spoofed source addresses cannot lock out validated
-/// clients.
+/// A client beyond a limit whose address is not validated gets a Retry packet, unless the [`RetryPolicy`] is `Never`;
+/// one whose address is validated is closed with CONNECTION_REFUSED. Handshakes from addresses that are not validated
+/// do not count against clients whose address is: spoofed source addresses cannot lock out validated clients.
 ///
 /// [`RetryPolicy`]: super::RetryPolicy
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,8 +26,7 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// Settings whose keys derive from `seed`: 32 unpredictable bytes, or any 32 bytes if runs must
-    /// be reproducible.
+    /// Settings whose keys derive from `seed`: 32 unpredictable bytes, or any 32 bytes if runs must be reproducible.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self {
             connection_id_len: 8,

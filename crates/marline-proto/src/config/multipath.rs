@@ -32,12 +32,10 @@ pub struct MultipathConfig {
     pub keep_alive: Option<Duration>,
     /// Creates the scheduler that assigns this end's stream data to paths.
     pub scheduler: Make<dyn PathScheduler>,
-    /// Whether an otherwise idle faster path carries copies of data in flight on a slower one; `None`
-    /// disables that.
+    /// Whether an otherwise idle faster path carries copies of data in flight on a slower one; `None` disables that.
     pub reinjection: Option<ReinjectionConfig>,
-    /// Client: number of paths between the addresses of the handshake that it opens by itself, from 1.
-    /// Those beyond the first are opened once, as soon as the peer permits: an abandoned one is not
-    /// replaced.
+    /// Client: number of paths between the addresses of the handshake that it opens by itself, from 1. Those
+    /// beyond the first are opened once, as soon as the peer permits: an abandoned one is not replaced.
     pub same_tuple_paths: u32,
     /// Coordination of this end's sending on paths that share one 4-tuple; with `None` they are
     /// independent. Such a connection does not resume an earlier one's capacity.

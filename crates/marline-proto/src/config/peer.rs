@@ -94,8 +94,7 @@ pub struct ClientConfig {
     /// Address tokens and versions of earlier connections.
     pub tokens: Arc<AddressTokens>,
     /// Version of the first packet to an unknown server; a server whose earlier connections used another of
-    /// [`Self::versions`] gets that one. A number that the server does not support makes it send Version
-    /// Negotiation.
+    /// [`Self::versions`] gets that one. A number that the server does not support makes it send Version Negotiation.
     ///
     /// It is 1 by default, which most servers support (RFC 9368, section 2.5).
     pub version: u32,

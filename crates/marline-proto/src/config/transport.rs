@@ -55,8 +55,7 @@ pub struct TransportConfig {
     /// flight once more. Client: also the first request, once, if it is not acknowledged within a round trip and
     /// the peer's acknowledgment delay.
     pub early_repeats: bool,
-    /// Client: whether the first datagram with application data after the handshake repeats the Finished
-    /// message.
+    /// Client: whether the first datagram with application data after the handshake repeats the Finished message.
     pub finished_copy: bool,
     /// Client: whether a short first request is sent again a quarter of a round trip later; requires
     /// [`Self::early_repeats`].
@@ -146,8 +145,7 @@ pub struct TransportConfig {
     /// Whether to send reserved transport parameters and to clear the QUIC bit if the peer permits
     /// it, against ossification (RFC 9287).
     pub grease: bool,
-    /// Whether to skip packet numbers occasionally, to detect optimistic ACK attacks (RFC 9000,
-    /// section 21.4).
+    /// Whether to skip packet numbers occasionally, to detect optimistic ACK attacks (RFC 9000, section 21.4).
     pub skip_packet_numbers: bool,
     /// Packets protected with one key before a key update; `None` updates only at the AEAD's limit.
     pub key_update_interval: Option<u64>,

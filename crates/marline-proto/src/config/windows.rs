@@ -27,8 +27,7 @@ pub(crate) struct ReceiveWindows {
 }
 
 impl TransportConfig {
-    /// Initial receive windows of `side`: as configured, else those of the role, within the limits of
-    /// auto-tuning.
+    /// Initial receive windows of `side`: as configured, else those of the role, within the limits of auto-tuning.
     pub(crate) fn receive_windows(&self, side: Side) -> ReceiveWindows {
         let of_role = match side {
             Side::Client => CLIENT,

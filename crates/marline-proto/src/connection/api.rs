@@ -80,8 +80,7 @@ impl Connection {
         written
     }
 
-    /// The number of bytes that [`Self::write`] would take now, so that the caller reads no more from
-    /// its source.
+    /// The number of bytes that [`Self::write`] would take now, so that the caller reads no more from its source.
     ///
     /// # Errors
     ///
@@ -181,8 +180,7 @@ impl Connection {
         self.datagrams.receive()
     }
 
-    /// Maximum length of a datagram that can be sent now, in bytes; `None` if the peer accepts
-    /// none.
+    /// Maximum length of a datagram that can be sent now, in bytes; `None` if the peer accepts none.
     pub fn max_datagram_len(&self) -> Option<usize> {
         self.datagrams.max_len(self.payload_room())
     }

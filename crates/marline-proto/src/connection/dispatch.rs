@@ -123,8 +123,7 @@ impl Connection {
     }
 }
 
-/// The error for a frame of an extension that was not negotiated: an unknown type (RFC 9000,
-/// section 12.4).
+/// The error for a frame of an extension that was not negotiated: an unknown type (RFC 9000, section 12.4).
 #[cold]
 fn unknown(frame: &Frame<'_>) -> TransportError {
     let error = FrameError {

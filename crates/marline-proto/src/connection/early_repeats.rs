@@ -10,8 +10,7 @@ use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
 
-/// Divisor of the round-trip time: allowed delay of the rest of a flight after a part of it
-/// arrived.
+/// Divisor of the round-trip time: allowed delay of the rest of a flight after a part of it arrived.
 const LATE: u32 = 4;
 
 /// Schedule of handshake retransmissions before the probe timeout.

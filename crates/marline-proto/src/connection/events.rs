@@ -54,8 +54,7 @@ pub enum Event {
     Closed(ConnectionError),
 }
 
-/// The unreachable part according to an ICMP message "destination unreachable" (RFC 792; RFC 4443,
-/// section 3.1).
+/// The unreachable part according to an ICMP message "destination unreachable" (RFC 792; RFC 4443, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
     /// There is no route to the network.

@@ -229,8 +229,7 @@ impl Connection {
         self.keys.other_initial = None;
         self.keys.initial_source = packet.scid;
         self.handshake.on_retry();
-        // Packets sent before are neither acknowledged nor lost: their content is sent again, including 0-RTT
-        // data.
+        // Packets sent before are neither acknowledged nor lost: their content is sent again, including 0-RTT data.
         self.retransmit_all(Slot::FIRST, SpaceId::Initial);
         self.retransmit_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();

@@ -16,8 +16,7 @@ const PROBES_WITHIN_TIMEOUT: u32 = 6;
 #[derive(Debug)]
 struct ResponseTimer {
     first: Duration,
-    /// Time from the last packet to the PING; doubles with each PING as long as no stream data
-    /// arrives.
+    /// Time from the last packet to the PING; doubles with each PING as long as no stream data arrives.
     interval: Duration,
     at: Option<Instant>,
     /// Stream bytes received so far.
@@ -32,8 +31,7 @@ pub(super) struct Idle {
     deadline: Option<Instant>,
     ping_at: Option<Instant>,
     response: Option<ResponseTimer>,
-    /// Whether an ack-eliciting packet was sent since the last received packet: only the first restarts the
-    /// timer.
+    /// Whether an ack-eliciting packet was sent since the last received packet: only the first restarts the timer.
     sent_since: bool,
     /// Minimum of the timeout: three probe timeouts.
     floor: Duration,
@@ -71,8 +69,7 @@ impl Idle {
         };
     }
 
-    /// Handles a received packet; `floor` is three probe timeouts, `bytes` the stream bytes received so
-    /// far.
+    /// Handles a received packet; `floor` is three probe timeouts, `bytes` the stream bytes received so far.
     pub(super) fn on_received(&mut self, now: Instant, floor: Duration, bytes: u64) {
         self.floor = floor;
         self.sent_since = false;

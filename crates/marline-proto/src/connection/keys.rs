@@ -5,8 +5,7 @@ use marline_wire::ConnectionId;
 use crate::crypto::{DirectionalKeys, Keys, OneRttKeys};
 use crate::level::{EncryptionLevel, SpaceId};
 
-/// The keys of all encryption levels, each installed and discarded during the handshake (RFC 9001,
-/// section 4).
+/// The keys of all encryption levels, each installed and discarded during the handshake (RFC 9001, section 4).
 #[derive(Default)]
 pub(super) struct KeyRing {
     pub(super) initial: Option<Box<Keys>>,

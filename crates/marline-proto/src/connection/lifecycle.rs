@@ -16,8 +16,7 @@ pub(super) enum Close {
 #[derive(Debug)]
 enum State {
     Open,
-    /// CONNECTION_CLOSE was sent, and is repeated in answer to ever fewer of the received
-    /// datagrams.
+    /// CONNECTION_CLOSE was sent, and is repeated in answer to ever fewer of the received datagrams.
     Closing {
         close: Close,
         until: Instant,
@@ -103,8 +102,7 @@ impl Lifecycle {
         self.error.get_or_insert(error);
     }
 
-    /// Handles a datagram received on `path` while closing: CONNECTION_CLOSE is repeated for the 1st, 2nd,
-    /// 4th, 8th ...
+    /// Handles a datagram received on `path` while closing: CONNECTION_CLOSE is repeated for the 1st, 2nd, 4th, 8th ...
     pub(super) fn on_datagram(&mut self, path: PathId) {
         if let State::Closing { due, received, .. } = &mut self.state {
             *received += 1;

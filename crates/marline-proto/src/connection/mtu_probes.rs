@@ -18,17 +18,15 @@ const REQUEST_STEPS: u32 = 3;
 /// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FirstMtuProbe {
-    /// No data or probe was ready so far.
+    /// No probe could be sent yet.
     #[default]
     NotAsked,
-    /// The probe waits until the first round trip is over, and for another probe timeout if nothing is
-    /// requested.
+    /// The probe waits until the first round trip is over, and for another probe timeout if nothing is requested.
     Waits {
         until: Instant,
         step: Duration,
         steps_left: u32,
-        /// Whether a request existed one step ago, so that its response, or data without one, may have been
-        /// sent.
+        /// Whether a request existed one step ago, so that its response, or data without one, may have been sent.
         has_request: bool,
     },
     /// The probe is sent before data, as soon as the window has room: a sender that always has data would otherwise

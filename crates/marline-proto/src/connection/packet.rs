@@ -261,8 +261,7 @@ impl Connection {
         }
     }
 
-    /// Records the packet in its space, in recovery, and in other state that depends on sent
-    /// packets.
+    /// Records the packet in its space, in recovery, and in other state that depends on sent packets.
     fn record_sent(
         &mut self,
         now: Instant,

@@ -259,8 +259,7 @@ impl Connection {
         self.paths.settle_returned();
     }
 
-    /// Makes the outstanding packets of a space due again that were sent by `time`; returns whether there are
-    /// any.
+    /// Makes the outstanding packets of a space due again that were sent by `time`; returns whether there are any.
     pub(super) fn retransmit_sent_by(&mut self, at: Slot, id: SpaceId, time: Instant) -> bool {
         let Some(mut access) = self.space_access(at, id) else {
             return false;

@@ -75,8 +75,7 @@ impl Connection {
         self.stream_planner.refresh(&mut self.streams);
     }
 
-    /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if there is
-    /// none.
+    /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if there is none.
     pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
         let segment = self.streams.take_frame(id, room);
         if let Some(segment) = segment {

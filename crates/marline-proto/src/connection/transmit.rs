@@ -38,8 +38,7 @@ pub(super) enum Permit {
 impl Connection {
     /// Appends the next datagrams to `buf`, up to `max_datagrams` of one size for one destination.
     ///
-    /// To be called after every other call with `now`, until it returns `None`; `buf` must be cleared in
-    /// between.
+    /// To be called after every other call with `now`, until it returns `None`; `buf` must be cleared in between.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -182,8 +181,7 @@ impl Connection {
         }
     }
 
-    /// Called when no datagram was written: records whether the application or the window is the
-    /// limit.
+    /// Called when no datagram was written: records whether the application or the window is the limit.
     fn record_send_limit(&mut self, at: Slot, permit: Permit) {
         match permit {
             Permit::All => self.paths[at].recovery.on_app_limited(),
@@ -194,8 +192,7 @@ impl Connection {
         }
     }
 
-    /// Writes one datagram of one or several packets (RFC 9000, section 12.2); returns whether there
-    /// is one.
+    /// Writes one datagram of one or several packets (RFC 9000, section 12.2); returns whether there is one.
     fn write_datagram(
         &mut self,
         now: Instant,

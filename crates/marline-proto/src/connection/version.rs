@@ -43,8 +43,7 @@ impl Connection {
         true
     }
 
-    /// Client: handles an authenticated packet of the server with another version, which is the
-    /// negotiated one.
+    /// Client: handles an authenticated packet of the server with another version, which is the negotiated one.
     pub(super) fn follow_version(&mut self, header: &ProtectedHeader) {
         let Some(version) = header.version else {
             return;
@@ -57,8 +56,7 @@ impl Connection {
         self.handshake.change_version(version);
     }
 
-    /// Client: handles the first CRYPTO data of the server, all of which has the negotiated
-    /// version.
+    /// Client: handles the first CRYPTO data of the server, all of which has the negotiated version.
     pub(super) fn settle_version(&mut self) {
         if self.side.is_client() && !self.versions.is_settled() {
             self.versions.settle();

@@ -101,8 +101,7 @@ impl HmacKey {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104) of `message` under `key`, from the library selected by the cargo
-/// feature.
+/// HMAC with SHA-256 (RFC 2104) of `message` under `key`, from the library selected by the cargo feature.
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     HmacKey::new(key).sign(message)
 }

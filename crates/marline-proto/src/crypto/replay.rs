@@ -21,8 +21,7 @@ pub(crate) struct ReplayFilter {
 }
 
 impl ReplayFilter {
-    /// Marks the token `id`, issued at `issued`, as used. False if it was used before, or is too old
-    /// for the filter.
+    /// Marks the token `id`, issued at `issued`, as used. False if it was used before, or is too old for the filter.
     pub(crate) fn first_use(&mut self, id: u64, issued: u64) -> bool {
         if issued < self.accepted_from || self.older.contains_key(&id) {
             return false;

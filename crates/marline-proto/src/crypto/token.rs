@@ -90,9 +90,8 @@ impl TokenKey {
         })
     }
 
-    /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix
-    /// epoch), with the path's capacity if given. It contains no port, which may change before the
-    /// client returns.
+    /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix epoch),
+    /// with the path's capacity if given. It contains no port, which may change before the client returns.
     pub(crate) fn new_token(
         &self,
         version: Version,

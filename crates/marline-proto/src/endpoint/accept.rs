@@ -146,8 +146,7 @@ impl Endpoint {
         }
     }
 
-    /// Checks the token of an Initial packet. An invalid NEW_TOKEN token is ignored (RFC 9000, section
-    /// 8.1.3).
+    /// Checks the token of an Initial packet. An invalid NEW_TOKEN token is ignored (RFC 9000, section 8.1.3).
     fn check_token(
         &mut self,
         arrived: &UnknownInitial,

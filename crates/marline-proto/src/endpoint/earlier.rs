@@ -1,5 +1,4 @@
-//! Earlier connections of clients: when a client resumes its session, its latest connection reports its
-//! measurements.
+//! Earlier connections of clients: when a client resumes its session, its latest connection reports its measurements.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

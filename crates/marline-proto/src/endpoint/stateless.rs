@@ -15,8 +15,7 @@ use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::STATELESS_ANSWERS_PER_SECOND;
 use crate::time::Instant;
 
-/// Minimum size in bytes of a stateless reset that is indistinguishable from a packet (RFC 9000, section
-/// 10.3).
+/// Minimum size in bytes of a stateless reset that is indistinguishable from a packet (RFC 9000, section 10.3).
 const MIN_RESET: usize = 21;
 
 /// Maximum size in bytes of stateless resets that are sent.

@@ -1,5 +1,4 @@
-//! Partial parser of a ClientHello, which a server reads before it creates TLS: the version determines
-//! the keys.
+//! Partial parser of a ClientHello, which a server reads before it creates TLS: the version determines the keys.
 
 use marline_wire::params::{TransportParameters, VersionInformation};
 use marline_wire::{Reader, Side, Truncated};

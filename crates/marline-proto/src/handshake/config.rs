@@ -103,9 +103,8 @@ impl TlsClientConfig {
 
 /// A server's TLS configuration, checked to fit QUIC; cheap to clone.
 ///
-/// A server that accepts 0-RTT must not lower its transport parameters while clients hold its session
-/// tickets (RFC 9000, section 7.4.1): to lower them, use a new `rustls` configuration with an empty
-/// session storage.
+/// A server that accepts 0-RTT must not lower its transport parameters while clients hold its session tickets
+/// (RFC 9000, section 7.4.1): to lower them, use a new `rustls` configuration with an empty session storage.
 ///
 /// Its session storage and tickets serve all versions of QUIC; a session is resumed only in its original
 /// version (RFC 9369, section 5).

@@ -90,8 +90,7 @@ impl Progress {
         self.confirmed
     }
 
-    /// Destination connection ID of the client's first Initial packet, which names the connection
-    /// in logs.
+    /// Destination connection ID of the client's first Initial packet, which names the connection in logs.
     pub(crate) const fn original_destination(&self) -> ConnectionId {
         self.ids.original_destination
     }
@@ -129,8 +128,7 @@ impl Progress {
         self.packet_opened = true;
     }
 
-    /// Whether this is a client that has received no packet: it accepts Retry and Version Negotiation
-    /// packets.
+    /// Whether this is a client that has received no packet: it accepts Retry and Version Negotiation packets.
     pub(crate) const fn is_untouched_client(&self) -> bool {
         self.side.is_client() && !self.packet_opened
     }
@@ -153,8 +151,7 @@ impl Progress {
         expected.check(params)
     }
 
-    /// Processes the source connection ID of a long header: the server's first one is its ID (RFC 9000,
-    /// section 7.2).
+    /// Processes the source connection ID of a long header: the server's first one is its ID (RFC 9000, section 7.2).
     pub(crate) fn on_source(&mut self, source: ConnectionId) -> Source {
         match self.ids.peer {
             Some(known) if known == source => Source::Known,

@@ -22,8 +22,7 @@ pub(crate) enum Selection {
 pub(crate) struct VersionState {
     side: Side,
     supported: Versions,
-    /// Version of the client's first packet, or after a Version Negotiation packet of the first one that
-    /// followed it.
+    /// Version of the client's first packet, or after a Version Negotiation packet of the first one that followed it.
     original: u32,
     /// Version of the packets sent now.
     current: u32,
@@ -191,8 +190,7 @@ impl VersionState {
         if information.chosen != self.current {
             return refuse("the server's chosen version is not that of its packets");
         }
-        // Whether the same version would have been attempted with knowledge of the server's
-        // versions.
+        // Whether the same version would have been attempted with knowledge of the server's versions.
         let offered = |number| number == self.current || information.available.contains(&number);
         let attempted = self.supported.select(offered).map(Version::number);
         if self.restarted && (information.available.is_empty() || attempted != Some(self.original))

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends JSON to a buffer. Whether a comma is needed follows from the last byte written, so nesting
-/// needs no state.
+/// Appends JSON to a buffer. Whether a comma is needed follows from the last byte written, so nesting needs no state.
 pub(super) struct Json<'b>(pub(super) &'b mut Vec<u8>);
 
 impl Json<'_> {
@@ -110,8 +109,7 @@ impl Json<'_> {
         self.u64(key, value as u64);
     }
 
-    /// Writes a number with a fraction, so that readers do not parse it as an integer; `null` if it is not
-    /// finite.
+    /// Writes a number with a fraction, so that readers do not parse it as an integer; `null` if it is not finite.
     pub(super) fn f64(&mut self, key: &str, value: f64) {
         use std::io::Write;
         self.key(key);

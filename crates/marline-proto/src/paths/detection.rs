@@ -21,8 +21,7 @@ pub(super) struct Detection<'a> {
 pub(crate) enum Finding {
     /// The path has not answered for so long that it must be abandoned.
     GivenUp,
-    /// No acknowledgment arrived in time although packets arrive on another path, which takes over the data in
-    /// flight.
+    /// No acknowledgment arrived in time although packets arrive on another path, which takes over the data in flight.
     Suspect,
     /// The answer is late, and nothing arrived on other paths either: the peer is probed there.
     Unclear,

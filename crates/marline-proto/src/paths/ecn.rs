@@ -1,5 +1,4 @@
-//! ECN validation: whether a path delivers ECN marks and the peer reports them (RFC 9000, section
-//! 13.4.2).
+//! ECN validation: whether a path delivers ECN marks and the peer reports them (RFC 9000, section 13.4.2).
 //!
 //! ```text
 //!            10 packets or 3 PTO              counts fit
@@ -144,8 +143,7 @@ impl EcnValidation {
         self.state
     }
 
-    /// Whether marks are those of L4S, which are frequent and need a proportional response (RFC
-    /// 9331).
+    /// Whether marks are those of L4S, which are frequent and need a proportional response (RFC 9331).
     pub(crate) fn is_l4s(&self) -> bool {
         self.codepoint == EcnCodepoint::Ect1
     }
@@ -213,8 +211,7 @@ impl EcnValidation {
         }
     }
 
-    /// Called when a packet sent with ECT was declared lost. Validation fails if all packets of the
-    /// test are lost.
+    /// Called when a packet sent with ECT was declared lost. Validation fails if all packets of the test are lost.
     pub(crate) fn on_lost(&mut self) {
         if matches!(
             self.state,

@@ -1,5 +1,4 @@
-//! The negotiated multipath extension (draft-ietf-quic-multipath-21): limits on paths, and notices to the
-//! peer.
+//! The negotiated multipath extension (draft-ietf-quic-multipath-21): limits on paths, and notices to the peer.
 
 use marline_wire::frame::{MaxPathId, PathsBlocked};
 use marline_wire::{ErrorCode, PathId, Side, TransportError};
@@ -12,8 +11,7 @@ use crate::time::Instant;
 /// The reason why a path cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPathError {
-    /// The connection has a single path: the handshake is not confirmed, or multipath was not
-    /// negotiated.
+    /// The connection has a single path: the handshake is not confirmed, or multipath was not negotiated.
     #[error("multipath is not negotiated")]
     NotNegotiated,
     /// Only clients open paths.

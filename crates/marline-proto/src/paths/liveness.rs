@@ -60,8 +60,7 @@ impl Liveness {
         self.asked = false;
     }
 
-    /// Called when the path works. `probed` is whether a probe timeout expired before, which justifies a
-    /// suspicion.
+    /// Called when the path works. `probed` is whether a probe timeout expired before, which justifies a suspicion.
     pub(crate) fn on_answer(&mut self, probed: bool) {
         self.false_alarms = match (self.suspected, probed) {
             (_, true) => 0,
@@ -103,8 +102,7 @@ impl Liveness {
         self.unanswered_since
     }
 
-    /// Called when another path works again, after none did: the time until this path is abandoned
-    /// restarts.
+    /// Called when another path works again, after none did: the time until this path is abandoned restarts.
     pub(crate) fn on_company(&mut self, now: Instant) {
         self.alone_until = now;
     }
@@ -119,9 +117,8 @@ impl Liveness {
         Some(self.waiting_since? + rtt.smoothed)
     }
 
-    /// Additional time allowed for the answer. The peer may delay acknowledgments for `max_ack_delay`;
-    /// data of a path that is suspected late also waits for the other path, whose round trip takes
-    /// `other_rtt`.
+    /// Additional time allowed for the answer. The peer may delay acknowledgments for `max_ack_delay`; data
+    /// of a path that is suspected late also waits for the other path, whose round trip takes `other_rtt`.
     pub(crate) fn patience(
         &self,
         rtt: &RttView,

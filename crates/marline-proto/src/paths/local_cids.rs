@@ -97,8 +97,7 @@ impl LocalCids {
         debug_assert_eq!(sequence, 1);
     }
 
-    /// Requests the peer to retire all IDs before `sequence`; new ones then replace them, and carry
-    /// the request.
+    /// Requests the peer to retire all IDs before `sequence`; new ones then replace them, and carry the request.
     ///
     /// Returns false, without effect, while the peer has not completed the previous request (RFC
     /// 9000, section 5.1.2).

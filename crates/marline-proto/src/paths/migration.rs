@@ -83,8 +83,7 @@ impl Path {
         }
     }
 
-    /// Handles a PATH_RESPONSE received on any path; returns which 4-tuple of this path it
-    /// validates.
+    /// Handles a PATH_RESPONSE received on any path; returns which 4-tuple of this path it validates.
     pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proven> {
         let mut generation = None;
         for tuple in self.tuples.all() {

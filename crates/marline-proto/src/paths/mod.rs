@@ -1,8 +1,7 @@
 //! Paths: addresses, validation, and measured properties of the network between the ends.
 //!
-//! [`PathSet`] owns all paths of a connection; without the multipath extension there is one. A [`Path`] is one
-//! path ID with its number space, recovery, connection IDs and send queue; below it are its successive
-//! 4-tuples.
+//! [`PathSet`] owns all paths of a connection; without the multipath extension there is one. A [`Path`] is one path
+//! ID with its number space, recovery, connection IDs and send queue; below it are its successive 4-tuples.
 //!
 //! | subject | file |
 //! | --- | --- |

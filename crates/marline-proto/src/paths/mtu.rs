@@ -11,8 +11,7 @@ use crate::time::Instant;
 /// Largest `max_udp_payload_size` that QUIC allows (RFC 9000, section 18.2).
 pub(crate) const MAX_CEILING: u16 = 65527;
 
-/// Time after a completed search until larger sizes are tried again (PMTU_RAISE_TIMER, RFC 8899,
-/// section 5.1.1).
+/// Time after a completed search until larger sizes are tried again (PMTU_RAISE_TIMER, RFC 8899, section 5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Remaining interval in bytes at which a search ends.
@@ -77,8 +76,7 @@ impl Search {
 }
 
 impl MtuDiscovery {
-    /// Starts at 1200 bytes and never exceeds `ceiling`; a ceiling of 1200 or less disables
-    /// discovery.
+    /// Starts at 1200 bytes and never exceeds `ceiling`; a ceiling of 1200 or less disables discovery.
     pub(crate) fn new(ceiling: u16) -> Self {
         let ceiling = ceiling.clamp(MIN_DATAGRAM_SIZE, MAX_CEILING);
         Self {
@@ -152,8 +150,7 @@ impl MtuDiscovery {
         }
     }
 
-    /// Handles the acknowledgment of packet `number`; if it was the probe in flight, returns the
-    /// new size.
+    /// Handles the acknowledgment of packet `number`; if it was the probe in flight, returns the new size.
     pub(crate) fn on_probe_acked(&mut self, number: u64) -> Option<u16> {
         let search = self.probe_in_flight(number)?;
         search.in_flight = None;
@@ -163,8 +160,7 @@ impl MtuDiscovery {
         Some(self.current)
     }
 
-    /// Handles the loss of packet `number`, which counts against its size if it was the probe in
-    /// flight.
+    /// Handles the loss of packet `number`, which counts against its size if it was the probe in flight.
     pub(crate) fn on_probe_lost(&mut self, number: u64) {
         let Some(search) = self.probe_in_flight(number) else {
             return;
@@ -228,9 +224,8 @@ impl MtuDiscovery {
 
 /// Evidence that losses depend on the size.
 ///
-/// A round is a loss among packets sent after the previous round was detected, so that one burst,
-/// as caused by congestion, counts once. The arrival of a later packet of that size refutes the
-/// evidence.
+/// A round is a loss among packets sent after the previous round was detected, so that one burst, as
+/// caused by congestion, counts once. The arrival of a later packet of that size refutes the evidence.
 #[derive(Clone, Debug, Default)]
 struct BlackHole {
     rounds: u8,

@@ -1,5 +1,4 @@
-//! Notices about paths, which are retransmitted until acknowledged (draft-ietf-quic-multipath-21, section
-//! 4).
+//! Notices about paths, which are retransmitted until acknowledged (draft-ietf-quic-multipath-21, section 4).
 
 use marline_wire::frame::{
     MaxPathId, PathAbandon, PathCidsBlocked, PathStatusAvailable, PathStatusBackup, PathsBlocked,
@@ -75,8 +74,7 @@ impl Notices {
         self.list.iter().any(|pending| !pending.in_flight)
     }
 
-    /// Appends due frames while `buf` stays within `limit` bytes, and gives `tokens` the notice of
-    /// each.
+    /// Appends due frames while `buf` stays within `limit` bytes, and gives `tokens` the notice of each.
     pub(crate) fn write_frames(
         &mut self,
         buf: &mut Vec<u8>,

@@ -166,8 +166,7 @@ impl Path {
         self.remote_cids.retire_all();
     }
 
-    /// Resets recovery and congestion control, because the path leads to another host (RFC 9000, section
-    /// 9.4).
+    /// Resets recovery and congestion control, because the path leads to another host (RFC 9000, section 9.4).
     pub(crate) fn reset_recovery(&mut self, config: RecoveryConfig) {
         self.recovery.reset(config);
         self.liveness = Liveness::default();

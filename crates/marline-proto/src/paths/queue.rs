@@ -44,8 +44,7 @@ impl SendQueue {
         self.segments.push_back(Queued { segment, is_copy });
     }
 
-    /// The front of the next segment whose frame fits `room` bytes, or the whole segment if none
-    /// fits.
+    /// The front of the next segment whose frame fits `room` bytes, or the whole segment if none fits.
     pub(crate) fn pop(&mut self, room: usize) -> Option<Queued> {
         let next = self.segments.front_mut()?;
         let is_copy = next.is_copy;

@@ -11,8 +11,7 @@ pub(crate) struct Tuple {
     /// Distinguishes it from earlier 4-tuples of the same path.
     pub(crate) generation: u32,
     pub(crate) addresses: FourTuple,
-    /// The peer's connection ID for it, with its sequence number; `None` if the path's active one
-    /// is used.
+    /// The peer's connection ID for it, with its sequence number; `None` if the path's active one is used.
     pub(crate) cid: Option<RemoteCid>,
     pub(crate) amplification: AmplificationLimit,
     /// The validation in progress, if any.

@@ -72,8 +72,7 @@ pub(crate) struct ValidationTimes {
 /// Conditions for the time of the next challenge, which change with each received datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengePace {
-    /// Interval from the first challenge to the second: the probe timeout of the 4-tuple, or an assumed
-    /// one.
+    /// Interval from the first challenge to the second: the probe timeout of the 4-tuple, or an assumed one.
     pub(crate) interval: Duration,
     /// Number of datagrams with a challenge that the amplification limit allows.
     pub(crate) affordable: u64,
@@ -177,8 +176,7 @@ impl Validation {
         }
     }
 
-    /// Handles a PATH_RESPONSE received on any path. `None` if it does not match a challenge of
-    /// this validation.
+    /// Handles a PATH_RESPONSE received on any path. `None` if it does not match a challenge of this validation.
     pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proof> {
         let slot = self
             .challenges

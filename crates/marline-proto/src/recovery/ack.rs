@@ -1,5 +1,4 @@
-//! Processing of ACK frames, from their ranges to the congestion controller (RFC 9002, appendix
-//! A.7).
+//! Processing of ACK frames, from their ranges to the congestion controller (RFC 9002, appendix A.7).
 
 use std::time::Duration;
 
@@ -60,8 +59,7 @@ struct NumberedPacket {
 }
 
 impl Recovery {
-    /// Processes an ACK frame for the packets `sent` in a space. `None` if it acknowledges no new
-    /// packet.
+    /// Processes an ACK frame for the packets `sent` in a space. `None` if it acknowledges no new packet.
     ///
     /// # Errors
     ///
@@ -92,8 +90,7 @@ impl Recovery {
             let marks = context.on_ecn_counts(newly.marked, ack.frame.ecn);
             let reported = marks.new_ce;
             self.counters.ecn_ce += reported;
-            // The peer counts per packet number space: packets sent before a migration may account
-            // for that many.
+            // The peer counts per packet number space: packets sent before a migration may account for that many.
             let new_ce = reported.saturating_sub(newly.marked_elsewhere);
             if new_ce > 0 {
                 let sample = CeSample {

@@ -177,8 +177,7 @@ impl Budget {
         self.in_flight -= bytes;
     }
 
-    /// Called after acknowledgments or losses: if no packet is in flight any more, the path is
-    /// idle.
+    /// Called after acknowledgments or losses: if no packet is in flight any more, the path is idle.
     pub(super) fn note_idle(&mut self, now: Instant) {
         if self.in_flight == 0 {
             self.idle_since.get_or_insert(now);

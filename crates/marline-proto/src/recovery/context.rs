@@ -107,8 +107,7 @@ pub(crate) enum CongestionEvent {
     Acked(SpaceId, AckSample, Option<Reaction>),
 }
 
-/// The reaction of the controller to a new congestion event, or to a round-trip time that ended slow
-/// start.
+/// The reaction of the controller to a new congestion event, or to a round-trip time that ended slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reaction {
     /// Whether congestion is persistent (RFC 9002, section 7.6).

@@ -15,14 +15,12 @@ pub(super) struct LossEpoch {
     next: LossSampleId,
     /// Number of losses of the epoch that are not known to be spurious.
     unexplained: u64,
-    /// Whether a CE mark started the epoch, so that its reduction stays even if all its losses are
-    /// spurious.
+    /// Whether a CE mark started the epoch, so that its reduction stays even if all its losses are spurious.
     marked: bool,
 }
 
 impl LossEpoch {
-    /// The state without an epoch. Packets lost in `self` and earlier epochs do not belong to later
-    /// ones.
+    /// The state without an epoch. Packets lost in `self` and earlier epochs do not belong to later ones.
     pub(super) fn restarted(&self) -> Self {
         Self {
             next: self.next,

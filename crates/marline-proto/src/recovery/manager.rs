@@ -360,8 +360,7 @@ impl Recovery {
         }
     }
 
-    /// Discards the state of a packet number space whose keys are discarded (RFC 9002, section
-    /// 6.4).
+    /// Discards the state of a packet number space whose keys are discarded (RFC 9002, section 6.4).
     pub(crate) fn on_space_discarded<T>(&mut self, space: SpaceId, sent: &mut Sent<T>) {
         self.discard_packets(sent);
         self.timers.discard(space);
@@ -430,8 +429,7 @@ impl Recovery {
         self.budget.first_flight().window()
     }
 
-    /// Sets the initial window once it is known, unless the path has seen congestion, or its window is
-    /// already larger.
+    /// Sets the initial window once it is known, unless the path has seen congestion, or its window is already larger.
     pub(crate) fn learn_initial_window(&mut self, bytes: u64) {
         let opened = self.controller().window();
         if bytes > opened.max(self.initial_window().bytes) && !self.had_congestion {

@@ -9,9 +9,8 @@
 //! | the loss detection timer fires | `on_timeout`, which returns an `Expired` | appendix A.9 |
 //! | a number space is discarded | `on_space_discarded` | appendix A.11 |
 //!
-//! and asked for the time of the next timeout (`next_timeout`) and for the send budget
-//! (`may_send`). Other modules are notified of acknowledgments and losses through `Context`, in
-//! order.
+//! and asked for the time of the next timeout (`next_timeout`) and for the send budget (`may_send`).
+//! Other modules are notified of acknowledgments and losses through `Context`, in order.
 //!
 //! | subject | file |
 //! | --- | --- |

@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::time::Instant;
 
 /// Consecutive losses of a packet number space, with no packet sent between them acknowledged, whether they are
-/// detected together or separately: of two probes the second may be acknowledged before the first is declared
-/// lost.
+/// detected together or separately: of two probes the second may be acknowledged before the first is declared lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossPeriod {
     /// Send time of the first ack-eliciting one.
@@ -70,8 +69,7 @@ impl PersistentCongestion {
         self.established
     }
 
-    /// The loss period that later losses may continue; without those that established persistent
-    /// congestion.
+    /// The loss period that later losses may continue; without those that established persistent congestion.
     pub(super) fn period(&self) -> LossPeriod {
         match self.established {
             true => LossPeriod::default(),

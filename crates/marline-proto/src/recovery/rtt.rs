@@ -12,8 +12,7 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     view: RttView,
-    /// Probe timeout according to `view`, cached because it is read for every packet and changes only with
-    /// a sample.
+    /// Probe timeout according to `view`, cached because it is read for every packet and changes only with a sample.
     pto: Duration,
     sampled: bool,
 }

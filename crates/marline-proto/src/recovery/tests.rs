@@ -160,8 +160,7 @@ impl Bench {
         }
     }
 
-    /// A path with round-trip times of `rtt`, measured with one packet that was sent at 0 and
-    /// acknowledged.
+    /// A path with round-trip times of `rtt`, measured with one packet that was sent at 0 and acknowledged.
     fn with_rtt(rtt: u64) -> Self {
         let mut bench = Self::new();
         bench.send(at(0));

@@ -1,5 +1,4 @@
-//! The loss detection timer (RFC 9002, section 6.2 and appendix A.8), for the time threshold and for
-//! probe timeouts.
+//! The loss detection timer (RFC 9002, section 6.2 and appendix A.8), for the time threshold and for probe timeouts.
 
 use std::time::Duration;
 
@@ -161,8 +160,7 @@ impl Timers {
             .or_else(|| self.next_probe(now, pto, idle_since, conditions?));
     }
 
-    /// Handles expiry; afterwards the timer must be [set](Self::set) again. `None` if there was no
-    /// reason.
+    /// Handles expiry; afterwards the timer must be [set](Self::set) again. `None` if there was no reason.
     pub(super) fn on_timeout(
         &mut self,
         now: Instant,
@@ -237,9 +235,8 @@ impl Timers {
         })
     }
 
-    /// The interval to the next probe, for a probe timeout of `period`. With other paths, each probe is cheap and
-    /// helps the path to recover; on the only path, the last probe must leave time for its answer before the idle
-    /// timeout.
+    /// The interval to the next probe, for a probe timeout of `period`. With other paths, each probe is cheap and helps
+    /// the path to recover; on the only path, the last probe must leave time for its answer before the idle timeout.
     fn backoff(&self, period: Duration, conditions: &ProbeConditions) -> Duration {
         let pause = pto::backoff(period, self.pto_count);
         match (conditions.probe_interval, conditions.longest_pause) {

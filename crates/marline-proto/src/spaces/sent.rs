@@ -156,8 +156,7 @@ pub(crate) struct Sent<T> {
     /// Outstanding packets that are not ack-eliciting.
     silent_outstanding: u64,
     copies: CopyCursor,
-    /// Number below which no packet is outstanding, so that loss detection does not examine them
-    /// again.
+    /// Number below which no packet is outstanding, so that loss detection does not examine them again.
     outstanding_from: u64,
 }
 

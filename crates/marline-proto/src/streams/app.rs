@@ -86,8 +86,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// See [`WriteError`]; if it is blocked, [`StreamEvent::Writable`](super::StreamEvent::Writable) is
-    /// emitted later.
+    /// See [`WriteError`]; if it is blocked, [`StreamEvent::Writable`](super::StreamEvent::Writable) is emitted later.
     pub(crate) fn writable(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let stream = self.table.get_mut(&id).ok_or(WriteError::Closed)?;
         let send = stream.send.as_mut().ok_or(WriteError::Closed)?;

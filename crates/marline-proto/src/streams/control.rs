@@ -75,8 +75,7 @@ impl ControlQueue {
         self.streams.front().copied()
     }
 
-    /// Removes the front stream, all of whose frames are written; `stream` is that stream, if it
-    /// still exists.
+    /// Removes the front stream, all of whose frames are written; `stream` is that stream, if it still exists.
     pub(super) fn pop_front(&mut self, stream: Option<&mut Box<Stream>>) {
         self.streams.pop_front();
         if let Some(stream) = stream {

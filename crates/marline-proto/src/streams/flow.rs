@@ -140,8 +140,7 @@ impl WriteBuffer {
         self.limit.saturating_sub(self.held)
     }
 
-    /// Whether blocked writers should be notified: an eighth of the limit avoids waking them for a few bytes
-    /// at a time.
+    /// Whether blocked writers should be notified: an eighth of the limit avoids waking them for a few bytes at a time.
     pub(super) const fn has_worthwhile_room(&self) -> bool {
         self.room() > self.limit / 8
     }

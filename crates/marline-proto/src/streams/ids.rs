@@ -77,8 +77,7 @@ impl StreamIds {
         id.initiator() == self.side
     }
 
-    /// Whether this end may send on the stream: not if it opened it in 0-RTT under a limit that no
-    /// longer applies.
+    /// Whether this end may send on the stream: not if it opened it in 0-RTT under a limit that no longer applies.
     pub(super) fn is_permitted(&self, id: StreamId) -> bool {
         !self.is_local(id) || id.index() < self.local[id.dir() as usize].max
     }

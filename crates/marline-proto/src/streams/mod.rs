@@ -163,8 +163,7 @@ impl Stream {
 /// All streams of a connection.
 ///
 /// Call [`poll_event`](Self::poll_event) and [`poll_ready_change`](Self::poll_ready_change) until
-/// `None` after other methods: the first is for the application, the second for the stream
-/// scheduler.
+/// `None` after other methods: the first is for the application, the second for the stream scheduler.
 #[derive(Debug)]
 pub(crate) struct Streams {
     config: StreamsConfig,

@@ -78,8 +78,7 @@ impl ReadyQueue {
         self.ends.front().copied()
     }
 
-    /// Removes the first stream, whose FIN is sent or not needed; `stream` is that stream, if it
-    /// still exists.
+    /// Removes the first stream, whose FIN is sent or not needed; `stream` is that stream, if it still exists.
     pub(super) fn pop_end(&mut self, stream: Option<&mut Box<Stream>>) {
         self.ends.pop_front();
         if let Some(stream) = stream {

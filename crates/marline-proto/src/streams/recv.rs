@@ -58,8 +58,7 @@ pub(super) struct RecvPart {
     final_size: Option<u64>,
     /// Bytes returned to the connection's window.
     credited: u64,
-    /// Error code of STOP_SENDING, once the application stopped reading; data that arrives is then counted
-    /// and dropped.
+    /// Error code of STOP_SENDING, once the application stopped reading; data that arrives is then counted and dropped.
     stopped: Option<u64>,
     /// Whether the application was notified and no read has blocked since.
     pub(super) readable_notified: bool,

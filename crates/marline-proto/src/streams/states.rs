@@ -1,5 +1,4 @@
-//! States of streams for observers (RFC 9000, sections 3.1 and 3.2). Nothing is stored without an
-//! observer.
+//! States of streams for observers (RFC 9000, sections 3.1 and 3.2). Nothing is stored without an observer.
 
 use marline_wire::StreamId;
 use rustc_hash::FxHashMap;
@@ -24,8 +23,7 @@ struct KnownStates {
 }
 
 impl StateLog {
-    /// Compares a stream with its last reported states. A part that no longer exists was in a terminal
-    /// state before.
+    /// Compares a stream with its last reported states. A part that no longer exists was in a terminal state before.
     fn note(&mut self, id: StreamId, stream: &Stream, opened_by: Initiator) {
         let known = self.known.entry(id).or_default();
         if let Some(send) = &stream.send {
@@ -110,8 +108,7 @@ fn recv_state(recv: &RecvPart) -> StreamState {
     }
 }
 
-/// The end that moved a sending part to `state`: the peer by acknowledging everything, or with
-/// STOP_SENDING.
+/// The end that moved a sending part to `state`: the peer by acknowledging everything, or with STOP_SENDING.
 fn send_trigger(state: StreamState, send: &SendPart, opened_by: Initiator) -> Initiator {
     match state {
         StreamState::Ready => opened_by,

@@ -49,8 +49,7 @@ impl Streams {
         None
     }
 
-    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data that are sent
-    /// immediately.
+    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data that are sent immediately.
     #[cfg(test)]
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
         let segment = self.take(id, |_| Some(max_payload))?;
@@ -103,8 +102,7 @@ impl Streams {
 
     /// Takes the FIN of a stream whose data has all been sent before, if its frame takes at most `room` bytes.
     ///
-    /// This does not count as a turn of the stream: the FIN is neither scheduled nor queued on a
-    /// path.
+    /// This does not count as a turn of the stream: the FIN is neither scheduled nor queued on a path.
     pub(crate) fn take_end(&mut self, room: usize) -> Option<Segment> {
         while let Some(id) = self.ready.first_end() {
             let permitted = self.ids.is_permitted(id);

@@ -1,5 +1,4 @@
-//! The checks of the fuzz targets, callable from tests: each function panics if its input breaks a
-//! rule.
+//! The checks of the fuzz targets, callable from tests: each function panics if its input breaks a rule.
 
 mod connection;
 mod coordination;

@@ -1,9 +1,8 @@
 //! Test helpers shared by this crate and others.
 //!
-//! [`Pair`] is the core's harness: a client's and a server's [`Endpoint`](crate::Endpoint) with their
-//! connections, driven explicitly, datagram by datagram, over a [`Network`]. A test steps to the next
-//! event, inspects the state of a connection, delivers a crafted datagram, or changes the [`Conditions`]
-//! of the network.
+//! [`Pair`] is the core's harness: a client's and a server's [`Endpoint`](crate::Endpoint) with their connections,
+//! driven explicitly, datagram by datagram, over a [`Network`]. A test steps to the next event, inspects the state
+//! of a connection, delivers a crafted datagram, or changes the [`Conditions`] of the network.
 //!
 //! It is not the simulator of `marline-sim`, which runs whole endpoints of `marline` with tasks, timers and
 //! sockets over the links of `marline-link`. The core depends on neither, and its tests need access that

@@ -1,5 +1,4 @@
-//! A parser of the CDDL (RFC 8610) used by the schemas of qlog. Other syntax is an error, so that no rule is
-//! skipped.
+//! A parser of the CDDL (RFC 8610) used by the schemas of qlog. Other syntax is an error, so that no rule is skipped.
 
 use std::collections::BTreeMap;
 

@@ -10,8 +10,7 @@ pub(super) struct Fault {
     /// Keys and indices, outermost first.
     at: Vec<String>,
     reason: String,
-    /// Whether the value is clearly of another type: a field that discriminates types has another
-    /// text.
+    /// Whether the value is clearly of another type: a field that discriminates types has another text.
     is_other_type: bool,
 }
 

@@ -59,8 +59,7 @@ impl Routes {
         &self.hops[self.ranges[self.index(node, interface, address)].clone()]
     }
 
-    /// The interface among these of a host with the shortest route to the `address`th address; the first of
-    /// equal ones.
+    /// The interface among these of a host with the shortest route to the `address`th address; the first of equal ones.
     pub(super) fn nearest(
         &self,
         node: Node,
@@ -102,8 +101,7 @@ impl Layout {
             addresses: targets.len(),
             ..Routes::default()
         };
-        // A route over another medium than that of the address counts as longer than all routes that
-        // use it.
+        // A route over another medium than that of the address counts as longer than all routes that use it.
         let detour = u32::try_from(self.members.len()).unwrap_or(u32::MAX / 2);
         let mut exits = 0;
         for (node, interfaces) in (0..).map(Node).zip(&self.interfaces) {

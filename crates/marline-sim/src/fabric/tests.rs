@@ -30,8 +30,7 @@ impl Routed for Letter {
     }
 }
 
-/// A medium that delays by some nanoseconds, serves one packet at a time, and drops every
-/// `lose_every`th.
+/// A medium that delays by some nanoseconds, serves one packet at a time, and drops every `lose_every`th.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wire {
     delay: u64,

@@ -207,8 +207,7 @@ pub(super) fn encode_after(
     additional as usize + 1
 }
 
-/// Gap and length of each range, as on the wire; `smallest` is the lowest number of the previous
-/// range.
+/// Gap and length of each range, as on the wire; `smallest` is the lowest number of the previous range.
 fn gaps(
     mut smallest: u64,
     ranges: impl Iterator<Item = RangeInclusive<u64>>,

@@ -191,8 +191,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Appends the frame, with its length field if that is optional, and every integer in its
-    /// shortest form.
+    /// Appends the frame, with its length field if that is optional, and every integer in its shortest form.
     pub fn encode(&self, buf: &mut Vec<u8>) {
         match self {
             Self::Padding { len } => buf.resize(buf.len() + len, 0),

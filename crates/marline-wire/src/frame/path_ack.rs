@@ -13,8 +13,7 @@
 //! }
 //! ```
 //!
-//! The fields after the path identifier are those of an ACK frame without its type. Type 0x3f has
-//! ECN counts.
+//! The fields after the path identifier are those of an ACK frame without its type. Type 0x3f has ECN counts.
 
 use std::ops::RangeInclusive;
 

@@ -130,8 +130,7 @@ pub enum Packet<'a> {
     },
 }
 
-/// The reason why a packet could not be parsed. Such datagrams are dropped; they do not close the
-/// connection.
+/// The reason why a packet could not be parsed. Such datagrams are dropped; they do not close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// The datagram ends within the header, or is shorter than its Length field.

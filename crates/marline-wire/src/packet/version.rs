@@ -1,5 +1,4 @@
-//! Supported versions, and Version Negotiation packets (RFC 8999, section 6; RFC 9000, section
-//! 17.2.1).
+//! Supported versions, and Version Negotiation packets (RFC 8999, section 6; RFC 9000, section 17.2.1).
 //!
 //! ```text
 //! Version Negotiation Packet {

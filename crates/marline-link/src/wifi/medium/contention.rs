@@ -91,8 +91,7 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// Starts a collision of several stations, until `ends`; `nodes` if not only contenders are
-    /// involved.
+    /// Starts a collision of several stations, until `ends`; `nodes` if not only contenders are involved.
     fn collide(&mut self, ends: u64, nodes: bool) {
         for contender in self
             .saturated

@@ -48,8 +48,7 @@ impl Page {
         new
     }
 
-    /// Cuts off everything before position `to`; returns the number of arrived bytes that are
-    /// dropped.
+    /// Cuts off everything before position `to`; returns the number of arrived bytes that are dropped.
     pub(super) fn skip_to(&mut self, to: usize) -> usize {
         if to <= self.start {
             return 0;

@@ -19,8 +19,7 @@ fn binding(n: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 50_001 + n))
 }
 
-/// A client that acknowledges each packet immediately and sends no flow control frames and no
-/// PINGs.
+/// A client that acknowledges each packet immediately and sends no flow control frames and no PINGs.
 fn ack_only(seed: u64, id_len: usize, rtt: Duration) -> Pair {
     let mut pair = Pair::with(PairConfig {
         client: TransportConfig {

@@ -104,8 +104,7 @@ fn a_server_repeats_the_end_of_its_flight_when_the_beginning_is_acknowledged() {
     }
 }
 
-/// Bytes that both ends send in a handshake and a transfer over a network without losses whose round trip
-/// is `rtt`.
+/// Bytes that both ends send in a handshake and a transfer over a network without losses whose round trip is `rtt`.
 fn bytes_sent(transport: TransportConfig, rtt: Duration) -> u64 {
     let mut pair = both(transport);
     pair.network.set(Conditions {

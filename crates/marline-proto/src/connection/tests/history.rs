@@ -308,8 +308,7 @@ fn a_path_that_failed_validation_is_not_recorded() {
     let Begun { ends, window } = visits.begin();
     assert_eq!(window, DEFAULT);
     visits.pair.drive(Duration::from_secs(1));
-    // An attacker forwards a packet from the address with a large learned window, and does not answer
-    // there.
+    // An attacker forwards a packet from the address with a large learned window, and does not answer there.
     let captured: Arc<Mutex<Option<Datagram>>> = Arc::default();
     let keep = Arc::clone(&captured);
     visits.pair.network.filter = Some(Box::new(move |direction, datagram| {

@@ -113,8 +113,7 @@ fn an_address_that_failed_validation_is_forgotten_when_the_peer_is_back_at_the_o
     let mut transfer = Transfer::response(&mut pair, ends, &pattern(10_000_000));
     pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
     let home = pair.server(ends.server).remote_address();
-    // One datagram appears to come from elsewhere, as if forwarded by an attacker; nothing answers
-    // there.
+    // One datagram appears to come from elsewhere, as if forwarded by an attacker; nothing answers there.
     pair.network.nat = Some(binding(0));
     pair.drive_until(Duration::from_millis(20), |pair| transfer.advance(pair));
     for direction in [Direction::ToClient, Direction::ToServer] {

@@ -61,8 +61,7 @@ fn under_reordering_the_adaptive_detector_keeps_the_rate_and_the_fixed_one_does_
     }
 }
 
-/// Every ACK identifies the packets that arrived: no reduction remains once all of its losses are known to be
-/// spurious.
+/// Every ACK identifies the packets that arrived: no reduction remains once all of its losses are known to be spurious.
 #[test]
 fn reductions_for_packets_that_were_only_late_are_undone() {
     for seed in 0..3 {

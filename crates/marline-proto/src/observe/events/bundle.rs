@@ -116,8 +116,7 @@ pub struct BundleUpdated<'a> {
 }
 
 impl<'a> BundleUpdated<'a> {
-    /// The event for a member that received a decision; `path` if the members are paths of one
-    /// connection.
+    /// The event for a member that received a decision; `path` if the members are paths of one connection.
     pub fn new(path: Option<PathId>, received: &'a MemberDecision) -> Self {
         let decision = &*received.decision;
         Self {

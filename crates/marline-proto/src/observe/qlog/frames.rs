@@ -165,8 +165,7 @@ fn new_connection_id(json: &mut Json<'_>, frame: &NewConnectionId) {
 }
 
 fn write_ack(json: &mut Json<'_>, ack: &Ack<'_>, exponent: u64) {
-    // The delay is in units of 2^exponent microseconds; the exponent is at most 20 (RFC 9000,
-    // section 18.2).
+    // The delay is in units of 2^exponent microseconds; the exponent is at most 20 (RFC 9000, section 18.2).
     let factor = 1_u64 << exponent.min(20);
     let delay = std::time::Duration::from_micros(ack.delay.saturating_mul(factor));
     json.ms("ack_delay", delay);

@@ -116,8 +116,7 @@ impl PathSet {
         }
     }
 
-    /// Called when a path is validated: it may carry data. Returns whether it was not validated
-    /// before.
+    /// Called when a path is validated: it may carry data. Returns whether it was not validated before.
     pub(crate) fn on_valid(&mut self, at: Slot) -> bool {
         let path = &mut self.list[at];
         let is_news = path.stage == Stage::Opening;
@@ -129,8 +128,7 @@ impl PathSet {
         is_news
     }
 
-    /// Client: whether another path besides the first is to be opened now; it then counts as
-    /// opened.
+    /// Client: whether another path besides the first is to be opened now; it then counts as opened.
     pub(crate) fn take_due_sibling(&mut self) -> bool {
         // A preferred address of the server is probed first.
         let is_probing = self.list.main().tuples.probed.is_some();

@@ -25,8 +25,7 @@ impl PathSet {
         Ok(at)
     }
 
-    /// Handles PATH_ABANDON; the path is to be forgotten at `until`. Returns the path to abandon, if it is
-    /// open here.
+    /// Handles PATH_ABANDON; the path is to be forgotten at `until`. Returns the path to abandon, if it is open here.
     ///
     /// # Errors
     ///

@@ -16,8 +16,7 @@ impl PathSet {
         }
     }
 
-    /// Handles an acknowledgment of packets that a path carried. Returns whether it answers again after it
-    /// did not.
+    /// Handles an acknowledgment of packets that a path carried. Returns whether it answers again after it did not.
     pub(crate) fn on_answer(&mut self, at: Slot, outcome: &Outcome) -> bool {
         self.is_multipath() && self.list[at].on_answer(outcome)
     }
@@ -70,8 +69,7 @@ impl PathSet {
         self.detection(max_ack_delay)?.next_timeout(at)
     }
 
-    /// Whether data that a path has in flight when its probe timeout expires is sent on another
-    /// path.
+    /// Whether data that a path has in flight when its probe timeout expires is sent on another path.
     pub(crate) fn reroutes_on_timeout(&self) -> bool {
         self.is_multipath() && self.list[self.list.best()].is_live()
     }

@@ -80,8 +80,7 @@ impl PathSet {
         }
     }
 
-    /// Handles NEW_CONNECTION_ID, which may require others to be retired: a 4-tuple whose ID is retired
-    /// takes another.
+    /// Handles NEW_CONNECTION_ID, which may require others to be retired: a 4-tuple whose ID is retired takes another.
     pub(crate) fn on_new_connection_id(
         &mut self,
         path: PathId,
@@ -107,8 +106,7 @@ impl PathSet {
         Ok(())
     }
 
-    /// Handles PATH_RETIRE_CONNECTION_ID for any path, in a packet to `destination`; returns the
-    /// ID.
+    /// Handles PATH_RETIRE_CONNECTION_ID for any path, in a packet to `destination`; returns the ID.
     pub(crate) fn on_path_retire_connection_id(
         &mut self,
         frame: &PathRetireConnectionId,

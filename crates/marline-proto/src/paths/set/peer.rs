@@ -1,5 +1,4 @@
-//! Requests about paths by the peer or the application (draft-ietf-quic-multipath-21, sections 3.3 and
-//! 4).
+//! Requests about paths by the peer or the application (draft-ietf-quic-multipath-21, sections 3.3 and 4).
 
 use marline_wire::frame::{MaxPathId, PathCidsBlocked, PathsBlocked};
 use marline_wire::{PathId, TransportError};
@@ -32,8 +31,7 @@ impl PathSet {
         }
     }
 
-    /// Checks PATH_CIDS_BLOCKED, which has no other effect: the peer gets all connection IDs that it
-    /// may have anyway.
+    /// Checks PATH_CIDS_BLOCKED, which has no other effect: the peer gets all connection IDs that it may have anyway.
     pub(crate) fn on_path_cids_blocked(
         &mut self,
         frame: &PathCidsBlocked,

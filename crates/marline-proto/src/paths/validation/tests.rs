@@ -105,8 +105,7 @@ fn intervals_double_from_the_probe_timeout_of_the_path_up_to_the_larger_one() {
     assert_eq!(now, START + pto * FAILS_AFTER);
 }
 
-/// Writes the challenges that a limit of `affordable` allows; returns their send times, in probe
-/// timeouts.
+/// Writes the challenges that a limit of `affordable` allows; returns their send times, in probe timeouts.
 fn times_of(affordable: u64) -> Vec<u128> {
     let times = ValidationTimes {
         unknown: PTO,

@@ -32,8 +32,7 @@ fn lose(rate: &mut DeliveryRate, number: u64, packet: &Packet) -> PacketLoss {
 #[test]
 fn a_steady_flow_measures_its_bottleneck() {
     let mut rate = DeliveryRate::new();
-    // 50 packets sent in a burst; from 50 ms on each ACK, one per millisecond, triggers another
-    // one.
+    // 50 packets sent in a burst; from 50 ms on each ACK, one per millisecond, triggers another one.
     let mut flight: VecDeque<_> = (0..50)
         .map(|n| send(&mut rate, at_ms(0), n * MTU))
         .collect();

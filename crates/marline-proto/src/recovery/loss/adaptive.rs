@@ -20,8 +20,7 @@ pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
 /// reordering window of RFC 8985, section 6.2, step 4 persists).
 const PERSISTENCE: u32 = 16;
 
-/// Margin of learned thresholds over the observed delay, so that the same delay is not declared a
-/// loss again.
+/// Margin of learned thresholds over the observed delay, so that the same delay is not declared a loss again.
 const MARGIN: f64 = 1.0 / 16.0;
 
 /// Initial values and limits of [`Adaptive`].
@@ -88,8 +87,7 @@ impl Default for AdaptiveLimits {
     }
 }
 
-/// Starts with the thresholds of RFC 9002, or with those of its limits, and raises them after spurious
-/// losses.
+/// Starts with the thresholds of RFC 9002, or with those of its limits, and raises them after spurious losses.
 ///
 /// Wireless links retransmit on their own, and multi-lane links reorder. A packet threshold of 3 then declares
 /// reordered packets lost: the window shrinks without congestion, and data is sent twice. Every spurious loss raises

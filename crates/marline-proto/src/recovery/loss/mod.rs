@@ -84,8 +84,7 @@ pub trait LossDetector: Send + Debug {
         }
     }
 
-    /// Time threshold: time since sending after which a packet is lost, once a later one is
-    /// acknowledged.
+    /// Time threshold: time since sending after which a packet is lost, once a later one is acknowledged.
     fn time_threshold(&self, rtt: &RttView) -> Duration;
 
     /// Packet threshold in packet numbers below the largest acknowledged one; `None` to use the

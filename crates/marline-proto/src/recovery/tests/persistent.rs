@@ -67,8 +67,7 @@ fn an_acknowledged_packet_between_them_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
-/// Section 7.6.2: even if the timer was late, and losses on both sides of it are detected at the same
-/// time.
+/// Section 7.6.2: even if the timer was late, and losses on both sides of it are detected at the same time.
 #[test]
 fn an_acknowledged_packet_between_losses_of_one_moment_prevents_it() {
     let mut bench = Bench::with_rtt(50);

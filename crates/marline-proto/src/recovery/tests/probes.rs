@@ -228,8 +228,7 @@ fn armed_timer_says_what_it_fires_for() {
     assert_eq!(bench.recovery.armed_timer(), Some(expected));
 }
 
-/// Section 6.2.1: the period excludes the backoff of earlier timeouts, which is reset for a validated
-/// path.
+/// Section 6.2.1: the period excludes the backoff of earlier timeouts, which is reset for a validated path.
 #[test]
 fn validated_path_gives_up_its_backoff() {
     let mut bench = Bench::with_rtt(50);

@@ -16,8 +16,7 @@ pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> = Entry::plain(
     |()| Arc::new(|| Box::new(Fifo::default())),
 );
 
-/// Serves the stream that has been active longest until it has no more data to send; ignores
-/// priorities.
+/// Serves the stream that has been active longest until it has no more data to send; ignores priorities.
 #[derive(Debug, Default)]
 pub struct Fifo {
     ring: Ring,

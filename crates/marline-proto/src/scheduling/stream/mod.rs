@@ -49,14 +49,12 @@ pub trait StreamScheduler: Send + Debug {
     /// Called when `id` has no data to send for now. No effect if it is not active.
     fn deactivate(&mut self, id: StreamId);
 
-    /// Called when `id` has sent all of its data at least once. Streams that depend on it need no
-    /// longer wait.
+    /// Called when `id` has sent all of its data at least once. Streams that depend on it need no longer wait.
     fn finish(&mut self, id: StreamId) {
         self.deactivate(id);
     }
 
-    /// Changes the priority of `id`, if it is active. The dependency stays that of its first
-    /// activation.
+    /// Changes the priority of `id`, if it is active. The dependency stays that of its first activation.
     fn set_priority(&mut self, id: StreamId, priority: Priority);
 
     /// The stream that gets the next opportunity. The result stays the same until another call changes

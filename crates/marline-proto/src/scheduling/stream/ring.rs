@@ -3,8 +3,7 @@
 use marline_wire::StreamId;
 use slab::Slab;
 
-/// Streams that take turns. All operations take constant time, without allocations up to the largest
-/// earlier size.
+/// Streams that take turns. All operations take constant time, without allocations up to the largest earlier size.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     seats: Slab<Seat>,

@@ -241,8 +241,7 @@ fn smallest_missing_number_is_below_the_largest_ack_eliciting_one() {
     assert_eq!(received.smallest_missing(0), None, "9 is not ack-eliciting");
 }
 
-/// The reordering threshold of the ACK frequency extension: numbers reported as missing are not reported
-/// again.
+/// The reordering threshold of the ACK frequency extension: numbers reported as missing are not reported again.
 #[test]
 fn numbers_far_below_what_was_reported_are_not_missing() {
     let mut received = received([0, 1, 2, 3, 4, 5, 6, 8, 10]);

@@ -193,8 +193,7 @@ fn losses_say_whether_a_packet_between_them_was_acknowledged() {
     assert!(after_acked.map(|lost| lost.number).eq([2, 5]));
 }
 
-/// RFC 9002, section 7.6.2: earlier losses may have been detected before, and may no longer be
-/// stored.
+/// RFC 9002, section 7.6.2: earlier losses may have been detected before, and may no longer be stored.
 #[test]
 fn losses_say_whether_a_packet_was_acknowledged_after_the_losses_before() {
     for is_forgotten in [false, true] {

@@ -135,8 +135,7 @@ impl End {
         }
     }
 
-    /// Applies changes of readiness, and checks that every stream is ready if and only if it is reported as
-    /// ready.
+    /// Applies changes of readiness, and checks that every stream is ready if and only if it is reported as ready.
     fn refresh(&mut self) {
         while let Some(ReadyChange { id, ready }) = self.streams.poll_ready_change() {
             let changed = if ready.is_some() {

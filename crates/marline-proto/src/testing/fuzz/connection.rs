@@ -28,8 +28,7 @@ const STREAMS: u64 = 8;
 
 /// Checks arbitrary frames in packets that one end of a connection has sealed: in 1-RTT, 0-RTT, Handshake and Initial
 /// packets, during and after the handshake. The other end keeps its limits and does not fail by itself, virtual time
-/// advances, a closed connection is removed, and a client connects again with any tokens and tickets that it
-/// received.
+/// advances, a closed connection is removed, and a client connects again with any tokens and tickets that it received.
 ///
 /// The first byte of the input selects the hostile end, resumption, and the progress of the handshake; a [`Script`]
 /// follows.

@@ -150,8 +150,7 @@ fn run(turns: &[Turn], seed: u64) {
         link(&mut several, n, Conditions::default());
     }
     let done = several.pair.drive_until(PATIENCE, &mut advance);
-    // Both ends may abandon different paths concurrently, and a NAT rebinding may break the last
-    // path.
+    // Both ends may abandon different paths concurrently, and a NAT rebinding may break the last path.
     let no_path = |error: Option<&ConnectionError>| match error {
         Some(ConnectionError::Transport(error)) => error.code == ErrorCode::NO_VIABLE_PATH,
         Some(ConnectionError::PeerTransport { code, .. }) => *code == ErrorCode::NO_VIABLE_PATH,

@@ -48,8 +48,7 @@ fn begin(several: &mut Several, from: Side, data: &Bytes) -> Transfer {
     }
 }
 
-/// Advances the time by `time`; returns the longest time in which the receiving application received no
-/// data.
+/// Advances the time by `time`; returns the longest time in which the receiving application received no data.
 fn longest_gap(several: &mut Several, transfer: &mut Transfer, time: Duration) -> Duration {
     let (mut progress_at, mut received) = (several.pair.now, transfer.received());
     let mut longest = Duration::ZERO;
@@ -202,8 +201,7 @@ fn data_queued_on_a_path_that_fails_is_sent_on_another() {
     transfer.complete(&mut several.pair);
 }
 
-/// Drops the `nth` datagram with data that an end sends over the first link; the flag is set once it was
-/// dropped.
+/// Drops the `nth` datagram with data that an end sends over the first link; the flag is set once it was dropped.
 fn lose(several: &mut Several, from: Side, nth: usize) -> Arc<AtomicBool> {
     let lost = Arc::new(AtomicBool::new(false));
     let near = several.pair.client.address;

@@ -56,8 +56,7 @@ fn reinjection_shortens_transfers_over_a_slow_and_a_fast_path() {
                 ..ReinjectionConfig::default()
             };
             let with = times(name, Some(config));
-            // Of 100 kB, the slow path carries so little that copies on the fast path replace it
-            // immediately.
+            // Of 100 kB, the slow path carries so little that copies on the fast path replace it immediately.
             assert!(with[0] * 2 < without[0], "{with:?} {without:?}");
             let sum = |times: [Duration; 3]| times.iter().sum::<Duration>();
             assert!(sum(with) * 10 < sum(without) * 8, "{with:?} {without:?}");

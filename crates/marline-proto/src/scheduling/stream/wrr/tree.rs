@@ -12,8 +12,7 @@ use crate::limits::{IDLE_TREE_STREAMS, TREE_DEPTH};
 
 /// Streams below a root, which is not a stream.
 ///
-/// The parent of a stream does not change. A stream can only depend on earlier streams, so there are no
-/// cycles.
+/// The parent of a stream does not change. A stream can only depend on earlier streams, so there are no cycles.
 #[derive(Debug)]
 pub(super) struct Tree {
     config: WrrConfig,
@@ -123,8 +122,7 @@ impl Tree {
         self.visit(self.root, most, out);
     }
 
-    /// Records that a stream used an opportunity, which also counts for all its ancestors, because they
-    /// passed it on.
+    /// Records that a stream used an opportunity, which also counts for all its ancestors, because they passed it on.
     pub(super) fn spend(&mut self, id: StreamId) {
         let Some(mut key) = self.ids.get(&id).copied() else {
             return;
