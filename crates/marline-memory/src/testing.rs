@@ -19,8 +19,8 @@ pub fn check_key(bytes: &[u8]) {
     }
 }
 
-/// Checks a stored value, read when the wall clock is `unix_time`: an accepted record does not change when it is stored again,
-/// and is from the past.
+/// Checks a stored value, read when the wall clock is `unix_time`: an accepted record does not change when it is stored
+/// again, and is from the past.
 ///
 /// # Panics
 ///

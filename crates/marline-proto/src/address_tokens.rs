@@ -1,5 +1,5 @@
-//! State of earlier connections that the next connection to a server uses: address tokens (RFC 9000, section 8.1.3), the
-//! version in which they were issued (RFC 9369, section 5), and the round-trip time (RFC 9002, section 6.2.2).
+//! State of earlier connections that the next connection to a server uses: address tokens (RFC 9000, section 8.1.3),
+//! the version in which they were issued (RFC 9369, section 5), and the round-trip time (RFC 9002, section 6.2.2).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

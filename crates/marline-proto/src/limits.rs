@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Size of the smallest maximum datagram of a QUIC path, in bytes of UDP payload (RFC 9000, section 14).
+/// Datagram size that every QUIC path must carry, in bytes of UDP payload (RFC 9000, section 14).
 pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
 
 /// Bytes sent for each byte received from an unvalidated address (RFC 9000, section 8).
@@ -88,9 +88,9 @@ pub(crate) const IDLE_QUEUE_CAPACITY: usize = 16;
 pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 
 /// Maximum number of handshake retransmissions of a connection before a probe timeout: one repairs the loss of one
-/// datagram (RFC 9002, section 6.2.3), the second that of the retransmitted flight. Without a limit two peers could make
-/// each other retransmit endlessly. Retransmissions of a client because of packets that need the ServerHello do not
-/// count.
+/// datagram (RFC 9002, section 6.2.3), the second that of the retransmitted flight. Without a limit two peers could
+/// make each other retransmit endlessly. Retransmissions of a client because of packets that need the ServerHello do
+/// not count.
 pub(crate) const EARLY_REPEATS: u8 = 2;
 
 /// Number of copies of a client's first flight before its probe timeout. With the default first interval, the

@@ -15,8 +15,8 @@ const ATTENUATION: f64 = 0.6;
 const LEAST_DB: f64 = -10.0;
 const MOST_DB: f64 = 30.0;
 
-/// The SINR over time of a radio created by [`Lte::new`](super::Lte::new) with equal arguments: the value at which a carrier of 20
-/// MHz has the radio's rate, with 0.6 of Shannon's bound, between -10 and 30 dB.
+/// The SINR over time of a radio created by [`Lte::new`](super::Lte::new) with equal arguments: the value at which a
+/// carrier of 20 MHz has the radio's rate, with 0.6 of Shannon's bound, between -10 and 30 dB.
 #[derive(Clone, Debug)]
 pub struct LteSignal {
     rate: OrnsteinUhlenbeck,
@@ -33,8 +33,8 @@ impl LteSignal {
         }
     }
 
-    /// The SINR at `now` in dB. The first query of a time takes a time proportional to the distance from the last queried
-    /// time.
+    /// The SINR at `now` in dB. The first query of a time takes a time proportional to the distance from the last
+    /// queried time.
     pub fn sinr_db(&mut self, now: Time) -> f64 {
         let period = LteConfig::SAMPLING.as_nanos() as u64;
         let index = (now.as_nanos() / period) as usize;

@@ -6,7 +6,7 @@
 //! ```text
 //! p' += alpha (delay - target) + beta (delay - previous delay)      (0 <= p' <= 1)
 //! p_C = p'^2                 dropped, or marked if ECT(0), of the classic queue
-//! p_CL = k p'                marked of the queue of low latency, at least
+//! p_CL = k p'                marked of the low-latency queue, at least
 //! p_L = max(p'_L, p_CL)      p'_L: the ramp over the packet's own delay in that queue
 //! ```
 //!
@@ -19,8 +19,8 @@ use std::time::Duration;
 use super::{Fifo, Queue, Queued};
 use crate::{DropReason, Ecn, Exit, Packet, Time};
 
-/// Share of the classic queue in bytes for so many bytes of the other while both have packets: a tenth of all,
-/// as in Linux (`sch_dualpi2`). RFC 9332 requires a scheduler that starves neither (section 2.2).
+/// Weights of both queues in bytes while both have packets: the classic queue sends a tenth, as in Linux
+/// (`sch_dualpi2`). RFC 9332 requires a scheduler that starves neither (section 2.2).
 const CLASSIC_WEIGHT: i64 = 1;
 const L4S_WEIGHT: i64 = 9;
 

@@ -92,9 +92,9 @@ impl Phy {
         self.bits_per_symbol() as f64 * 1e9 / self.symbol() as f64
     }
 
-    /// Minimum signal-to-noise ratio in dB at which receivers must decode this modulation: the sensitivity required by the standard
-    /// (IEEE 802.11-2020, tables 19-23 and 21-25), over its assumed noise: -101 dBm in 20 MHz, and a noise figure of 10 dB. It is the
-    /// same for all widths.
+    /// Minimum signal-to-noise ratio in dB at which receivers must decode this modulation: the sensitivity required by
+    /// the standard (IEEE 802.11-2020, tables 19-23 and 21-25), over its assumed noise: -101 dBm in 20 MHz, and a noise
+    /// figure of 10 dB. It is the same for all widths.
     pub const fn least_snr_db(self) -> f64 {
         let sensitivity = match self.mcs {
             0 => -82.0,

@@ -46,8 +46,8 @@ struct Asked {
 }
 
 impl OwnRequest {
-    /// The request to send to `receiver` now; `None` if no request is wanted, if it hardly differs from the last one, or
-    /// if both the wanted delay and the default one are below the receiver's minimum.
+    /// The request to send to `receiver` now; `None` if no request is wanted, if it hardly differs from the last one,
+    /// or if both the wanted delay and the default one are below the receiver's minimum.
     ///
     /// A request follows the window and the round-trip time: it is renewed when they change (slow start and its
     /// end, losses, migration), at most once per round trip.

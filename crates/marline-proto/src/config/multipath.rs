@@ -44,9 +44,9 @@ pub struct MultipathConfig {
 
 impl Default for MultipathConfig {
     /// Four paths: Wi-Fi, mobile, and a spare one for each. A slower path carries data that faster ones would deliver
-    /// later, and faster ones carry copies of the end of a transfer. A suspected path is probed each second and abandoned
-    /// after half a minute. Idle paths are not kept alive: that costs battery, and only the application knows whether a
-    /// path is behind a NAT (most mappings expire after 30 s).
+    /// later, and faster ones carry copies of the end of a transfer. A suspected path is probed each second and
+    /// abandoned after half a minute. Idle paths are not kept alive: that costs battery, and only the application knows
+    /// whether a path is behind a NAT (most mappings expire after 30 s).
     fn default() -> Self {
         Self {
             max_paths: 4,

@@ -123,12 +123,12 @@ pub struct TransportConfig {
     /// Pacing burst in packets, if the window is at least four times as large; 1 paces evenly. Links that aggregate
     /// packets, such as Wi-Fi, then need fewer channel accesses; a short queue overflows sooner.
     pub send_quantum: u64,
-    /// Acknowledgment frequency to request of the peer, if it supports ACK_FREQUENCY; not for packets marked with ECT(1)
-    /// ([`EcnMode::L4s`]).
+    /// Acknowledgment frequency to request of the peer, if it supports ACK_FREQUENCY; not for packets marked with
+    /// ECT(1) ([`EcnMode::L4s`]).
     pub ack_frequency: Option<AckFrequencyConfig>,
 
-    /// Coordination of this end's congestion control with the other connections of a bundle; with `None` connections are
-    /// independent.
+    /// Coordination of this end's congestion control with the other connections of a bundle; with `None` connections
+    /// are independent.
     pub bundle: Option<Arc<BundleConfig>>,
 
     /// Multipath settings; `None` disables multipath.
@@ -136,9 +136,9 @@ pub struct TransportConfig {
 
     /// Sizes of sent datagrams.
     pub mtu: MtuConfig,
-    /// The announced `max_udp_payload_size`, in bytes: 1200 to 65527, which is no limit (RFC 9000, section 18.2). It bounds
-    /// the datagrams of peers that do not detect when a path stops carrying large ones; larger datagrams are accepted
-    /// nevertheless.
+    /// The announced `max_udp_payload_size`, in bytes: 1200 to 65527, which is no limit (RFC 9000, section 18.2). It
+    /// bounds the datagrams of peers that do not detect when a path stops carrying large ones; larger datagrams are
+    /// accepted nevertheless.
     pub max_udp_payload_size: u16,
     /// ECN marking of sent packets, and the response to CE marks.
     pub ecn: EcnMode,
@@ -630,8 +630,8 @@ impl AckFrequencyConfig {
 }
 
 impl Default for AckFrequencyConfig {
-    /// One ACK for ten packets, but at least sixteen per window of more than 32, within a quarter of the round-trip time, and immediately
-    /// for a gap. On a radio that carries one packet at a time, ACKs take airtime from data.
+    /// One ACK for ten packets, but at least sixteen per window of more than 32, within a quarter of the round-trip
+    /// time, and immediately for a gap. On a radio that carries one packet at a time, ACKs take airtime from data.
     fn default() -> Self {
         Self {
             threshold: 9,

@@ -101,8 +101,8 @@ impl Connection {
         self.streams.all_unacknowledged()
     }
 
-    /// Bytes of all streams that the peer has sent and the application has not read, gaps included: an upper bound of the memory
-    /// held.
+    /// Bytes of all streams that the peer has sent and the application has not read, gaps included: an upper bound of
+    /// the memory held.
     pub fn unread(&self) -> u64 {
         self.streams.unread_bytes()
     }

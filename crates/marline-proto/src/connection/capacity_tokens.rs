@@ -51,7 +51,7 @@ impl CapacityTokens {
         }
     }
 
-    /// The connection migrates to another path.
+    /// Discards all state except the count of tokens, because the connection migrates to another path.
     fn leave_path(&mut self) {
         *self = Self {
             issued_count: self.issued_count,

@@ -35,8 +35,8 @@ struct FlightCopies {
     left: u8,
 }
 
-/// One more retransmission of a client's first flight, caused by packets that need the ServerHello. Anyone may send such
-/// packets, so it does not count against the others.
+/// One more retransmission of a client's first flight, caused by packets that need the ServerHello. Anyone may send
+/// such packets, so it does not count against the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum HelloRepeat {
     #[default]
@@ -151,8 +151,8 @@ impl Connection {
     }
 
     /// Handles CRYPTO data that was received before: the answer to it is lost, or still in flight. Data blocked by the
-    /// amplification limit is sent first, with the credit of this datagram: repeating the start of the flight would delay
-    /// it by a round trip.
+    /// amplification limit is sent first, with the credit of this datagram: repeating the start of the flight would
+    /// delay it by a round trip.
     pub(super) fn on_repeated_crypto(&mut self, now: Instant) {
         let is_unsent = [SpaceId::Initial, SpaceId::Handshake]
             .into_iter()

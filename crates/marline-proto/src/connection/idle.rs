@@ -7,8 +7,8 @@ use crate::time::Instant;
 /// Maximum interval between PINGs for the same missing response.
 const MAX_RESPONSE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Minimum number of probes per idle timeout, once their intervals no longer grow, so that a path that recovers late in it
-/// is detected.
+/// Minimum number of probes per idle timeout, once their intervals no longer grow, so that a path that recovers late in
+/// it is detected.
 const PROBES_WITHIN_TIMEOUT: u32 = 6;
 
 /// Timer after which a client that awaits a response sends a PING: an end that only receives would never learn

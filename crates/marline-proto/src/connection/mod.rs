@@ -1,6 +1,7 @@
-//! A connection, which calls the modules in order. It implements the rules that concern several modules: the order of frames
-//! (`fill`), padding (`packet`, `transmit`), what is processed at which stage of the handshake (`receive`), the idle timeout
-//! (`idle`), closing and draining (`close`, `lifecycle`), what is reset when an address changes (`migrate`).
+//! A connection, which calls the modules in order. It implements the rules that concern several modules: the order of
+//! frames (`fill`), padding (`packet`, `transmit`), what is processed at which stage of the handshake (`receive`), the
+//! idle timeout (`idle`), closing and draining (`close`, `lifecycle`), what is reset when an address changes
+//! (`migrate`).
 //!
 //! | part | file |
 //! | --- | --- |

@@ -1,9 +1,9 @@
 //! Tail duplication: sends retransmitted data twice if no other data waits.
 //!
 //! A loss at the end of a transfer delays it by a round trip, the loss of the retransmission by two or by a probe
-//! timeout: no later packet would reveal it. Of the designs that send data twice in advance (Flach et al., "Reducing Web
-//! Latency: the Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: it copies only after a loss, and only
-//! a few frames.
+//! timeout: no later packet would reveal it. Of the designs that send data twice in advance (Flach et al., "Reducing
+//! Web Latency: the Virtue of Gentle Aggression", SIGCOMM 2013) this is the cheapest: it copies only after a loss, and
+//! only a few frames.
 
 use std::collections::VecDeque;
 

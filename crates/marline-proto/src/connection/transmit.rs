@@ -57,7 +57,7 @@ impl Connection {
             // Once for each burst, not for each datagram.
             self.report_changes(now);
         } else {
-            // The timers depend only on sent packets.
+            // If nothing was sent, the timers are unchanged.
             self.set_loss_timers(now);
         }
         match outcome {

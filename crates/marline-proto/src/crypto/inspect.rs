@@ -35,9 +35,9 @@ impl PacketKeys {
         Self::of_client(initial_keys(version, dcid, Side::Client))
     }
 
-    /// The keys of Handshake packets, from the two handshake traffic secrets of TLS. `cipher` is the number of the cipher
-    /// suite (RFC 8446, appendix B.4). `None` if the cryptographic library does not support it, or the length of a secret
-    /// is not that of its hash.
+    /// The keys of Handshake packets, from the two handshake traffic secrets of TLS. `cipher` is the number of the
+    /// cipher suite (RFC 8446, appendix B.4). `None` if the cryptographic library does not support it, or the length of
+    /// a secret is not that of its hash.
     pub fn handshake(version: Version, cipher: u16, client: &[u8], server: &[u8]) -> Option<Self> {
         let cipher = CipherSuite::from(cipher);
         let len = hash_len(cipher)?;

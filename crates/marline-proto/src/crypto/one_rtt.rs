@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each received packet is opened with the key that its key phase bit selects, and the next keys are derived while
-//! sending, so that the time to process a packet does not reveal a key update (RFC 9001, sections 6.3 and 9.5). Those of
-//! the first update are derived after ten packets: many connections end before that. If the peer updates its keys
+//! sending, so that the time to process a packet does not reveal a key update (RFC 9001, sections 6.3 and 9.5). Those
+//! of the first update are derived after ten packets: many connections end before that. If the peer updates its keys
 //! sooner, they are derived when its packet arrives. The additional time reveals only that its key phase bit is 1.
 
 use marline_wire::packet::bits;

@@ -52,8 +52,8 @@ impl Endpoint {
         may_evict.then(|| self.clients.longest_idle_for(ip))?
     }
 
-    /// Evicts an idle connection for another client at `ip`, whose address is validated, because of a limit outside this
-    /// endpoint. Returns whether there was one, which [`poll_evicted`](Self::poll_evicted) returns.
+    /// Evicts an idle connection for another client at `ip`, whose address is validated, because of a limit outside
+    /// this endpoint. Returns whether there was one, which [`poll_evicted`](Self::poll_evicted) returns.
     pub fn evict_idle_for(&mut self, ip: std::net::IpAddr) -> bool {
         let idle = self.evictable_for(ip);
         if let Some(handle) = idle {

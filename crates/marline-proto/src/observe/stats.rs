@@ -180,11 +180,11 @@ pub struct PathStats {
 }
 
 impl PathStats {
-    /// The share of the peer's packets lost on the way to this end, estimated from gaps in their numbers. `None` before any
-    /// packet has arrived.
+    /// The share of the peer's packets lost on the way to this end, estimated from gaps in their numbers. `None` before
+    /// any packet has arrived.
     ///
-    /// Numbers that the peer skips count as lost, so a share below a few per mille is not significant. Losses at the end
-    /// are detected only when later packets arrive.
+    /// Numbers that the peer skips count as lost, so a share below a few per mille is not significant. Losses at the
+    /// end are detected only when later packets arrive.
     pub fn peer_loss_estimate(&self) -> Option<f64> {
         let sent = self.peer_packets_sent;
         (sent > 0).then(|| self.peer_packets_missing as f64 / sent as f64)

@@ -328,8 +328,8 @@ impl Path {
         (header + PathChallenge { data: [0; 8] }.size() + TAG_LEN) as u64
     }
 
-    /// Bytes that data may use of the amplification limit of the active 4-tuple. The rest is reserved for challenges: only an
-    /// answer lifts the limit.
+    /// Bytes that data may use of the amplification limit of the active 4-tuple. The rest is reserved for challenges:
+    /// only an answer lifts the limit.
     pub(crate) fn credit_for_data(&self) -> u64 {
         let active = &self.tuples.active;
         let credit = active.amplification.credit();

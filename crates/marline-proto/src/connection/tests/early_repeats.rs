@@ -453,8 +453,8 @@ fn a_repeated_flight_that_the_pacer_holds_back_does_not_wait_for_its_probe_timeo
     assert!(pair.client(client).keys.one_rtt.is_some());
 }
 
-/// The time until the server has received a request in two packets, as of HTTP/3 with its settings, if all of them and all
-/// their copies are lost.
+/// The time until the server has received a request in two packets, as of HTTP/3 with its settings, if all of them and
+/// all their copies are lost.
 fn request_after_two_losses(request_copy: bool) -> Duration {
     let mut transport = TransportConfig {
         request_copy,

@@ -57,7 +57,8 @@ struct Attack {
 }
 
 impl Attack {
-    /// The lowest bit selects the hostile end, the next one resumption; the others are milliseconds since the first packet.
+    /// The lowest bit selects the hostile end, the next one resumption; the others are milliseconds since the first
+    /// packet.
     fn begin(options: u8) -> Self {
         let transport = || TransportConfig {
             receive_window: Some(WINDOW),

@@ -84,9 +84,9 @@ fn bundle_op(step: &Step<'_>) -> BundleOp {
     BundleOp::To(usize::from(step.number) % MAX_MEMBERS, what)
 }
 
-/// Checks Careful Resume on a path with any saved capacity. There is one jump at most, to no more than half of the saved
-/// window; a retreat halves the measured pipe size and discards the capacity; the phases follow each other as in RFC 9959,
-/// and Careful Resume ends.
+/// Checks Careful Resume on a path with any saved capacity. There is one jump at most, to no more than half of the
+/// saved window; a retreat halves the measured pipe size and discards the capacity; the phases follow each other as in
+/// RFC 9959, and Careful Resume ends.
 ///
 /// The saved capacity and the configuration, 19 bytes, and a [`Script`] of events.
 ///
