@@ -6,14 +6,14 @@
 //! | part | file |
 //! | --- | --- |
 //! | receive path: datagram, packets, frames, modules | `receive`, `dispatch` |
-//! | send path: which stream, which path, which frames, one packet | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
+//! | send path: streams, paths, frames, packets | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
 //! | acknowledgments and losses, back to the modules that wrote the frames | `recover`, `feedback`, `frame_owners` |
 //! | requests about acknowledgments | `ack_frequency` |
 //! | time | `timers`, `idle` |
 //! | handshake, version and keys | `handshake`, `version`, `handshake_spaces`, `keys`, `peer` |
 //! | paths and their addresses | `paths`, `migrate` |
-//! | connections to the same peer at the same time | `bundle` |
-//! | connections to the same peer before and after | `history`, `resume`, `capacity_tokens` |
+//! | concurrent connections to the same peer | `bundle` |
+//! | earlier and later connections to the same peer | `history`, `resume`, `capacity_tokens` |
 //! | closing | `close`, `lifecycle`, `unreachable` |
 //! | the application and the endpoint | `api`, `events` |
 //! | observers and statistics | `telemetry` |

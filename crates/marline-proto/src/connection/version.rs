@@ -56,7 +56,7 @@ impl Connection {
         self.handshake.change_version(version);
     }
 
-    /// Client: handles the first CRYPTO data of the server, all of which has the negotiated version.
+    /// Client: handles CRYPTO data of the server, all of which has the negotiated version.
     pub(super) fn settle_version(&mut self) {
         if self.side.is_client() && !self.versions.is_settled() {
             self.versions.settle();

@@ -1,17 +1,17 @@
 //! Packet keys, header protection, key update, tokens (RFC 9001, sections 5 and 6).
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | which library computes? | `provider` |
-//! | which keys exist before TLS has any? | `keys` |
-//! | which keys follow from TLS in a version that it does not know of? | `traffic` |
-//! | how is one packet sealed or opened? | `packet` |
-//! | how is one opened that other hosts exchanged? | `inspect` |
-//! | which 1-RTT key, and until when? | `one_rtt` |
-//! | which client has validated its address already? | `token`, `replay` |
-//! | which session does a TLS server resume without memory of it? | `tickets` |
-//! | how does a secret change while what it sealed stays valid? | `rotation` |
-//! | which stateless reset belongs to a connection ID? | `reset` |
+//! | the cryptographic library | `provider` |
+//! | keys derived without TLS | `keys` |
+//! | keys from TLS secrets for another version | `traffic` |
+//! | protection of one packet | `packet` |
+//! | packets of other hosts, for capture analysis | `inspect` |
+//! | 1-RTT keys and their updates | `one_rtt` |
+//! | address validation tokens | `token`, `replay` |
+//! | stateless session tickets | `tickets` |
+//! | rotation of token secrets | `rotation` |
+//! | stateless reset tokens | `reset` |
 
 pub(crate) mod inspect;
 mod keys;

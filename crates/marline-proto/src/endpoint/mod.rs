@@ -1,13 +1,13 @@
 //! An endpoint, which routes datagrams to connections, and accepts or starts connections.
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | which connection is a datagram for? | `route` |
-//! | is a new connection accepted? | `accept` |
-//! | how many connections has a network? | `clients` |
-//! | which connections form a bundle? | `bundles` |
-//! | which earlier connection does a client have? | `earlier` |
-//! | which responses need no connection? | `stateless` |
+//! | routing of datagrams to connections | `route` |
+//! | acceptance of new connections | `accept` |
+//! | connections per client network | `clients` |
+//! | bundles of connections | `bundles` |
+//! | earlier connections of clients | `earlier` |
+//! | stateless responses | `stateless` |
 
 mod accept;
 mod bundles;

@@ -1,17 +1,17 @@
 //! TLS 1.3 over CRYPTO frames (RFC 9001, section 4).
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | how is TLS driven, what does it yield? | `drive` |
-//! | how are its bytes sent and received? | `stream` |
-//! | which connection IDs does the handshake authenticate? | `binding` |
-//! | what is kept of TLS afterwards? | `outcome` |
-//! | how far has it come, between which ends? | `progress` |
-//! | which TLS configurations can QUIC use? | `config` |
-//! | which version does a connection have? | `version` |
-//! | which version does a client offer, before TLS reads it? | `client_hello` |
-//! | which secrets belong to another version's keys? | `recorder` |
-//! | which sessions belong to a version? | `sessions` |
+//! | driving TLS, and its results | `drive` |
+//! | CRYPTO data, sent and received | `stream` |
+//! | authentication of connection IDs | `binding` |
+//! | state kept after the handshake | `outcome` |
+//! | progress, connection IDs, deadlines | `progress` |
+//! | TLS configurations for QUIC | `config` |
+//! | the version of a connection | `version` |
+//! | versions in a ClientHello, before TLS is created | `client_hello` |
+//! | secrets for another version's keys | `recorder` |
+//! | sessions by version | `sessions` |
 
 mod binding;
 mod client_hello;

@@ -7,11 +7,11 @@
 //! | --- | --- |
 //! | the paths of a connection | `set`, `list` |
 //! | one path ID | `path`, `queue` |
-//! | the multipath extension: which paths may be opened, how both ends want them used | `extension`, `reserve`, `preference`, `notices` |
+//! | the multipath extension: limits on paths, their status | `extension`, `reserve`, `preference`, `notices` |
 //! | path failure detection | `detection`, `liveness` |
-//! | paths that are coordinated | `bundles` |
+//! | bundles of paths | `bundles` |
 //! | 4-tuples, migration | `tuple`, `migration` |
-//! | path validation and the limit before it | `validation`, `amplification` |
+//! | path validation, amplification limit | `validation`, `amplification` |
 //! | datagram size | `mtu` |
 //! | ECN validation | `ecn` |
 //! | connection IDs, ours and the peer's | `local_cids`, `remote_cids` |

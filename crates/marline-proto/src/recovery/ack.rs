@@ -20,7 +20,7 @@ pub(crate) struct AckReceived<'a> {
     pub(crate) frame: &'a Ack<'a>,
     /// ACK Delay reported by the peer; zero for Initial and Handshake packets.
     pub(crate) ack_delay: Duration,
-    /// The peer's `max_ack_delay`.
+    /// Maximum ACK delay of the peer, for application data.
     pub(crate) max_ack_delay: Duration,
     pub(crate) handshake_confirmed: bool,
     /// Whether the peer has validated our address. A client that does not know this keeps its backoff (RFC

@@ -4,10 +4,10 @@
 //!
 //! | event | call | RFC 9002 |
 //! | --- | --- | --- |
-//! | a packet leaves | `on_sent` | appendix A.5 |
+//! | a packet is sent | `on_sent` | appendix A.5 |
 //! | an ACK frame arrives | `on_ack_received`, which returns an `Outcome` | appendix A.7 |
-//! | the loss detection timer fires | `on_timeout`, which returns an `Expired` | appendix A.9 |
-//! | a number space is discarded | `on_space_discarded` | appendix A.11 |
+//! | the loss detection timer expires | `on_timeout`, which returns an `Expired` | appendix A.9 |
+//! | a packet number space is discarded | `on_space_discarded` | appendix A.11 |
 //!
 //! and asked for the time of the next timeout (`next_timeout`) and for the send budget (`may_send`).
 //! Other modules are notified of acknowledgments and losses through `Context`, in order.
@@ -15,7 +15,7 @@
 //! | subject | file |
 //! | --- | --- |
 //! | round-trip times (section 5) | `rtt` |
-//! | which packets are lost (section 6.1) | `loss` |
+//! | loss detection thresholds (section 6.1) | `loss` |
 //! | probe timeouts and the loss detection timer (section 6.2) | `pto`, `timers` |
 //! | window, bytes in flight, pacing (section 7) | `budget` |
 //! | loss epochs, spurious losses, persistent congestion (sections 7.3.2 and 7.6) | `epoch`, `persistent` |

@@ -24,7 +24,7 @@ pub(crate) struct ProbeConditions {
     /// Client: the space to probe with no packets in flight, because the server may be blocked by its
     /// amplification limit (RFC 9002, section 6.2.2.1).
     pub(crate) unblocks: Option<SpaceId>,
-    /// The peer's `max_ack_delay` for application data.
+    /// Maximum ACK delay of the peer, for application data.
     pub(crate) max_ack_delay: Duration,
     /// Maximum interval between probes while there are other paths; `None` for the only path.
     pub(crate) probe_interval: Option<Duration>,
