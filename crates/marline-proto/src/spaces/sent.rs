@@ -319,7 +319,7 @@ impl<T> Sent<T> {
         Ok(())
     }
 
-    /// Declares outstanding packets below `below` lost, from the oldest, while `judge` says so. `visit` returns
+    /// Declares outstanding packets below `below` lost, from the oldest, while `judge` is true. `visit` returns
     /// the loss sample that counts the packet.
     pub(crate) fn lose_while(
         &mut self,
