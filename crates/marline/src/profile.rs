@@ -16,8 +16,8 @@ use marline_proto::scheduling::stream::Wrr;
 use marline_proto::settings::{FormerName, Named, Word};
 use marline_proto::{MtuConfig, MultipathConfig, TransportConfig};
 
-/// A named set of policies: a *product* for those who use the stack, which is the default and one system on top of it, or a
-/// *baseline* for experiments, which keeps what others have, or what a paper measured.
+/// A named set of policies: a *product* for users of the stack, which is the default with at most one system on top of
+/// it, or a *baseline* for experiments, which reproduces other stacks or the setup of a paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// The stack's defaults.
@@ -220,8 +220,9 @@ fn gquic() -> TransportConfig {
     }
 }
 
-/// Section 6.3 of the thesis gives no values for the later exit of slow start and the patience of loss detection: half a
-/// round trip each, which `wifi/sensitivity` varies. Chromium's controllers back off and grow like two connections.
+/// Section 6.3 of the thesis gives no values for the later exit of slow start and the longer time threshold of loss
+/// detection: half a round trip each, which `wifi/sensitivity` varies. Chromium's controllers back off and grow like
+/// two connections.
 fn bquic_published() -> TransportConfig {
     TransportConfig {
         emulated_flows: 2,
@@ -378,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Settings as results show them, less those of which a system is made.
+    /// Settings as results show them, without the keys in `system`.
     fn shown_without(config: &TransportConfig, system: &[&str]) -> Vec<String> {
         TransportConfig::SETTINGS
             .iter()

@@ -25,14 +25,14 @@ pub enum ConnectionEvent {
     PathValidated(PathId),
     /// A path was abandoned: by either end, or because it failed.
     PathClosed {
-        /// Which.
+        /// The path.
         id: PathId,
-        /// Why.
+        /// The code with which it was abandoned.
         error: ErrorCode,
     },
     /// The peer changed the status of a path.
     PathStatus {
-        /// Which.
+        /// The path.
         id: PathId,
         /// The new status.
         status: PathStatus,

@@ -304,7 +304,7 @@ impl Connection {
         Arc::clone(&self.0.lock().socket)
     }
 
-    /// What its endpoint runs on.
+    /// The runtime of its endpoint.
     pub(crate) fn runtime(&self) -> Arc<dyn Runtime> {
         Arc::clone(self.0.runtime())
     }

@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Abandons a path, for good: its path ID is not used again. Data in flight on it is retransmitted on
+    /// Abandons a path; its path ID is not used again. Data in flight on it is retransmitted on
     /// other paths. The peer gets `error`; [`ErrorCode::APPLICATION_ABANDON_PATH`] means that the
     /// application wanted it.
     ///

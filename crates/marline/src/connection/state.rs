@@ -28,7 +28,7 @@ pub(crate) struct SharedConnection {
     handles: AtomicUsize,
 }
 
-/// What the connection's mutex guards.
+/// The part of a connection's state that its mutex guards.
 pub(crate) struct ConnectionState {
     pub(crate) proto: Box<marline_proto::Connection>,
     pub(crate) socket: Arc<dyn UdpSocket>,

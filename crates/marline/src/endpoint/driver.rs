@@ -49,9 +49,9 @@ pub(super) struct Driver {
     unanswered: Unanswered,
     timers: Timers,
     timer: Box<dyn Timer>,
-    /// What `timer` is set to.
+    /// The deadline that `timer` is set to.
     timer_deadline: Option<Instant>,
-    /// Why the connections end if the task does now.
+    /// The error with which the connections end if the task ends now.
     end: ConnectionError,
     // Kept for their capacity.
     woken: Vec<Waker>,
@@ -98,7 +98,8 @@ impl Driver {
         }
     }
 
-    /// Ends connections to destinations that the network calls unreachable; false if there was none.
+    /// Ends connections to destinations that the network reports as unreachable; false if there was
+    /// none.
     fn end_unreachable(&mut self, cx: &mut Context<'_>) -> bool {
         let mut progress = false;
         for _ in 0..REPORTS {
@@ -233,7 +234,7 @@ impl Driver {
         progress
     }
 
-    /// Wakes who waits until all CONNECTION_CLOSE are sent.
+    /// Wakes the callers that wait until all CONNECTION_CLOSE are sent.
     fn report_all_sent(&mut self) {
         if self.shared.awaits_close_sent.load(Ordering::Acquire) {
             self.shared.lock().on_all_sent(&mut self.woken);
@@ -389,7 +390,7 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
-        // What is dropped while it is polled has panicked.
+        // A driver that is dropped while it is polled has panicked.
         driver.end = ConnectionError::EndpointFailed(EndpointFailure::Panicked);
         let polled = driver.drive(cx);
         driver.end = match polled {
@@ -402,7 +403,8 @@ impl Future for Driver {
 }
 
 impl Driver {
-    /// Runs until there is nothing to do, ready when there will never be: an error is one of the socket.
+    /// Runs until there is nothing to do for now; ready when there never will be again, or with an
+    /// error of the socket.
     fn drive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.adopt_socket();
         for _ in 0..ROUNDS {

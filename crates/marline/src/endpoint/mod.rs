@@ -317,7 +317,7 @@ impl Endpoint {
         self.shared.lock().proto.open_connections()
     }
 
-    /// What happened to new clients so far.
+    /// Counters of new clients: connections accepted and evicted, handshakes, refusals.
     pub fn stats(&self) -> EndpointStats {
         self.shared.lock().proto.stats()
     }

@@ -15,10 +15,10 @@ const MAX_SEND: usize = 65_507;
 /// Most datagrams that a connection is polled for at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
 const MAX_BATCH: usize = 44;
 
-/// What is being sent.
+/// A batch that is being sent.
 struct Batch {
     transmit: Transmit,
-    /// What its connection used when it wrote the batch. After a migration another address must not send the
+    /// The socket that its connection used when it wrote the batch. After a migration another address must not send the
     /// same connection IDs (RFC 9000, section 9.5).
     socket: Arc<dyn UdpSocket>,
     /// Whether it may leave only from its own source address.

@@ -31,7 +31,7 @@ pub(super) struct SharedEndpoint {
     pub(super) awaits_close_sent: AtomicBool,
 }
 
-/// What the endpoint's mutex guards.
+/// The part of an endpoint's state that its mutex guards.
 pub(super) struct EndpointState {
     pub(super) proto: marline_proto::Endpoint,
     pub(super) socket: Arc<dyn UdpSocket>,
@@ -47,7 +47,7 @@ pub(super) struct EndpointState {
     pub(super) idle: WakerList,
     /// The callers that wait until all CONNECTION_CLOSE are sent.
     pub(super) sending_close: WakerList,
-    /// Whether they are.
+    /// Whether all CONNECTION_CLOSE are sent.
     pub(super) close_sent: bool,
     /// Closed by the application.
     pub(super) closed: bool,

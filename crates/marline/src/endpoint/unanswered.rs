@@ -1,4 +1,4 @@
-//! Connections of this client for which nothing has arrived yet: only they can be unreachable.
+//! Connections of this client for which nothing has arrived yet: only these can be unreachable.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use crate::connection::{ConnectionState, SharedConnection};
 use crate::runtime::{UdpSocket, UnreachableReport};
 
 /// The connections that await their first datagram. While there are any, the socket reports unreachable destinations;
-/// otherwise nobody can make it busy with forged ICMP messages.
+/// otherwise forged ICMP messages cost it nothing.
 #[derive(Default)]
 pub(super) struct Unanswered(Vec<Arc<SharedConnection>>);
 

@@ -113,7 +113,7 @@ struct Race {
     timer: Box<dyn Timer>,
 }
 
-/// What ends a wait.
+/// The event that ends a wait.
 enum AttemptOutcome {
     Connected(Connection),
     Failed(ConnectionError),

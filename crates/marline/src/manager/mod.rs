@@ -36,7 +36,7 @@ use crate::connection::Connection;
 ///   returns, a new path is opened at once.
 /// * A path that was abandoned because the peer stopped answering is opened again after a pause; one that the
 ///   application of either end abandoned, after the longest pause.
-/// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned for good.
+/// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned and not opened again.
 /// * A first path from an address that no rule names is abandoned when another carries data.
 /// * Paths that the application or the connection opens are not managed, but caps apply to them, too.
 ///

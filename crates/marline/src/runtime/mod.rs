@@ -1,4 +1,4 @@
-//! What an endpoint needs from its runtime: a clock, timers, tasks and UDP sockets.
+//! The services that an endpoint needs from its runtime: a clock, timers, tasks and UDP sockets.
 //!
 //! Nothing else in this crate reads a clock or opens a socket, so an endpoint runs unchanged on another
 //! async runtime, or in a simulator with virtual time and simulated sockets.
@@ -18,7 +18,7 @@ use marline_proto::{EcnCodepoint, Instant, Transmit, Unreachable};
 
 pub use self::tokio::TokioRuntime;
 
-/// A task: what [`Runtime::spawn`] runs.
+/// A task for [`Runtime::spawn`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Clock, timers, tasks and sockets.
@@ -135,7 +135,7 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         let _ = enabled;
     }
 
-    /// The next destination that an ICMP message calls unreachable. Always pending where the system reports none.
+    /// The next destination that an ICMP message reports as unreachable. Always pending where the system reports none.
     fn poll_unreachable(&self, cx: &mut Context<'_>) -> Poll<UnreachableReport> {
         let _ = cx;
         Poll::Pending
@@ -158,13 +158,13 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
     }
 }
 
-/// What calls the destination of a datagram unreachable: an ICMP message, whose sender is not authenticated, or this
-/// host, which has no route.
+/// A report that the destination of a datagram is unreachable: from an ICMP message, whose sender is not authenticated,
+/// or from this host, which has no route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreachableReport {
-    /// What is unreachable.
+    /// The part of the destination that is unreachable: network, host or port.
     pub what: Unreachable,
-    /// Where the datagram was sent to.
+    /// The address that the datagram was sent to.
     pub remote: SocketAddr,
     /// The beginning of its payload, as far as it is quoted.
     pub quote: Vec<u8>,

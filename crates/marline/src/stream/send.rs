@@ -83,7 +83,8 @@ impl SendStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ready when bytes may be written: how many. Content need not be read from its source before.
+    /// Ready with the number of bytes that may be written, so that content need not be read from
+    /// its source before.
     ///
     /// # Errors
     /// The stream or the connection ended.

@@ -1,5 +1,5 @@
-//! Destinations that ICMP messages call unreachable. The system sends one at once for each datagram to a closed port
-//! of its own.
+//! Destinations that ICMP messages report as unreachable. The system sends one at once for each datagram to a closed
+//! port of its own.
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -1,4 +1,4 @@
-//! What a program waits for before it ends.
+//! The waits for the end of connections before a program ends.
 
 use marline::{Connection, ConnectionError, Endpoint, Runtime, TransportConfig};
 use marline_sim::identity::Identity;

@@ -93,7 +93,7 @@ fn sent(connection: &Connection, path: PathId) -> u64 {
     found.map_or(0, |stats| stats.udp_sent.bytes)
 }
 
-/// Waits until a path is closed, which must be `path` with `why`.
+/// Waits until a path is closed, which must be `path` with the code `why`.
 async fn expect_closed(events: &mut Events, path: PathId, why: ErrorCode) {
     loop {
         if let ConnectionEvent::PathClosed { id, error } = events.next().await.unwrap() {

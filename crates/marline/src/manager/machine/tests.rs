@@ -238,7 +238,7 @@ fn a_connection_whose_only_path_has_a_spent_cap_is_closed() {
     let mut bench = Bench::new("wwan0,cap=1MB", MOBILE);
     bench.act();
     bench.valid(1);
-    // A path whose address is gone still counts as another path.
+    // A path whose address was removed still counts as another path.
     bench.addresses([None, Some(MOBILE)]);
     bench.machine.on_cap_spent(bench.now, 1);
     assert_eq!(bench.act(), [abandon(0)]);

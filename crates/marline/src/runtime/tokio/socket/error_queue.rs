@@ -52,8 +52,8 @@ pub(super) struct ErrorQueue {
     is_enabled: AtomicBool,
     /// Whether it ever did, so that system calls may return errors of earlier datagrams.
     was_enabled: AtomicBool,
-    /// Whether there was an error. From then on the reactor calls the socket writable although it is full: it takes an
-    /// error for a connection whose other end has gone.
+    /// Whether there was an error. From then on the reactor reports the socket as writable although it is full, because
+    /// it takes an error for a closed connection.
     had_errors: AtomicBool,
     watch: Mutex<Watch>,
 }
@@ -120,7 +120,7 @@ impl ErrorQueue {
         }
     }
 
-    /// Ready if `socket`, which the reactor calls writable, is.
+    /// Ready if `socket`, which the reactor reports as writable, is.
     pub(super) fn poll_writable(
         &self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Systems whose sockets do not say which destination was unreachable.
+//! Systems whose sockets do not report which destination was unreachable.
 
 use std::io;
 use std::task::{Context, Poll};
