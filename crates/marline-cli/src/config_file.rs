@@ -54,7 +54,7 @@ pub(crate) struct ConfigFile {
     pub(crate) transport: WrittenTable,
 }
 
-/// Whose configuration a file has: a key of another verb is refused.
+/// The verb that a file configures; keys of another verb are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKeys {
     /// Of `serve`.
@@ -252,7 +252,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Reads `text`, of a file called `name`; history is kept relative to `base`.
+    /// Parses `text`, the content of the file `name`; history is kept relative to `base`.
     pub(crate) fn parse(
         name: &str,
         text: &str,

@@ -153,7 +153,8 @@ fn read(text: &str, name: &str) -> Result<Experiment, Failure> {
     Ok(experiment)
 }
 
-/// [`PAGE`] with the files of `directory`, which the results in `out` must not be; all of it if there is a kernel.
+/// [`PAGE`] with the files of `directory`, which must not be `out`; without the kernel's variants if there is no
+/// kernel.
 fn page(directory: Option<&Path>, out: &Path, has_kernel: bool) -> Result<Experiment, Failure> {
     let docs = Path::new("docs");
     let directory = directory.or_else(|| docs.is_dir().then_some(docs));
@@ -171,7 +172,7 @@ fn page(directory: Option<&Path>, out: &Path, has_kernel: bool) -> Result<Experi
     read(&text, "page")
 }
 
-/// Refuses a directory that is none, or the one of the results.
+/// Refuses a path that is not a directory, or that is the directory for results.
 fn check_directory(directory: &Path, out: &Path) -> Result<(), Failure> {
     let place = std::fs::canonicalize(directory);
     let problem = if !directory.is_dir() {

@@ -155,11 +155,11 @@ fn called(root: &Command, arguments: impl Iterator<Item = OsString>) -> String {
     name
 }
 
-/// The flag that no message suggests: it switches the verification of certificates off.
+/// A flag that messages never suggest, because it disables the verification of certificates.
 const RISKY: &str = "--insecure";
 
-/// A message about an unknown flag for which the most similar known one must not be suggested: it does something else, or
-/// switches the verification of certificates off.
+/// A message about an unknown flag for which the most similar known one must not be suggested: it does something else,
+/// or disables the verification of certificates.
 fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

@@ -20,10 +20,10 @@ use crate::server::{Signals, open_log};
 use crate::tls::TlsFlags;
 use crate::transport::{RESEARCH, TransportFlags};
 
-/// Where it listens by default.
+/// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// Connections of a bundle.
+/// The default number of connections of a bundle.
 const BUNDLE: u16 = 3;
 
 /// The end of the short help.
@@ -34,12 +34,14 @@ const SHORT: &str = "Examples:\n  \
 
 /// Let programs of this machine reach an origin through marline
 ///
-/// Programs speak HTTP/1.1, or HTTP/2 without TLS, to the gateway; it fetches from the origin over HTTP/3, or over HTTP/2 where
-/// HTTP/3 does not connect. So they gain from any profile, from several connections, pools of them (--pipes) and several paths,
-/// unchanged. With --proxy it is a forward proxy for tunnels (CONNECT) and for http URLs, over TCP.
+/// Programs speak HTTP/1.1, or HTTP/2 without TLS, to the gateway; it fetches from the origin over HTTP/3, or over
+/// HTTP/2 where HTTP/3 does not connect. Unchanged programs can thus use any profile, several connections, pools of
+/// them (--pipes) and several paths. With --proxy it is a forward proxy for tunnels (CONNECT) and for http URLs, over
+/// TCP.
 ///
-/// Prints `listening on http://ADDR:PORT` when ready. Where there is no response, the answer is 502 or 504, with the reason.
-/// SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to finish, unless there is a second signal.
+/// Prints `listening on http://ADDR:PORT` when ready. If the origin does not respond, the status is 502 or 504, with
+/// the reason. SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to finish, unless there is a second
+/// signal.
 #[derive(Clone, Debug, Args)]
 #[command(
     group(ArgGroup::new("what").required(true).args(["to", "proxy"])),
@@ -109,7 +111,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "proxy", help_heading = RESEARCH, hide_short_help = true)]
     bundle: bool,
 
-    /// Open a socket for each connection: networks that spread flows by their ports may send each another way
+    /// Open a socket for each connection: networks that balance flows by port may route each over another path
     #[arg(long, conflicts_with_all = ["proxy", "bundle"], help_heading = RESEARCH, hide_short_help = true)]
     own_sockets: bool,
 
@@ -188,10 +190,10 @@ fn check_address(arguments: &Arguments, listen: Listen) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What programs reach.
+/// The site that programs reach.
 struct Served {
     site: Site,
-    /// Its own metrics, if it has some.
+    /// Its own metrics, if any.
     more_metrics: Option<Arc<dyn MetricsSource>>,
 }
 

@@ -31,7 +31,7 @@ use crate::server::interrupted;
 use crate::tls::TlsFlags;
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 
-/// What stands for standard output where a file is expected.
+/// The argument that stands for standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
 
 /// The present directory.
@@ -56,9 +56,9 @@ const SHORT: &str = "Examples:\n  \
 
 /// Fetch objects over HTTP/3, 2 or 1.1
 ///
-/// A file appears under its name only when it is complete; until then it is `.NAME.part` beside it. What a `get` that was
-/// killed left there is taken over by the next. The exit status is 0 only if every object arrived completely with a 2xx
-/// status, and otherwise curl's for the same failure. Redirects are reported, not followed.
+/// A file appears under its name only when it is complete; until then it is `.NAME.part` beside it. The next `get`
+/// takes over a file that a killed one left there. The exit status is 0 only if every object arrived completely with a
+/// 2xx status, and otherwise curl's for the same failure. Redirects are reported, not followed.
 #[derive(Debug, Args)]
 #[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
@@ -141,7 +141,8 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     bundle: bool,
 
-    /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
+    /// Open a socket for each connection: networks that balance flows by port may route each over another path; HTTP/3
+    /// only
     #[arg(long, conflicts_with = "bundle", help_heading = RESEARCH, hide_short_help = true)]
     own_sockets: bool,
 
@@ -181,7 +182,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", value_parser = file_size, default_value = "0", hide_default_value = true)]
     max_filesize: u64,
 
-    /// Give a request up if nothing of a response arrives on its connection for this long; 0 waits for as long as the
+    /// Give up a request if nothing of a response arrives on its connection for this long; 0 waits for as long as the
     /// connection lasts [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
     stall_timeout: Option<Duration>,
@@ -247,7 +248,7 @@ impl From<Version> for HttpVersion {
 }
 
 impl Arguments {
-    /// Whether HTTP/2 may be used in place of HTTP/3: not if something is asked of QUIC.
+    /// Whether HTTP/2 may be used in place of HTTP/3: not if a flag requires QUIC.
     fn may_fall_back(&self) -> bool {
         self.version.is_none()
             && !self.mptcp
@@ -277,7 +278,7 @@ impl Arguments {
         self.version.map_or(default, HttpVersion::from)
     }
 
-    /// Whether something is asked of QUIC that TCP does not have.
+    /// Whether a flag requires QUIC, because TCP does not support it.
     fn needs_quic(&self) -> bool {
         matches!(self.version, Some(Version::Http3))
             || self.bundle
@@ -553,7 +554,7 @@ fn print_json(report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints why objects are not complete; that standard output takes no more only once, for all that follow.
+/// Prints why objects are not complete; a failure to write to standard output only once for all objects.
 fn print_failures(report: &Report) {
     let mut is_output_known = false;
     for object in &report.objects {

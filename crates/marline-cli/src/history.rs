@@ -22,7 +22,8 @@ const TO_SERVER: Duration = Duration::from_secs(1);
 /// The key of the policy of initial windows.
 pub(crate) const INITIAL_WINDOW: &str = "initial_window";
 
-/// What to write for an `initial_window` as scenarios have it, which is no policy that connections choose by that key.
+/// The advice for an `initial_window` that only scenarios accept, because it is not a policy that connections choose by
+/// that key.
 pub(crate) fn instead_of_initial_window(written: &Written) -> Option<String> {
     let policy = match written {
         Written::Text(word) if word == "careful" => HistoryPolicy::Careful,

@@ -1,7 +1,7 @@
 //! The `marline` command.
 
-/// A server gives back what it has needed for a flood of requests: small allocations that stay do not keep the memory around them, as
-/// they do with that of glibc.
+/// An allocator that returns memory after a flood of requests: small allocations that remain do not keep the memory
+/// around them in use, as they do with glibc's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

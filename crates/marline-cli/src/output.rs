@@ -1,4 +1,4 @@
-//! Standard output, which its reader may close at any time, as `head` does, and standard error. What a terminal would obey is
+//! Standard output, which its reader may close at any time, as `head` does, and standard error. Control characters are
 //! escaped: names, titles and reasons come from files and peers.
 
 use std::fmt::Arguments;
@@ -9,8 +9,8 @@ use marline_report::terminal;
 
 use crate::failure::Failure;
 
-/// Prints to standard output as `print!` does. Ends the process with a message if that fails: its reader may have gone, as
-/// `head` does, or the disk may be full.
+/// Prints to standard output as `print!` does. Ends the process with a message if that fails: its reader may have
+/// closed it, as `head` does, or the disk may be full.
 macro_rules! out {
     ($($text:tt)*) => { $crate::output::print(format_args!($($text)*)) };
 }
@@ -27,7 +27,7 @@ macro_rules! errln {
 }
 
 pub(crate) fn print_error(line: Arguments<'_>) {
-    // Nobody can be told if it is closed.
+    // If standard error is closed, the message cannot be reported at all.
     let _ = writeln!(io::stderr().lock(), "{}", terminal::line(&line.to_string()));
 }
 

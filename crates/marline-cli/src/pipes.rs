@@ -11,9 +11,9 @@ use crate::transport::{PolicyParser, RESEARCH};
 /// The pools of a client. They conflict with the verb's flags `bundle` and `connections`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PipeFlags {
-    /// Use as many connections to a server as this policy says, and fetch each object on one of them; for any server with
-    /// HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With parameters
-    /// as in 'cba(creation=od)'; `marline reference policies` lists them
+    /// Use as many connections to a server as this policy chooses, and fetch each object on one of them; for any server
+    /// with HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With
+    /// parameters as in 'cba(creation=od)'; `marline reference policies` lists them
     #[arg(long, value_name = "NAME", value_parser = PolicyParser::<PipePolicy>(&POLICIES),
           conflicts_with_all = ["bundle", "connections"], help_heading = RESEARCH, hide_short_help = true)]
     pipes: Option<String>,
@@ -35,12 +35,12 @@ pub(crate) struct PipeFlags {
 }
 
 impl PipeFlags {
-    /// Whether there are to be pools.
+    /// Whether pools are enabled.
     pub(crate) fn are_given(&self) -> bool {
         self.pipes.is_some()
     }
 
-    /// The configuration of the pools, if there are to be some.
+    /// The configuration of the pools, if they are enabled.
     pub(crate) fn config(&self) -> Result<Option<PipesConfig>, Failure> {
         let Some(text) = &self.pipes else {
             return Ok(None);

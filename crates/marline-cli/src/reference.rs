@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares a committed page with what the tables say, or writes it where `REGENERATE` is set.
+    /// Compares a committed page with the tables, or writes it where `REGENERATE` is set.
     #[track_caller]
     fn is_current(name: &str, page: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,4 +1,4 @@
-//! `--signal`: where the quality of the radio comes from.
+//! `--signal`: the source of radio quality.
 
 #[cfg(target_os = "linux")]
 use std::fs;
@@ -17,7 +17,7 @@ use marline_http::read_regular_file;
 
 use crate::failure::Failure;
 
-/// A source, as it is written.
+/// A source, as written in the flag.
 #[derive(Clone, Debug)]
 pub(crate) struct SignalFlag {
     text: String,
@@ -89,7 +89,7 @@ fn modem(_number: Option<&str>) -> Result<Source, String> {
 const NOT_BUILT: &str = "radios are read on Linux, by a command with the feature `radio`; a file of this name is ./NAME";
 
 impl SignalFlag {
-    /// Opens the source. What it has to say later goes to standard error.
+    /// Opens the source. Its later messages go to standard error.
     pub(crate) fn open(&self) -> Result<Arc<dyn RadioSignal>, Failure> {
         let opened = match &self.source {
             Source::Stdin => self.lines(None),

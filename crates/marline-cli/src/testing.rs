@@ -1,4 +1,4 @@
-//! What the fuzz target of configuration files checks.
+//! The checks of the fuzz target for configuration files.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use marline::TransportConfig;
 
 use crate::config_file::{ConfigFile, FileKeys};
 
-/// Checks the text of a configuration file. One that is refused is refused in one line, with a line of the file; one that is
-/// accepted has the same meaning when its settings are applied twice.
+/// Checks the text of a configuration file. The error of a refused file is one line, which names a line of the file.
+/// Applying the settings of an accepted file twice gives the same configuration.
 ///
 /// # Panics
 ///

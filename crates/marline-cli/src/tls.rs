@@ -21,7 +21,7 @@ pub(crate) struct TlsFlags {
 
     /// Use this version of TLS or an earlier one [default: 1.3]
     ///
-    /// With 1.2 there is no HTTP/3, whose QUIC has TLS 1.3.
+    /// 1.2 excludes HTTP/3, because QUIC uses TLS 1.3.
     #[arg(long, value_name = "VERSION", value_parser = most())]
     tls_max: Option<TlsVersion>,
 }
@@ -30,7 +30,7 @@ impl TlsFlags {
     /// The versions.
     ///
     /// # Errors
-    /// There is none that the flags allow.
+    /// The flags exclude all versions.
     pub(crate) fn versions(&self) -> Result<TlsVersions, Failure> {
         let least = match self.tlsv1_3 {
             true => TlsVersion::Tls13,
@@ -40,7 +40,7 @@ impl TlsFlags {
             .map_err(|error| Failure::Usage(format!("{error}; leave --tlsv1.3 or --tls-max out")))
     }
 
-    /// Whether QUIC may be used, which has TLS 1.3.
+    /// Whether QUIC may be used, which requires TLS 1.3.
     pub(crate) fn allow_quic(&self) -> bool {
         self.tls_max != Some(TlsVersion::Tls12)
     }

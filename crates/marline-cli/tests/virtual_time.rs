@@ -105,12 +105,12 @@ kind = "tcp"
 fn lab(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(MARLINE);
     command.arg("lab").args(arguments).current_dir(directory);
-    // What machines leave would be here.
+    // Machines would leave their files here.
     command.env("TMPDIR", directory.join("tmp"));
     command
 }
 
-/// `marline lab link` in virtual time: a link, and what else is given.
+/// `marline lab link` in virtual time: a link, and further arguments.
 fn link(directory: &Path, arguments: &[&str]) -> Command {
     let virtually = ["link", "--backend", "kernel", "--link"];
     lab(directory, &[&virtually, arguments].concat())
@@ -156,7 +156,8 @@ fn median(results: &Value, variant: &str, metric: &str) -> f64 {
     median.unwrap_or_else(|| panic!("{metric} of {variant}: {cell}"))
 }
 
-/// Waits until no process works in a temporary directory of a machine, and whether that comes within 5 s.
+/// Waits for up to 5 s until no process works in a temporary directory of a machine; returns
+/// whether that was so.
 fn machines_end(directory: &Path) -> bool {
     let deadline = Instant::now() + Duration::from_secs(5);
     while machines(directory) > 0 {
@@ -317,7 +318,7 @@ fn programs_of_any_kind_run_behind_a_link_in_virtual_time() {
     let here = directory.path();
     let connect = "import socket, time; start = time.monotonic(); \
                    socket.create_connection(('10.77.0.1', 8000)); print(round(time.monotonic() - start, 3))";
-    // To read a file changes when it was read last, once.
+    // The first read of a file changes its access time.
     fs::write(here.join("read"), "").unwrap();
     let program = format!(
         "date +%s.%N; cat read; python3 -c \"{connect}\"; sleep 3600; date +%s.%N; echo error >&2; exit 3"

@@ -61,7 +61,7 @@ impl WrittenTable {
     /// All of a file called `file` with this `text`.
     ///
     /// # Errors
-    /// It is no TOML, or has a key twice: with file and line.
+    /// The text is not valid TOML, or a key occurs twice: with file and line.
     pub(super) fn read(file: &str, text: &str) -> Result<Self, String> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
@@ -98,7 +98,7 @@ impl WrittenTable {
         })
     }
 
-    /// Those of its keys that are keys of `settings`.
+    /// The keys of this table that are keys of `settings`.
     pub(super) fn only<C>(&self, settings: Settings<C>) -> Self {
         let entries = self.entries.iter();
         let entries = entries.filter(|(key, _)| is_key_of(settings, key));
@@ -117,7 +117,7 @@ impl WrittenTable {
     /// The table `key` in it, if it is there.
     ///
     /// # Errors
-    /// It is no table.
+    /// The value is not a table.
     pub(super) fn table(&self, key: &str) -> Result<Option<Self>, String> {
         let Some((_, written)) = self.entries.iter().find(|(written, _)| written == key) else {
             return Ok(None);
@@ -135,7 +135,7 @@ impl WrittenTable {
     /// Refuses the first key in the file that is not `known`.
     ///
     /// # Errors
-    /// There is one: with file, line, and what is known.
+    /// A key is unknown: with file, line, and the known keys.
     pub(super) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
         let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
         match self.entries.iter().find(|(key, _)| !is_known(key)) {
@@ -170,10 +170,10 @@ impl WrittenTable {
         outer.chain(path.iter().copied()).collect()
     }
 
-    /// Refuses values of `initial_window` that scenarios have.
+    /// Refuses values of `initial_window` that only scenarios accept.
     ///
     /// # Errors
-    /// It has one: with file, line, and what to write.
+    /// There is such a value: with file, line, and the key to use instead.
     pub(super) fn refuse_initial_window(&self) -> Result<(), String> {
         let mut entries = self.entries.iter();
         let entry = entries.find(|(key, _)| is_key(key, INITIAL_WINDOW));

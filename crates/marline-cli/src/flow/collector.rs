@@ -1,4 +1,4 @@
-//! A collector of IPFIX (RFC 7011, section 10), over UDP or TCP.
+//! An IPFIX collector (RFC 7011, section 10), over UDP or TCP.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -11,28 +11,28 @@ use marline_flow::{Anonymizer, IPFIX_UDP_MESSAGE, Record};
 
 use crate::failure::{Failure, print_message};
 
-/// Bytes of a message over TCP: few enough for a message not to be late.
+/// The most bytes of a message over TCP, few enough for messages to be sent without delay.
 const TCP_MESSAGE: usize = 16 << 10;
 
-/// How long a connection may take to open, and a message to be taken: the buffer of a capture lasts for longer.
+/// The time limit for opening a connection and for sending a message; the buffer of a capture lasts longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between attempts to connect again.
+/// The interval between attempts to reconnect.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Between templates over UDP, and messages between them at most: a collector that begins late, or lost them, cannot read what is
-/// between.
+/// The longest interval between templates over UDP. A collector that starts late, or lost the templates, cannot decode
+/// the messages before the next ones.
 const TEMPLATES_AFTER: Duration = Duration::from_secs(30);
 const TEMPLATES_AFTER_MESSAGES: u32 = 200;
 
 /// How long records wait for others of their message, in nanoseconds.
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// Where a collector is.
+/// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CollectorUrl {
     is_udp: bool,
-    /// With a port.
+    /// The host, with its port.
     host: String,
 }
 
@@ -76,14 +76,14 @@ pub(super) struct Sent {
     pub(super) lost_records: u64,
 }
 
-/// A collector that is sent to.
+/// A collector, and the message in preparation for it.
 pub(super) struct Collector {
     url: CollectorUrl,
     connection: Connection,
     session: IpfixSession,
     encoder: IpfixEncoder,
     sent: Sent,
-    /// When the message that is begun is due.
+    /// The time at which the message in preparation is due.
     due_ns: u64,
     now_ns: u64,
     has_failed: bool,
@@ -94,11 +94,11 @@ enum Connection {
         socket: UdpSocket,
         templates_at: Instant,
         messages_since: u32,
-        /// Records of the message before, which may still be refused.
+        /// Records of the previous message, which may still be refused.
         last_records: u32,
     },
     Tcp {
-        /// Nothing while it cannot be reached.
+        /// `None` while the collector cannot be reached.
         stream: Option<TcpStream>,
         retry_at: Instant,
     },
@@ -170,7 +170,7 @@ impl Collector {
         }
     }
 
-    /// Sends what has waited for long enough.
+    /// Sends the message in preparation if it is due.
     #[inline]
     pub(super) fn advance(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
@@ -239,7 +239,7 @@ impl Collector {
         self.sent
     }
 
-    /// Counts records as lost, and says so the first time.
+    /// Counts records as lost, and reports the error the first time.
     fn on_error(&mut self, error: &io::Error, records: u32) {
         self.sent.lost_records += u64::from(records);
         if !self.has_failed {
@@ -248,7 +248,7 @@ impl Collector {
         }
     }
 
-    /// Sends a message, after the templates where they are due.
+    /// Sends a message, preceded by the templates if they are due.
     fn send(&mut self, message: IpfixMessage) {
         let is_due = match &mut self.connection {
             Connection::Udp {
@@ -284,7 +284,7 @@ impl Collector {
         self.transmit(templates);
     }
 
-    /// Connects again. Whether that was possible.
+    /// Reconnects; returns whether that succeeded.
     fn reconnect(&mut self) -> bool {
         let Connection::Tcp { stream, retry_at } = &mut self.connection else {
             return false;
@@ -315,7 +315,7 @@ impl Collector {
             } => {
                 let before = std::mem::replace(last_records, records);
                 match socket.send(&message) {
-                    // ICMP told that the message before was refused; this one was not sent.
+                    // ICMP reported that the previous message was refused; this one was not sent.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                         let again = socket.send(&message).map(|_| ());
                         self.on_error(&error, before);
@@ -339,7 +339,7 @@ impl Collector {
             }
             Err(error) => {
                 if let Connection::Tcp { stream, retry_at } = &mut self.connection {
-                    // A part of a message may have been sent, after which no other can follow.
+                    // A part of a message may have been sent, so that no other can follow.
                     *stream = None;
                     *retry_at = now() + RETRY;
                 }
@@ -363,7 +363,7 @@ fn addresses(host: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(host.to_socket_addrs()?.collect())
 }
 
-/// The last error of several addresses, of which there may be none.
+/// The error for a name without addresses.
 fn none() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the name has no address")
 }

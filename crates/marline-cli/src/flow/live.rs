@@ -8,10 +8,10 @@ use marline_flow::capture::{Live, LiveError};
 use super::{BETWEEN_LOOKS, Export, some_time, unwritable};
 use crate::failure::{Failure, print_message};
 
-/// How long to wait for a packet before signals are looked at.
+/// How long to wait for a packet before checking for signals.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Flags of a capture that is made now.
+/// Flags of a live capture.
 #[derive(Debug, Args)]
 pub(super) struct LiveFlags {
     /// Capture on this network interface until Ctrl-C, instead of reading captures; needs root or CAP_NET_RAW
@@ -38,7 +38,7 @@ impl LiveFlags {
         })
     }
 
-    /// Exports what passes an interface, until the end that was asked for.
+    /// Exports the traffic of an interface until the capture ends.
     #[expect(
         clippy::disallowed_methods,
         reason = "an interface is captured in real time"
@@ -77,7 +77,7 @@ impl LiveFlags {
                         .map_err(|error| unwritable(&error))?;
                     until_look -= 1;
                 }
-                // Flows end, and files are due, also where no packet comes.
+                // Flows expire and files are rotated even if no packet arrives.
                 Ok(None) => {
                     export
                         .exporter
@@ -85,14 +85,14 @@ impl LiveFlags {
                         .map_err(|error| unwritable(&error))?;
                     until_look = 0;
                 }
-                // What was captured before an interface went down is kept.
+                // Packets captured before the interface went down are kept.
                 Err(error) => {
                     print_message(&error.to_string());
                     break;
                 }
             }
         }
-        // What passed before the end still waits to be read.
+        // Packets captured before the end may still be in the buffer.
         let end_ns = now_ns();
         while let Ok(Some(packet)) = interface.next(Duration::ZERO) {
             if packet.time_ns > end_ns {

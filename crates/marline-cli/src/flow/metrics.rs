@@ -23,12 +23,12 @@ pub(super) struct Snapshot {
     pub(super) left: Left,
 }
 
-/// The metrics of an export, as of its last look.
+/// The metrics of an export, as of the last update.
 #[derive(Debug, Default)]
 pub(super) struct FlowMetrics(Mutex<Snapshot>);
 
 impl FlowMetrics {
-    /// Serves them at an address, until the process ends.
+    /// Serves the metrics at `address` until the process ends.
     pub(super) fn serve(address: SocketAddr) -> Result<Arc<Self>, Failure> {
         let failed = |error| {
             Failure::Failed(format!(

@@ -31,14 +31,14 @@ use self::stop::{Stop, Stoppable};
 use crate::duration::duration;
 use crate::failure::{Failure, print_message};
 
-/// What stands for standard input.
+/// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// Export flows from captured packets
 ///
-/// Each flow becomes one record, client to server: times, packets, bytes, flags, the name in TLS, and the version of HTTP
-/// where something shows it. Handshakes show it up to TLS 1.2, in QUIC and in cleartext; in TLS 1.3 only with a key log,
-/// which a capture in pcapng may contain, or the access log of the server. `python -m marline` analyses the records.
+/// Each flow becomes one record, client to server: times, packets, bytes, flags, the name in TLS, and the version of
+/// HTTP where it is visible: in handshakes up to TLS 1.2, in QUIC and in cleartext; in TLS 1.3 only with a key log,
+/// which a pcapng capture may contain, or with the server's access log. `python -m marline` analyses the records.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     tcpdump -i wlan0 -w day.pcap 'tcp port 443 or udp port 443'\n  \
@@ -63,7 +63,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: OutputFlags,
 
-    /// Open handshakes with the secrets in FILE, which a program wrote that was started with SSLKEYLOGFILE=FILE, beside those in captures; repeatable
+    /// Decrypt handshakes with the secrets in FILE, as programs write it that are started with SSLKEYLOGFILE=FILE, in
+    /// addition to those in captures; repeatable
     #[arg(long, value_name = "FILE")]
     keylog: Vec<PathBuf>,
 
@@ -83,11 +84,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "10")]
     opening_timeout: Duration,
 
-    /// Keep this many flows at once; before one more begins, the oldest ends
+    /// Keep at most this many flows; when another begins, the oldest ends
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_FLOWS as u32, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     max_flows: u32,
 
-    /// Accept a capture that ends within a packet, without that packet
+    /// Accept a capture that ends within a packet, and ignore that packet
     #[arg(long, requires = "captures")]
     truncated: bool,
 
@@ -95,7 +96,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
 
-    /// Print a JSON object with what was counted
+    /// Print the counters as a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -126,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for (mut capture, path) in captures.into_iter().zip(&arguments.captures) {
         let is_stream = arguments.output.is_continuous() && is_standard(path);
         failure = match export.read(&mut capture, arguments, is_stream) {
-            // A stream cannot be read again: what came before its fault is kept.
+            // A stream cannot be read again: the packets before the error are kept.
             Err(Interruption::Capture(error)) if is_stream => Some(unreadable(&error)),
             Err(Interruption::Capture(error)) => return Err(unreadable(&error)),
             Err(Interruption::Output(error)) => return Err(unwritable(&error)),
@@ -159,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     failure.map_or_else(|| left.check(), Err)
 }
 
-/// An export that is under way.
+/// An export in progress.
 struct Export {
     exporter: Exporter<Outputs>,
     stop: Stop,
@@ -246,7 +247,7 @@ impl Export {
         Ok(())
     }
 
-    /// Shows how far it has come: `position` bytes were read, and the kernel dropped this many packets.
+    /// Updates the progress: `position` bytes were read, and the kernel dropped this many packets.
     fn look(&mut self, position: u64, dropped: u64) {
         let statistics = self.exporter.statistics();
         self.bar.show(position, statistics.packets);
@@ -261,7 +262,7 @@ impl Export {
     }
 }
 
-/// Refuses what would read from or write to one place twice.
+/// Refuses arguments that would read from or write to one place twice.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let inputs = || arguments.captures.iter().filter(|path| is_standard(path));
     if inputs().count() > 1 {
@@ -366,7 +367,8 @@ fn open(path: &Path, stop: &Stop, arguments: &Arguments) -> Result<Source, Failu
     })
 }
 
-/// Standard input without the buffer of [`io::stdin`], which hides from a wait what was read already.
+/// Standard input without the buffer of [`io::stdin`], whose content a poll of the descriptor does
+/// not see.
 fn standard_input() -> io::Result<File> {
     #[cfg(unix)]
     let input = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
@@ -383,17 +385,17 @@ fn interrupted(arguments: &Arguments) -> Failure {
     Failure::Failed(format!("interrupted; {written}"))
 }
 
-/// Why not all packets were read.
+/// The reason why not all packets were read.
 enum Interruption {
     Capture(CaptureError),
     Output(OutputError),
     Stopped,
 }
 
-/// Packets, and lines of key logs, between two looks at the clock and the signals.
+/// Packets, and lines of key logs, between two checks of the clock and of signals.
 const BETWEEN_LOOKS: u64 = 1 << 14;
 
-/// The same where somebody watches: few packets come through a pipe of a quiet network.
+/// The same while metrics are served: few packets arrive through a pipe from a quiet network.
 const BETWEEN_SNAPSHOTS: u64 = 1 << 6;
 
 /// Bytes of all captures, if none is standard input.
@@ -447,7 +449,7 @@ fn file_advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// A time after which something is over, which is not at once.
+/// A timeout, which is not 0.
 fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be more than 0".into()),

@@ -1,4 +1,4 @@
-//! Where records of `marline flow` go: files, and a collector of IPFIX.
+//! The outputs of `marline flow`: files, and an IPFIX collector.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use super::unwritable;
 use crate::duration::duration;
 use crate::failure::Failure;
 
-/// Flags of what is written.
+/// Flags of the output.
 #[derive(Debug, Args)]
 pub(super) struct OutputFlags {
-    /// The file to write, which is replaced if it exists: Parquet, CSV or IPFIX, by the end of its name
+    /// The file to write, which is replaced if it exists: Parquet, CSV or IPFIX, by the extension
+    /// of its name
     #[arg(
         short,
         long,
@@ -34,7 +35,7 @@ pub(super) struct OutputFlags {
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "output")]
     rotate_size: Option<u64>,
 
-    /// Send records as IPFIX to a collector: udp://HOST:PORT or tcp://HOST:PORT; with -o also, without it only
+    /// Send records as IPFIX to a collector: udp://HOST:PORT or tcp://HOST:PORT, in addition to -o or instead of it
     #[arg(long, value_name = "URL")]
     collector: Option<CollectorUrl>,
 
@@ -75,12 +76,12 @@ impl OutputFlags {
         }
     }
 
-    /// Whether records leave while packets come, so that what was recorded before an interrupt is kept.
+    /// Whether records are written while packets arrive, so that an interrupt keeps them.
     pub(super) fn is_continuous(&self) -> bool {
         self.rotation().is_on() || self.collector.is_some()
     }
 
-    /// Begins to write.
+    /// Opens the outputs.
     pub(super) fn open(&self) -> Result<Outputs, Failure> {
         let anonymizer = self.anonymize.as_deref().map(Anonymizer::read);
         let anonymizer = anonymizer
@@ -114,7 +115,7 @@ pub(super) struct Outputs {
     collector: Option<Collector>,
 }
 
-/// The bytes that have left.
+/// The bytes written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Left {
     pub(super) files: Option<Written>,

@@ -27,7 +27,7 @@ impl Stop {
         let wanted = Arc::new(Wanted::default());
         let set = Arc::clone(&wanted);
         let (listens, listening) = mpsc::channel::<()>();
-        // It ends with the process.
+        // The thread ends with the process.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -36,7 +36,7 @@ impl Stop {
                 runtime.block_on(set.follow(divides, listens));
             }
         });
-        // An error says that nothing more is sent: it listens, or cannot.
+        // An error means that the sender was dropped: the signals are caught, or cannot be.
         let _ = listening.recv();
         Self(wanted)
     }
@@ -52,9 +52,11 @@ impl Stop {
         self.0.end.load(Relaxed)
     }
 
-    /// The same, also if the signal that says so is still on its way.
+    /// [`is_asked_for`](Self::is_asked_for), after waiting for a signal that is still being
+    /// delivered.
     pub(super) fn is_asked_for_soon(&self) -> bool {
-        /// Much longer than the delivery of a signal takes, and than the end of another process by the same signal.
+        /// Checks, over a time much longer than the delivery of a signal takes, and than another process takes to end
+        /// by the same signal.
         const LOOKS: u32 = 50;
         const BETWEEN: Duration = Duration::from_millis(10);
         for _ in 0..LOOKS {
@@ -134,12 +136,12 @@ impl<R> Stoppable<R> {
 
 #[cfg(unix)]
 impl<R: std::os::fd::AsFd> Stoppable<R> {
-    /// Whether a read returns at once; after a moment the answer is no.
+    /// Whether a read returns at once; waits for up to `MOMENT`.
     fn is_ready(&self) -> io::Result<bool> {
         use nix::errno::Errno;
         use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-        /// Milliseconds between two looks at what somebody wants.
+        /// Milliseconds between two checks of the flag.
         const MOMENT: u8 = 100;
         let mut source = [PollFd::new(self.source.as_fd(), PollFlags::POLLIN)];
         match poll(&mut source, PollTimeout::from(MOMENT)) {

@@ -1,4 +1,4 @@
-//! What an export counted, as text and as JSON.
+//! The counters of an export, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub(super) fn text(output: &str, statistics: &Statistics, left: Left) -> String 
     );
     if let Some(files) = left.files.filter(|files| files.files > 1) {
         let (number, size) = (counted(files.files, "file"), bytes(files.bytes as f64));
-        // A `String` takes everything.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "written: {number}, {size}");
     }
     line(
@@ -123,7 +123,7 @@ fn line(text: &mut String, title: &str, counts: &[(&str, u64)]) {
         .map(|(name, number)| format!("{} {name}", count(*number)))
         .collect();
     if !words.is_empty() {
-        // A `String` takes everything.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{title}: {}", words.join(", "));
     }
 }

@@ -1,4 +1,4 @@
-//! The exit statuses of `get`: those of curl, where it has one for the same failure.
+//! The exit statuses of `get`: those of curl, where curl has one for the same failure.
 
 use marline_http::client::{ClientError, ProxyError, Report};
 

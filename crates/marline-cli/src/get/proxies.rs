@@ -1,4 +1,4 @@
-//! Which proxies `get` uses: by flags, or by the variables that curl reads.
+//! The proxies that `get` uses: from flags, or from the variables that curl reads.
 
 use std::env;
 
@@ -10,8 +10,8 @@ use crate::failure::{Failure, print_message};
 
 #[derive(Debug, Args)]
 pub(super) struct ProxyFlags {
-    /// Use this proxy of HTTP, as http://[NAME:PASSWORD@]HOST[:PORT], for versions over TCP; without it, that of the variables
-    /// https_proxy (for http:// http_proxy) or all_proxy. An empty one is none
+    /// Use this HTTP proxy, as http://[NAME:PASSWORD@]HOST[:PORT], for versions over TCP; without it, that of the
+    /// variables https_proxy (for http:// http_proxy) or all_proxy. An empty value disables it
     #[arg(long, value_name = "URL")]
     proxy: Option<String>,
 
@@ -21,7 +21,7 @@ pub(super) struct ProxyFlags {
     noproxy: Option<String>,
 }
 
-/// Where the name of a proxy was found.
+/// The URL of a proxy, and the flag or variable that named it.
 struct Named {
     source: String,
     text: String,
@@ -31,7 +31,7 @@ impl ProxyFlags {
     /// The proxies for `urls`.
     ///
     /// # Errors
-    /// One that is needed is none, or is not of HTTP.
+    /// A proxy that is needed has an invalid URL, or is not an HTTP proxy.
     pub(super) fn proxies(&self, urls: &[String]) -> Result<Proxies, Failure> {
         let except = match &self.noproxy {
             Some(list) => Some(list.clone()),
@@ -72,7 +72,7 @@ impl ProxyFlags {
         except: &NoProxy,
     ) -> Result<Option<HttpProxy>, Failure> {
         let hosts = urls.iter().filter_map(|url| host_of(url, scheme));
-        // What no URL needs may be wrong.
+        // A proxy that no URL needs may be invalid.
         if !hosts.into_iter().any(|host| !except.contains(&host)) {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Where each URL's content goes.
+//! The destination of each URL's content.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -11,18 +11,18 @@ use marline_lab::sim::Simulator;
 use super::virtual_time;
 use crate::failure::Failure;
 
-/// What executes the runs of an experiment.
+/// The backends that execute the runs of an experiment.
 pub(crate) struct Backends<'a> {
     emulator: Emulator,
-    /// If any run needs it.
+    /// `None` if no run needs it.
     virtual_time: Option<VirtualTime<'a>>,
 }
 
 impl<'a> Backends<'a> {
-    /// Those that `experiment` needs; `stop` ends what runs in virtual time on a kernel.
+    /// The backends that `experiment` needs; `stop` ends what runs in virtual time on a kernel.
     ///
     /// # Errors
-    /// It needs the kernel of `make kernel`, and there is none.
+    /// The experiment needs the kernel of `make kernel`, which was not found.
     pub(crate) fn of(experiment: &Experiment, stop: &'a AtomicBool) -> Result<Self, Failure> {
         let virtual_time = if experiment.uses(BackendKind::Kernel) {
             let source = Arc::clone(&experiment.source);

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// Compare two runs of an experiment
 ///
-/// Says which settings differ and which medians changed so much that their 95 % confidence intervals do not overlap.
+/// Reports which settings differ and which medians changed so much that their 95 % confidence intervals do not overlap.
 /// Results with equal digests (a hash of all metrics of all runs) are the same in every run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

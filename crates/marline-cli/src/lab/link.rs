@@ -15,7 +15,7 @@ use marline_link::spec::LinkSpec;
 use super::virtual_time;
 use crate::failure::{Failure, print_message};
 
-/// The exit status of shells for a program that there is not.
+/// The exit status of shells for a program that is not found.
 const NOT_FOUND: u8 = 127;
 /// The same for one that cannot be executed.
 const NOT_EXECUTABLE: u8 = 126;
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// The program and its arguments; without such a program, the exit status is 127
+    /// The program and its arguments; if the program is not found, the exit status is 127
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }

@@ -1,4 +1,5 @@
-//! Machines in virtual time, and the verbs that this program runs as in them. These are hidden: they are of no use elsewhere.
+//! Machines in virtual time, and the verbs with which this program runs inside them. These are hidden, because
+//! they are of no use elsewhere.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -27,12 +28,12 @@ pub(crate) struct Launch {
 /// Be the first process in a machine
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// What the kernel adds to the arguments of its first process
+    /// Arguments that the kernel adds for its first process
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     _added: Vec<OsString>,
 }
 
-/// What boots machines.
+/// The machine, with the image to boot and this program.
 pub(super) fn machine() -> Result<Machine, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?;

@@ -14,8 +14,8 @@ use crate::failure::{Failure, print_message};
 
 /// Convert a qlog file for a viewer that cannot open it
 ///
-/// qvis knows qlog in version 0.3 only, and opens neither the files of the current schema nor its events. What it has no
-/// diagram for stays in the file under its present name. It takes the packets of several paths for those of one.
+/// qvis supports qlog version 0.3 only, and neither the files of the current schema nor its events. Events that it has
+/// no diagram for keep their present names. It shows the packets of several paths as those of one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline qlog convert --for qvis logs/0a1b2c_client.sqlog client.qlog\n  \
@@ -30,8 +30,8 @@ pub(super) struct Arguments {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write, which is replaced if it exists; its name must end in `.qlog` or `.json`, because qvis tells the form of
-    /// a file from that; `-` is standard output
+    /// The file to write, which is replaced if it exists; its name must end in `.qlog` or `.json`, because qvis derives
+    /// the format from that; `-` is standard output
     #[arg(value_name = "OUT")]
     output: PathBuf,
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What stands for standard input, and for standard output.
+/// The argument that stands for standard input and for standard output.
 const STANDARD_STREAM: &str = "-";
 
 fn is_standard(path: &Path) -> bool {

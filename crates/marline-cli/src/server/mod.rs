@@ -1,4 +1,5 @@
-//! What the verbs that run a server share: flags, configuration, signals, the life of the server.
+//! The parts that all verbs with a server share: flags, configuration, signals, the life of the
+//! server.
 
 mod identity;
 mod signals;
@@ -49,9 +50,9 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// The least version of TLS over TCP [default: 1.2]
+    /// The lowest version of TLS over TCP [default: 1.2]
     ///
-    /// QUIC has TLS 1.3 in any case.
+    /// QUIC always uses TLS 1.3.
     #[arg(long, value_name = "VERSION", value_parser = named::<TlsVersion>())]
     tls_min: Option<TlsVersion>,
 
@@ -97,7 +98,7 @@ pub(crate) struct ServerFlags {
     access_log: Option<PathBuf>,
 }
 
-/// A verb that runs a server: what it serves.
+/// A verb that runs a server.
 pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// Its keys in a configuration file, beside those of every server.
     const KEYS: FileKeys;
@@ -108,21 +109,21 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// Fills in flags that were not given from `file`.
     fn fill_from(&mut self, file: &mut ConfigFile);
 
-    /// Makes what answers requests.
+    /// Makes the site that answers requests.
     ///
     /// # Errors
-    /// It cannot be made: a directory cannot be read, or something is missing.
+    /// A directory cannot be read, or a setting is missing.
     fn site(&self) -> Result<Site, Failure>;
 
-    /// Metrics of what answers requests, which a new configuration does not reset.
+    /// Metrics of the site, which a new configuration does not reset.
     fn more_metrics(&self) -> Option<Arc<dyn MetricsSource>> {
         None
     }
 
-    /// Sets the versions of HTTP and their transport, and what is possible with them.
+    /// Sets the versions of HTTP, their transport and their features.
     fn set_protocols(&self, config: &mut ServerConfig);
 
-    /// Whether `then` differs in something that only a restart applies: which keys.
+    /// The keys whose values in `then` differ and which only a restart applies.
     fn needs_restart(&self, then: &Self) -> Vec<&'static str>;
 }
 
@@ -194,15 +195,15 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     served.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// What the operator wants: the flags, and the configuration file.
+/// The configuration that the operator wants: the flags, and the file.
 pub(crate) struct Wanted<S> {
     serving: S,
-    /// Those of `serving`, completed from the file.
+    /// The flags of `serving`, completed from the file.
     flags: ServerFlags,
     tables: Tables,
 }
 
-/// What outlives a change of the configuration.
+/// State that outlives a change of the configuration.
 struct Kept {
     state: Option<Arc<StateDirectory>>,
     history: Option<OpenHistory>,
@@ -290,7 +291,7 @@ impl<S: Serving> Wanted<S> {
         })
     }
 
-    /// The configuration of a server. What it serves, certificate and log are opened.
+    /// The configuration of a server. Opens the site, the certificate and the log.
     fn config(&self, kept: &Kept) -> Result<ServerConfig, Failure> {
         let Self {
             serving,
@@ -420,7 +421,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Standard output without a buffer or a lock: what happens to a line is known, and a reader that stalls blocks nobody
+/// Standard output without a buffer or a lock: the outcome of each write is known, and a stalled reader blocks nothing
 /// else.
 #[cfg(unix)]
 fn standard_output() -> io::Result<File> {

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::failure::{Failure, print_message};
 
-/// What a signal asks for.
+/// The action that a signal requests.
 enum Request {
     Stop,
     Reload,

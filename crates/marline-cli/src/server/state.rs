@@ -1,4 +1,4 @@
-//! Where a server keeps what survives a restart.
+//! The directory with the state that survives a restart of a server.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,8 +12,8 @@ use crate::failure::{Failure, print_message};
 
 /// Opens the directory that was `given`, or the user's. Without one that can be created, the state is in memory.
 ///
-/// It is on by default because those who need it learn of it after the first crash, and because the user's directory
-/// is as safe a place as the one that holds a certificate's key.
+/// It is on by default because the need for it shows only after the first crash, and because the user's directory is as
+/// safe as the one that holds a certificate's key.
 ///
 /// # Errors
 /// The directory that was given cannot be used, or a file in either is not what it should be.
@@ -39,7 +39,7 @@ pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, 
     }
 }
 
-/// What systemd gives a service, or the user's directory (XDG base directory specification 0.8).
+/// The directory that systemd provides, or the user's (XDG base directory specification 0.8).
 fn default_directory() -> Option<PathBuf> {
     // Relative paths are to be ignored.
     let named = |name: &str| -> Option<PathBuf> {

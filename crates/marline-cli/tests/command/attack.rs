@@ -1,4 +1,4 @@
-//! Clients that use a server up, with few resources of their own.
+//! Clients that exhaust a server, with few resources of their own.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

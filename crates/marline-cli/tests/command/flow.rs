@@ -237,7 +237,8 @@ fn rows(path: &str) -> Vec<std::collections::HashMap<String, String>> {
         .collect()
 }
 
-/// A program that captures, once its first line on standard error says so; else that line.
+/// Starts a program that captures, and waits for `word` on its standard error; the output if the
+/// program ends before.
 #[cfg(target_os = "linux")]
 fn capturing(command: &mut Command, word: &str) -> Result<Child, String> {
     let command = command.stderr(Stdio::piped()).stdout(Stdio::null());
@@ -250,7 +251,7 @@ fn capturing(command: &mut Command, word: &str) -> Result<Child, String> {
             return Err(text);
         }
     }
-    // It must not end because nobody reads what it says.
+    // The program must not fail because its standard error is not read.
     std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
     Ok(child)
 }

@@ -1,4 +1,4 @@
-//! `marline flow` as it runs for months: files in turn, a collector, metrics, addresses that are replaced.
+//! `marline flow` as it runs for months: files in turn, a collector, metrics, anonymized addresses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// When the captures begin.
+/// The time at which the captures begin.
 const START_S: u32 = 1_700_000_000;
 
 /// The header of a capture in the format of libpcap, with raw IP.
@@ -77,7 +77,7 @@ impl Stream {
         self.input.flush().unwrap();
     }
 
-    /// Waits until something is so, which the packets that were written bring about.
+    /// Waits until `is_so`, as a result of the packets written.
     fn wait_until(&mut self, mut is_so: impl FnMut() -> bool) {
         while !is_so() {
             assert_eq!(self.child.try_wait().unwrap(), None, "it has ended");
@@ -332,7 +332,7 @@ fn what_is_open_when_it_is_killed_has_no_final_name() {
         assert!(text.ends_with('\n'));
         assert!(text.lines().all(|line| cells(line) == columns));
     }
-    // The next run takes its place, and replaces none that is complete.
+    // The next run takes its place, and replaces no complete file.
     let mut again = Stream::start(&flags);
     again.write(&capture(1));
     drop(again.input);
@@ -516,7 +516,7 @@ fn a_collector_that_is_not_there_is_named() {
         &[&url, "listens there"],
     );
     let udp = format!("udp://{closed}");
-    // ICMP tells of it.
+    // ICMP reports it.
     let run = run(&["flow", &input, "--collector", &udp]);
     assert_eq!(run.status.code(), Some(1));
     let printed = String::from_utf8_lossy(&run.stderr);

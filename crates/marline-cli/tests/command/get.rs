@@ -1,4 +1,4 @@
-//! What newcomers try with `marline get`.
+//! Common first attempts with `marline get`.
 
 use std::fs;
 use std::io;

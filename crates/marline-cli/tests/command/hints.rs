@@ -1,4 +1,4 @@
-//! What errors and help advise.
+//! The advice in errors and help.
 
 use std::fs;
 

@@ -37,7 +37,7 @@ mod signal;
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
     command.args(arguments);
-    // Not the state of who runs the tests.
+    // Not the state directory of the user who runs the tests.
     command.env_remove("STATE_DIRECTORY");
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command

@@ -1,4 +1,4 @@
-//! Standard output that takes nothing, or no more.
+//! Standard output that cannot be written to, from the start or later.
 
 use std::fs;
 use std::process::Stdio;

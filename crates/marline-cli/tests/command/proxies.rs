@@ -234,7 +234,7 @@ impl Forward {
         let address = lines
             .find_map(|line| Some(line.unwrap().split_once("http://")?.1.to_owned()))
             .unwrap();
-        // What it prints later has a reader.
+        // Drains the output that follows.
         thread::spawn(move || lines.for_each(drop));
         let address = address.trim_end_matches('/').to_owned();
         Self { process, address }
