@@ -21,8 +21,8 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Parses the payload of a QUIC DATAGRAM frame. Whether the stream exists is up to the caller: a datagram may
-    /// arrive before its request, or after it.
+    /// Parses the payload of a QUIC DATAGRAM frame. The caller checks whether the stream exists: a datagram may arrive
+    /// before its request, or after it.
     ///
     /// # Errors
     /// H3_DATAGRAM_ERROR: it has no quarter stream ID, or one that is too large.

@@ -173,7 +173,7 @@ impl StreamError {
         self.code
     }
 
-    /// What is wrong.
+    /// The reason of the error.
     pub const fn reason(&self) -> &'static str {
         self.reason
     }

@@ -1,9 +1,9 @@
 //! HTTP/3 without I/O: the bytes of QUIC streams to messages, and back.
 //!
-//! A [`Connection`] is one end of an HTTP/3 connection (RFC 9114). It is given what arrives on streams, cut
-//! anywhere, and returns events: those of one request stream by [`Connection::poll_stream`], those of the
-//! connection by [`Connection::poll_event`]. What it has to send on its control and QPACK streams it returns by
-//! [`Connection::poll_transmit`]; messages are encoded by calls that return the bytes to write.
+//! A [`Connection`] is one end of an HTTP/3 connection (RFC 9114). It takes the bytes that arrive on streams, cut
+//! anywhere, and returns events: those of one request stream by [`Connection::poll_stream`], those of the connection by
+//! [`Connection::poll_event`]. Bytes for its control and QPACK streams are returned by [`Connection::poll_transmit`];
+//! messages are encoded by calls that return the bytes to write.
 //!
 //! Errors have two scopes. An [`Error`] ends the connection: the caller closes it with the code and the reason.
 //! A [`StreamError`] ends one request: the caller resets and stops its stream.

@@ -34,7 +34,8 @@ impl Priority {
         found
     }
 
-    /// The priority in the payload of PRIORITY_UPDATE. What cannot be parsed has its default value.
+    /// The priority in the payload of PRIORITY_UPDATE. Parameters that cannot be parsed have their
+    /// default values.
     pub fn parse(value: &[u8]) -> Self {
         let mut found = Self::default();
         if let Ok(value) = std::str::from_utf8(value) {

@@ -10,7 +10,8 @@ const QPACK_BLOCKED_STREAMS: u64 = 0x07;
 const ENABLE_CONNECT_PROTOCOL: u64 = 0x08;
 const H3_DATAGRAM: u64 = 0x33;
 
-/// What one end of a connection announces. The defaults are those of an end whose SETTINGS have not arrived.
+/// The settings that one end of a connection announces. The defaults are those of an end whose SETTINGS have not
+/// arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes of the largest field section that it accepts; without it, there is no limit.
@@ -59,7 +60,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Appends the payload of a SETTINGS frame, without what has its default value.
+    /// Appends the payload of a SETTINGS frame, without settings that have their default value.
     pub fn encode(&self, payload: &mut Vec<u8>) {
         for (id, value) in [
             (QPACK_MAX_TABLE_CAPACITY, self.qpack_max_table_capacity),

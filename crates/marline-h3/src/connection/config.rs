@@ -1,4 +1,4 @@
-//! What one end of a connection is configured with.
+//! The configuration of one end of a connection.
 
 use crate::limits;
 use crate::settings::Settings;

@@ -1,4 +1,4 @@
-//! What a connection reports, and what it has to send.
+//! The events of a connection.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -8,7 +8,7 @@ use crate::error::StreamError;
 use crate::priority::Priority;
 use crate::settings::Settings;
 
-/// What happened on the connection as a whole.
+/// An event of the connection as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -35,7 +35,7 @@ pub enum Event {
     UnknownStream(StreamId),
 }
 
-/// What happened on one request stream.
+/// An event of one request stream.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamEvent {
@@ -112,7 +112,7 @@ pub enum SendError {
     TooLarge {
         /// Bytes of the field section (RFC 9114, section 4.2.2).
         size: u64,
-        /// What the peer announced.
+        /// The limit that the peer announced.
         limit: u64,
     },
     /// The server is going away, and accepts no more requests.

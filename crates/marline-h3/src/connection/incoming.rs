@@ -14,10 +14,10 @@ use crate::message::{ContentLength, decode_request, decode_response, decode_trai
 use crate::priority::Priority;
 use crate::qpack::{Decoded, Decoder, FieldLine};
 
-/// What the limits of the connection are for its streams.
+/// The limits of the connection for its streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Whose messages arrive: requests if this end is the server.
+    /// The side of this end: requests arrive if it is the server.
     pub(super) side: Side,
     pub(super) max_field_section_size: u64,
     pub(super) connect_protocol: bool,
@@ -57,12 +57,12 @@ enum Phase {
     Tunnel,
     /// Nothing but frames of unknown types may follow.
     Trailers,
-    /// What else arrives is dropped.
+    /// Further data is dropped.
     Done,
 }
 
 impl Incoming {
-    /// A message of which nothing has arrived; at a client, the response to `method`.
+    /// A message that has not begun to arrive; at a client, the response to `method`.
     pub(super) fn new(method: Option<Method>) -> Self {
         Self {
             phase: Phase::Head,
@@ -108,8 +108,8 @@ impl Incoming {
         self.end(StreamEvent::Failed(error));
     }
 
-    /// Field sections may be left that are never decoded, whose references the peer's encoder can forget (RFC 9204,
-    /// section 2.2.2.2).
+    /// Cancels field sections that will never be decoded, so that the peer's encoder can release their references (RFC
+    /// 9204, section 2.2.2.2).
     pub(super) fn cancel(&mut self, id: StreamId, decoder: &mut Decoder) {
         if !std::mem::replace(&mut self.is_settled, true) {
             decoder.on_stream_cancelled(id.into());
@@ -358,7 +358,7 @@ impl Incoming {
         }
         self.phase = Phase::Content;
         if self.method == Some(Method::CONNECT) && status.is_success() {
-            // Its content length means nothing (RFC 9110, section 9.3.6).
+            // Its content length has no meaning (RFC 9110, section 9.3.6).
             self.phase = Phase::Tunnel;
         } else if self.method == Some(Method::HEAD)
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)

@@ -29,9 +29,9 @@ use crate::settings::Settings;
 
 /// One end of an HTTP/3 connection (RFC 9114): what arrives on streams goes in, events and bytes come out.
 ///
-/// An error that a call returns is the connection's: the caller closes it with the error's code, and uses this no
-/// more. Only streams that exist may be named, each byte is given once and in order, and a stream is
-/// [forgotten](Self::forget) when the caller needs it no more.
+/// An error that a call returns is the connection's: the caller closes it with the error's code, and does not use this
+/// any more. Only streams that exist may be named, each byte is given once and in order, and a stream is
+/// [forgotten](Self::forget) when the caller no longer needs it.
 ///
 /// What is stored is limited: for each request stream that the transport allows, a field section while it arrives;
 /// for the connection, what [`Config`] and [`limits`](crate::limits) allow. Events are to be taken after each call.
@@ -184,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// The peer sent STOP_SENDING for a stream of this end. What that means for a request is up to the caller.
+    /// The peer sent STOP_SENDING for a stream of this end. The caller decides what that means for a request.
     ///
     /// # Errors
     /// H3_CLOSED_CRITICAL_STREAM: the connection needs the stream (RFC 9114, section 6.2.1; RFC 9204, section 4.2).
@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// The caller reads no more of a request stream, and has stopped it, or has read all of it.
+    /// The caller reads no more of a request stream: it has stopped the stream, or read all of it.
     pub fn stop_receiving(&mut self, id: StreamId) {
         if let Some(incoming) = self.requests.get_mut(&id) {
             incoming.cancel(id, &mut self.decoder);
@@ -206,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// The caller needs a stream no more, in either direction.
+    /// The caller no longer needs a stream, in either direction.
     pub fn forget(&mut self, id: StreamId) {
         match id.dir() {
             Dir::Uni => self.peer_streams.forget(id),
@@ -250,7 +250,7 @@ impl Connection {
         }
     }
 
-    /// Goes on with streams whose field sections waited for the peer's encoder stream.
+    /// Resumes streams whose field sections waited for the peer's encoder stream.
     fn resume_blocked(&mut self) -> Result<(), Error> {
         while let Some(unblocked) = self.decoder.poll_unblocked() {
             let id = StreamId::from(unblocked.stream_id);

@@ -50,7 +50,7 @@ pub(super) struct PeerStreams {
     /// The side of this end.
     side: Side,
     open: FxHashMap<StreamId, PeerStream>,
-    /// Which of the critical ones exist: control, encoder, decoder.
+    /// Whether the critical streams exist: control, encoder, decoder.
     critical: [bool; 3],
 }
 
@@ -110,7 +110,7 @@ impl PeerStreams {
         }
     }
 
-    /// The caller reads it no more.
+    /// The caller no longer reads the stream.
     pub(super) fn forget(&mut self, id: StreamId) {
         if self.open.get(&id).is_some_and(|open| !open.is_critical()) {
             self.open.remove(&id);

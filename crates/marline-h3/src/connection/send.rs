@@ -1,4 +1,4 @@
-//! What this end sends: messages, and its control and QPACK streams.
+//! The messages that this end sends, and its control and QPACK streams.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -106,8 +106,8 @@ impl Connection {
         Ok(bytes)
     }
 
-    /// The header section of a response, or of an interim one, which others follow; returns the bytes to write. What
-    /// comes after it is as for [requests](Self::encode_request).
+    /// The header section of a response, or of an interim one, which others follow; returns the bytes to write. Content
+    /// and trailers follow as for [requests](Self::encode_request).
     ///
     /// # Errors
     /// The client accepts no such response; nothing is to be written.
@@ -136,7 +136,8 @@ impl Connection {
     }
 
     fn encode_fields(&mut self, id: StreamId, fields: &[FieldRef<'_>]) -> Result<Bytes, SendError> {
-        /// What each field counts besides its name and value (RFC 9114, section 4.2.2).
+        /// Bytes that each field counts in addition to its name and value (RFC 9114, section
+        /// 4.2.2).
         const OVERHEAD: usize = 32;
         let size: usize = fields
             .iter()

@@ -8,7 +8,7 @@ use super::FrameType;
 /// The largest size of two variable-length integers.
 const MAX_HEADER: usize = 16;
 
-/// What the parser found.
+/// A piece of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A frame begins. The caller chooses what happens to its payload by [`FrameParser::treat`].
@@ -29,7 +29,7 @@ pub enum Piece {
     },
 }
 
-/// What happens to the payload of a frame.
+/// The treatment of a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// It is returned as it arrives, and never stored.
@@ -130,7 +130,7 @@ impl FrameParser {
         }
     }
 
-    /// Says what happens to the payload of the frame whose header was returned last.
+    /// Sets the treatment of the payload of the frame whose header was returned last.
     pub fn treat(&mut self, treatment: Treatment) {
         if let State::Announced { kind, length } = self.state {
             self.state = match treatment {

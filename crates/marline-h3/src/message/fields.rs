@@ -1,4 +1,4 @@
-//! What holds for every field section (RFC 9114, sections 4.2 and 4.3).
+//! The rules for every field section (RFC 9114, sections 4.2 and 4.3).
 
 use bytes::Bytes;
 use http::header::{
@@ -125,7 +125,7 @@ fn parse_length(value: &[u8]) -> Result<u64, StreamError> {
     found.ok_or_else(invalid)
 }
 
-/// Cookies may come in several fields for compression, which nothing above expects (RFC 9114, section 4.2.1).
+/// Cookies may come in several fields for compression, which the layers above do not expect (RFC 9114, section 4.2.1).
 fn join_cookies(headers: &mut HeaderMap) {
     if headers.get_all(COOKIE).iter().nth(1).is_none() {
         return;

@@ -11,7 +11,7 @@ use super::fields::{Section, set_once};
 use crate::error::StreamError;
 use crate::qpack::FieldLine;
 
-/// A request, and what its receiver needs to know besides.
+/// A request, and further information for its receiver.
 pub(crate) struct DecodedRequest {
     pub(crate) request: Request<()>,
     pub(crate) content_length: Option<u64>,

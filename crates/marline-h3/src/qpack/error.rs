@@ -1,4 +1,4 @@
-//! What a peer can do wrong, and the error codes for it.
+//! The errors of a peer, and their error codes.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl Error {
         }
     }
 
-    /// What was wrong.
+    /// The problem.
     pub const fn problem(&self) -> Problem {
         match self {
             Self::DecompressionFailed(problem)
@@ -46,7 +46,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What was wrong with a field section or an instruction.
+/// A problem of a field section or an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {

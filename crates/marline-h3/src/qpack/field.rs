@@ -1,4 +1,4 @@
-//! Field lines: what is compressed.
+//! Field lines, which QPACK compresses.
 
 use super::limits::ENTRY_OVERHEAD;
 use bytes::Bytes;
@@ -11,8 +11,8 @@ pub struct FieldLine {
     pub name: Bytes,
     /// The value.
     pub value: Bytes,
-    /// Whether the sender forbids indexing on every hop: the N bit (RFC 9204, section 7.1.3). Who forwards the line
-    /// must keep it.
+    /// Whether the sender forbids indexing on every hop: the N bit (RFC 9204, section 7.1.3). An intermediary must
+    /// preserve it.
     pub is_sensitive: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> From<&'a FieldLine> for FieldRef<'a> {
     }
 }
 
-/// Without the value of a sensitive line, which has no place in logs.
+/// Omits the value of a sensitive line, which must not be logged.
 impl fmt::Debug for FieldRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name.escape_ascii())?;

@@ -4,8 +4,8 @@
 //! the peer turns them back, and acknowledges on its decoder stream. Both are state machines: the layer above moves the
 //! bytes of sections and of both streams, and closes the connection with [`Error::code`] when a call fails.
 //!
-//! What an encoder adds to the dynamic table, and when it refers to an entry that the peer may not have yet, is its choice:
-//! see [`Encoder`]. What a decoder keeps for a peer is bounded by [`DecoderLimits`].
+//! The [`Encoder`] chooses which lines it adds to the dynamic table, and when it refers to an entry that the peer may
+//! not have yet. The state that a decoder keeps for a peer is bounded by [`DecoderLimits`].
 
 mod decoder;
 mod encoder;

@@ -39,12 +39,12 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read.
+    /// The bytes that have not been read.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next byte, which stays unread: its high bits say what follows.
+    /// The next byte, which stays unread: its high bits determine what follows.
     pub(super) fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }

@@ -7,7 +7,7 @@ pub(super) struct StaticLine {
     pub(super) value: &'static str,
 }
 
-/// What the static table has of a field line.
+/// The best match of a field line in the static table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     /// Name and value, at this index.

@@ -82,7 +82,7 @@ fn data(content: &[u8]) -> Vec<u8> {
     frame_of(FrameType::DATA, content)
 }
 
-/// What a stream reported, in a form that can be compared.
+/// An event of a stream, in a form that can be compared.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Request(String),
@@ -123,7 +123,8 @@ fn seen(connection: &mut Connection, id: StreamId) -> Vec<Seen> {
     events
 }
 
-/// What a server makes of the bytes of a request stream that ends with them, however they are cut.
+/// The events of a server for the bytes of a request stream that ends with them, the same however
+/// they are cut.
 fn receive(parts: &[&[u8]]) -> Result<Vec<Seen>, ErrorCode> {
     let bytes = parts.concat();
     let whole = receive_cut(server(), &bytes, bytes.len().max(1));
@@ -165,7 +166,7 @@ fn client_after(method: &str) -> Connection {
     connection
 }
 
-/// What a client makes of the response to `method`, however it is cut.
+/// The events of a client for the response to `method`, the same however it is cut.
 fn receive_response(method: &str, parts: &[&[u8]]) -> Result<Vec<Seen>, ErrorCode> {
     let bytes = parts.concat();
     let whole = receive_cut(client_after(method), &bytes, bytes.len().max(1));

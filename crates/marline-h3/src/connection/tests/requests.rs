@@ -193,7 +193,7 @@ fn content_must_have_the_announced_length() {
     assert_eq!(short.last(), Some(&failed));
     let long = receive(&[&post("1"), &data(b"a"), &data(b"b")]).unwrap();
     assert_eq!(long, [got("https://a/"), content(b"a"), failed]);
-    // The length is settled before trailers.
+    // The length is checked before trailers.
     let trailers = headers(&[("x", "y")]);
     let short = receive(&[&post("3"), &data(b"ab"), &trailers]).unwrap();
     assert!(!short.contains(&Seen::Trailers(1)));
@@ -288,7 +288,7 @@ fn a_field_section_above_the_limit_is_not_decoded() {
         max_field_section_size: 200,
         ..Config::default()
     };
-    // The bytes of this one are below the limit, and what they stand for is not.
+    // The encoded bytes are below the limit, the decoded fields above it.
     let small: Vec<_> = [GET, &[("accept", "*/*"); 10]].concat();
     let long = "x".repeat(300);
     let large: Vec<_> = [GET, &[("a", &long)]].concat();

@@ -73,7 +73,7 @@ fn bidirectional_streams_of_servers_are_refused() {
 fn streams_of_unknown_types_are_ignored() {
     let mut server = server();
     let id = uni(&server, 3);
-    // Whose bytes look like other types.
+    // The bytes look like other types.
     on_uni(&mut server, 3, &[0x40]).unwrap();
     assert_eq!(events(&mut server), []);
     on_uni(&mut server, 3, &[0x21, 0x00, 0x04]).unwrap();

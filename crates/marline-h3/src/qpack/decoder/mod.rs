@@ -19,7 +19,7 @@ use bytes::Bytes;
 use instruction::Instruction;
 use section::{Lines, Section};
 
-/// What a decoder allows its peer. The first two are announced in SETTINGS.
+/// The limits of a decoder for its peer. The first two are announced in SETTINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderLimits {
     /// SETTINGS_QPACK_MAX_TABLE_CAPACITY, in bytes: the most that the dynamic table holds.
@@ -34,7 +34,7 @@ pub struct DecoderLimits {
     pub blocked_bytes: usize,
 }
 
-/// What became of a field section.
+/// The outcome of decoding a field section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// Its field lines, in order.
@@ -50,7 +50,7 @@ pub enum Decoded {
 pub struct Unblocked {
     /// The stream on which it arrived.
     pub stream_id: u64,
-    /// What [`Decoder::decode`] would have returned; not [`Decoded::Blocked`].
+    /// The result of [`Decoder::decode`] for the section; not [`Decoded::Blocked`].
     pub result: Result<Decoded, Error>,
 }
 
@@ -220,7 +220,8 @@ impl Decoder {
         let lines = section
             .decode(&self.table, self.limits.max_field_section_size)
             .map_err(Error::DecompressionFailed)?;
-        // A section that is too large has been processed as well: its references are outstanding no more.
+        // A section that is too large has been processed as well: its references are no longer
+        // outstanding.
         let required = section.required_insert_count();
         if required > 0 {
             integer::encode(stream_id, 7, 0x80, &mut self.instructions);

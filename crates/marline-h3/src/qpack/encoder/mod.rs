@@ -19,7 +19,7 @@ use outstanding::{Outstanding, References};
 use policy::{History, Indexing};
 use wire::NameReference;
 
-/// What an encoder uses of what its peer allows.
+/// The limits that an encoder applies in addition to those of its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderLimits {
     /// Bytes of the dynamic table; 0 for none.
@@ -37,12 +37,12 @@ pub struct EncoderLimits {
 ///   are first sent.
 /// - Cookies of 20 bytes or more, too: they are the largest part of many requests, and a guess must match a whole cookie
 ///   (RFC 9204, section 7.1.1). Shorter ones are never inserted.
-/// - Never: what the caller marks as sensitive; `authorization`, `proxy-authorization` and `set-cookie`; what belongs to
-///   one message or one version of a resource, such as `date`, `content-length`, `etag`.
+/// - Never: lines that the caller marks as sensitive; `authorization`, `proxy-authorization` and `set-cookie`; what
+///   belongs to one message or one version of a resource, such as `date`, `content-length`, `etag`.
 /// - Other lines when they are repeated, or when a name that no table has is.
 /// - No entry larger than half of the table.
 ///
-/// Who sends lines of mutually distrustful parties on one connection marks those worth guessing as sensitive.
+/// A caller that sends lines of mutually distrustful parties on one connection marks those worth guessing as sensitive.
 ///
 /// # Which entries are referenced
 ///

@@ -5,7 +5,8 @@ use crate::qpack::error::Problem;
 use crate::qpack::limits::OUTSTANDING_SECTIONS;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a section refers to. Entries are evicted in order: the oldest one says which may be.
+/// The references of a section. Entries are evicted in order: the oldest reference limits which may
+/// be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct References {
     /// One more than the newest entry.

@@ -15,8 +15,8 @@ pub(super) enum Indexing {
     AtOnce,
 }
 
-/// Fields that keep their value for a connection, in all likelihood: their second use pays for the insertion, so that
-/// waiting for it would only delay the gain. Sorted.
+/// Fields that keep their value for a connection, in all likelihood: inserting them at the first use saves bytes from
+/// the second on. Sorted.
 const CONSTANT: [&[u8]; 22] = [
     b":authority",
     b"accept",
@@ -84,7 +84,7 @@ pub(super) struct History {
     names: Recent,
 }
 
-/// What of a line was sent before.
+/// The parts of a line that were sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) line: bool,
@@ -92,7 +92,7 @@ pub(super) struct Seen {
 }
 
 impl History {
-    /// Records a line. A collision of hashes costs an insertion, no more.
+    /// Records a line. A hash collision costs only an insertion.
     pub(super) fn record(&mut self, name: &[u8], value: &[u8]) -> Seen {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);

@@ -186,7 +186,7 @@ fn no_more_streams_are_put_at_risk_than_the_peer_allows() {
     assert!(!has_references(&encode(&mut encoder, 8, &[vary("aaaa")])));
     // A stream at risk may be put at more of it.
     assert!(has_references(&encode(&mut encoder, 4, &[vary("bbbb")])));
-    // Stream 4 still needs the second entry; stream 0 is at risk no more.
+    // Stream 4 still needs the second entry; stream 0 is no longer at risk.
     encoder.on_decoder_stream(&[0x80]).unwrap();
     assert!(has_references(&encode(&mut encoder, 8, &[vary("bbbb")])));
     assert!(!has_references(&encode(&mut encoder, 12, &[vary("bbbb")])));
@@ -292,7 +292,7 @@ fn a_section_does_not_evict_what_it_refers_to() {
     encode(&mut encoder, 0, &[vary("aaaa"), vary("bbbb")]);
     encoder.on_decoder_stream(&[0x80]).unwrap();
     encoder.take_instructions();
-    // The second entry is the newest and no draining one.
+    // The second entry is the newest, and not draining.
     let section = encode(&mut encoder, 4, &[vary("bbbb"), vary("cccc"), vary("dddd")]);
     assert!(has_references(&section));
     assert_eq!(encoder.table.insert_count(), 3);

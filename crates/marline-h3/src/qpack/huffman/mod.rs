@@ -58,7 +58,7 @@ pub(super) fn encode(string: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what `encoded` stands for, at most `limit` bytes.
+/// Appends the decoded string, at most `limit` bytes.
 pub(super) fn decode(encoded: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let end = out.len().saturating_add(limit);
     out.reserve((encoded.len() * 8 / SHORTEST).min(limit));
@@ -75,7 +75,7 @@ pub(super) fn decode(encoded: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         }
         let next = lookup((window >> 32) as u32);
         if next.length > count {
-            // What is left is shorter than a code: padding.
+            // The rest is shorter than a code: padding.
             return if count <= MAX_PADDING && window == u64::MAX {
                 Ok(())
             } else {

@@ -23,7 +23,7 @@ enum Step {
     Cancel(u64),
 }
 
-/// What is sent and has not arrived, and what has.
+/// Data in flight between the two, and data that has arrived.
 struct Joined {
     encoder: Encoder,
     decoder: Decoder,

@@ -1,4 +1,4 @@
-//! What a decoder keeps for its peer, and how it reports what it has received.
+//! The state that a decoder keeps for its peer, and the acknowledgments of what it has received.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a peer can get wrong, by section of RFC 9204.
+//! Errors of a peer, by section of RFC 9204.
 
 use super::*;
 
