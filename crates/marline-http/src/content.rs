@@ -1,11 +1,12 @@
-//! What the header of a message says of its content.
+//! The content of a message, as its header announces it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
-/// Whether a response to `method` with the final `status` has no content, whatever its fields say (RFC 9110, section 6.4.1).
+/// Whether a response to `method` with the final `status` has no content, regardless of its fields (RFC 9110, section
+/// 6.4.1).
 pub(crate) fn is_bodiless(method: &Method, status: StatusCode) -> bool {
     *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
@@ -15,7 +16,7 @@ pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The seconds from 1970 to the year 10000, which no date of HTTP has.
+/// The seconds from 1970 to the year 10000, the first that HTTP dates cannot express.
 const DATES_END_S: u64 = 253_402_300_800;
 
 /// The date of HTTP (RFC 9110, section 5.6.7) for `time`, if there is one.

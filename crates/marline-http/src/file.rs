@@ -1,4 +1,4 @@
-//! Opening files without waiting for anybody.
+//! Opening files without blocking.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The content of the regular file at `path`, which may have `limit` bytes.
 ///
-/// A named pipe or a device would let the caller wait, or have no end.
+/// A named pipe or a device could block the caller, or have no end.
 ///
 /// # Errors
 /// The file cannot be read, is no regular file, or is larger.

@@ -1,4 +1,4 @@
-//! HTTP Archive (HAR) 1.2: what was fetched, and when, as browsers export it.
+//! HTTP Archive (HAR) 1.2: fetched objects and their times, as browsers export them.
 //!
 //! Header fields are not part of reports, so that those of requests and responses are empty, and sizes of headers unknown
 //! (-1). Connecting includes the handshake of TLS or QUIC.
@@ -138,7 +138,7 @@ const PAGE: &str = "page_1";
 /// A step that does not apply.
 const NONE: f64 = -1.0;
 
-/// What an entry is made of. Times are seconds since the start.
+/// The data of an entry. Times are seconds since the start.
 struct Fetched<'a> {
     url: String,
     status: Option<u16>,
@@ -199,7 +199,7 @@ impl Har {
         let fetched = report.objects.iter().map(|object| Fetched {
             url: object.url.clone(),
             status: object.status,
-            // Reports do not have it.
+            // Reports do not contain it.
             mime_type: "",
             bytes: object.bytes,
             known_s: object.start_s,
@@ -225,7 +225,7 @@ impl Har {
         )
     }
 
-    /// Names the browser that has loaded the page, as `Chrome/156.0.8078.108`.
+    /// Sets the browser that has loaded the page, as `Chrome/156.0.8078.108`.
     #[must_use]
     pub fn by_browser(mut self, product: &str) -> Self {
         let (name, version) = product.split_once('/').unwrap_or((product, ""));
@@ -353,7 +353,7 @@ impl Timings {
         }
     }
 
-    /// The sum of what applies.
+    /// The sum of the steps that apply.
     fn total(self) -> f64 {
         let Self {
             blocked,

@@ -4,7 +4,7 @@ use http::header::{COOKIE, HOST, HeaderMap, HeaderValue};
 use http::{Request, Response, Version};
 use marline_h3::{has_blank_ends, is_authority};
 
-/// The fields of a request, of which its host is one in every version.
+/// The number of fields of a request; its host counts as one in every version.
 pub(crate) fn request_fields<B>(request: &Request<B>) -> usize {
     let has_only_authority =
         request.version() >= Version::HTTP_2 && !request.headers().contains_key(HOST);
@@ -42,7 +42,7 @@ pub(crate) fn has_blanks(version: Version, headers: &HeaderMap) -> bool {
             .any(|value| has_blank_ends(value.as_bytes()))
 }
 
-/// The reason why a response is unusable, if anything does: too many fields for `max_fields`, or blanks around values.
+/// The reason why a response is unusable, if any: too many fields for `max_fields`, or blanks around values.
 pub(crate) fn fault<B>(response: &Response<B>, max_fields: usize) -> Option<String> {
     let headers = response.headers();
     if headers.len() > max_fields {

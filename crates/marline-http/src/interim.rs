@@ -19,8 +19,8 @@ impl Interim {
         Self(Arc::new(take))
     }
 
-    /// Takes an interim response. What is none is dropped, and so is `101 Switching Protocols`, which is the last response of a
-    /// connection over HTTP/1.1.
+    /// Takes an interim response. Other responses are dropped, and so is `101 Switching Protocols`, which is the last
+    /// response on an HTTP/1.1 connection.
     pub fn send(&self, response: Response<()>) {
         let status = response.status();
         if status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS {
@@ -28,7 +28,7 @@ impl Interim {
         }
     }
 
-    /// The same of its parts.
+    /// The same for the parts of a response.
     pub(crate) fn send_parts(&self, status: StatusCode, headers: &HeaderMap) {
         let mut response = Response::new(());
         *response.status_mut() = status;

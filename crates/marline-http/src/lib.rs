@@ -7,8 +7,8 @@
 //!   connections.
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
 //!   discovered.
-//! * [`pipes`] decides how many connections to an origin there are, and which carries an object.
-//! * [`har`] makes archives of both, which the tools of browsers read.
+//! * [`pipes`] decides how many connections to an origin there are, and which one carries an object.
+//! * [`har`] makes archives of both that browsers' tools read.
 //!
 //! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
 //! TCP needs tokio.

@@ -19,23 +19,23 @@ pub const UNUSED_BEFORE_EVICTION: Duration = Duration::from_secs(3);
 /// The same for a connection whose requests make no progress: longer than a network is unusable between two cells.
 pub const STALLED_BEFORE_EVICTION: Duration = Duration::from_secs(20);
 
-/// The windows of HTTP/2 for the content of one request, and of all requests of a connection: what may arrive of it although nobody
-/// reads it. 40 Mbit/s with a round-trip time of 100 ms.
+/// The windows of HTTP/2 for the content of one request, and of all requests of a connection: the content that may
+/// arrive although the application reads nothing. 40 Mbit/s with a round-trip time of 100 ms.
 pub const HTTP2_STREAM_WINDOW: u32 = 512 * 1024;
 
 /// See [`HTTP2_STREAM_WINDOW`].
 pub const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// Bytes that may arrive on a connection of HTTP/2 without progress of a request: PING, SETTINGS, PRIORITY, WINDOW_UPDATE. A
-/// client needs some KiB at most, and one window of content that nobody reads.
+/// Bytes that may arrive on a connection of HTTP/2 without progress of a request: PING, SETTINGS, PRIORITY,
+/// WINDOW_UPDATE. A client needs some KiB at most, and one window of unread content.
 pub const MAX_BYTES_WITHOUT_PROGRESS: u64 = 256 * 1024 + HTTP2_CONNECTION_WINDOW as u64;
 
-/// Time for which a connection is still read after it was closed for a flood or a failure, so that the client gets GOAWAY or the
-/// alert, or after a client of HTTP/1.1 that has received everything has sent something last.
+/// Time for which a connection is still read after it was closed for a flood or a failure, so that the client gets
+/// GOAWAY or the alert; and after the last bytes of an HTTP/1.1 client that has received everything.
 pub const LINGER: Duration = Duration::from_secs(1);
 
-/// The same for a client of HTTP/2 that has received everything: while its application reads what its system has, it sends a
-/// WINDOW_UPDATE for each half of its window.
+/// The same for a client of HTTP/2 that has received everything: while its application reads from the system's buffer,
+/// it sends a WINDOW_UPDATE for each half of its window.
 pub const QUIET_HTTP2: Duration = Duration::from_secs(5);
 
 /// Time for which a client that has received everything, and goes on sending, is read at all.
@@ -51,7 +51,8 @@ pub const PARTS_OF_TURN: u64 = 4;
 /// connection without an error: ten packets, for which one acknowledgment is enough.
 pub const UNACKNOWLEDGED_END: u64 = 16 * 1024;
 
-/// How soon the system is asked whether a client has acknowledged what was sent. The interval doubles until [`LAST_LOOK`].
+/// The delay until the system is asked whether a client has acknowledged the data sent. The interval doubles until
+/// [`LAST_LOOK`].
 pub const FIRST_LOOK: Duration = Duration::from_millis(5);
 
 /// See [`FIRST_LOOK`].
@@ -68,14 +69,14 @@ pub const LAST_HANDSHAKES: Duration = Duration::from_millis(50);
 /// that does not know yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);
 
-/// The same for a connection that makes room for another, which waits for that.
+/// The same for a connection that makes room for another, which waits meanwhile.
 pub const EVICTED_LINGER: Duration = Duration::from_millis(50);
 
 /// Time after which a connection over TCP that makes room for another is closed although it could not send GOAWAY.
 pub const EVICTION_TIME: Duration = Duration::from_millis(80);
 
-/// Connections over TCP that may take this time at once, and that no longer count: what is accepted in it. Further ones are
-/// closed without GOAWAY.
+/// Connections over TCP that may take this time at once, and that no longer count: as many as are accepted in it.
+/// Further ones are closed without GOAWAY.
 pub const LEAVING_CONNECTIONS: usize = 32;
 
 /// Streams of HTTP/2 that were reset before they were accepted, or by errors of this end, until the connection is closed
@@ -85,22 +86,24 @@ pub const MAX_RESET_STREAMS: usize = 64;
 /// Files that responses hold open at the same time. More are not needed: responses for one file share it.
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 
-/// File descriptors that are neither connections nor files of responses nor qlog files: sockets, the access log, the page of metrics with its
-/// connections, [`OPENING_FILES`], [`CLOSING_FILES`], [`LEAVING_CONNECTIONS`], and what the runtime needs.
+/// File descriptors that are neither connections nor files of responses nor qlog files: sockets, the access log, the
+/// page of metrics with its connections, [`OPENING_FILES`], [`CLOSING_FILES`], [`LEAVING_CONNECTIONS`], and those of
+/// the runtime.
 pub const RESERVED_FILES: u64 = 160;
 
 /// Files that are being opened on blocking threads at the same time: as many as a disk serves well at once.
 pub const OPENING_FILES: usize = 32;
 
-/// Files that are being closed for clients that are entitled to their places, and that no longer count: what is accepted
-/// in the time that tasks take to end.
+/// Files that are being closed for clients that are entitled to their places, and that no longer count: as many as are
+/// accepted in the time that tasks take to end.
 pub const CLOSING_FILES: usize = 32;
 
 /// Sessions of TLS over TCP that are remembered so that clients can resume them, where they are not in tickets: some hundred bytes
 /// each.
 pub const TLS_SESSIONS: usize = 4096;
 
-/// When a client that was refused for lack of resources is asked to come back.
+/// The time after which a client that was refused for lack of resources may try again
+/// (`Retry-After`).
 pub const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Concurrent requests on one connection. Browsers load pages with some 100 at the same time (RFC 9114
@@ -121,8 +124,8 @@ pub const MAX_RESPONSE_FIELDS: usize = MAX_HEADER_FIELDS + 16;
 /// The largest header section that a server can be configured to accept. Each request in progress may hold one.
 pub const LARGEST_HEADER_BYTES: u64 = 64 * 1024;
 
-/// Bytes of memory for what waits to be sent on the control and QPACK streams of an HTTP/3 connection: what thousands of
-/// requests cause while the peer accepts nothing on these streams.
+/// Bytes of memory for data that waits to be sent on the control and QPACK streams of an HTTP/3 connection: as much as
+/// thousands of requests cause while the peer accepts nothing on these streams.
 pub const MAX_QUEUED_INSTRUCTIONS: usize = 256 * 1024;
 
 /// Time limit of a TLS or QUIC handshake: five round trips over a satellite link with losses.
@@ -211,28 +214,29 @@ pub const TCP_CHUNK_BYTES: usize = 16 * 1024;
 /// queue in which it waits.
 pub const HELD_PART_BYTES: usize = 256;
 
-/// How often a connection of HTTP/3 looks for how much content of requests nobody reads, while there are such requests: at 1 Gbit/s,
-/// 12 MB arrive between.
+/// The interval at which an HTTP/3 connection measures its unread content of requests, while there is some: at 1
+/// Gbit/s, 12 MB arrive in between.
 pub const RECEIVED_CHECK: Duration = Duration::from_millis(100);
 
-/// How long a connection may hold content of requests for which there is no budget: as long as a network waits before others give something
-/// back. One of HTTP/2 reads nothing in that time.
+/// How long a connection may hold content of requests for which there is no budget: as long as a network waits before
+/// others release some. An HTTP/2 connection reads nothing in that time.
 pub const RECEIVED_PATIENCE: Duration = BUFFER_PATIENCE;
 
-/// How often a response over HTTP/3 that waits looks for what its client has acknowledged of its small parts: a round-trip time.
+/// The interval at which a waiting response over HTTP/3 checks how much its client has acknowledged of its small parts:
+/// a round-trip time.
 pub const COPIED_RECHECK: Duration = Duration::from_millis(100);
 
-/// Bytes of a response that HTTP/2 buffers beside, of each request: the system's buffer of the connection covers its
-/// round-trip time.
+/// Bytes of a response that HTTP/2 buffers in addition, for each request: the system's buffer of the connection covers
+/// its round-trip time.
 pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;
 
-/// Bytes that are held between two sides: of files that were read and that clients have not received yet, and of content on its way
-/// through a proxy, in both directions. What 30 connections over QUIC with windows of
-/// 8 MiB keep until it is acknowledged.
+/// Bytes that are held between two sides: of files that were read and that clients have not received yet, and of
+/// content on its way through a proxy, in both directions. As much as 30 QUIC connections with windows of 8 MiB keep
+/// until it is acknowledged.
 pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
 
 /// How long a response waits for a part of these before responses of clients that hold more have to end: clients that
-/// receive what was sent to them give bytes back in a round-trip time.
+/// receive the data sent to them release bytes within a round-trip time.
 pub const BUFFER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a response waits for a part of these at all: with less than it is entitled to, a network gets it after
@@ -267,7 +271,7 @@ pub const MAX_PAGE_OBJECT_BYTES: u64 = 1 << 30;
 /// Interim responses to one request that a server sends: one or two are usual, and browsers use the first.
 pub const MAX_INTERIM_RESPONSES: usize = 16;
 
-/// Fields `Via` of a request that is passed on: more proxies than any request passes, so that one which runs in a circle ends.
+/// Fields `Via` of a request that is passed on: more proxies than any request passes, so that loops end.
 pub const MAX_VIA: usize = 16;
 
 /// Time for a connection from a proxy to an application: both are in one data centre, and a lost SYN is sent again after 1 s
@@ -281,8 +285,8 @@ pub const UPSTREAM_RESPONSE_TIMEOUT: Duration = Duration::from_secs(50);
 /// Time that an application may take for the next part of a response, for the same reason.
 pub const UPSTREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// Requests under way at one application, each of which has a connection if it is HTTP/1.1: half of the descriptors that many
-/// systems give a process.
+/// Requests in progress at one application, each of which has a connection if it is HTTP/1.1: half of the descriptors
+/// that many systems give a process.
 pub const MAX_UPSTREAM_REQUESTS: usize = 512;
 
 /// How long a request waits for a place at an application at all: as long as for memory.
@@ -295,21 +299,22 @@ pub const UPSTREAM_STREAM_WINDOW: u32 = 128 * 1024;
 /// The largest window of HTTP/2 (RFC 9113, section 6.9.1).
 pub const LARGEST_HTTP2_WINDOW: u32 = (1 << 31) - 1;
 
-/// Requests that wait for a place at one application. Each holds its header, and its connection: 16,384 of 2 KiB take 32 MiB. A network of
-/// clients may have half of what is left.
+/// Requests that wait for a place at one application. Each holds its header, and its connection: 16,384 of 2 KiB take
+/// 32 MiB. A network of clients may have half of the free places.
 pub const MAX_WAITING_REQUESTS: u64 = 16 * 1024;
 
 /// Idle connections that are kept to one application.
 pub const MAX_IDLE_UPSTREAM_CONNECTIONS: usize = 64;
 
-/// How long they are kept. Servers of Node.js close theirs after 5 s, those of Python as early; a request that meets the end
-/// of its connection may have to fail.
+/// The time for which they are kept. Servers of Node.js close theirs after 5 s, those of Python as early; a request
+/// that meets the end of its connection may have to fail.
 pub const UPSTREAM_KEEP_ALIVE: Duration = Duration::from_secs(4);
 
 /// Bytes of the header of an application's response: as much as that of a request.
 pub const MAX_UPSTREAM_HEADER_BYTES: usize = 64 * 1024;
 
-/// How long an application gets no requests after it could not be reached: the time of a restart.
+/// The time for which an application gets no requests after it could not be reached: the time of a
+/// restart.
 pub const UPSTREAM_FAIL_TIME: Duration = Duration::from_secs(10);
 
 /// The time between two checks of an application's health.
@@ -336,44 +341,45 @@ pub const PIPE_POLL: Duration = Duration::from_millis(20);
 /// How often a client looks whether the settings of a server have arrived, without which it sends no extended CONNECT.
 pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
 
-/// How many times: they follow the handshake, so that a second is much.
+/// The number of checks: the settings follow the handshake, so that a second is ample.
 pub const SETTINGS_POLLS: u32 = 100;
 
 /// Connections of a pool to one origin. The policies of papers use five; more than some tens compete with each other.
 pub const MAX_PIPES: usize = 64;
 
-/// Origins to which a client has pools at a time. Those of a page are some tens. A pool that nothing uses makes room; if all are in use,
-/// a further one ends with what it is for.
+/// Origins to which a client has pools at a time. Those of a page are some tens. An unused pool makes room; if all are
+/// in use, a further one lasts only for its fetch or page load.
 pub const MAX_POOLS: usize = 1024;
 
 /// Samples of a recorded radio signal: one each 100 ms for a day.
 pub const MAX_SIGNAL_SAMPLES: usize = 864_000;
 
-/// Bytes of the file of one.
+/// Bytes of the file of a recorded radio signal.
 pub const MAX_SIGNAL_BYTES: u64 = 32 << 20;
 
-/// Bytes of a line of a signal that a program writes: a time, SINR, and what else it has to say.
+/// Bytes of a line of a signal that a program writes: a time, SINR, and further output.
 pub const MAX_SIGNAL_LINE: usize = 256;
 
-/// Bytes without the end of a line after which the input of a signal is given up: 256 of the longest lines, which may be what a
-/// program prints before it has found its radio.
+/// Bytes without the end of a line after which the input of a signal is abandoned: 256 of the longest lines, which a
+/// program may print before it has found its radio.
 pub const MAX_WITHOUT_LINE: u64 = 256 * MAX_SIGNAL_LINE as u64;
 
 /// The time between two reads of the input of a signal if the first was as large as a read may be: 400 kB/s, so that a program
 /// that never waits takes little of a processor.
 pub const SIGNAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long the last sample counts after the input of a signal has ended: a program that writes to a named pipe may open and close
-/// it for each.
+/// The time for which the last sample counts after the input of a signal has ended: a program that writes to a named
+/// pipe may open and close it for each.
 pub const SIGNAL_HOLD: Duration = Duration::from_secs(10);
 
-/// Samples of a live signal that are kept. Pools make up for 16 of their intervals.
+/// Samples of a live signal that are kept. Pools catch up on 16 of their intervals.
 pub const MAX_LIVE_SAMPLES: usize = 64;
 
-/// How often a radio of this machine is asked: as often as ModemManager can have a modem measure.
+/// The interval at which a radio of this machine is polled: the shortest that ModemManager supports
+/// for measurements of a modem.
 pub const SIGNAL_POLL: Duration = Duration::from_secs(1);
 
-/// How long its answer may take, after which it counts as gone.
+/// The time limit for its answer, after which it counts as lost.
 pub const RADIO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Messages of an answer of the kernel about its Wi-Fi: a station, or a channel, each.

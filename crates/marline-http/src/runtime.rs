@@ -34,7 +34,7 @@ impl RuntimeHandle {
     /// The given runtime; by default, the tokio runtime that the caller runs in.
     ///
     /// # Errors
-    /// None is given, and the caller runs in no tokio runtime.
+    /// None is given, and the caller does not run in a tokio runtime.
     pub(crate) fn new(runtime: Option<Arc<dyn Runtime>>) -> io::Result<Self> {
         Ok(match runtime {
             Some(runtime) => Self {

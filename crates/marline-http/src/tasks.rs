@@ -23,7 +23,7 @@ pub(crate) struct TaskSet<T> {
 pub(crate) struct Unfinished;
 
 impl<T: Send + 'static> TaskSet<T> {
-    /// No tasks yet.
+    /// An empty set.
     pub(crate) fn new(runtime: &RuntimeHandle) -> Self {
         let (report, ended) = mpsc::unbounded_channel();
         Self {

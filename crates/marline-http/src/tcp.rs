@@ -49,7 +49,7 @@ impl TcpSockets for SystemSockets {
     }
 }
 
-/// Whether `error` says that this system has no Multipath TCP, or that it is switched off.
+/// Whether `error` means that this system has no Multipath TCP, or that it is disabled.
 pub(crate) fn has_no_multipath(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let known = [Errno::PROTONOSUPPORT, Errno::NOPROTOOPT, Errno::INVAL];
@@ -102,8 +102,8 @@ pub(crate) fn subflows(socket: &Socket) -> io::Result<u32> {
     }
 }
 
-/// A count of the bytes that the peer of `stream` has acknowledged, which begins anywhere; `None` if the system does not count
-/// them. Something must have arrived.
+/// A count of the bytes that the peer of `stream` has acknowledged, with an arbitrary initial value; `None` if the
+/// system does not count them. Data must have arrived before.
 pub(crate) fn acknowledged(stream: &TcpStream) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return acknowledged::count(stream);

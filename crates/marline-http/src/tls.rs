@@ -1,4 +1,4 @@
-//! Versions of TLS over TCP. QUIC has TLS 1.3 alone (RFC 9001, section 4.2).
+//! Versions of TLS over TCP. QUIC uses TLS 1.3 only (RFC 9001, section 4.2).
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use rustls::SupportedProtocolVersion;
 /// A version of TLS. There are no earlier ones: RFC 8996 deprecates them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TlsVersion {
-    /// TLS 1.2 (RFC 5246), only with what is still recommended (RFC 9325): a key exchange by ECDHE, AEAD, the extended master
+    /// TLS 1.2 (RFC 5246), only as still recommended (RFC 9325): a key exchange by ECDHE, AEAD, the extended master
     /// secret (RFC 7627); no compression, no renegotiation. HTTP/2 requires no more (RFC 9113, section 9.2).
     #[default]
     Tls12,

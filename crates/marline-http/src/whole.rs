@@ -14,8 +14,8 @@ use crate::body::{Body, BoxError};
 #[error("more content than the content length")]
 struct TooLong;
 
-/// Content of an announced length, whose last part is passed on once its message has ended. Whether more follows is not known before, and
-/// for whoever gets it over HTTP/1.1, content of that length is whole.
+/// Content of an announced length, whose last part is passed on once its message has ended. Before that, it is unknown
+/// whether more follows, and a recipient over HTTP/1.1 takes content of that length as complete.
 pub(crate) struct Whole {
     body: Body,
     left: u64,
@@ -39,7 +39,7 @@ impl Whole {
     /// Waits for the end of content that has no bytes: without a last part, nothing else does.
     ///
     /// # Errors
-    /// It has some, or its message is incomplete.
+    /// It has content, or its message is incomplete.
     pub(crate) async fn confirmed(mut self) -> Result<Self, BoxError> {
         if self.left == 0 && !self.body.is_end_stream() {
             poll_fn(|cx| self.poll_end(cx)).await?;
@@ -47,7 +47,7 @@ impl Whole {
         Ok(self)
     }
 
-    /// Reads to the end, of which no content is left.
+    /// Reads to the end, which must contain no more content.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         while !self.is_over {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {

@@ -1,4 +1,4 @@
-//! Radios of this machine as sources of the signal, with what answers for them.
+//! Radios of this machine as sources of the signal, with mock services.
 
 #![cfg(all(target_os = "linux", feature = "radio"))]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]

@@ -1,4 +1,5 @@
-//! Runs the shared test vectors on what assigns the requests of fetches and page loads to connections.
+//! Runs the shared test vectors on the assignment of the requests of fetches and page loads to
+//! connections.
 
 #[path = "../../../vectors/runner.rs"]
 mod runner;

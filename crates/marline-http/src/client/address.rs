@@ -1,9 +1,9 @@
-//! Addresses of servers: those that none can have, and the zones of link-local ones.
+//! Addresses of servers: those that no server can have, and the zones of link-local ones.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
-/// Why no server can be reached at `address`; `None` if one might be.
+/// The reason why no server can be reached at `address`; `None` if one might be.
 pub(super) fn unusable(address: SocketAddr) -> Option<&'static str> {
     if address.port() == 0 {
         return Some("port 0 is none; a server has one from 1 to 65535");

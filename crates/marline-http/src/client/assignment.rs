@@ -1,8 +1,8 @@
-//! Which connection to a host gets a request.
+//! The assignment of requests to connections of a host.
 
 use std::num::NonZeroUsize;
 
-/// Which of several connections to a host gets the next request.
+/// The choice among several connections to a host for the next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Assignment {
     /// One that is free, or has the fewest requests.
@@ -32,7 +32,7 @@ pub struct AssignedSession {
 }
 
 impl Alternation {
-    /// Among at most `sessions`, of which none is open.
+    /// An alternation over at most `sessions` sessions, none of which is open.
     pub const fn new(sessions: NonZeroUsize) -> Self {
         Self {
             sessions,

@@ -1,4 +1,4 @@
-//! Why a server's certificate is refused.
+//! The reasons why a server's certificate is refused.
 
 use rustls::CertificateError;
 
@@ -6,7 +6,7 @@ use rustls::CertificateError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateProblem {
-    /// It is none of the trusted certificates, and none of them has signed it.
+    /// It is not among the trusted certificates, and none of them has signed it.
     NotTrusted,
     /// It has no subjectAltName, the only place for a server's names (RFC 9525).
     NoName,
@@ -19,7 +19,8 @@ impl CertificateProblem {
     pub(super) fn of(error: &CertificateError) -> Self {
         match error {
             CertificateError::UnknownIssuer => Self::NotTrusted,
-            // A certificate of an authority that the server shows as its own is refused before its signer is looked for.
+            // rustls refuses an authority's certificate that the server presents as its own before it looks for the
+            // signer.
             CertificateError::Other(other)
                 if matches!(
                     other.0.downcast_ref(),
@@ -35,7 +36,7 @@ impl CertificateProblem {
         }
     }
 
-    /// The rest of a sentence that begins with the certificate.
+    /// The explanation as the rest of a sentence whose subject is the certificate.
     pub(super) fn explain(self, host: &str, cause: &dyn std::error::Error) -> String {
         match self {
             Self::NotTrusted => {

@@ -87,13 +87,13 @@ impl HttpVersion {
     }
 }
 
-/// Which certificates a client trusts.
+/// The certificates that a client trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Those of this machine's trust store.
     #[default]
     System,
-    /// The certificates in a PEM file, and what they have signed, and no others.
+    /// Only the certificates in a PEM file, and those that they have signed.
     File(PathBuf),
     /// Every certificate, without verification: for tests only.
     Insecure,
@@ -115,19 +115,19 @@ pub struct ClientConfig {
     pub or_http11: bool,
     /// Which certificates to trust.
     pub trust: Trust,
-    /// The versions of TLS over TCP. QUIC has TLS 1.3 in any case.
+    /// The versions of TLS over TCP. QUIC always uses TLS 1.3.
     pub tls: TlsVersions,
     /// Header fields of every request.
     pub headers: HeaderMap,
     /// How long to wait for a connection, handshake included.
     pub connect_timeout: Duration,
     /// How long a request may wait without progress of its connection: for the header of its response, and for its next
-    /// bytes. Interim responses are no progress. `None`: as long as the connection lasts.
+    /// bytes. Interim responses do not count as progress. `None`: as long as the connection lasts.
     pub stall_timeout: Option<Duration>,
     /// The transport of HTTP/2 and HTTP/1.1. With [`TcpProtocol::Multipath`], connections fail where the server or this
     /// kernel has no Multipath TCP.
     pub tcp_protocol: TcpProtocol,
-    /// What creates the sockets of TCP; by default [`SystemSockets`](crate::tcp::SystemSockets).
+    /// The factory of TCP sockets; by default [`SystemSockets`](crate::tcp::SystemSockets).
     pub tcp_sockets: Option<Arc<dyn TcpSockets>>,
     /// The settings of QUIC.
     pub quic: QuicOptions,
@@ -135,17 +135,19 @@ pub struct ClientConfig {
     /// bundles coordinates them ([`marline::coordination::bundle`]). The bundle has a random identifier for each
     /// client and origin, by which the server can link the connections.
     pub bundle: bool,
-    /// Whether each QUIC connection has a socket of its own, and so a port: networks that spread flows by their ports may send
-    /// each another way. Otherwise all share one for each address family. It contradicts [`bundle`](Self::bundle), whose
-    /// connections are to meet the same bottleneck. The socket of a connection that has ended stays open until the next one
-    /// begins.
+    /// Whether each QUIC connection has a socket of its own, and so a port: networks that balance flows by port may
+    /// route each over another path. Otherwise all share one for each address family. It contradicts
+    /// [`bundle`](Self::bundle), whose connections are to meet the same bottleneck. The socket of a connection that has
+    /// ended stays open until the next one begins.
     pub own_sockets: bool,
-    /// Which addresses of this machine QUIC connections use, and how; without it, the one that the system
-    /// chooses. Several at once also need [`multipath`](marline::TransportConfig::multipath) in
-    /// [`quic`](Self::quic), and a server with multipath.
+    /// The addresses of this machine that QUIC connections use, and how; without it, the one that
+    /// the system chooses. Several at once also need
+    /// [`multipath`](marline::TransportConfig::multipath) in [`quic`](Self::quic), and a server
+    /// with multipath.
     pub paths: Option<PathPolicy>,
-    /// How many connections to an origin there are, and which of them carries an object; for HTTP/3. With it, numbers of
-    /// connections in the options of a fetch or a page load are not used, and objects are fetched whole.
+    /// The policy for the number of connections to an origin, and for the one that carries each object; for HTTP/3.
+    /// With it, numbers of connections in the options of a fetch or a page load are not used, and objects are fetched
+    /// whole.
     pub pipes: Option<PipesConfig>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
@@ -202,7 +204,7 @@ impl ClientConfig {
         }
     }
 
-    /// What decides which certificates are trusted.
+    /// The verifier of server certificates.
     pub(super) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
         let provider = crypto_provider(self.quic.chacha20_only);
         Ok(match &self.trust {

@@ -158,7 +158,7 @@ impl Connection {
         Ok(Response::from_parts(parts, download))
     }
 
-    /// The same content, which counts as progress of the connection.
+    /// The same content; its chunks count as progress of the connection.
     fn followed(&self, body: Body) -> Body {
         let activity = Arc::clone(&self.activity);
         Body::new(body.map_frame(move |frame| {

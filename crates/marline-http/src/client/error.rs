@@ -20,15 +20,15 @@ pub enum ClientError {
     Url {
         /// As it was given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// A header field cannot be sent.
     #[error("the header field {name}: {reason}")]
     Header {
-        /// Which field.
+        /// The field.
         name: HeaderName,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The name has no address.
@@ -68,13 +68,13 @@ pub enum ClientError {
         host: String,
         /// Its last address that was tried.
         address: SocketAddr,
-        /// Which side lacks it.
+        /// The side that lacks it.
         reason: &'static str,
     },
     /// There is no connection through a [proxy](super::ClientConfig::proxies).
     #[error("the proxy {proxy}: {cause}")]
     Proxy {
-        /// Which one.
+        /// The proxy.
         proxy: String,
         /// The cause.
         cause: ProxyError,
@@ -103,7 +103,7 @@ pub enum ClientError {
     Certificate {
         /// The host as the URL has it.
         host: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: CertificateProblem,
         /// The error of TLS.
         cause: BoxError,
@@ -154,7 +154,7 @@ pub enum ClientError {
     /// A file could not be written.
     #[error("cannot write {}: {cause}", path.display())]
     File {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the system; [`io::ErrorKind::StorageFull`] among others.
         cause: io::Error,
@@ -165,9 +165,9 @@ pub enum ClientError {
     /// The trust anchors could not be read.
     #[error("cannot read trusted certificates{}: {reason}", path.as_ref().map(|p| format!(" from {}", p.display())).unwrap_or_default())]
     Trust {
-        /// Which file, if not this machine's store.
+        /// The file; `None` for this machine's store.
         path: Option<PathBuf>,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// QUIC could not be set up on this machine.

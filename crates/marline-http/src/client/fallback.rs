@@ -13,13 +13,13 @@ use super::{Client, ClientConfig, ClientError, ConnectRequest, Connection, Origi
 use crate::limits::HTTP3_HEAD_START;
 use crate::runtime::RuntimeHandle;
 
-/// The transport that stands in for QUIC, and where it does.
+/// The transport that replaces QUIC, and the origins where it does.
 pub(super) struct Fallback {
     tcp: Transport,
     over_tcp: Mutex<HashSet<Origin>>,
 }
 
-/// What became of QUIC in its head start.
+/// The outcome of QUIC's head start.
 enum HeadStart {
     Won(Connection),
     Failed(ClientError),
@@ -121,8 +121,8 @@ async fn connected(early: &Connection) {
     }
 }
 
-/// The error to report if both failed: that of a certificate, which only TCP has come as far as to see; else QUIC's, and TCP's
-/// beside it if there was no connection at all.
+/// The error to report if both failed: a certificate error, which only TCP reached; otherwise QUIC's, with TCP's
+/// appended if there was no connection at all.
 pub(super) fn both(quic: ClientError, tcp: ClientError) -> ClientError {
     match (quic, tcp) {
         (_, tcp @ ClientError::Certificate { .. }) => tcp,

@@ -27,14 +27,14 @@ use crate::tasks::TaskSet;
 pub struct Target {
     /// Its URL.
     pub url: String,
-    /// Where its content is written.
+    /// The destination of its content.
     pub destination: Destination,
     /// Its size in bytes, if it is known in advance: ranges are then requested on all connections at once. A
     /// wrong size costs time only.
     pub size: Option<u64>,
 }
 
-/// Where an object's content is written.
+/// A destination for an object's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Discarded, after it was counted and hashed.
@@ -42,7 +42,7 @@ pub enum Destination {
     /// Discarded and counted, but not hashed, so that ranges can arrive in any order.
     Counted,
     /// Standard output, in the order of the targets: each is requested when the one before has arrived or failed. When
-    /// standard output takes no more, the rest is not fetched.
+    /// standard output cannot be written to, the rest is not fetched.
     StandardOutput,
     /// A file, which appears under its name when it is complete.
     File(PathBuf),
@@ -53,13 +53,13 @@ pub enum Destination {
 pub struct FetchOptions {
     /// Most connections to each origin.
     pub connections: usize,
-    /// Which of them gets the next object.
+    /// The choice of the connection for the next object.
     pub assignment: Assignment,
     /// Keep the incomplete part of a file, and continue there in the next fetch.
     pub resume: bool,
-    /// Fetch objects larger than this many bytes in ranges over all connections, if the destination accepts
-    /// pieces out of order: a file, or [`Destination::Counted`]. If the [size](Target::size) is not known,
-    /// the first request is for this many bytes, and its response has the size.
+    /// Fetch objects larger than this many bytes in ranges over all connections, if the destination accepts pieces out
+    /// of order: a file, or [`Destination::Counted`]. If the [size](Target::size) is not known, the first request is
+    /// for this many bytes, and its response contains the size.
     pub split: Option<NonZeroU64>,
     /// How ranges are distributed over the connections.
     pub ranges: Ranges,
@@ -102,7 +102,7 @@ struct Queue {
     jobs: Vec<Mutex<Jobs>>,
     client: Arc<Client>,
     lanes: Vec<Arc<Lane>>,
-    /// What assigns objects to lanes, instead of the place of a worker.
+    /// The pool that assigns objects to lanes, instead of one worker per lane.
     pool: Option<Arc<Pool>>,
     options: FetchOptions,
     progress: Arc<Progress>,

@@ -60,7 +60,7 @@ pub struct Client {
     config: ClientConfig,
     runtime: RuntimeHandle,
     transport: Transport,
-    /// What stands in for QUIC, if anything may.
+    /// The replacement for QUIC, if there may be one.
     fallback: Option<Fallback>,
     ids: AtomicU64,
     /// Lanes that were opened in advance, for the next fetch.
@@ -301,7 +301,7 @@ impl Client {
         for &address in request.addresses {
             match self.connect_to(transport, request, address).await {
                 Ok(connection) => return Ok(connection),
-                // The certificate belongs to the host: other addresses have the same.
+                // The certificate belongs to the host: other addresses present the same one.
                 Err(error @ ClientError::Certificate { .. }) => return Err(error),
                 Err(error) => failure = Some(error),
             }
@@ -347,8 +347,8 @@ impl Client {
             })
     }
 
-    /// The addresses of `origin`: those of the configuration, its literal address, or those that the system
-    /// resolves. Addresses that no server can have are an error.
+    /// The addresses of `origin`: those of the configuration, its literal address, or those that the system resolves.
+    /// Addresses that no server can have cause an error.
     async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
         let host = origin.host.as_str();
         let found = self.lookup(host, origin.zone.as_deref(), origin.port);

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
 
-/// Which objects are split into ranges.
+/// The objects that are split into ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SplitPolicy {
     /// The critical objects of a page, in which others are discovered. The others are fetched whole, on each

@@ -24,7 +24,7 @@ use crate::limits::MAX_HEADER_BYTES;
 /// The port of a proxy without one, as curl takes it.
 const DEFAULT_PORT: u16 = 1080;
 
-/// Which proxy is between the client and which servers.
+/// The proxies of a client, and the servers that they are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     /// For `http` URLs.
@@ -112,7 +112,7 @@ fn basic(user: &str) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-/// Without name and password.
+/// Omits name and password.
 impl fmt::Display for HttpProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
@@ -128,7 +128,7 @@ impl fmt::Debug for HttpProxy {
     }
 }
 
-/// Why there is no connection through a proxy.
+/// The reason why there is no connection through a proxy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -146,7 +146,7 @@ pub enum ProxyError {
     /// It opens no tunnel.
     #[error("it refuses a tunnel with {0}")]
     Refused(StatusCode),
-    /// It does not answer as a proxy does.
+    /// It does not respond as a proxy does.
     #[error("it does not answer as a proxy of HTTP: {0}")]
     Protocol(BoxError),
 }
@@ -189,8 +189,8 @@ impl HttpProxy {
     }
 }
 
-/// Servers that are reached without a proxy: a list of host names, addresses and networks, separated by commas or blanks. A
-/// name stands for its subdomains too, a star alone for all servers.
+/// Servers that are reached without a proxy: a list of host names, addresses and networks, separated by commas or
+/// blanks. A name includes its subdomains; `*` alone is all servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy(Vec<Exception>);
 
@@ -242,7 +242,7 @@ impl Exception {
             match bits {
                 Some(bits) if bits <= all => return Self::Network { ip, bits },
                 None if !is_network => return Self::Network { ip, bits: all },
-                // No network: it stands for nothing, as no host has such a name.
+                // Not a network. It matches nothing, as no host has such a name.
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Why certificates were refused, for errors of QUIC, which state that only as text.
+//! The reasons why certificates were refused, because errors of QUIC contain them only as text.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ struct Refusal {
 }
 
 impl Refusals {
-    /// What was wrong with the latest refused certificate of `host`, if one was refused.
+    /// The problem of the latest refused certificate of `host`, if one was refused.
     pub(super) fn latest(&self, host: &str) -> Option<CertificateProblem> {
         let server = ServerName::try_from(host).ok()?;
         let refusals = self.lock();

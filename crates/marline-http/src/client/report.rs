@@ -61,10 +61,10 @@ pub struct ObjectReport {
     /// The file to which it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Why it is not complete or not a success.
+    /// The reason why it is not complete or not a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The same as a value, if it was an error and not a status.
+    /// The error as a value, if it was an error and not a status.
     #[serde(skip)]
     pub failure: Option<Arc<ClientError>>,
 }
@@ -100,7 +100,7 @@ pub struct ConnectionReport {
     /// The share of the server's packets that were lost on the way, by the gaps in their numbers
     /// ([`PathStats::peer_loss_estimate`](marline::PathStats::peer_loss_estimate)); unknown for TCP.
     pub peer_loss_estimate: Option<f64>,
-    /// Packets that the server sent, as far as their numbers tell; unknown for TCP.
+    /// Packets that the server sent, estimated from packet numbers; unknown for TCP.
     #[serde(skip)]
     pub peer_packets_sent: Option<u64>,
     /// Those of them that have not arrived; unknown for TCP.

@@ -60,7 +60,7 @@ impl Download {
         self.expected
     }
 
-    /// The content must have `bytes` bytes, as another header field says.
+    /// The content must have `bytes` bytes, as another header field states.
     pub(super) fn expect(&mut self, bytes: u64) -> Result<(), ClientError> {
         match self.expected.replace(bytes) {
             Some(announced) if announced != bytes => Err(ClientError::WrongRange(format!(
@@ -183,7 +183,7 @@ impl http_body::Body for Download {
 }
 
 impl Content {
-    /// The next bytes, which are never none, or trailers.
+    /// The next bytes, which are never empty, or trailers.
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame<Bytes>>, BoxError>> {
         loop {
             let part = match self {

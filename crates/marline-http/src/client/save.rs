@@ -179,7 +179,7 @@ impl Sink {
         self.discards = true;
     }
 
-    /// Files are written through the page cache, which is faster than a hand-over of the bytes to another
+    /// Files are written through the page cache, which is faster than passing the bytes to another
     /// thread.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
         self.len += chunk.len() as u64;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use crate::body::BoxError;
 use crate::runtime::RuntimeHandle;
 
-/// Parts of the time limit in which progress is looked for: a request ends after at most a quarter more.
+/// Parts of the time limit after which progress is checked: a request ends after at most a quarter
+/// more.
 const STEPS: u32 = 4;
 
 /// Nothing of a response arrived within this time.
@@ -26,8 +27,8 @@ impl Stalled {
 }
 
 /// The progress of the requests of a connection: headers of responses and content. Interim responses, and frames that
-/// belong to no response, are none. The responses of a connection may have to wait for each other, so that all have the
-/// same progress.
+/// belong to no response, do not count. The responses of a connection may have to wait for each other, so that all have
+/// the same progress.
 pub(super) struct Activity {
     runtime: RuntimeHandle,
     limit: Option<Duration>,
@@ -83,7 +84,7 @@ impl Activity {
         self.idle_bytes.fetch_add(bytes, Relaxed) + bytes
     }
 
-    /// Does `work`, which waits for a response, unless there is no progress for too long.
+    /// Runs `work`, which waits for a response, unless there is no progress for too long.
     pub(super) async fn watch<T>(
         self: &Arc<Self>,
         work: impl Future<Output = Result<T, BoxError>>,
@@ -101,7 +102,7 @@ impl Activity {
 /// Waits until a connection makes no progress for too long. It counts time only while it is polled.
 pub(super) struct Watch {
     activity: Arc<Activity>,
-    /// The progress at the last look.
+    /// The progress at the last check.
     seen: u64,
     /// Steps without progress.
     quiet: u32,

@@ -43,9 +43,9 @@ impl std::fmt::Display for Origin {
 /// The result of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedUrl {
-    /// Where to connect.
+    /// The origin to connect to.
     pub origin: Origin,
-    /// What to request, without a fragment.
+    /// The URI to request, without a fragment.
     pub uri: Uri,
 }
 

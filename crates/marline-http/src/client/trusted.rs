@@ -1,4 +1,4 @@
-//! Certificates that a user trusts by name, servers' own ones among them.
+//! Certificates that a user trusts by name, including servers' own certificates.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Trusts what the given certificates have signed, and servers whose own certificate is one of them: what `openssl req
-/// -x509` makes is marked as that of an authority, which a server's certificate must not be (RFC 5280, section 4.2.1.9).
+/// Trusts certificates that the given ones have signed, and servers whose own certificate is one of them: `openssl req
+/// -x509` marks its certificates as authorities, which a server's certificate must not be (RFC 5280, section 4.2.1.9).
 #[derive(Debug)]
 pub(super) struct Trusted {
     chains: Arc<WebPkiServerVerifier>,
@@ -18,7 +18,7 @@ pub(super) struct Trusted {
 }
 
 impl Trusted {
-    /// Trusts `certificates`, of which `roots` were made.
+    /// Trusts `certificates`, from which `roots` were made.
     pub(super) fn new(
         certificates: Vec<CertificateDer<'static>>,
         roots: RootCertStore,

@@ -7,7 +7,7 @@ use super::Har;
 use crate::client::{ConnectionReport, ObjectReport, PathReport, Report};
 use crate::page::{Discovery, Kind, Page, PageObject, PageObjectReport, PageReport};
 
-/// What HAR 1.2 requires: the kind of object, the name of a property, and its type.
+/// The properties that HAR 1.2 requires: the kind of object, the name of a property, and its type.
 const REQUIRED: [(&str, &str, &str); 40] = [
     ("log", "version", "string"),
     ("log", "creator", "object"),

@@ -1,4 +1,4 @@
-//! The QUIC connection under HTTP/3: marline's, or that of a test that acts as the peer.
+//! The QUIC connection under HTTP/3: marline's own, or that of a test that acts as the peer.
 
 use std::task::{Context, Poll};
 
@@ -81,7 +81,7 @@ pub trait CarrierSend: Send + Unpin + 'static {
         bytes: &mut Bytes,
     ) -> Poll<Result<(), WriteError>>;
 
-    /// Ready when bytes can be written: how many.
+    /// Ready with the number of bytes that can be written.
     ///
     /// # Errors
     /// The stream or the connection ended.

@@ -1,4 +1,4 @@
-//! What an HTTP/3 connection needs besides its requests: control and QPACK streams, and accepting streams.
+//! The parts of an HTTP/3 connection other than its requests: control and QPACK streams, and accepting streams.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -36,18 +36,18 @@ pub(crate) struct Driver<C: Carrier> {
     session: Session<C>,
     /// This end's unidirectional streams, by number.
     own: [Option<C::Send>; LocalStream::ALL.len()],
-    /// What is to be written next, on which stream.
+    /// The bytes to write next, and their stream.
     writing: Option<Transmit>,
     /// The peer's unidirectional streams.
     peers: Vec<C::Recv>,
 }
 
-/// The connection has ended; its requests have the reason.
+/// The connection has ended; its requests return the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended;
 
 impl<C: Carrier> Driver<C> {
-    /// Writes what the connection begins with, as far as that is possible at once.
+    /// Writes the first bytes of the connection, as far as that is possible at once.
     fn new(session: Session<C>) -> Self {
         let mut driver = Self {
             session,
@@ -202,7 +202,7 @@ impl<C: Carrier> Drop for Driver<C> {
     }
 }
 
-/// Why a driver ends.
+/// The reason why a driver ends.
 enum Failure {
     /// The peer violated the protocol.
     Protocol(Error),

@@ -1,4 +1,4 @@
-//! Why a request over HTTP/3 failed.
+//! The errors of requests over HTTP/3.
 
 use marline::{ConnectionError, ReadError, WriteError};
 use marline_h3::{Error, ErrorCode, SendError, StreamError};
@@ -26,7 +26,7 @@ pub(crate) enum RequestError {
     Closed,
 }
 
-/// The error with the code of HTTP/3 by its name, which QUIC does not know.
+/// The error with the code of HTTP/3 by its name, which is unknown to QUIC.
 fn explain(error: &ConnectionError) -> String {
     let ConnectionError::PeerApplication { code, reason } = error else {
         return error.to_string();

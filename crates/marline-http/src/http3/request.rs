@@ -24,7 +24,7 @@ pub(crate) struct RequestStream<C: Carrier> {
 struct Registration<C: Carrier> {
     session: Session<C>,
     id: StreamId,
-    /// What is wrong with the message of the peer.
+    /// The error in the message of the peer.
     failure: OnceLock<StreamError>,
 }
 
@@ -183,7 +183,7 @@ impl<C: Carrier> Sender<C> {
         }
     }
 
-    /// Waits until the peer does not read it any more, or the connection has ended.
+    /// Waits until the peer no longer reads it, or the connection has ended.
     pub(crate) async fn abandoned(&mut self) {
         let stopped = poll_fn(|cx| self.stream.poll_stopped(cx)).await;
         if matches!(stopped, Ok(None)) {

@@ -1,4 +1,4 @@
-//! An HTTP/3 connection as its requests and its driver share it.
+//! The state of an HTTP/3 connection that its requests and its driver share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::limits;
 /// dropped.
 pub(crate) struct Session<C: Carrier> {
     shared: Arc<Shared<C>>,
-    /// Absent at the driver, which alone keeps no connection open.
+    /// `None` at the driver, which does not keep the connection open.
     user: Option<Arc<User<C>>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) http3: marline_h3::Connection,
     /// Bytes for this end's unidirectional streams.
     transmits: VecDeque<Transmit>,
-    /// What they take in memory.
+    /// Their size in memory, in bytes.
     queued: usize,
     /// Tasks that read requests.
     readers: BTreeMap<StreamId, Waker>,
@@ -48,33 +48,33 @@ pub(super) struct State {
     /// Wakers that are dropped after the lock was released: one may own a task, and the task a stream, whose drop
     /// takes the lock.
     retired: Vec<Waker>,
-    /// What the peer did wrong.
+    /// The peer's protocol violation, if there was one.
     error: Option<Error>,
     /// Why the connection has ended, once the driver knows it.
     ended: Option<RequestError>,
     /// Bytes that were read since the last progress of a request, with what reading them costs.
     idle_bytes: u64,
-    /// How many there may be.
+    /// The limit of `idle_bytes`.
     max_idle_bytes: u64,
 }
 
-/// What the reader of a request does next.
+/// The next step of the reader of a request.
 pub(super) enum Step {
-    /// Reports this.
+    /// Report this event.
     Event {
         event: StreamEvent,
         /// Whether nothing else is left to report before more is read.
         is_last: bool,
     },
-    /// Reads from the stream.
+    /// Read from the stream.
     Read,
-    /// Waits to be woken, without reading.
+    /// Wait to be woken, without reading.
     Wait,
-    /// Gives up.
+    /// End with this error.
     Over(RequestError),
 }
 
-/// Bytes of memory, in proportion.
+/// The memory of `transmit` in bytes, approximately.
 fn cost(transmit: &Transmit) -> usize {
     transmit.bytes.len() + size_of::<Transmit>()
 }
@@ -108,7 +108,8 @@ impl State {
         }
     }
 
-    /// What the reader of a request does next; it is woken when that changes other than by bytes on the stream.
+    /// The next step of the reader of a request, which is woken when that changes for another reason than bytes on the
+    /// stream.
     pub(super) fn next_step(&mut self, id: StreamId, cx: &Context<'_>) -> Step {
         if let Some(event) = self.http3.poll_stream(id) {
             if matches!(event, StreamEvent::Response(_) | StreamEvent::Data(_)) {
@@ -120,7 +121,8 @@ impl State {
         if let Some(error) = self.error {
             return Step::Over(error.into());
         }
-        // What arrived before the end can still be read, unless it waits for what will not arrive.
+        // Data that arrived before the end can still be read, unless it waits for instructions that
+        // will not arrive.
         let is_blocked = self.http3.is_blocked(id);
         if let Some(error) = self.ended.as_ref().filter(|_| is_blocked) {
             return Step::Over(error.clone());
@@ -147,7 +149,8 @@ impl State {
         Some(transmit)
     }
 
-    /// Whether the peer makes this end queue more than it accepts, and that was not noticed before.
+    /// Whether the peer makes this end queue more than it accepts, and that was not detected
+    /// before.
     fn is_overloaded(&self) -> bool {
         self.queued > limits::MAX_QUEUED_INSTRUCTIONS && self.error.is_none()
     }
@@ -163,14 +166,14 @@ impl State {
         self.readers.remove(&id)
     }
 
-    /// Nobody needs the stream any more.
+    /// The stream is no longer needed.
     pub(super) fn forget(&mut self, id: StreamId) {
         self.http3.forget(id);
         let reader = self.readers.remove(&id);
         self.retired.extend(reader);
     }
 
-    /// Collects what there is to send on this end's own streams.
+    /// Collects the bytes to send on this end's own streams.
     fn collect(&mut self) -> Option<Waker> {
         while let Some(transmit) = self.http3.poll_transmit() {
             self.queued += cost(&transmit);
@@ -254,7 +257,7 @@ impl<C: Carrier> Session<C> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was read from a request stream arrives; returns what its reader does next.
+    /// Processes the result of a read from a request stream; returns the next step of its reader.
     pub(super) fn receive(
         &self,
         id: StreamId,
@@ -293,7 +296,7 @@ impl<C: Carrier> Session<C> {
         self.shared.carrier.close(code.value(), reason.as_bytes());
     }
 
-    /// The connection has ended, or is driven no more: wakes all tasks.
+    /// The connection has ended, or is no longer driven: wakes all tasks.
     pub(super) fn end(&self, error: RequestError) {
         let mut state = self.lock();
         state.ended.get_or_insert(error);
@@ -303,7 +306,7 @@ impl<C: Carrier> Session<C> {
         readers.into_values().chain(driver).for_each(Waker::wake);
     }
 
-    /// What explains `error` better: what the peer did wrong, if that ended the connection.
+    /// The cause of `error`: the peer's protocol violation, if that ended the connection.
     pub(super) fn explain(&self, error: RequestError) -> RequestError {
         match (&error, self.lock().error) {
             (RequestError::Lost(_), Some(cause)) => cause.into(),

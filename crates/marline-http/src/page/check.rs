@@ -11,7 +11,7 @@ use crate::client::{ClientError, HttpVersion, Origin, ParsedUrl, parse_url};
 use crate::limits;
 use crate::pipes::ObjectKind;
 
-/// Why a page cannot be loaded, and which object is the cause.
+/// The reason why a page cannot be loaded, and the object that causes it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
@@ -91,7 +91,7 @@ pub enum PageError {
     Url {
         /// The object.
         id: String,
-        /// What is wrong with it.
+        /// The error.
         cause: ClientError,
     },
 }
@@ -104,7 +104,7 @@ pub(super) struct Plan {
     pub(super) document: usize,
 }
 
-/// One object, with all that its request needs.
+/// One object, with the data for its request.
 pub(super) struct Planned {
     pub(super) origin: Origin,
     pub(super) uri: Uri,

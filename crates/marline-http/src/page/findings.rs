@@ -78,7 +78,7 @@ struct Parts {
 }
 
 impl Beginning {
-    /// For an object of `size` bytes, which count in `progress` as they arrive.
+    /// A tracker for an object of `size` bytes, which are added to `progress` as they arrive.
     pub(super) fn new(findings: Findings, size: u64, progress: Arc<Progress>) -> Self {
         Self {
             findings,

@@ -45,7 +45,7 @@ enum Name {
     Resolved,
 }
 
-/// What assigns objects to connections.
+/// The assignment of objects to connections.
 #[derive(Clone)]
 enum Assigner {
     /// To the one with the fewest requests.

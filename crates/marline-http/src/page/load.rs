@@ -273,7 +273,7 @@ impl Request {
         let outcome = split.run(requests, None).await;
         report.bytes = split.stored();
         if matches!(outcome, Ok(Outcome::Other(_) | Outcome::Whole)) {
-            // What follows counts it again.
+            // The next request counts it again.
             self.progress.expected.fetch_sub(self.size, Relaxed);
             self.progress.received.fetch_sub(report.bytes, Relaxed);
         }

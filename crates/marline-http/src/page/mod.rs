@@ -1,5 +1,5 @@
-//! Loads a web page as a browser does: objects are requested as they are discovered in the content that has
-//! arrived, with priorities that decide in which order the server sends them.
+//! Loads a web page as a browser does: objects are requested as they are discovered in the content that has arrived,
+//! with priorities that determine the order in which the server sends them.
 //!
 //! A [`Page`] is a tree of objects. [`load()`] processes it: an object is *discovered* when its share of the
 //! parent object has arrived and was parsed, *started* when its host has a connection free for it, and *done*

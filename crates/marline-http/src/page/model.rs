@@ -30,7 +30,7 @@ pub struct PageObject {
     pub kind: Kind,
     /// Bytes of content.
     pub size: u64,
-    /// Where it is discovered; `None` for the document.
+    /// The place where it is discovered; `None` for the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovered_by: Option<Discovery>,
     /// The time to parse or run all of it. Objects that are discovered at a share of its bytes are delayed by
@@ -51,7 +51,7 @@ pub struct PageObject {
     pub incremental: Option<bool>,
 }
 
-/// Where an object is discovered.
+/// The place where an object is discovered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Discovery {

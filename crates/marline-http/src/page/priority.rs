@@ -5,10 +5,11 @@ use marline::Priority;
 
 use super::model::{Kind, PageObject};
 
-/// The number of images of a document that come before the others, as far as they are large.
+/// The number of images of a document that come before the others if they are large.
 const FIRST_IMAGES: usize = 5;
 
-/// Smaller images count as icons. Chrome counts pixels, which the description of a page does not have.
+/// Smaller images count as icons. Chrome counts pixels, which the description of a page does not
+/// contain.
 const LARGE_IMAGE_BYTES: u64 = 10_000;
 
 /// The priorities of `objects`; `parents` are the indices of the objects that discover them.

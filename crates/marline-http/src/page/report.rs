@@ -47,7 +47,7 @@ pub struct PageObjectReport {
     pub bytes: u64,
     /// The ID of the connection.
     pub connection: Option<u64>,
-    /// Why it is not done.
+    /// The reason why it is not done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

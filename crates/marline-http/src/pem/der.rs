@@ -17,7 +17,7 @@ const SEQUENCE: u8 = 0x30;
 /// The tag `[0]` of a structure.
 const FIRST_OPTION: u8 = 0xa0;
 
-/// The data of a PKCS#7 message that is signed, as one of certificates is.
+/// The object identifier of signed data in PKCS#7, as in a file of certificates.
 const SIGNED_DATA: [u64; 7] = [1, 2, 840, 113_549, 1, 7, 2];
 
 /// The kind of an object.
@@ -50,7 +50,7 @@ pub(super) struct Certificate {
     pub(super) not_after: Option<OffsetDateTime>,
 }
 
-/// The algorithm of a key, and what distinguishes keys of it.
+/// The algorithm of a key, and the parameter that distinguishes its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// RSA, with the size of the modulus.
@@ -161,7 +161,8 @@ fn certificate(parts: &[Vec<u8>], has_extensions: bool) -> Option<Certificate> {
     })
 }
 
-/// A point in time as certificates have it: `YYMMDDHHMMSSZ`, or with four digits of the year (RFC 5280, section 4.1.2.5).
+/// A point in time as encoded in certificates: `YYMMDDHHMMSSZ`, or with four digits of the year (RFC 5280, section
+/// 4.1.2.5).
 fn moment(der: &[u8]) -> Option<OffsetDateTime> {
     let text = content(der)?;
     let digits = text.strip_suffix(b"Z")?;

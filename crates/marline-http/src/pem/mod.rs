@@ -1,4 +1,4 @@
-//! Files of certificates and keys in PEM (RFC 7468), and what is wrong with them.
+//! Files of certificates and keys in PEM (RFC 7468), and their faults.
 
 mod der;
 mod problem;
@@ -16,7 +16,7 @@ use self::problem::{RSA_BITS, Wanted};
 /// The byte order mark with which editors of Windows begin text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The certificates in a file, one at least.
+/// The certificates in a file, at least one.
 ///
 /// # Errors
 /// There is none, or one is damaged.
@@ -46,7 +46,7 @@ pub(crate) struct FoundKey {
 /// The private key in a file.
 ///
 /// # Errors
-/// There is none, it is encrypted or damaged, or TLS has no use for it with the algorithms of `provider`.
+/// There is none, it is encrypted or damaged, or the algorithms of `provider` do not support it.
 pub(crate) fn private_key(
     content: &[u8],
     provider: &CryptoProvider,
@@ -79,7 +79,7 @@ pub(crate) fn private_key(
 /// Checks that the key is that of the first certificate.
 ///
 /// # Errors
-/// It is not, or a certificate is one that clients do not take from a server.
+/// The key is another certificate's, or clients do not accept a certificate from a server.
 pub(crate) fn check_pair(
     chain: &[CertificateDer<'static>],
     found: &FoundKey,

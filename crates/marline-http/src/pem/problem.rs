@@ -38,7 +38,7 @@ pub enum PemProblem {
     /// Blanks stand before the lines, as in YAML.
     #[error("its lines begin with blanks; `sed 's/^[[:blank:]]*//' FILE > new.pem` removes them")]
     Indented,
-    /// Another thing than PEM.
+    /// Text that is not PEM.
     #[error("it is no PEM file: no line begins with -----BEGIN; give a file that has one")]
     NoPem,
     /// A certificate in binary form.
@@ -144,15 +144,15 @@ pub enum PemProblem {
         /// The part that is wrong.
         reason: &'static str,
     },
-    /// A certificate is not one inside.
+    /// The block of a certificate does not contain one.
     #[error(
         "certificate number {number} is damaged or cut off; copy the file again, or look at it by `openssl x509 -in FILE -text`"
     )]
     DamagedCertificate {
-        /// Which of the file, from 1.
+        /// Its number in the file, from 1.
         number: usize,
     },
-    /// A key is not one inside.
+    /// The block of a key does not contain one.
     #[error(
         "the private key is damaged, cut off, or has values that the cryptographic library refuses; copy the file again, or look at it by `openssl pkey -in FILE -check -noout`"
     )]
@@ -219,14 +219,14 @@ const MOST_RSA_BITS: usize = if cfg!(feature = "aws-lc-rs") {
 pub enum Validity {
     /// No longer.
     Expired {
-        /// Which of the chain, from 1.
+        /// Its number in the chain, from 1.
         number: usize,
         /// The last moment of its validity.
         until: OffsetDateTime,
     },
     /// Not yet.
     NotYet {
-        /// Which of the chain, from 1.
+        /// Its number in the chain, from 1.
         number: usize,
         /// The first moment of its validity.
         from: OffsetDateTime,
@@ -257,7 +257,8 @@ const KEYSTORE: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
 /// The beginning of a PKCS#12 file whose length is not announced: a sequence, and version 3 in it.
 const BER_PKCS12: [u8; 5] = [0x30, 0x80, 0x02, 0x01, 0x03];
 
-/// The fault of `content`, in which there is not what is `wanted`, or reading PEM failed with `error`.
+/// The fault of `content`, which does not contain the `wanted` object, or for which reading PEM
+/// failed with `error`.
 pub(super) fn explain(content: &[u8], wanted: Wanted, error: Option<&pem::Error>) -> PemProblem {
     if content.iter().all(u8::is_ascii_whitespace) {
         return PemProblem::Empty;
@@ -269,7 +270,7 @@ pub(super) fn explain(content: &[u8], wanted: Wanted, error: Option<&pem::Error>
         return PemProblem::Utf16;
     }
     let blocks = Blocks::of(content);
-    // Other than the newer form of encrypted keys, the older one cannot be passed over.
+    // Unlike the newer form of encrypted keys, the older one cannot be skipped.
     if blocks.is_encrypted && (wanted == Wanted::PrivateKey || error.is_some()) {
         return PemProblem::Encrypted;
     }
@@ -332,12 +333,12 @@ fn without_blocks(content: &[u8], blocks: &Blocks, wanted: Wanted) -> PemProblem
     }
 }
 
-/// A file with these blocks, none of which is what is wanted.
+/// A file with these blocks, none of which is the wanted one.
 fn of_labels(labels: &[String], wanted: Wanted) -> PemProblem {
     let wanted_key = wanted == Wanted::PrivateKey;
     let has = |name: &str| labels.iter().any(|label| label == name);
     let has_private_key = labels.iter().any(|label| label.ends_with("PRIVATE KEY"));
-    // The nearest to what is wanted first.
+    // The nearest to the wanted object first.
     if has("OPENSSH PRIVATE KEY") {
         PemProblem::OpenSsh
     } else if wanted_key && has("DSA PRIVATE KEY") {

@@ -72,8 +72,8 @@ impl ObjectKind {
         }
     }
 
-    /// The kind of what a browser requests for `destination`, the value of `Sec-Fetch-Dest` (Fetch Metadata Request Headers,
-    /// section 2.1), if that says it.
+    /// The kind of what a browser requests for `destination`, the value of `Sec-Fetch-Dest` (Fetch Metadata Request
+    /// Headers, section 2.1), if that determines it.
     pub fn of_destination(destination: &str) -> Option<Self> {
         match destination {
             "video" => Some(Self::Video),
@@ -82,7 +82,8 @@ impl ObjectKind {
             | "paintworklet" => Some(Self::Script),
             "document" | "frame" | "iframe" => Some(Self::Document),
             "image" => Some(Self::Image),
-            // The path says more of the others: a style sheet has no kind, and "empty" is whatever a script fetches.
+            // The path is more specific for the others: a style sheet has no kind, and "empty" is whatever a script
+            // fetches.
             _ => None,
         }
     }
@@ -97,7 +98,7 @@ impl ObjectKind {
         }
     }
 
-    /// What stands for its size in bytes until a response announces it: about the mean on web pages.
+    /// The assumed size in bytes until a response announces it: about the mean on web pages.
     pub const fn usual_bytes(self) -> u64 {
         match self {
             Self::Video => 1 << 20,
@@ -108,7 +109,7 @@ impl ObjectKind {
     }
 }
 
-/// Which kind an object is of, by the extension of its path, and the priorities of kinds.
+/// The kinds of objects by the extensions of their paths, and the priorities of kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectKinds {
     extensions: BTreeMap<String, ObjectKind>,
@@ -164,7 +165,7 @@ impl ObjectKinds {
     /// Changes it by `text`: `EXTENSION=KIND`, as `php=document`, or `KIND=PRIORITY`, as `document=4`.
     ///
     /// # Errors
-    /// It is neither; the message says what is allowed.
+    /// The text is neither; the message lists the allowed values.
     pub fn with(self, text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(

@@ -1,13 +1,13 @@
 //! MultiPipe: client-only pools of connections to one origin (Choudhary et al., "Novel MultiPipe QUIC Protocols to
 //! Enhance the Wireless Network Performance", below "the paper").
 //!
-//! A *pipe* is a connection; every object is fetched whole on one. Which one, and how many there are, is a
-//! [`PipePolicy`]:
+//! A *pipe* is a connection; every object is fetched whole on one. A [`PipePolicy`] decides which one, and how many
+//! there are:
 //!
 //! | policy | pipes |
 //! | --- | --- |
 //! | [`rr`](RoundRobin) | a fixed number, each in turn (eq. 1) |
-//! | [`cba`] | as many as radio, round-trip time and losses ask for; each object goes where there is room |
+//! | [`cba`] | as many as radio, round-trip time and losses call for; each object goes to a pipe with capacity |
 //!
 //! The decisions are plain functions of numbers in [`cba`] and [`RoundRobin`]. The client of this crate applies them if
 //! [`ClientConfig::pipes`](crate::client::ClientConfig::pipes) is set. The server needs to know nothing of them.

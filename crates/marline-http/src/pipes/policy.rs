@@ -16,7 +16,7 @@ use crate::limits::MAX_PIPES;
 pub enum PipePolicy {
     /// A fixed number of them, each in turn.
     RoundRobin(RrConfig),
-    /// As many as conditions ask for, and objects where there is room.
+    /// As many as conditions call for; objects go to pipes with capacity.
     BurstAware(CbaConfig),
 }
 
@@ -34,7 +34,7 @@ impl PipePolicy {
         most.clamp(1, MAX_PIPES)
     }
 
-    /// The same with another most: of RR the number, of CBA the limit.
+    /// The same with `most` pipes: the number for RR, the limit for CBA.
     #[must_use]
     pub fn with_max_pipes(mut self, most: usize) -> Self {
         match &mut self {
@@ -44,7 +44,7 @@ impl PipePolicy {
         self
     }
 
-    /// How it is written.
+    /// Its name and parameters, as written in settings.
     pub fn spec(&self) -> Spec {
         match self {
             Self::RoundRobin(config) => rr::ENTRY.spec(config),

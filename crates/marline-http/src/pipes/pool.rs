@@ -20,13 +20,13 @@ pub(crate) struct Pool {
     state: Mutex<State>,
 }
 
-/// An object that is fetched on a pipe. The pipe has room for others once it is dropped.
+/// An object that is fetched on a pipe. Dropping it frees its share of the pipe.
 pub(crate) struct Assigned {
     pool: Arc<Pool>,
     object: ObjectId,
 }
 
-/// What carried the objects of a fetch or page load.
+/// The pipes and connections that carried the objects of a fetch or page load.
 #[derive(Default)]
 pub(crate) struct Carried {
     /// The pipes that have a connection, or had one.
@@ -49,9 +49,9 @@ pub(crate) struct PipeNow {
     pub(crate) pipe: usize,
     /// Its state, if it has a connection.
     pub(crate) open: Option<PipeState>,
-    /// Objects that were assigned to it, since the pool exists.
+    /// Objects that were assigned to it, since the pool was created.
     pub(crate) objects: u64,
-    /// Bytes of content that it has carried since.
+    /// Bytes of content that it has carried since then.
     pub(crate) bytes: u64,
 }
 
@@ -68,12 +68,12 @@ impl Pool {
         })
     }
 
-    /// A lane for each pipe that there may be.
+    /// The lanes, one for each pipe up to the limit.
     pub(crate) fn lanes(&self) -> &[Arc<Lane>] {
         &self.lanes
     }
 
-    /// A fetch or a page load begins: what closed before it is not of its report.
+    /// A fetch or a page load begins: pipes that closed before are not in its report.
     pub(crate) fn begin_session(&self) {
         let state = self.state();
         for (lane, pipe) in self.lanes.iter().zip(state.totals()) {
@@ -177,8 +177,8 @@ impl Pool {
         }
     }
 
-    /// A fetch or a page load is over: what it requested counts for the next. Returns what carried it, without connections
-    /// that still open, and forgets those that are closed.
+    /// A fetch or a page load is over: its requests count as history for the next. Returns its pipes and connections,
+    /// without those that are still opening, and forgets those that are closed.
     pub(crate) fn end_session(&self) -> Carried {
         let mut state = self.state();
         state.end_session();
@@ -223,7 +223,7 @@ impl Pool {
         }
     }
 
-    /// What it is now.
+    /// The present state of the pool.
     pub(crate) fn now(&self) -> PoolNow {
         let totals = self.state().totals();
         let pipes = totals.into_iter().zip(&self.lanes).enumerate();

@@ -54,12 +54,12 @@ pub struct RrAssignment {
 pub struct RoundRobin {
     /// ID_curr: the number of the last object.
     current: u64,
-    /// Which pipes have had an object; their number is P_max.
+    /// Whether each pipe has had an object; their number is P_max.
     used: Vec<bool>,
 }
 
 impl RoundRobin {
-    /// No objects yet, and at least one pipe.
+    /// A state without objects, with at least one pipe.
     pub fn new(config: RrConfig) -> Self {
         Self::resume(config, 0)
     }
@@ -72,8 +72,8 @@ impl RoundRobin {
         }
     }
 
-    /// The next object: `ID_obj = ID_curr + 1`, on the pipe `ID_obj mod P_max`. The paper leaves out that ID_curr takes
-    /// the value of ID_obj.
+    /// The next object: `ID_obj = ID_curr + 1`, on the pipe `ID_obj mod P_max`. The paper omits that ID_curr takes the
+    /// value of ID_obj.
     pub fn assign(&mut self) -> RrAssignment {
         self.current += 1;
         let pipe = (self.current % self.used.len() as u64) as usize;

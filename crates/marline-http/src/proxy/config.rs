@@ -23,7 +23,7 @@ impl UpstreamUrl {
         &self.authority
     }
 
-    /// Whether it is spoken to in HTTP/2 without TLS, instead of HTTP/1.1.
+    /// Whether the proxy uses HTTP/2 without TLS, instead of HTTP/1.1.
     pub fn is_http2(&self) -> bool {
         self.http2
     }
@@ -36,7 +36,7 @@ impl fmt::Display for UpstreamUrl {
     }
 }
 
-/// A text names no application that a proxy can pass requests to.
+/// A text is not the URL of an application that a proxy can pass requests to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no application: {reason}; write http://HOST:PORT, or h2c://HOST:PORT for HTTP/2"
@@ -130,13 +130,13 @@ impl Named for ForwardedFields {
     ];
 }
 
-/// What becomes of fields about the client that the client itself has sent.
+/// The treatment of fields about the client that the client itself has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientFields {
-    /// They are removed: clients are not believed.
+    /// They are removed: clients are not trusted.
     #[default]
     Replace,
-    /// They are continued: all clients are proxies that are trusted.
+    /// They are extended: all clients are trusted proxies.
     Append,
 }
 
@@ -155,8 +155,8 @@ impl Named for ClientFields {
     ];
 }
 
-/// The treatment of fields by which a client names another path, host or method than its request has. Some frameworks obey them, behind the
-/// back of whatever judges requests before.
+/// The treatment of fields by which a client names another path, host or method than its request has. Some frameworks
+/// obey them, which bypasses the access control in front of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RewriteFields {
     /// They are removed.
@@ -186,21 +186,21 @@ impl Named for RewriteFields {
 pub struct ProxyConfig {
     /// The applications, which take turns.
     pub upstreams: Vec<UpstreamUrl>,
-    /// How the application learns of the client.
+    /// The fields that tell the application about the client.
     pub forwarded: ForwardedFields,
-    /// What becomes of fields about the client that the client itself has sent.
+    /// The treatment of fields about the client that the client itself has sent.
     pub client_fields: ClientFields,
     /// Whether the application gets the `Host` of the client, rather than its own. HTTP/1.1 only.
     pub preserve_host: bool,
-    /// How long connecting to an application may take.
+    /// The time limit for connecting to an application.
     pub connect_timeout: Duration,
     /// How long an application may take for the header of a response, counted from the last part of the request that it took.
     pub response_timeout: Duration,
     /// How long it may take for the next part of a response, and how long a tunnel may be idle.
     pub idle_timeout: Duration,
-    /// Requests that are under way at one application; more wait for [`place_timeout`](Self::place_timeout). A network of clients may
-    /// have as many as are left for others; of n networks, each is entitled to one part in n + 1, for which requests of those that have more
-    /// have to end.
+    /// Requests in progress at one application; more wait for [`place_timeout`](Self::place_timeout). A network of
+    /// clients may have as many as are left for others; of n networks, each is entitled to one part in n + 1, and
+    /// requests of those that have more are ended for it.
     pub max_requests: usize,
     /// How long a request may wait for its place among these.
     pub place_timeout: Duration,
@@ -212,17 +212,19 @@ pub struct ProxyConfig {
     pub max_header_bytes: usize,
     /// Its fields.
     pub max_header_fields: usize,
-    /// The treatment of fields by which a client names another path or method than it asks for.
+    /// The treatment of fields by which a client names another path or method than its request has.
     pub rewrite_fields: RewriteFields,
-    /// How long an application gets no requests after it could not be reached, if there are others.
+    /// The time for which an application gets no requests after it could not be reached, if there
+    /// are others.
     pub fail_time: Duration,
-    /// What is requested to see whether an application works; without it, requests of clients show that.
+    /// The path that is requested to check whether an application works; without it, requests of
+    /// clients show that.
     pub health_path: Option<String>,
     /// The time between these requests.
     pub health_interval: Duration,
 }
 
-/// A time in which something has to happen: a day at most.
+/// The domain of time limits: a day at most.
 const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
 
 impl ProxyConfig {
@@ -343,7 +345,7 @@ impl ProxyConfig {
         ),
     ];
 
-    /// The applications as they are written; nothing without any.
+    /// The applications as written in settings; `None` without any.
     fn to_text(&self) -> Option<String> {
         let urls: Vec<_> = self.upstreams.iter().map(ToString::to_string).collect();
         (!urls.is_empty()).then(|| urls.join(", "))
@@ -410,7 +412,7 @@ mod tests {
     fn every_setting_has_a_key() {
         let upstream: UpstreamUrl = "http://app".parse().unwrap();
         for setting in ProxyConfig::SETTINGS {
-            // Its samples are no URLs.
+            // Its samples are not URLs.
             for sample in setting
                 .samples()
                 .into_iter()

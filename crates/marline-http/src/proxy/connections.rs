@@ -11,7 +11,7 @@ use crate::pipes::{Assigned, ObjectKind, Pool};
 pub(super) struct Connections {
     client: Arc<Client>,
     lanes: Vec<Arc<Lane>>,
-    /// What assigns requests to lanes, instead of turns.
+    /// The pool that assigns requests to lanes, instead of turns.
     pool: Option<Arc<Pool>>,
     turn: AtomicUsize,
 }
@@ -23,15 +23,16 @@ pub(super) struct Place {
     pipe: Option<Assigned>,
 }
 
-/// What carries one response: the connection stays open, and the pipe counts as used, until it is dropped.
+/// The connection and the pipe of one response: the connection stays open, and the pipe counts as used, until this is
+/// dropped.
 pub(super) struct Carrier {
     place: Place,
     _connection: Arc<Connection>,
 }
 
 impl Connections {
-    /// Those of `client`: the pipes of its pool if it has [pools](crate::client::ClientConfig::pipes), or else `connections`,
-    /// which take turns.
+    /// The connections of `client`: the pipes of its pool if it has [pools](crate::client::ClientConfig::pipes), or
+    /// else `connections`, which take turns.
     pub(super) fn new(client: Arc<Client>, origin: &Origin, connections: usize) -> Self {
         let pool = client.pool(origin);
         Self {

@@ -14,7 +14,7 @@ use super::request_body::HeldBody;
 use crate::body::{Body, BoxError};
 use crate::server::{Passage, Stopped};
 
-/// Why the content of a response ends early.
+/// The reason why the content of a response ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Cut {
     #[error("the server behind the proxy sent nothing for {} s", .0.as_secs_f64())]
@@ -25,7 +25,7 @@ pub(super) enum Cut {
     Evicted,
 }
 
-/// What is held until the content of a response has ended.
+/// State that is held until the content of a response has ended.
 pub(super) trait Guard: Send + Unpin + 'static {
     /// `bytes` bytes of the content have arrived.
     fn on_received(&self, _bytes: u64) {}
@@ -52,10 +52,10 @@ pub(super) struct Content<G> {
     body: Body,
     /// The part of the server's budget that it uses.
     passage: Passage,
-    /// Bytes that are still to come, if that is known.
+    /// Bytes that are still to come, if known.
     left: Option<u64>,
     idle_timeout: Duration,
-    /// The content of the request: as long as that moves, the response may wait.
+    /// The content of the request: while it is being sent, the response may wait.
     request: HeldBody,
     alarm: Option<Pin<Box<Sleep>>>,
     is_over: bool,
@@ -85,7 +85,7 @@ impl<G: Guard> Content<G> {
         }
     }
 
-    /// Ready if nothing arrives for too long. Only the time counts in which somebody waits for it.
+    /// Ready if nothing arrives for too long. Only time during which the content is polled counts.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let limit = self.idle_timeout;
         let begun = Instant::now() + limit;

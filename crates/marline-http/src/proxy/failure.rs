@@ -1,4 +1,4 @@
-//! Why a proxy answers a request itself.
+//! The responses that a proxy generates itself.
 
 use std::error::Error as StdError;
 use std::io;
@@ -13,7 +13,8 @@ use crate::limits;
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
-/// Why there is no response of the server behind the proxy. Its text is for the client, and names no host but the one that was asked for.
+/// The reason why there is no response of the server behind the proxy. Its text is for the client, and names no host
+/// other than the requested one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// It cannot be reached.
@@ -108,7 +109,7 @@ impl From<InvalidLength> for Failure {
     }
 }
 
-/// The innermost cause of `error`, which says what happened; the outer ones say where.
+/// The innermost cause of `error`, which states the error; the outer ones state the context.
 pub(super) fn cause(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -131,7 +132,7 @@ pub(super) fn is_too_large(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// Whether the connection ended, so that another may be better.
+/// Whether the connection ended, so that another may succeed.
 pub(super) fn is_lost_connection(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -28,7 +28,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// What a client may claim about itself, and applications believe.
+/// Fields by which a client may make claims about itself that applications trust.
 pub(super) const CLAIMS: [HeaderName; 11] = [
     FORWARDED,
     X_FORWARDED_FOR,
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: [HeaderName; 11] = [
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// By what a client may name another path, host or method than its request has.
+/// Fields by which a client may name another path, host or method than its request has.
 pub(super) const REWRITES: [HeaderName; 11] = [
     HeaderName::from_static("x-original-url"),
     HeaderName::from_static("x-original-uri"),
@@ -102,7 +102,7 @@ const NOT_IN_TRAILERS: [HeaderName; 36] = [
 /// Fields that stay although `Connection` lists them: they are about the message, and its meaning depends on them.
 const ESSENTIAL: [HeaderName; 2] = [CONTENT_LENGTH, HOST];
 
-/// What is to be known about a request before its fields are changed.
+/// The properties of a request before its fields are changed.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) client: Option<SocketAddr>,
@@ -160,15 +160,15 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) -> bool {
     takes_trailers
 }
 
-/// A message announces no length that is one number.
+/// A message does not announce a single number as its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidLength;
 
-/// The length that `Content-Length` announces, if it is there. Equal numbers, of one field or several, become one: servers disagree
-/// about lists of them (RFC 9110, section 8.6).
+/// The length that `Content-Length` announces, if present. Equal numbers, of one field or several, become one: servers
+/// disagree about lists of them (RFC 9110, section 8.6).
 ///
 /// # Errors
-/// They differ, or are no numbers.
+/// They differ, or are not numbers.
 pub(super) fn content_length(headers: &mut HeaderMap) -> Result<Option<u64>, InvalidLength> {
     let mut found = None;
     for value in headers.get_all(CONTENT_LENGTH) {
@@ -203,15 +203,16 @@ fn tokens<'a>(
         .filter(|member| !member.is_empty())
 }
 
-/// Whether a message has a transfer coding that a proxy cannot undo: one besides a single `chunked`.
+/// Whether a message has a transfer coding that a proxy cannot undo: any other than a single
+/// `chunked`.
 pub(super) fn has_other_coding(headers: &HeaderMap) -> bool {
     let mut codings = tokens(headers, &TRANSFER_ENCODING);
     let first = codings.next();
     first.is_some_and(|first| !first.eq_ignore_ascii_case(b"chunked")) || codings.next().is_some()
 }
 
-/// Removes what applications behind CGI and WSGI take for something else: fields with `_` in their names, which they cannot tell
-/// from those with `-`, and `Proxy`, which becomes the variable `HTTP_PROXY`.
+/// Removes fields that applications behind CGI and WSGI confuse with others: fields with `_` in their names, which they
+/// cannot distinguish from those with `-`, and `Proxy`, which becomes the variable `HTTP_PROXY`.
 pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
     let names: Vec<HeaderName> = headers
         .keys()
@@ -224,7 +225,8 @@ pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
     headers.remove(PROXY);
 }
 
-/// Removes from trailers what the header must not have either, and what trailers must not have.
+/// Removes from trailers the fields that are not passed on in headers, and those that are not
+/// allowed in trailers.
 pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
     remove_ambiguous(trailers);
@@ -233,7 +235,8 @@ pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     }
 }
 
-/// An interim response as a proxy passes it on, if it does: without what is about one connection or about content, which it has not.
+/// An interim response as a proxy passes it on, if it does: without fields about one connection or about content, as it
+/// has none.
 pub(super) fn interim(
     mut response: Response<()>,
     version: Version,
@@ -257,7 +260,7 @@ pub(super) fn size(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// A request has passed too many proxies: it runs in a circle, as a rule.
+/// A request has passed too many proxies, usually because of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Circle;
 
@@ -281,7 +284,7 @@ pub(super) fn add_via(headers: &mut HeaderMap, version: Version) -> Result<(), C
     Ok(())
 }
 
-/// Adds what the application behind the proxy has to know about the client, in the fields of `how`.
+/// Adds the fields of `how`, which tell the application behind the proxy about the client.
 pub(super) fn add_forwarded(
     headers: &mut HeaderMap,
     received: &Received,
@@ -298,7 +301,7 @@ pub(super) fn add_forwarded(
         if let Some(client) = client {
             append_to_list(headers, X_FORWARDED_FOR, &client.to_string());
         }
-        // The first proxy knows these; later ones pass them on.
+        // The first proxy sets these; later ones pass them on.
         headers
             .entry(X_FORWARDED_PROTO)
             .or_insert(HeaderValue::from_static(received.scheme));

@@ -42,14 +42,15 @@ pub struct GatewayConfig {
     /// its pool instead: each request is an object, and requests from the opening of the first pipe until all are closed are
     /// a session.
     pub connections: usize,
-    /// Names of hosts by which programs reach the gateway, besides addresses, those of this machine and that of the origin.
+    /// Names of hosts by which programs reach the gateway, in addition to addresses, the names of this machine and that
+    /// of the origin.
     pub hosts: Hosts,
     /// How long the origin may take for the next part of a response, and how long a tunnel may be idle.
     pub idle_timeout: Duration,
 }
 
-/// Names by which a gateway is reached. A page of any host whose name resolves to the gateway could read what the origin
-/// serves (DNS rebinding), unless its name is refused.
+/// Names by which a gateway is reached. A page of any host whose name resolves to the gateway could read the origin's
+/// responses (DNS rebinding), unless its name is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
     /// Any.
@@ -62,7 +63,7 @@ pub enum Hosts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// A text is no name of a host.
+/// A text is not a host name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no name of a host; write it without a port, as gateway.example.org")]
 pub struct InvalidHostName(String);
@@ -111,7 +112,7 @@ impl GatewayConfig {
 /// again when they have ended.
 ///
 /// # Errors
-/// [`ClientError::Url`]: the origin is none.
+/// [`ClientError::Url`]: the origin is not valid.
 pub fn gateway(
     client: impl Into<Arc<Client>>,
     config: &GatewayConfig,
@@ -214,7 +215,7 @@ impl Gateway {
         }
     }
 
-    /// The kind of what is requested: what a browser says, or else what the path does.
+    /// The kind of the requested object: by the field of a browser, or else by the path.
     fn kind(&self, head: &Request<()>) -> ObjectKind {
         let destination = head.headers().get("sec-fetch-dest");
         let destination = destination.and_then(|value| value.to_str().ok());
@@ -268,7 +269,7 @@ impl Gateway {
         }
         headers.remove(EXPECT);
         headers.remove(fields::EARLY_DATA);
-        // The local program asks for this machine.
+        // The local program's `Host` names this machine.
         headers.remove(HOST);
         headers.remove(SEC_WEBSOCKET_KEY);
         fields::add_via(headers, version).map_err(|_| Failure::Circle)?;
@@ -310,7 +311,7 @@ impl Gateway {
         let version = parts.version;
         fields::remove_hop_by_hop(&mut parts.headers);
         fields::add_via(&mut parts.headers, version).map_err(|_| Failure::Circle)?;
-        // It is about the origin's address, not about this one.
+        // It refers to the origin's address, not to this one.
         parts.headers.remove(ALT_SVC);
         self.localise(&mut parts.headers);
         parts.version = Version::HTTP_11;
@@ -339,7 +340,7 @@ impl Gateway {
         Ok(Response::from_parts(parts, Body::new(content)))
     }
 
-    /// Makes redirects to the origin ones to this gateway.
+    /// Rewrites redirects to the origin into redirects to this gateway.
     fn localise(&self, headers: &mut HeaderMap) {
         let names: [HeaderName; 2] = [LOCATION, http::header::CONTENT_LOCATION];
         for name in names {
@@ -361,7 +362,7 @@ impl Gateway {
     }
 }
 
-/// Why there is no response.
+/// The failure for a client's error.
 fn explain(error: &ClientError) -> Failure {
     match error {
         ClientError::ConnectTimeout { limit, .. } => Failure::ConnectTimeout(*limit),

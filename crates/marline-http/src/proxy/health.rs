@@ -13,7 +13,7 @@ use super::request_body::HeldBody;
 use super::upstream::Upstream;
 use crate::body::Body;
 
-/// Requests `path` of an application each `interval` until nobody uses it any more.
+/// Requests `path` of an application each `interval` until it is no longer used.
 pub(super) async fn watch(upstream: Weak<Upstream>, path: PathAndQuery, interval: Duration) {
     while let Some(upstream) = upstream.upgrade() {
         let works = timeout(interval, is_answered(&upstream, path.clone())).await;

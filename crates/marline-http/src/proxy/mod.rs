@@ -1,5 +1,5 @@
-//! Proxies: [`Site`](crate::server::Site)s that pass requests on. A reverse proxy passes them on to applications, a gateway to an origin
-//! that a [`Client`](crate::client::Client) reaches, a forward proxy to where the client wants.
+//! Proxies: [`Site`](crate::server::Site)s that pass requests on. A reverse proxy passes them on to applications, a
+//! gateway to an origin that a [`Client`](crate::client::Client) reaches, a forward proxy to the client's destination.
 //!
 //! ```text
 //! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1 or 2 without TLS -> application

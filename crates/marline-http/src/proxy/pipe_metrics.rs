@@ -13,7 +13,7 @@ use crate::server::{MetricsSource, metric_head};
 pub struct PipeMetrics(Arc<Client>);
 
 impl PipeMetrics {
-    /// Those of `client`.
+    /// The metrics of `client`.
     pub fn of(client: Arc<Client>) -> Self {
         Self(client)
     }

@@ -13,23 +13,23 @@ use crate::server::{Account, Budget, Grant, Stopped};
 
 /// Places of requests at one server behind a proxy.
 ///
-/// A network of clients may have as many as are left free, and of n networks each is entitled to one part in n + 1: if it waits for
-/// that, requests of the network that has the most have to end, of these the oldest first.
+/// A network of clients may have as many as are left free, and of n networks each is entitled to one part in n + 1: if
+/// it waits for that, requests of the network that has the most are ended, the oldest first.
 pub(super) struct Places {
     free: Budget,
-    /// Those who wait for one.
+    /// The requests that wait for a place.
     waiting: Budget,
     requests: AtomicU64,
-    /// Whom requests without a network are charged to.
+    /// The account for requests without a network.
     all: Prefix,
 }
 
-/// Who is to have a place.
+/// The holders of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tenants {
     /// The networks of clients.
     Networks,
-    /// Trusted proxies, which have no shares.
+    /// Trusted proxies, which share all places.
     Anyone,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct NoPlace;
 impl Places {
     /// `places` for `tenants`.
     pub(super) fn new(places: usize, tenants: Tenants) -> Self {
-        // One that is alone gets half of what there is.
+        // A single network gets half of the places.
         let units = match tenants {
             Tenants::Networks => places as u64,
             Tenants::Anyone => 2 * places as u64,
@@ -76,7 +76,7 @@ impl Places {
     fn account(&self, client: Option<IpAddr>) -> Account {
         let network = client.map_or(self.all, Prefix::of_network);
         let number = self.requests.fetch_add(1, Relaxed);
-        // Of accounts that hold the same, the one with the largest number has to end first.
+        // Of accounts that hold the same, the one with the largest number is ended first.
         Account::new(network, u64::MAX - number)
     }
 

@@ -14,8 +14,8 @@ use crate::body::{Body, BoxError};
 use crate::limits;
 use crate::server::Passage;
 
-/// The content of a request, as its owner sees it while it is sent. Until its first part was taken, it can be sent again. When it is
-/// dropped, nobody wants the rest: who sends it stops.
+/// The content of a request, as its owner observes it while it is sent. Until its first part was taken, it can be sent
+/// again. Dropping it stops the transfer.
 pub(super) struct HeldBody(Shared);
 
 /// The condition under which content is sent.
@@ -33,17 +33,17 @@ struct State {
     is_begun: bool,
     /// Whether it may be taken: the server behind the proxy may want to refuse the request first.
     is_open: bool,
-    /// Whether nobody needs the rest: the response is over, or there is none.
+    /// Whether the rest is not needed: the response is over, or there is none.
     is_abandoned: bool,
-    /// Who waits for it.
+    /// The task that waits for it.
     waiting: Option<Waker>,
-    /// When a part was taken last.
+    /// The time when a part was last taken.
     last: Instant,
-    /// When enough was taken to count as progress.
+    /// The time when enough bytes were last taken to count as progress.
     progressed: Instant,
     /// Bytes that were taken since.
     taken: u64,
-    /// Why the rest does not arrive.
+    /// The reason why the rest does not arrive.
     failure: Option<String>,
 }
 
@@ -54,7 +54,8 @@ impl State {
 }
 
 impl HeldBody {
-    /// `body` of the request that has these `extensions`, which is sent when it is [opened](Self::open) if it shall `wait`.
+    /// `body` of the request that has these `extensions`, which is sent only after [`open`](Self::open) if it has to
+    /// `wait`.
     pub(super) fn new(body: Body, wait: bool, extensions: &Extensions) -> Self {
         Self(Shared(Arc::new(Mutex::new(State {
             body,
@@ -79,7 +80,7 @@ impl HeldBody {
         self.opener().open();
     }
 
-    /// The condition under which content is sent, as long as it is wanted.
+    /// The condition under which content is sent, as long as it is needed.
     pub(super) fn opener(&self) -> Opener {
         Opener(self.0.clone())
     }
@@ -95,28 +96,28 @@ impl HeldBody {
         !state.is_begun && state.is_end_stream()
     }
 
-    /// When a part was taken last; at first, when the request arrived.
+    /// The time when a part was last taken; initially, when the request arrived.
     pub(super) fn last(&self) -> Instant {
         self.state().last
     }
 
-    /// When [`limits::MIN_PROGRESS_BYTES`] were taken last, or the end; at first, when the request arrived. A client that sends a byte now
-    /// and then keeps no place at the server for it.
+    /// The time when [`limits::MIN_PROGRESS_BYTES`] or the end were last taken; initially, when the request arrived. So
+    /// a client that sends single bytes does not keep its place at the server.
     pub(super) fn progressed(&self) -> Instant {
         self.state().progressed
     }
 
-    /// Why the rest does not arrive, if it does not.
+    /// The reason why the rest does not arrive, if so.
     pub(super) fn failure(&self) -> Option<String> {
         self.state().failure.clone()
     }
 
-    /// The way of the response.
+    /// The budget of the opposite direction, of the response.
     pub(super) fn way_back(&self) -> Passage {
         self.state().passage.opposite()
     }
 
-    /// What is sent.
+    /// The content as a body to send.
     pub(super) fn to_body(&self) -> Body {
         match self.is_empty() {
             true => Body::empty(),
@@ -129,7 +130,7 @@ impl Drop for HeldBody {
     fn drop(&mut self) {
         let rest = self.0.change(|state| {
             state.is_abandoned = true;
-            // Who sends it may not ask for more for long.
+            // The sender may not poll for more for a long time.
             let nowhere = state.passage.opposite();
             let passage = std::mem::replace(&mut state.passage, nowhere);
             (passage, std::mem::replace(&mut state.body, Body::empty()))
@@ -149,7 +150,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something for which who sends the content waits.
+    /// Changes the state, and wakes the sender of the content.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let changed = change(&mut state);
@@ -160,7 +161,7 @@ impl Shared {
     }
 }
 
-/// The content on its way.
+/// The content while it is sent.
 struct Sent(Shared);
 
 impl http_body::Body for Sent {

@@ -58,7 +58,7 @@ struct Answered {
     slot: Slot,
 }
 
-/// Why there is none, and the application that was tried last.
+/// The failure, and the application that was tried last.
 struct Unanswered {
     failure: Failure,
     upstream: Option<Arc<Upstream>>,
@@ -100,7 +100,7 @@ impl Proxy {
 
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         if request.method() == Method::OPTIONS && request.uri().path() == "*" {
-            // It asks about the server, which this is.
+            // It concerns the server, which is this proxy.
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NO_CONTENT;
             return response;
@@ -207,7 +207,7 @@ impl Proxy {
         self.send_to_one(&head, client, content).await
     }
 
-    /// The client that has a share of the places: none where all are trusted proxies.
+    /// The client that has a share of the places: `None` where all are trusted proxies.
     fn accountable(&self, head: &Request<()>) -> Option<IpAddr> {
         if self.config.client_fields == ClientFields::Append {
             return None;
@@ -352,7 +352,7 @@ impl Proxy {
             return request;
         }
         if !content.is_empty() && !headers.contains_key(CONTENT_LENGTH) {
-            // hyper would leave out the content of GET and HEAD.
+            // hyper would omit the content of GET and HEAD.
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         if headers.contains_key(TE) {
@@ -450,8 +450,8 @@ impl Proxy {
     }
 }
 
-/// The content of a request, of which it is known whether there is any: HTTP/1.1 has to announce it. `limit` is the time that its
-/// first part may take.
+/// Begins to read the content of a request, to know whether there is any: HTTP/1.1 has to announce it. `limit` is the
+/// time limit for its first part.
 async fn begin(
     mut body: Body,
     parts: &http::request::Parts,

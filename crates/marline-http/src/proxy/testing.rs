@@ -1,4 +1,4 @@
-//! Headers as no honest end sends them, and what no proxy may pass on of them.
+//! Headers that no correct endpoint sends, and checks of those that a proxy passes on.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue};
 use proptest::collection::vec;
@@ -51,7 +51,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![8 => 0x20..0x7f_u8, 1 => 0x80..=0xff_u8], 0..60)
 }
 
-/// The value of field number `number`: one that tells its origin, unless its meaning would suffer.
+/// The value of field number `number`: a value marked with its origin, unless that would change its
+/// meaning.
 fn value(number: usize, name: &str, bytes: &[u8], names: &[String]) -> Vec<u8> {
     match name {
         "connection" => names.join(", ").into_bytes(),
@@ -82,7 +83,7 @@ pub(super) fn headers() -> impl Strategy<Value = HeaderMap> {
     })
 }
 
-/// The names that `Connection` of `headers` lists, but for those that the meaning of a message depends on.
+/// The names that `Connection` of `headers` lists, except those that the meaning of a message depends on.
 fn listed(headers: &HeaderMap) -> Vec<HeaderName> {
     let lists = headers.get_all(CONNECTION).iter();
     let names = lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
@@ -114,8 +115,8 @@ fn leaks(from: &HeaderMap, to: &HeaderMap, names: &[HeaderName]) -> bool {
     marks.any(holds)
 }
 
-/// Checks that nothing of `received` which is about its connection is in `passed`, and that `passed` is larger by `more` bytes at
-/// most. A proxy's own fields about the next connection are `own`.
+/// Checks that nothing of `received` which is about its connection is in `passed`, and that `passed` is at most `more`
+/// bytes larger. A proxy's own fields about the next connection are `own`.
 pub(super) fn check_passed_on(
     received: &HeaderMap,
     passed: &HeaderMap,
@@ -139,7 +140,7 @@ pub(super) fn check_passed_on(
     Ok(())
 }
 
-/// Checks that nothing which a client claims about itself, and nothing that is confused with it, is in `passed`.
+/// Checks that `passed` contains no claims of a client about itself, and no fields that are confused with them.
 pub(super) fn check_claims_nothing(
     received: &HeaderMap,
     passed: &HeaderMap,

@@ -21,7 +21,7 @@ use super::content::Guard;
 use crate::body::{Body, BoxError};
 use crate::limits;
 
-/// What is read from a stream, as content.
+/// The bytes read from a stream, as content.
 pub(crate) struct ReadBody<R>(R);
 
 impl<R> ReadBody<R> {
@@ -47,7 +47,7 @@ impl<R: AsyncRead + Unpin> http_body::Body for ReadBody<R> {
         if read == 0 {
             return Poll::Ready(None);
         }
-        // A tunnel that carries little does not hold a whole buffer.
+        // A small read does not keep a whole buffer.
         Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(
             &chunk[..read],
         )))))
@@ -57,9 +57,9 @@ impl<R: AsyncRead + Unpin> http_body::Body for ReadBody<R> {
 /// How the content that is written to a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As it should, and the stream was shut down; or the other end takes no more.
+    /// Cleanly, and the stream was shut down; or the other end accepts no more.
     Complete,
-    /// Early. The stream was not shut down, so that what was written does not look whole.
+    /// Early. The stream was not shut down, so that the written part does not look complete.
     Aborted,
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn write_all<W: AsyncWrite + Unpin>(mut content: Body, stream: 
 
 /// A byte stream whose two directions are the contents of a response and of a request.
 pub(super) struct Joined {
-    /// What is read. It fails when the content of the request does.
+    /// The bytes that are read. It fails when the content of the request does.
     pub(super) body: Body,
     /// Writes the content of the request.
     pub(super) task: Task,
@@ -136,8 +136,8 @@ impl<R: AsyncRead + Unpin> http_body::Body for JoinedBody<R> {
     }
 }
 
-/// The two halves of a TCP connection, which is reset when they are dropped before one of its directions has ended as it should:
-/// otherwise what was sent would look whole.
+/// The two halves of a TCP connection, which is reset when they are dropped before one of its directions has ended
+/// cleanly: otherwise the content sent would look complete.
 pub(super) struct Halves {
     pub(super) read: ReadHalf,
     pub(super) write: WriteHalf,
@@ -181,7 +181,7 @@ impl AsyncRead for ReadHalf {
 }
 
 pub(super) struct WriteHalf {
-    /// Until it is dropped.
+    /// `None` once it was dropped.
     half: Option<OwnedWriteHalf>,
     is_over: Arc<AtomicBool>,
 }
@@ -216,7 +216,7 @@ impl Drop for WriteHalf {
     fn drop(&mut self) {
         let Some(half) = self.half.take() else { return };
         if !self.is_over.load(Relaxed) {
-            // An error is that of a connection that has ended.
+            // It fails if the connection has ended.
             let _ = SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
         }
         // Dropped otherwise, it would be shut down.

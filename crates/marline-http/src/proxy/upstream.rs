@@ -1,4 +1,4 @@
-//! The applications behind a reverse proxy: their connections, and which of them works.
+//! The applications behind a reverse proxy: their connections and their health.
 
 mod connector;
 
@@ -29,7 +29,8 @@ use crate::body::Body;
 use crate::limits;
 use crate::server::Stopped;
 
-/// How long a client that asks before it sends content waits for the answer of the application.
+/// The time for which a client that sends `Expect: 100-continue` waits for the answer of the
+/// application.
 const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One application.
@@ -43,7 +44,7 @@ pub(super) struct Upstream {
     connect_timeout: Duration,
     response_timeout: Duration,
     fail_time: Duration,
-    /// Until when it gets no requests, as it could not be reached.
+    /// The time until which it gets no requests because it could not be reached.
     failed_until: Mutex<Option<Instant>>,
     /// Whether its last health check failed.
     is_sick: AtomicBool,
@@ -69,7 +70,7 @@ impl Guard for Slot {
     }
 }
 
-/// Why an application gave no response.
+/// The reason why an application gave no response.
 pub(super) struct SendError {
     pub(super) failure: Failure,
     /// Whether the application got nothing of the request.
@@ -83,12 +84,12 @@ impl Upstream {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(config.connect_timeout));
         connector.set_nodelay(true);
-        // As much as all streams together, so that those of clients that read nothing leave others theirs.
+        // As much as all streams together, so that unread ones do not block the others.
         let streams = u32::try_from(config.max_requests).unwrap_or(u32::MAX);
         let connection_window = limits::UPSTREAM_STREAM_WINDOW
             .saturating_mul(streams)
             .min(limits::LARGEST_HTTP2_WINDOW);
-        // By then, those who wait for a response have given up.
+        // By then, the wait for the response has ended.
         let write_timeout = config.response_timeout.max(config.idle_timeout);
         let tenants = match config.client_fields {
             ClientFields::Append => Tenants::Anyone,
@@ -128,7 +129,7 @@ impl Upstream {
         &self.url
     }
 
-    /// What is counted of it.
+    /// The counters of its requests.
     pub(super) fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -143,7 +144,7 @@ impl Upstream {
         uri.build().unwrap_or_default()
     }
 
-    /// Whether it is expected to work.
+    /// Whether it is expected to respond.
     pub(super) fn is_healthy(&self) -> bool {
         let failed_until = *self.failed();
         let has_failed = failed_until.is_some_and(|until| Instant::now() < until);
@@ -192,7 +193,7 @@ impl Upstream {
     /// Sends `request`, whose content is `content`, and waits for the header of the response.
     ///
     /// # Errors
-    /// There is none, or not in time.
+    /// There is no response, or not in time.
     pub(super) async fn send(
         &self,
         request: Request<()>,
@@ -279,7 +280,7 @@ pub(super) struct Upstreams {
 }
 
 impl Upstreams {
-    /// Those of `config`, which `metrics` shows from now on.
+    /// The applications of `config`, which `metrics` shows from now on.
     pub(super) fn new(config: &ProxyConfig, metrics: &UpstreamMetrics) -> Self {
         let urls = config.upstreams.iter();
         let all: Vec<_> = urls

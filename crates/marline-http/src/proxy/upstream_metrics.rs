@@ -9,21 +9,22 @@ use super::failure::Failure;
 use super::upstream::Upstream;
 use crate::server::{MetricsSource, metric_head};
 
-/// What is counted of each application of a reverse proxy, for [`ServerConfig::more_metrics`](crate::server::ServerConfig::more_metrics).
+/// The counters of each application of a reverse proxy, for
+/// [`ServerConfig::more_metrics`](crate::server::ServerConfig::more_metrics).
 ///
-/// A proxy that replaces another, as after a change of its configuration, and is given the same metrics goes on counting where the
-/// other was. Applications that it does not have are shown no longer.
+/// A proxy that replaces another, as after a change of its configuration, and is given the same metrics continues the
+/// counters. Applications that it does not have are no longer shown.
 #[derive(Debug, Default)]
 pub struct UpstreamMetrics(Mutex<BTreeMap<String, Entry>>);
 
 #[derive(Debug, Default)]
 struct Entry {
     counters: Arc<Counters>,
-    /// The application; several if its URL is there twice.
+    /// The application; several if its URL is listed twice.
     upstreams: Vec<Weak<Upstream>>,
 }
 
-/// Why an application gave no response, as in `Proxy-Status` (RFC 9209, section 2.3).
+/// The reasons why an application gave no response, as in `Proxy-Status` (RFC 9209, section 2.3).
 const ERRORS: [&str; 5] = [
     "destination_unavailable",
     "connection_timeout",
@@ -40,7 +41,7 @@ pub(super) struct Counters {
     failures: [AtomicU64; ERRORS.len()],
 }
 
-/// A request that is under way, until it is dropped.
+/// A request in progress, until it is dropped.
 pub(super) struct InFlight(Arc<Counters>);
 
 impl Drop for InFlight {
@@ -61,7 +62,7 @@ impl Counters {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// There is no response. What the client is to blame for is not counted.
+    /// There is no response. Failures caused by the client are not counted.
     pub(super) fn on_failure(&self, failure: &Failure) {
         let place = ERRORS.iter().position(|error| *error == failure.kind());
         if let Some(count) = place.and_then(|place| self.failures.get(place)) {
@@ -82,7 +83,7 @@ impl UpstreamMetrics {
         Arc::clone(&entry.counters)
     }
 
-    /// These are the applications from now on.
+    /// Sets the applications to show from now on.
     pub(super) fn show(&self, upstreams: &[Arc<Upstream>]) {
         let mut entries = self.lock();
         for entry in entries.values_mut() {

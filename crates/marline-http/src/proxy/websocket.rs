@@ -23,8 +23,8 @@ use crate::body::Body;
 /// The name of the protocol in `Upgrade` and `:protocol`.
 pub(super) const WEBSOCKET: &str = "websocket";
 
-/// Makes the header of an extended CONNECT that of an Upgrade. `key` is the nonce of clients that have sent none, which are not
-/// those of HTTP/1.1; returned is the value of `Sec-WebSocket-Accept` that it has to be answered with.
+/// Turns the header of an extended CONNECT into that of an Upgrade. `key` is the nonce for clients that have sent none,
+/// as over HTTP/2 and 3; returns the value of `Sec-WebSocket-Accept` that the answer to it must have.
 pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) -> Option<HeaderValue> {
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
@@ -65,8 +65,8 @@ pub(super) struct Upgraded {
     pub(super) task: Task,
 }
 
-/// Joins `content`, which the client sends, with the connection of `response`. `accept` is what it has to accept with, if the
-/// client does not check that.
+/// Joins `content`, sent by the client, with the connection of `response`. `accept` is the required value of
+/// `Sec-WebSocket-Accept`, if the client does not check it.
 ///
 /// # Errors
 /// The response does not change to the protocol.

@@ -42,7 +42,7 @@ sockopt_impl!(
 /// `mptcpi_snd_una`.
 const SND_UNA: usize = 3;
 
-/// A count of acknowledged bytes that begins anywhere.
+/// A count of acknowledged bytes with an arbitrary initial value.
 pub(super) fn count(socket: impl AsFd) -> Option<u64> {
     if let Ok(state) = getsockopt(&socket, MptcpInfo) {
         return Some(state[SND_UNA]);
@@ -51,7 +51,7 @@ pub(super) fn count(socket: impl AsFd) -> Option<u64> {
         return None;
     }
     let state = getsockopt(&socket, TcpInfo).ok()?;
-    // Some that act as Linux have the field, and count nothing.
+    // Some systems that emulate Linux have the field, but do not count.
     (state[BYTES_RECEIVED] > 0).then_some(state[BYTES_ACKED])
 }
 

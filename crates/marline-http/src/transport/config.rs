@@ -22,7 +22,7 @@ use crate::server::{IdentityError, ServeError, ServerConfig, Sessions, crypto_pr
 pub struct QuicOptions {
     /// The configuration of connections.
     pub transport: Arc<TransportConfig>,
-    /// When a server validates the address of clients with Retry.
+    /// The policy for validating client addresses with Retry.
     pub retry: RetryPolicy,
     /// Whether safe requests may be sent and answered before the handshake is complete.
     pub zero_rtt: bool,
@@ -30,13 +30,13 @@ pub struct QuicOptions {
     pub chacha20_only: bool,
     /// The versions of QUIC that connections may have.
     pub versions: Versions,
-    /// The version that connections shall have if the other end supports it: a client begins with it, a server
-    /// changes to it. `None` is version 1 for a client, and the version of each client for a server.
+    /// The preferred version if the other end supports it: a client begins with it, a server changes to it. `None` is
+    /// version 1 for a client, and the version of each client for a server.
     pub preferred_version: Option<Version>,
     /// Observers of the connections, in addition to logs.
     pub observers: Option<Observers>,
-    /// Where the secrets of connections are written, those over TCP included: for debugging, because whoever reads it can
-    /// decrypt them.
+    /// The key log for the secrets of connections, including those over TCP: for debugging only, because its readers
+    /// can decrypt them.
     pub key_log: Option<KeyLogFile>,
 }
 
@@ -65,8 +65,8 @@ impl Default for QuicOptions {
     }
 }
 
-/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`,
-/// and `sessions` are those that clients may resume; without, they are in memory. Its logs share `budget`.
+/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`, and
+/// `sessions` are those that clients may resume; without it, they are in memory. Its logs share `budget`.
 pub(crate) fn server_config(
     config: &ServerConfig,
     runtime: &RuntimeHandle,

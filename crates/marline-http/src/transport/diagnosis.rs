@@ -1,4 +1,4 @@
-//! Why a handshake failed.
+//! The causes of failed handshakes.
 
 use marline::ConnectionError;
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::KeyLog;
 
-/// A key log. Who can read it can decrypt the connections whose secrets it has: it is for debugging only.
+/// A key log. Its readers can decrypt the connections whose secrets it contains: it is for
+/// debugging only.
 #[derive(Clone)]
 pub struct KeyLogFile(Arc<Log>);
 
@@ -56,7 +57,7 @@ impl KeyLog for Log {
         };
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A connection does not fail for its log.
+        // A connection must not fail because of its log.
         let _ = file.write_all(line.as_bytes());
     }
 }

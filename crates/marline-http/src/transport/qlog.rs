@@ -13,7 +13,8 @@ use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime
 pub(crate) use self::file::Budget;
 use self::file::{LogFile, Start};
 
-/// How much a server or a client logs. What exceeds it is not logged, which is reported once on the standard error.
+/// The limits of the logs of a server or a client. Logging stops at the limit, which is reported once on standard
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QlogLimits {
     /// Files open at once.
@@ -38,7 +39,7 @@ impl Default for QlogLimits {
 /// the original destination connection ID in hexadecimal and SUFFIX is random. No file is ever overwritten.
 ///
 /// The file of a server's connection begins when a packet proves the address of the client, or the handshake is
-/// complete; what happened before is kept up to a limit, and forgotten with connections that never come so far. A
+/// complete; earlier events are kept up to a limit, and discarded with connections that never reach this point. A
 /// connection whose file cannot be created has no log, and neither has a connection outside of tokio.
 pub fn observer(directory: PathBuf) -> MakeObserver {
     let budget = Budget::new(QlogLimits::default());
@@ -91,7 +92,7 @@ fn begin(
     })
 }
 
-/// The log of a connection, whose file begins when the peer's address is known to be its own.
+/// The log of a connection, whose file begins when the peer's address is validated.
 struct ConnectionLog {
     writer: QlogWriter<LogFile>,
     start: Start,
@@ -110,7 +111,7 @@ impl Observer for ConnectionLog {
             self.start.permit();
         }
         self.writer.on_event(now, event);
-        // What a peer without a proof causes counts.
+        // Only events that an unvalidated peer causes are counted.
         if !self.start.is_permitted() {
             self.writer.flush();
         }

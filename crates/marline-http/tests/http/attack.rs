@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes that a server buffers for `connections` with 256 requests each that nobody reads.
+/// Bytes that a server buffers for `connections` with 256 requests each that are not read.
 async fn unread(version: HttpVersion, connections: usize, transport: TransportConfig) -> u64 {
     let attack = buffered(version, connections, 256, LARGE, transport);
     let [during, after] = tokio::time::timeout(LIMIT, attack).await.unwrap();
@@ -47,7 +47,7 @@ async fn unread_http2() {
     assert!(during < 128 * MIB, "{during}");
 }
 
-/// An application that sends a gigabyte to whoever asks, and reads nothing.
+/// An application that sends a gigabyte to any client, and reads nothing.
 async fn torrent() -> Application {
     Application::with(Arc::new(|mut stream, header| {
         Box::pin(async move {
@@ -104,7 +104,7 @@ async fn unread_proxy() {
     }
 }
 
-/// Networks that hold all places of a proxy, and a neighbour.
+/// Networks that hold all places of a proxy, and a client of another network.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "make attack"]
 async fn slow_posts() {

@@ -1,4 +1,4 @@
-//! What clients that read nothing can use of a server.
+//! The resources of a server that clients which read nothing can use.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn a_client_that_holds_many_files_is_refused_more_and_others_are_not() {
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         assert!(answer.contains("retry-after: 2"), "{answer}");
     }
-    // What is open already can be shared.
+    // A file that is open already can be shared.
     let mut stream = connect_from(&server, [127, 0, 0, 2]).await;
     assert!(begin(&mut stream, "/0").await.contains("200"));
     // A client of another network is served, over every version.
@@ -123,8 +123,8 @@ pub(crate) fn metric(server: &TestServer, name: &str) -> u64 {
         .unwrap()
 }
 
-/// What a server has read from a file of `size` bytes for `requests` on each of some connections whose responses are not
-/// read, and what it keeps of that after the connections were closed.
+/// The bytes that a server has read from a file of `size` bytes for `requests` on each of some connections whose
+/// responses are not read, and those that it keeps after the connections were closed.
 pub(crate) async fn buffered(
     version: HttpVersion,
     connections: usize,
@@ -157,7 +157,7 @@ pub(crate) async fn buffered(
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    // A lost CONNECTION_CLOSE is made up for by the idle timeout.
+    // If the CONNECTION_CLOSE is lost, the idle timeout ends the connection.
     let _ = tokio::time::timeout(Duration::from_secs(60), closed).await;
     [during, metric(&server, "marline_buffered_bytes")]
 }
@@ -331,7 +331,7 @@ async fn connections_of_one_address_leave_room_for_others() {
     drop(open);
 }
 
-/// Sends what it is given when it is dropped.
+/// Sends a message when it is dropped.
 struct Guard(tokio::sync::mpsc::UnboundedSender<()>);
 
 impl Drop for Guard {

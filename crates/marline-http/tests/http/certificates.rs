@@ -1,4 +1,4 @@
-//! What is wrong with a server's certificate.
+//! Faults of a server's certificate.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn certificate(names: &[&str], authority: bool) -> tempfile::TempDir {
     ])
 }
 
-/// How a client that trusts `trusted` refuses a server that shows `shown`.
+/// The problem with which a client that trusts `trusted` refuses a server that presents `shown`.
 async fn refused(shown: &Path, trusted: &Path, version: HttpVersion) -> CertificateProblem {
     let root = directory_of(&[]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {

@@ -1,4 +1,5 @@
-//! The ends of connections: clients have what the log says, and get what they asked for.
+//! The ends of connections: the log matches what clients received, and clients receive what they
+//! requested.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -114,7 +115,7 @@ impl Http2 {
     }
 }
 
-/// RFC 9112, section 9.6: a socket that is closed while the client sends is reset, and what was sent is lost.
+/// RFC 9112, section 9.6: a socket that is closed while the client sends is reset, and data in flight is lost.
 #[tokio::test]
 async fn a_client_of_http2_that_reads_slowly_gets_all_of_a_server_that_stops() {
     let served = served(|_| {}).await;
@@ -160,12 +161,12 @@ async fn what_a_hard_limit_cuts_is_not_logged_as_complete() {
 
 #[tokio::test]
 async fn a_response_is_logged_when_the_client_has_received_it() {
-    // The system of the client keeps little.
+    // The client's receive buffer is small.
     let served = served(|_| {}).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 * 1024).unwrap();
     let mut stream = socket.connect(served.server.address).await.unwrap();
-    // What the system of the server takes of it at once.
+    // As much as the server's send buffer takes at once.
     let request = b"GET /f HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-999999\r\n\r\n";
     stream.write_all(request).await.unwrap();
     read_head(&mut stream).await;
@@ -197,7 +198,7 @@ async fn a_client_that_leaves_early_has_not_received_the_response() {
     }
 }
 
-/// Such a client acknowledges the end no more, and has it.
+/// Such a client no longer acknowledges the end, but has received it.
 #[tokio::test]
 async fn a_client_of_http3_that_closes_its_connection_after_the_response_has_received_it() {
     let served = served(|_| {}).await;
@@ -212,7 +213,7 @@ async fn a_client_of_http3_that_closes_its_connection_after_the_response_has_rec
     }
 }
 
-/// The client sends on while the response, which closes the connection, is on its way.
+/// The client continues to send while the response, which closes the connection, is in flight.
 #[tokio::test]
 async fn the_response_to_a_refused_upload_arrives() {
     let served = served(|_| {}).await;
@@ -365,7 +366,7 @@ async fn keep_alive<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, frames: &[
     }
 }
 
-/// Whatever else the client sends.
+/// Regardless of what else the client sends.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_idle() {
     let priority = b"\0\0\x05\x02\0\0\0\0\x01\0\0\0\0\x10".as_slice();
@@ -379,7 +380,7 @@ async fn a_client_that_does_not_read_is_idle() {
         let line = &served.log.wait(1).await[0];
         assert_eq!(line["complete"], false, "{frames:?}: {line}");
     }
-    // Parts of an upload that nobody reads.
+    // Parts of an upload that the site does not read.
     let served = served(|config| config.limits.idle_timeout = Duration::from_millis(500)).await;
     let mut stream = connect(&served.server).await;
     let head = b"GET /f HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";

@@ -58,7 +58,7 @@ struct Changing {
 }
 
 impl Changing {
-    /// The client has been there once, over QUIC, as there was nothing else.
+    /// The client has visited once, over QUIC, the only transport then.
     async fn visited(zero_rtt: bool) -> Self {
         let root = directory_of(&[("file", b"content")]);
         let site = marline_http::server::directory(root.path(), false).unwrap();
@@ -135,7 +135,7 @@ async fn requests_in_0_rtt_to_a_port_that_is_closed_since_are_repeated_over_http
     place.goes_on_over_tcp().await;
 }
 
-/// What is requested after the connection has failed is not tried over QUIC again: a request is repeated once only.
+/// Requests after the failure of the connection do not try QUIC again: a request is repeated once only.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_connection_in_0_rtt_to_a_closed_port_the_next_is_over_http2() {

@@ -1,4 +1,4 @@
-//! HTTP/2 as written by hand: floods of frames, and clients that only seem alive.
+//! HTTP/2 as written by hand: floods of frames, and clients that only appear to be active.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use crate::budgets::{LARGE, begin, connect_from};
 use crate::common::{TestServer, directory_of, pattern};
 
-/// Takes every certificate.
+/// Accepts every certificate.
 #[derive(Debug)]
 struct Anything;
 
@@ -121,7 +121,7 @@ async fn serve(content: &[u8], idle_timeout: Duration) -> Served {
     }
 }
 
-/// What came of a flood.
+/// The outcome of a flood.
 pub(crate) struct Flood {
     /// How often the frames were sent.
     pub(crate) sent: usize,
@@ -129,7 +129,7 @@ pub(crate) struct Flood {
     pub(crate) received: Vec<u8>,
 }
 
-/// Sends `frames` at intervals until the connection ends, or they were sent as often as `limit` says.
+/// Sends `frames` at intervals until the connection ends, or they were sent `limit` times.
 pub(crate) async fn send_until_closed(
     stream: TlsStream<TcpStream>,
     frames: &[u8],
@@ -139,7 +139,7 @@ pub(crate) async fn send_until_closed(
     let (mut reader, mut writer) = tokio::io::split(stream);
     let reading = tokio::spawn(async move {
         let mut received = Vec::new();
-        // It may end without notice.
+        // It may end without close_notify.
         let _ = reader.read_to_end(&mut received).await;
         received
     });

@@ -154,7 +154,7 @@ async fn a_server_listens_on_several_addresses_with_one_port() {
     let has_ipv6 = UdpSocket::bind(SocketAddr::new(loopback, 0)).is_ok();
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        // The second is of no host.
+        // No host has the second.
         config.also_listen = vec![loopback, "192.0.2.1".parse().unwrap()];
     })
     .await;

@@ -87,7 +87,7 @@ async fn a_panic_fails_one_request() {
     wait_for(&server, "marline_http_handler_panics_total 8").await;
 }
 
-/// Run by the test below in a process of its own: the hook is one for all threads.
+/// Run by the test below in a process of its own: the hook is shared by all threads.
 #[tokio::test]
 #[ignore = "part of another test"]
 async fn panic_with_the_hook() {

@@ -1,4 +1,4 @@
-//! Messages about what people put into files of certificates and keys, as OpenSSL makes them.
+//! Messages about common mistakes in files of certificates and keys, made by OpenSSL.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use marline_http::server::{Identity, IdentityError};
 use marline_http::{PemProblem, Validity};
 use tempfile::TempDir;
 
-/// A directory with a key, its certificate by an authority, and what OpenSSL makes of them.
+/// A directory with a key, its certificate by an authority, and OpenSSL's conversions of them.
 struct Files(TempDir);
 
 impl Files {
@@ -54,7 +54,8 @@ impl Files {
         Identity::from_pem_files(&self.path(cert), &self.path(key))
     }
 
-    /// How the certificate `cert` with the key `key` is refused: the file that is named, and the message.
+    /// The refusal of the certificate `cert` with the key `key`: the file that is named, and the
+    /// message.
     #[track_caller]
     fn refused(&self, cert: &str, key: &str) -> (String, String) {
         let error = self.identity(cert, key).unwrap_err();

@@ -97,7 +97,8 @@ async fn pipes_that_carry_nothing_close_and_open_again() {
     let client = client(pipes);
     let first = fetch(&client, &server).await;
     assert_eq!(first.connections.len(), 2);
-    // The wait is longer than the idle timeout by much: only a machine that stops for so long fails it.
+    // The wait is longer than the idle timeout by far: only a machine that is suspended for as long
+    // fails the test.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let second = fetch(&client, &server).await;
     assert_eq!(second.pipes.len(), 2);

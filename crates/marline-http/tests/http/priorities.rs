@@ -13,7 +13,7 @@ use crate::common::{TestServer, client, directory_of};
 /// The weights of urgencies (RFC 9218 has eight urgencies, browsers five weights).
 const WEIGHTS: [u16; 8] = [256, 256, 220, 183, 147, 110, 110, 110];
 
-/// The priorities of streams in the order in which they were first active.
+/// The priorities of streams in the order of their first activity.
 type Seen = Arc<Mutex<Vec<(StreamId, Priority)>>>;
 
 /// A weighted round robin scheduler that records the streams that it is given.

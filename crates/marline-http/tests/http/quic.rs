@@ -37,7 +37,7 @@ async fn a_server_takes_its_endpoint_and_its_limits_from_its_configuration() {
         })
         .await;
         let visitor = server.connect(HttpVersion::Http3).await;
-        // A client that knows the limit does not even ask.
+        // A client that knows the limit does not send the request.
         let response = visitor
             .try_send(Method::GET, "/file", &[("x-long", &long)])
             .await;

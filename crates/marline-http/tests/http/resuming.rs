@@ -1,4 +1,4 @@
-//! Answers to requests for the rest of a file, and ranges that nobody requested.
+//! Answers to requests for the rest of a file, and unrequested ranges.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn site(answer: Answer, always: bool) -> Site {
     ))
 }
 
-/// Fetches `/file` into a directory, in which its first five bytes may be.
+/// Fetches `/file` into a directory, which may contain its first five bytes.
 async fn fetch(server: &TestServer, version: HttpVersion, out: &TempDir, resume: bool) -> Report {
     if resume {
         std::fs::write(out.path().join(".file.part"), "hello").unwrap();

@@ -1,4 +1,4 @@
-//! Servers whose responses do not come, or do not end.
+//! Servers whose responses do not arrive, or do not end.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -215,11 +215,11 @@ fn begun() -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn what_never_ends_over_http2_is_an_error() {
-    // Large ones, of which the limit is fewer.
+    // Large ones, fewer of which reach the limit.
     let goaway = [&b"\x7f\xff\xff\xff\x00\x00\x00\x00"[..], &[0; 4000]].concat();
     let goaway = frame(GOAWAY, 0, 0, &goaway);
     let settings = frame(4, 0, 0, &[0xff; 6].repeat(600));
-    // A field that the dynamic table does not take, of 100 bytes.
+    // A field of 100 bytes that is not added to the dynamic table.
     let field = [&b"\x00\x01a\x60"[..], &[b'x'; 96]].concat();
     for (name, beginning, rest) in [
         ("GOAWAY", begun(), goaway.clone()),
@@ -266,7 +266,7 @@ async fn what_never_ends_over_http1_is_an_error() {
         ("extension", [&chunked[..], b"5;"].concat(), b"a=b;"),
         ("chunk size", chunked.to_vec(), b"0"),
     ] {
-        // At once, and a byte now and then.
+        // At once, and in single bytes with pauses.
         for pause in [Duration::ZERO, Duration::from_secs(1)] {
             let version = HttpVersion::Http11Cleartext;
             let client = repeating(version, beginning.clone(), rest, pause);

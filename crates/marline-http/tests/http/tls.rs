@@ -22,7 +22,7 @@ fn only(version: TlsVersion) -> TlsVersions {
     TlsVersions::between(version, version).unwrap()
 }
 
-/// OpenSSL with these arguments; `-no_ems`, which only later versions have as such, switches the extended master secret off.
+/// OpenSSL with these arguments; `-no_ems`, an option of later versions only, disables the extended master secret.
 fn openssl(verb: &str, arguments: &str) -> Command {
     const WITHOUT_EMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http/no_ems.cnf");
 
@@ -217,7 +217,7 @@ fn a_range_of_versions_has_one_at_least() {
     );
 }
 
-/// A directory with `a.txt` and what `openssl s_server` needs.
+/// A directory with `a.txt` and the files that `openssl s_server` needs.
 fn files_of_openssl() -> TempDir {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();

@@ -337,9 +337,9 @@ async fn large_files_are_fetched_in_ranges_over_all_connections() {
         assert_eq!(report.objects[1].bytes, 999);
         assert_eq!(report.objects[2].bytes, 0);
         assert!(std::fs::read(out.path().join("large")).unwrap() == content);
-        // A response of HTTP/1.1 that is stopped ends its connection, and another takes its place. Of an object of
-        // unknown size the first is stopped where other connections continue; how often a range is handed over
-        // depends on how fast the connections are.
+        // A response of HTTP/1.1 that is stopped ends its connection, which another one replaces. Of an object of
+        // unknown size the first is stopped where other connections continue; how often a range is handed over depends
+        // on how fast the connections are.
         let opened = report.connections.len();
         let most = match (version, ranges) {
             (HttpVersion::Http2 | HttpVersion::Http3, _) => 3,

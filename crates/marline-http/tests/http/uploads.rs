@@ -1,4 +1,4 @@
-//! Requests with content that nobody reads.
+//! Requests with content that the server does not read.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const END_HEADERS: u8 = 4;
 /// `POST /file` to `localhost` (RFC 7541 section 6): two indexed fields, and two literals with indexed names.
 const POST: &[u8] = b"\x83\x87\x04\x05/file\x01\x09localhost";
 
-/// A client of HTTP/2 that sees every frame. hyper's hides a reset that follows a response.
+/// A client of HTTP/2 that reads every frame. hyper's hides a reset that follows a response.
 struct FrameClient(TlsStream<TcpStream>);
 
 struct Frame {
@@ -96,7 +96,8 @@ async fn a_refused_request_over_http_2_ends_with_its_response_and_without_a_rese
         }
     };
     assert_eq!(response.flags & END_STREAM, END_STREAM, "it has no content");
-    // A literal of three digits in Huffman code is shorter than four bytes; 405 is in no static table.
+    // A literal of three digits in Huffman code is shorter than four bytes; 405 is not in the
+    // static table.
     assert!(
         response.payload.starts_with(b"\x48"),
         "a status in a literal"

@@ -16,13 +16,13 @@ const ROOT: &str = "/org/freedesktop/ModemManager1";
 const SIGNAL: &str = "org.freedesktop.ModemManager1.Modem.Signal";
 const MOCK: &str = "org.freedesktop.DBus.Mock";
 
-/// What `Setup` does: as ModemManager, or it refuses.
+/// The code of `Setup`: as in ModemManager, or a refusal.
 pub(crate) const SETS_RATE: &str =
     "self.UpdateProperties(self.interface, {'Rate': dbus.UInt32(args[0])})";
 pub(crate) const REFUSES: &str = "raise dbus.exceptions.DBusException('PolicyKit authorization failed', \
                            name='org.freedesktop.ModemManager1.Error.Core.Unauthorized')";
 
-/// Everybody may do everything.
+/// Allows everything.
 const CONFIG: &str = r#"<busconfig>
   <type>session</type>
   <listen>unix:dir=DIRECTORY</listen>
@@ -38,7 +38,7 @@ const CONFIG: &str = r#"<busconfig>
 
 pub(crate) type Values = HashMap<&'static str, Value<'static>>;
 
-/// A bus without anybody.
+/// A bus without services.
 pub(crate) struct Bus {
     pub(crate) address: String,
     connection: Connection,
@@ -48,7 +48,7 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    /// Nothing, after it has printed why, if a program for it is missing.
+    /// `None`, with the reason printed, if a program for it is missing.
     pub(crate) async fn start() -> Option<Self> {
         if python().is_none() {
             println!("skipped: there is no python3-dbusmock");
@@ -126,7 +126,7 @@ impl Bus {
         }
     }
 
-    /// Adds a modem that measures every `rate` seconds; `setup` is what its method does.
+    /// Adds a modem that measures every `rate` seconds; `setup` is the code of its method.
     pub(crate) async fn add_modem(&self, number: u32, rate: u32, setup: &str, lte: Values) {
         let properties: Values = HashMap::from([
             ("Rate", Value::from(rate)),
@@ -142,7 +142,7 @@ impl Bus {
         self.mock(ROOT, "RemoveObject", &modem(number)).await;
     }
 
-    /// Sets what a modem measures with a technology.
+    /// Sets the measurements of a modem for a technology.
     pub(crate) async fn set(&self, number: u32, technology: &'static str, values: Values) {
         let body = (SIGNAL, technology, Value::from(values));
         self.properties(number, "Set", &body).await;

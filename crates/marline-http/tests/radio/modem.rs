@@ -11,7 +11,7 @@ use zbus::zvariant::Value;
 
 use crate::bus::{Bus, REFUSES, SETS_RATE, Values};
 
-/// What a modem measures.
+/// The measurements of a modem.
 fn measured(snr: f64, rsrp: f64) -> Values {
     Values::from([("snr", Value::from(snr)), ("rsrp", Value::from(rsrp))])
 }
@@ -23,7 +23,7 @@ fn sample(sinr_db: f64, power_dbm: f64) -> RadioSample {
     }
 }
 
-/// A signal, and what is reported of it.
+/// A signal, and its notices.
 struct Radio {
     signal: LiveSignal,
     runtime: Arc<TokioRuntime>,

@@ -15,7 +15,7 @@ use crate::setup::{Network, PORT, client_as, object, run, serve_as};
 
 const HOST: &str = "example.test";
 
-/// A pool that opens a spare pipe with the first object, whatever was requested before.
+/// A pool that opens a spare pipe with the first object, regardless of earlier requests.
 fn burst_aware() -> PipesConfig {
     let mut config = PipesConfig::new(PipePolicy::BurstAware(CbaConfig {
         history: false,

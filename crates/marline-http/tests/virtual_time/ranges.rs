@@ -227,7 +227,7 @@ fn fetch_after(
     }
 }
 
-/// The ways to split the object: the kind of ranges, and the size if it is known.
+/// The methods to split the object: the kind of ranges, and the size if it is known.
 const SPLITS: [(Ranges, Option<u64>); 6] = [
     (Ranges::Auto, None),
     (Ranges::Auto, Some(SIZE)),

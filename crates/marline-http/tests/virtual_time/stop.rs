@@ -53,7 +53,7 @@ fn connections_open_after_the_grace_period_are_closed_and_reach_the_history() {
     });
 }
 
-/// RFC 9114, section 5.2: the client cannot know yet that the server goes away.
+/// RFC 9114, section 5.2: the client does not know yet that the server is going away.
 #[test]
 fn requests_on_their_way_when_a_server_stops_are_answered() {
     let objects = BTreeMap::from([("/small".to_owned(), object(1000, Duration::ZERO))]);
@@ -77,7 +77,7 @@ fn requests_on_their_way_when_a_server_stops_are_answered() {
         assert_eq!(get().await.unwrap(), 1000);
         serving.handle.shut_down();
         assert_eq!(get().await.unwrap(), 1000);
-        // By now it knows.
+        // By now the client knows.
         assert!(get().await.is_err());
     });
 }

@@ -10,7 +10,7 @@ use crate::client::ClientError;
 /// Takes the host out of the header fields of `request`; `None` if they have none.
 ///
 /// # Errors
-/// It is no host, or there are several.
+/// The field is not a valid host, or there are several.
 pub(super) fn take<B>(request: &mut Request<B>) -> Result<Option<Authority>, ClientError> {
     let headers = request.headers_mut();
     match only_host(headers) {
@@ -49,7 +49,7 @@ fn only_host(headers: &HeaderMap) -> Host {
 pub(super) fn put<B>(request: &mut Request<B>, host: Option<Authority>) {
     let Some(host) = host else { return };
     let mut parts = std::mem::take(request.uri_mut()).into_parts();
-    // Only what has a scheme has an authority beside a path.
+    // Only a URI with a scheme has an authority in addition to a path.
     if parts.scheme.is_some() {
         parts.authority = Some(host);
     }

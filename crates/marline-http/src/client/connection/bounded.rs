@@ -1,4 +1,4 @@
-//! Connections over TCP on which much arrives that is no response.
+//! Connections over TCP that carry much data that belongs to no response.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::client::stall::Activity;
 
 /// A stream that fails when more bytes than a limit arrive without progress of a request: endless interim responses, or
-/// frames of HTTP/2 that belong to no response. hyper passes over all of them.
+/// frames of HTTP/2 that belong to no response. hyper ignores all of them.
 pub(super) struct Bounded<S> {
     stream: S,
     activity: Arc<Activity>,

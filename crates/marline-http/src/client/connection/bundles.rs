@@ -20,7 +20,7 @@ impl Bundles {
     /// another.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// The system's random number generator failed.
     pub(super) fn membership(
         &self,
         origin: &Origin,

@@ -15,7 +15,7 @@ use crate::interim::Interim;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
-/// The content of a response, and what is left to send of the request. Dropped, it ends both.
+/// The content of a response, and the upload of the request. Dropping it ends both.
 pub(in crate::client) struct Http3Content {
     receiver: Receiver<marline::Connection>,
     _upload: Option<Upload>,
@@ -89,7 +89,7 @@ pub(super) async fn exchange(
     }
 }
 
-/// Waits until the server has announced that it accepts extended CONNECT, or has had the time to.
+/// Waits until the server has announced that it accepts extended CONNECT, or a time limit expires.
 async fn await_settings(session: &Session<marline::Connection>, runtime: &RuntimeHandle) {
     for _ in 0..limits::SETTINGS_POLLS {
         if session.accepts_extended_connect() {
@@ -111,9 +111,9 @@ async fn send_content(
     }
 }
 
-/// Why content was not sent completely.
+/// The reason why content was not sent completely.
 enum Incomplete {
-    /// The server needs no more of it, or the connection has ended: the response says which.
+    /// The server needs no more of it, or the connection has ended: the response shows which.
     Stopped,
     /// It ended early.
     Broken,

@@ -1,4 +1,4 @@
-//! Reports of a connection's paths, those included that the connection no longer knows.
+//! Reports of a connection's paths, including those whose state the connection has discarded.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 in the clear.
+//! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 without encryption.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

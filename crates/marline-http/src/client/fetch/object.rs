@@ -103,7 +103,7 @@ impl Queue {
             request_rest(&mut headers, point);
         }
         let mut response = self.get(lane, job, &headers, object).await?;
-        // The saved part is outdated or already complete: fetching the whole object settles it.
+        // The saved part is outdated or already complete: the whole object is fetched.
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
             response = self.get(lane, job, plain, object).await?;
@@ -264,7 +264,7 @@ impl Queue {
         }
     }
 
-    /// Copies the response into the sink: the object, or what is missing from where it was resumed.
+    /// Copies the response into the sink: the object, or the rest from the resume point on.
     async fn receive(
         &self,
         job: &Job,
@@ -328,8 +328,8 @@ fn request_rest(headers: &mut HeaderMap, from: &ResumePoint) {
     headers.insert(IF_RANGE, from.validator.clone());
 }
 
-/// How many bytes the response must have, which is to continue at `point` and to go to the end of the same
-/// representation (RFC 9110, sections 14.4 and 15.3.7).
+/// The length in bytes of a response that must continue at `point` and extend to the end of the same representation
+/// (RFC 9110, sections 14.4 and 15.3.7).
 fn length_of_rest(headers: &HeaderMap, point: &ResumePoint) -> Result<u64, ClientError> {
     let wrong = |what: String| Err(ClientError::WrongRange(what));
     let offset = point.offset;

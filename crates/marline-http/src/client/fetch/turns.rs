@@ -15,13 +15,13 @@ pub(super) struct Turns {
     now: Arc<watch::Sender<Now>>,
 }
 
-/// Whose turn it is.
+/// The current turn.
 #[derive(Default)]
 struct Now {
     number: usize,
     /// Later ones that have ended.
     ended: BTreeSet<usize>,
-    /// Whether nothing takes the contents any more.
+    /// Whether the contents can no longer be written.
     is_over: bool,
 }
 
@@ -53,7 +53,7 @@ impl Turn {
         let now = self
             .known
             .wait_for(|now| now.is_over || now.number >= number);
-        // The sender is this turn's.
+        // The sender belongs to this turn.
         match now.await.is_ok_and(|now| now.is_over) {
             true => Err(ClientError::Output(io::ErrorKind::BrokenPipe.into())),
             false => Ok(()),

@@ -20,14 +20,14 @@ const MAX_VALIDATOR: u64 = 1024;
 /// Names that are tried for a part: each fetch of one file at the same time takes another.
 const MAX_NAMES: usize = 100;
 
-/// The longest name of a file; that of a part is made of less of a name that is as long.
+/// The longest name of a file; a name of this length is shortened for the part.
 const MAX_NAME: usize = 255;
 
 /// A file that is incomplete: `.NAME.part` next to its target, and `.NAME.part.tag` with the validator for
 /// resumption. Removed when dropped, unless it is to be resumed.
 ///
-/// What a fetch left that was killed is taken over by the next, if it is a file of this user's. If another fetch writes it,
-/// or if it is somebody else's, a fetch that does not resume takes `.NAME.2.part`, and so on.
+/// The next fetch takes over the file of a killed one if it belongs to this user. If another fetch is writing it, or if
+/// it belongs to another user, a fetch that does not resume uses `.NAME.2.part`, and so on.
 ///
 /// A target that exists keeps its owner, permissions and attributes. It is replaced if the new file can be given these. If it
 /// cannot, or if the target has other names or is a file in a directory that this user cannot write to, the content is copied
@@ -248,7 +248,7 @@ fn find(target: &Path, keep: bool) -> Result<Found, ClientError> {
     }
 }
 
-/// The beginning of `name`, to which what is added for a part can be added.
+/// The beginning of `name`, short enough for the suffix of a part.
 #[cfg(unix)]
 fn shortened(name: &OsStr) -> &OsStr {
     use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Where content goes that is to have a name: through symbolic links, as if the file were written in place.
+//! The place of content that is to have a name: through symbolic links, as if the file were written in place.
 
 use std::fs;
 use std::io;
@@ -55,7 +55,7 @@ enum Descriptor {
     Other,
 }
 
-/// Which descriptor the link at `path` is, if it is one of `/proc`: what it leads to has no name that could be given to
+/// The descriptor that the link at `path` is, if it is one of `/proc`: its target has no name that could be given to
 /// another file.
 #[cfg(target_os = "linux")]
 fn descriptor(path: &Path) -> Option<Descriptor> {

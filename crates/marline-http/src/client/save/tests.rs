@@ -173,7 +173,7 @@ fn an_existing_file_keeps_its_owner() {
     assert_eq!((known.uid(), known.gid()), (4321, 1234));
 }
 
-/// Does `work` on a thread that has none of root's rights over files.
+/// Runs `work` on a thread without root's privileges over files.
 #[cfg(target_os = "linux")]
 fn without_privileges(work: impl FnOnce() + Send) {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};

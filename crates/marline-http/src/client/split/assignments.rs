@@ -17,8 +17,8 @@ use super::pace::Pace;
 /// it.
 const MIN_HANDED_BYTES: u64 = 64 * 1024;
 
-/// A range is not shortened if it will end within this many response times: what its server sends until it
-/// receives STOP_SENDING is wasted, which is a round trip's worth.
+/// A range is not shortened if it will end within this many response times: the data that its server sends until it
+/// receives STOP_SENDING, a round trip's worth, is wasted.
 const MIN_RESPONSE_TIMES_LEFT: f64 = 4.0;
 
 /// A lane is stalled if no bytes arrive for this time, and for this many response times.
@@ -65,7 +65,7 @@ struct Assignment {
     revoked: Arc<Notify>,
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     /// Fetch the range of this assignment.

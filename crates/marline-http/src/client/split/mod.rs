@@ -99,7 +99,7 @@ pub(crate) struct First {
 enum Stop {
     /// Its lane failed; the rest of its range is not assigned.
     LaneFailed(ClientError),
-    /// An error that other lanes would have as well.
+    /// An error that would affect other lanes as well.
     Fatal(ClientError),
     Ended(Outcome),
 }

@@ -1,16 +1,16 @@
-//! How much more a pipe may take (eqs. 4 and 5).
+//! The capacity left on a pipe (eqs. 4 and 5).
 
 use marline::settings::{Named, Word};
 
-/// What counts against the buffer of a pipe.
+/// The bytes that count against the buffer of a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BurstMode {
-    /// Bytes that are still to arrive: a pipe has room again as objects arrive.
+    /// Bytes that are still to arrive: the capacity of a pipe recovers as objects arrive.
     #[default]
     Outstanding,
     /// Bytes that have arrived of objects that are not complete.
     ReceivedActive,
-    /// Bytes that have arrived of all its objects, as eq. 5 has it: a pipe fills up for good.
+    /// Bytes that have arrived of all its objects, as in eq. 5: a pipe that is full never recovers.
     Received,
 }
 
@@ -39,13 +39,13 @@ impl Named for BurstMode {
 pub struct ObjectProgress {
     /// S_i: its bytes, or as many as objects of its kind usually have.
     pub size: u64,
-    /// R_i = r_i - b_i: how many of them have arrived (eq. 4).
+    /// R_i = r_i - b_i: the bytes of it that have arrived (eq. 4).
     pub received: u64,
     /// Whether it is complete.
     pub done: bool,
 }
 
-/// BA_j in bytes: the buffer P_j of a pipe, less what counts of its objects (eq. 5). Negative if they are more.
+/// BA_j in bytes: the buffer P_j of a pipe, less the counted bytes of its objects (eq. 5). Negative if these exceed it.
 pub fn available_burst(buffer: u64, mode: BurstMode, objects: &[ObjectProgress]) -> i64 {
     let counts = |object: &ObjectProgress| match mode {
         BurstMode::Outstanding if !object.done => object.size.saturating_sub(object.received),

@@ -1,4 +1,4 @@
-//! The switches of CBA.
+//! The configuration of CBA.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct CbaConfig {
     pub max_pipes: usize,
     /// How the scores of radio and connection are combined.
     pub combine: Combine,
-    /// How many pipes a score allows.
+    /// The number of pipes that a score allows.
     pub mapping: Mapping,
     /// How SINR is averaged.
     pub mean: Mean,
@@ -34,13 +34,13 @@ pub struct CbaConfig {
     pub gamma: f64,
     /// P_j: the buffer of a pipe in bytes.
     pub buffer: u64,
-    /// What counts against the buffer.
+    /// The bytes that count against the buffer.
     pub mode: BurstMode,
     /// Beta of eq. 8.
     pub beta: f64,
     /// The unit of the queue in eq. 8.
     pub unit: MarginUnit,
-    /// Which objects get the pipe with the largest burst.
+    /// The objects that get the pipe with the largest burst.
     pub high_rule: HighRule,
     /// When pipes are opened.
     pub creation: Creation,

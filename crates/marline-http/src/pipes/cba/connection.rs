@@ -8,7 +8,7 @@ pub struct Srtt {
 }
 
 impl Srtt {
-    /// Without a sample; `gamma` is the weight of the value before.
+    /// A filter without a sample; `gamma` is the weight of the value before.
     pub fn new(gamma: f64) -> Self {
         Self { gamma, ms: None }
     }

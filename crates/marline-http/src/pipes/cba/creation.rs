@@ -38,7 +38,7 @@ pub struct PipeCounts {
     pub most: usize,
 }
 
-/// What is to be done.
+/// The decision on pipes to open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreationDecision {
     /// Whether a pipe is opened for an object, which waits for the handshake.
@@ -49,7 +49,8 @@ pub struct CreationDecision {
     pub precreate: bool,
 }
 
-/// Decides which pipes to open; `need` is whether an object found no room. Spare pipes count against Pipe_max.
+/// Decides which pipes to open; `need` is whether no pipe has capacity for an object. Spare pipes count against
+/// Pipe_max.
 pub fn creation(method: Creation, counts: PipeCounts, need: bool) -> CreationDecision {
     let PipeCounts {
         created,
@@ -67,10 +68,10 @@ pub fn creation(method: Creation, counts: PipeCounts, need: bool) -> CreationDec
     }
 }
 
-/// Whether what an application requested before justifies a spare pipe: `requests` is the mean number of its requests in a
-/// session, unknown before the first has ended. The paper says that the history is looked at, not how; here, a spare pipe
-/// is opened in advance only if there used to be more requests than pipes, and in the first session, of which nothing is
-/// expected.
+/// Whether an application's earlier requests justify a spare pipe: `requests` is the mean number of its requests in a
+/// session, unknown before the first has ended. The paper uses the history without specifying how; here, a spare pipe
+/// is opened in advance only if there used to be more requests than pipes, and in the first session, for which there is
+/// no history.
 pub fn history_allows_spare(requests: Option<f64>, created: usize) -> bool {
     requests.is_none_or(|requests| requests > created as f64)
 }

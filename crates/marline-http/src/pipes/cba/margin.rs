@@ -8,7 +8,7 @@ pub enum MarginUnit {
     /// Packets of the mean size.
     #[default]
     Bytes,
-    /// The number of packets as it is: literally eq. 8, in which units differ.
+    /// The number of packets as it is: as written in eq. 8, where the units differ.
     Packets,
 }
 
@@ -27,10 +27,10 @@ impl Named for MarginUnit {
     ];
 }
 
-/// What arrives at a pipe, and what it serves.
+/// The arrivals at a pipe, and the rate at which it serves them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PipeLoad {
-    /// BA_j: bytes that it may take.
+    /// BA_j: bytes that it can take.
     pub available: i64,
     /// Lambda: packets that arrive for it in a second.
     pub arrival_pps: f64,
@@ -38,14 +38,14 @@ pub struct PipeLoad {
     pub service_pps: f64,
     /// The mean size of a packet in bytes.
     pub packet_bytes: f64,
-    /// Beta: by which factor more than the mean queue is kept free.
+    /// Beta: the multiple of the mean queue that is kept free.
     pub beta: f64,
     /// The unit of the queue.
     pub unit: MarginUnit,
 }
 
-/// The queue of a pipe, and what is left beside it. Of a pipe to which more arrives than it serves, only its
-/// [utilization](Self::utilization) is known: it is full.
+/// The queue of a pipe, and the capacity left. If more arrives at a pipe than it serves, only its
+/// [utilization](Self::utilization) is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
     /// Rho = lambda / mu.
@@ -71,7 +71,7 @@ pub fn margin(load: PipeLoad) -> Margin {
         true => load.arrival_pps / load.service_pps,
         false => 0.0,
     };
-    // Not a number if nothing is known of either.
+    // Not a number if both rates are 0.
     if utilization.is_nan() || utilization >= 1.0 {
         return Margin {
             utilization,

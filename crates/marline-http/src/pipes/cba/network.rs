@@ -2,13 +2,13 @@
 
 use marline::settings::{Named, Word};
 
-/// How SINR is averaged.
+/// The method of averaging SINR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mean {
-    /// Of the sample and the last two means, as eq. 2 has it.
+    /// Of the sample and the last two means, as in eq. 2.
     #[default]
     Recursive,
-    /// Of the last three samples, as the text has it.
+    /// Of the last three samples, as in the paper's text.
     Fir,
 }
 
@@ -37,7 +37,7 @@ pub struct NetworkAwareness {
 }
 
 impl NetworkAwareness {
-    /// Without a sample.
+    /// A mean without a sample.
     pub fn new(mean: Mean) -> Self {
         Self {
             mean,

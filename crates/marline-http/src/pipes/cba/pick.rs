@@ -1,17 +1,17 @@
-//! Which pipe gets an object (algorithm 1).
+//! The choice of a pipe for an object (algorithm 1).
 
 use marline::settings::{Named, Word};
 
 /// The priority of scripts, "high" (table II).
 const HIGH: u8 = 3;
 
-/// Which objects get the pipe with the largest burst.
+/// The objects that get the pipe with the largest burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HighRule {
-    /// Those of high priority, too, as the text has it.
+    /// Those of high priority or above, as in the paper's text.
     #[default]
     GeHigh,
-    /// Only those above high, as algorithm 1 has it.
+    /// Only those above high, as in algorithm 1.
     GtHigh,
 }
 
@@ -50,8 +50,8 @@ pub enum Pick {
     Create,
 }
 
-/// Chooses a pipe. `alphas` has what each pipe can take, in the order of their creation: `None` for one to which more
-/// arrives than it serves; `most` is Pipe_max. Of equals, the earliest pipe is chosen.
+/// Chooses a pipe. `alphas` contains the margin of each pipe, in the order of their creation: `None` for one at which
+/// more arrives than it serves; `most` is Pipe_max. Of equals, the earliest pipe is chosen.
 ///
 /// The paper leaves open which pipe fits best: it is the one with the least positive alpha, if the size of the object is known,
 /// the one with the least alpha that is not below it, or else with the largest.

@@ -8,11 +8,11 @@ const SCORES: [usize; 4] = [1, 2, 3, 5];
 /// How the scores of radio and connection are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combine {
-    /// The worse of them: a poor connection opens pipes whatever the radio is like.
+    /// The worse of them: a poor connection opens pipes regardless of the radio.
     #[default]
     Max,
-    /// The better of them, as algorithm 1 has it: pipes are opened only if both are poor. It contradicts "as the
-    /// condition degrades, we increase the number of pipes".
+    /// The better of them, as in algorithm 1: pipes are opened only if both are poor. It contradicts "as the condition
+    /// degrades, we increase the number of pipes".
     Min,
 }
 
@@ -31,13 +31,13 @@ impl Named for Combine {
     ];
 }
 
-/// How many pipes a score allows.
+/// The number of pipes that a score allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mapping {
-    /// As many as the score says, as algorithm 1 has it.
+    /// The score itself, as in algorithm 1.
     #[default]
     Score,
-    /// 1, 3 and 5 for excellent, good and poor, as section V-A has it.
+    /// 1, 3 and 5 for excellent, good and poor, as in section V-A.
     Class,
 }
 
@@ -56,7 +56,7 @@ impl Named for Mapping {
     ];
 }
 
-/// What is known of radio and connection.
+/// The conditions of radio and connection, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// NA_t in dB; unknown without a radio, or without access to it.
@@ -67,12 +67,12 @@ pub struct Conditions {
     pub loss: Option<f64>,
 }
 
-/// How the most pipes follow from scores.
+/// The rule for the most pipes by scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumRule {
     /// How scores are combined.
     pub combine: Combine,
-    /// How many pipes a score allows.
+    /// The number of pipes that a score allows.
     pub mapping: Mapping,
 }
 
@@ -89,7 +89,8 @@ pub struct Maximum {
     pub pipes: usize,
 }
 
-/// The score of NA_t. 20 and 13 dB belong to the better score; 0 dB to the worse, as table I has "<= 0".
+/// The score of NA_t. 20 and 13 dB belong to the better score; 0 dB to the worse, as in table I
+/// ("<= 0").
 pub fn score_sinr(na_db: f64) -> usize {
     let place = match na_db {
         db if db >= 20.0 => 0,
@@ -115,8 +116,8 @@ fn place_below(value: f64, edges: [f64; 3]) -> usize {
     SCORES[place]
 }
 
-/// Pipe_max. What is unknown does not count: without a radio, the connection decides alone. If nothing is known yet, there is
-/// one pipe.
+/// Pipe_max. Unknown values do not count: without a radio, the connection decides alone. If nothing is known yet, there
+/// is one pipe.
 pub fn maximum(rule: MaximumRule, conditions: Conditions) -> Maximum {
     let na = conditions.na_db.map(score_sinr);
     let srtt = conditions.srtt_ms.map(score_srtt);

@@ -1,14 +1,14 @@
-//! The losses that a client sees.
+//! The losses that a client observes.
 
 use marline::PathStats;
 
-/// From here on, the numbers that a sender skips are equally far apart.
+/// The packet number from which on skipped numbers are equally far apart.
 const LONGEST_SKIP: u64 = 1 << 16;
 
 /// The first number that a sender skips.
 const FIRST_SKIP: u64 = 64;
 
-/// Losses that a client can see: gaps in the numbers of the server's packets, and its own packets that were lost.
+/// Losses that a client can observe: gaps in the numbers of the server's packets, and its own packets that were lost.
 #[derive(Default)]
 pub(super) struct Losses {
     sent: u64,

@@ -1,4 +1,4 @@
-//! What a pool knows of its pipes, and how it decides.
+//! The state of a pool's pipes, and its decisions.
 
 #[cfg(test)]
 mod tests;
@@ -24,10 +24,10 @@ use crate::client::Connection;
 /// The mean size of a packet in bytes, if a connection has not received any.
 const PACKET_BYTES: f64 = 1200.0;
 
-/// Samples of SINR that are made up for: the mean depends little on those before.
+/// The most missed samples of SINR that are caught up on: the mean depends little on earlier ones.
 const MAX_MISSED_SAMPLES: u32 = 16;
 
-/// What a pipe has delivered before its first object is complete.
+/// The progress of a pipe before its first object is complete.
 const NOTHING: ObjectProgress = ObjectProgress {
     size: 0,
     received: 0,
@@ -45,13 +45,13 @@ pub(super) struct State {
     history: History,
 }
 
-/// A policy and what it remembers.
+/// A policy and its state.
 enum Policy {
     RoundRobin(RoundRobin),
     BurstAware(BurstAware),
 }
 
-/// What CBA knows of radio and connection.
+/// The state of CBA: radio and connection.
 struct BurstAware {
     config: CbaConfig,
     radio: NetworkAwareness,
@@ -65,11 +65,11 @@ struct Pipe {
     state: PipeState,
     /// Objects that are not complete.
     objects: Slab<ObjectProgress>,
-    /// Those of its connection that are, together.
+    /// The sum of the complete objects of its connection.
     done: ObjectProgress,
-    /// How many were assigned since the pool exists.
+    /// Objects that were assigned since the pool was created.
     count: u64,
-    /// Bytes that have arrived since the pool exists.
+    /// Bytes that have arrived since the pool was created.
     bytes: u64,
     assigned: RateWindow,
     delivered: RateWindow,
@@ -77,13 +77,13 @@ struct Pipe {
     service: Option<f64>,
     /// The last round-trip time that was taken as a sample.
     last_rtt: Option<Duration>,
-    /// Since when it has carried nothing.
+    /// The time since which it has carried nothing.
     idle_since: Option<Instant>,
     /// Whether something waits to close it when it is idle for long enough.
     has_timer: bool,
 }
 
-/// How many objects a fetch or page load requests.
+/// The numbers of objects that fetches or page loads request.
 #[derive(Default)]
 struct History {
     sessions: u32,
@@ -105,17 +105,17 @@ pub(super) struct Placed {
     pub(super) spare: Option<usize>,
 }
 
-/// What becomes of an idle pipe.
+/// The outcome of the check of an idle pipe.
 pub(super) enum Closing {
     /// It carries objects again, or is closed.
     Never,
-    /// It has not been idle for long enough; this is left.
+    /// It has not been idle for long enough; this is the time left.
     Later(Duration),
     /// These are to be closed.
     Now(Vec<usize>),
 }
 
-/// What a pipe has carried.
+/// The totals of a pipe.
 pub(super) struct PipeTotal {
     pub(super) state: PipeState,
     pub(super) objects: u64,
@@ -125,7 +125,7 @@ pub(super) struct PipeTotal {
 }
 
 impl State {
-    /// No pipe is open yet, and `most` may be.
+    /// The state of a pool without an open pipe, which may open `most`.
     pub(super) fn new(config: &PipesConfig, most: usize) -> Self {
         Self {
             policy: match config.policy {
@@ -197,7 +197,7 @@ impl State {
                 };
                 let pipe = match picked {
                     Pick::Use(index) => self.created[index],
-                    // Only if there is room for one.
+                    // Only if another pipe may be opened.
                     Pick::Create => new.unwrap_or(0),
                 };
                 self.pipes[pipe].state = PipeState::Used;
@@ -399,7 +399,7 @@ impl Pipe {
         }
     }
 
-    /// An object that has `size` bytes, as far as is known.
+    /// An object that has `size` bytes, as far as known.
     fn begin(&mut self, now: Instant, size: u64) -> usize {
         self.state = PipeState::Used;
         self.idle_since = None;
@@ -422,7 +422,7 @@ impl Pipe {
         self.service = None;
     }
 
-    /// What arrives for it, what it serves, and what it may take.
+    /// Its arrival and service rates, and the bytes that it can take.
     fn load(
         &mut self,
         config: &CbaConfig,

@@ -12,9 +12,10 @@ use super::{RadioSample, trace};
 use crate::file::open_input;
 use crate::limits::{MAX_SIGNAL_LINE, MAX_WITHOUT_LINE, SIGNAL_HOLD, SIGNAL_PAUSE};
 
-/// Where lines come from. A line is SINR in dB, or a time, which is not looked at, and SINR: a sample counts from when it is
-/// read until the next one. Empty lines and those that begin with `#` are passed over, and so are those that are no samples, or
-/// longer than [`MAX_SIGNAL_LINE`]; input without lines is given up after [`MAX_WITHOUT_LINE`]. When the input ends, its last sample counts for [`SIGNAL_HOLD`].
+/// The source of lines. A line is SINR in dB, or a time, which is ignored, and SINR: a sample counts from when it is
+/// read until the next one. Empty lines and those that begin with `#` are ignored, and so are those that are not
+/// samples, or longer than [`MAX_SIGNAL_LINE`]; input without lines is abandoned after [`MAX_WITHOUT_LINE`]. When the
+/// input ends, its last sample counts for [`SIGNAL_HOLD`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineSource {
     /// Standard input.
@@ -27,7 +28,7 @@ impl LineSource {
     /// Reads the lines on a thread.
     ///
     /// # Errors
-    /// The input cannot be opened, is a device without lines such as `/dev/zero`, or there can be no thread.
+    /// The input cannot be opened, is a device without lines such as `/dev/zero`, or no thread can be started.
     pub fn start(self, host: SignalHost) -> io::Result<LiveSignal> {
         let input = match &self {
             Self::Stdin => File::from(io::stdin().as_fd().try_clone_to_owned()?),
@@ -88,7 +89,7 @@ impl Reader {
                     if self.lines.bytes > MAX_WITHOUT_LINE {
                         return self.give_up();
                     }
-                    // Whoever writes this much at once can wait.
+                    // A program that writes this much at once can wait.
                     let is_full = count == buffer.len();
                     if is_full && self.stop.wait(None, Some(SIGNAL_PAUSE)) == Waited::Stopped {
                         return;
@@ -99,7 +100,7 @@ impl Reader {
                 Err(_) => {}
             }
             self.end();
-            // Of other files, the end is the end.
+            // Other files are not reopened at their end.
             let next = again.and_then(|path| open_input(path).ok());
             let is_pipe = |file: &File| Some(file.metadata().ok()?.file_type().is_fifo());
             let Some(next) = next.filter(|next| is_pipe(next) == Some(true)) else {
@@ -119,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// The writer has gone: a line without an end is one, and the last sample no longer counts in some time.
+    /// The writer has closed the input: an unterminated line is complete, and the last sample expires after some time.
     fn end(&mut self) {
         let line = self.lines.finish();
         self.on_line(line);
@@ -163,13 +164,13 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// What a byte completes.
+/// The line that a byte completes.
 #[derive(Debug, PartialEq)]
 enum Line {
-    /// Nothing, or a line that says nothing.
+    /// None, or a line to ignore.
     None,
     Sample(RadioSample),
-    /// A line that is no sample, and how it begins.
+    /// A line that is not a sample, with its beginning.
     Malformed(String),
 }
 
@@ -183,7 +184,7 @@ struct Lines {
     bytes: u64,
     /// Lines so far.
     number: u64,
-    /// How many of them were no samples.
+    /// The number of them that were not samples.
     malformed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Signals whose samples come as time passes: what pools read, and what all sources have in common.
+//! Live signals: the samples that pools read, and the common parts of all sources.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use super::{RadioSample, RadioSignal};
 use crate::limits::MAX_LIVE_SAMPLES;
 
-/// What a source needs of the program around it.
+/// The environment of a source.
 pub struct SignalHost {
     /// The clock of samples: that of the pools which read them.
     pub runtime: Arc<dyn Runtime>,
-    /// Is called, on a thread of the source, with what the user should know.
+    /// Called on a thread of the source with notices for the user.
     pub notify: Box<dyn Fn(SignalNotice) + Send>,
 }
 
@@ -29,32 +29,33 @@ impl fmt::Debug for SignalHost {
     }
 }
 
-/// What a source reports while it runs.
+/// A report of a running source.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SignalNotice {
-    /// The radio is there, and this is its quality: at first, and after it was away.
+    /// The radio was found, initially or after it was lost.
     Found {
-        /// Which radio.
+        /// The name of the radio.
         radio: String,
         /// Its quality.
         sample: RadioSample,
     },
-    /// The radio is no longer there, or does not answer. It is looked for from now on.
+    /// The radio was removed, or does not respond. The source searches for it from now on.
     Lost {
-        /// What was looked for, and what is wrong.
+        /// The radio that was searched for, and the error.
         why: String,
     },
     /// A line is not a sample: the first such line, further ones are only counted.
     Malformed {
         /// Its number, from 1.
         line: u64,
-        /// How it begins.
+        /// Its beginning.
         text: String,
     },
-    /// The input has no lines: so many bytes came without the end of one. It is read no further.
+    /// The input has no lines: this many bytes arrived without the end of one. It is not read any
+    /// further.
     NoLines {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// The input has ended, and its last sample no longer counts.
@@ -101,11 +102,11 @@ impl fmt::Display for SignalNotice {
     }
 }
 
-/// A signal whose samples come as time passes. Its source, which has a thread of its own, ends when this is dropped.
+/// A live signal. Its source, which has a thread of its own, ends when this is dropped.
 #[derive(Debug)]
 pub struct LiveSignal {
     samples: Arc<Samples>,
-    /// Closed when this is dropped, which is what the thread waits for.
+    /// Closed when this is dropped, which ends the thread.
     _open: PipeWriter,
 }
 
@@ -133,11 +134,11 @@ impl RadioSignal for LiveSignal {
     }
 }
 
-/// The last samples, in order of time. Pools that look rarely make up for some.
+/// The last samples, in order of time. Pools that sample rarely catch up on some.
 #[derive(Debug, Default)]
 pub(super) struct Samples(Mutex<VecDeque<Held>>);
 
-/// A sample, or that there is none, until the next.
+/// A sample, or its absence, until the next.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     from: Instant,
@@ -145,7 +146,7 @@ struct Held {
 }
 
 impl Samples {
-    /// From `from` on, the quality is `sample`, whatever was said of the time since.
+    /// From `from` on, the quality is `sample`, replacing what was set for later times.
     pub(super) fn set(&self, from: Instant, sample: Option<RadioSample>) {
         let mut held = self.held();
         while held.back().is_some_and(|last| last.from >= from) {
@@ -168,11 +169,11 @@ impl Samples {
     }
 }
 
-/// What the thread of a source waits with.
+/// The wait of a source's thread.
 #[derive(Debug)]
 pub(super) struct Stop(PipeReader);
 
-/// Why a wait is over.
+/// The event that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waited {
     /// The signal was dropped: the source is to end.

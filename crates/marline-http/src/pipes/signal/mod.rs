@@ -1,4 +1,4 @@
-//! Where the quality of the radio comes from.
+//! Sources of the radio's quality.
 
 #[cfg(target_os = "linux")]
 mod lines;
@@ -33,7 +33,7 @@ pub use self::wifi::{ASSUMED_NOISE_DBM, WifiSource};
 pub struct RadioSample {
     /// Signal to interference and noise ratio in dB.
     pub sinr_db: Option<f64>,
-    /// Power of what is received in dBm: of LTE and 5G the reference signal's (RSRP), of Wi-Fi that of frames.
+    /// Received power in dBm: of the reference signal (RSRP) for LTE and 5G, of frames for Wi-Fi.
     pub power_dbm: Option<f64>,
 }
 

@@ -25,37 +25,39 @@ const SIGNAL: &str = "org.freedesktop.ModemManager1.Modem.Signal";
 /// Technologies whose SINR counts, with their names. Where a modem has both, as 5G with an anchor in LTE does, it is 5G's.
 const TECHNOLOGIES: [(&str, &str); 2] = [("Nr5g", "5G"), ("Lte", "LTE")];
 
-/// SINR and RSRP beyond these are what modems give for unknown values.
+/// The plausible SINR. Modems report values beyond for an unknown one.
 const PLAUSIBLE_SINR_DB: std::ops::RangeInclusive<f64> = -50.0..=100.0;
 const PLAUSIBLE_RSRP_DBM: std::ops::RangeInclusive<f64> = -200.0..=0.0;
 
-/// How long its end waits for the modem's measurements to be switched off again.
+/// The time limit for disabling the modem's measurements at the end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A modem of ModemManager. Where nobody has it measure its signal yet, this does, every [`SIGNAL_POLL`] until its end.
+/// A modem of ModemManager. Unless measurements of its signal are already enabled, this enables them, every
+/// [`SIGNAL_POLL`] until its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModemSource {
-    /// Its number, as `mmcli --list-modems` has it; the first that measures its signal if there is none.
+    /// Its number, as `mmcli --list-modems` shows it; `None` for the first that measures its
+    /// signal.
     pub modem: Option<u32>,
-    /// The address of the bus; the system's if there is none.
+    /// The address of the bus; `None` for the system bus.
     pub bus: Option<String>,
 }
 
 impl ModemSource {
-    /// Asks the modem every [`SIGNAL_POLL`], on a thread. Waits for the first answer, no longer than
-    /// [`RADIO_ANSWER_TIMEOUT`]. A modem that goes away later is looked for again.
+    /// Polls the modem every [`SIGNAL_POLL`], on a thread. Waits for the first answer, for at most
+    /// [`RADIO_ANSWER_TIMEOUT`]. If the modem is removed later, the source searches for it again.
     ///
     /// # Errors
-    /// There is no bus, ModemManager or modem, or the modem may not be asked.
+    /// There is no bus, ModemManager or modem, or access to the modem is denied.
     pub fn start(self, host: SignalHost) -> Result<LiveSignal, RadioError> {
         start("radio modem", host, move || Modem::new(self))
     }
 }
 
-/// A modem that is asked.
+/// A modem that is polled.
 struct Modem {
     source: ModemSource,
-    /// Runs while the modem is asked only.
+    /// Runs only while the modem is polled.
     runtime: Runtime,
     link: Option<Link>,
 }
@@ -65,7 +67,7 @@ struct Link {
     bus: Connection,
     modem: u32,
     path: OwnedObjectPath,
-    /// Whether it measures because of this link.
+    /// Whether this link enabled the measurements.
     is_set_up: bool,
 }
 
@@ -109,7 +111,8 @@ impl Drop for Modem {
             return;
         };
         self.runtime.block_on(async {
-            // ModemManager may be gone, or the modem: then it does not measure either.
+            // ModemManager may have ended, or the modem been removed: then it does not measure
+            // either.
             let _ = timeout(STOP_TIMEOUT, link.set_up(0)).await;
         });
     }
@@ -180,7 +183,7 @@ impl Link {
             &SIGNAL,
         );
         let answer = answer.await.map_err(|error| match name_of(&error) {
-            // The modem is gone.
+            // The modem was removed.
             Some("org.freedesktop.DBus.Error.UnknownMethod")
             | Some("org.freedesktop.DBus.Error.UnknownObject") => RadioError::NoModem {
                 modem: Some(self.modem),

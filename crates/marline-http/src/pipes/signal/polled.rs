@@ -1,4 +1,4 @@
-//! Radios that are asked at an interval.
+//! Radios that are polled at an interval.
 
 use std::sync::{Arc, mpsc};
 
@@ -6,7 +6,7 @@ use super::RadioSample;
 use super::live::{LiveSignal, Samples, SignalHost, SignalNotice, Stop, Waited};
 use crate::limits::SIGNAL_POLL;
 
-/// Why there is no radio to ask.
+/// The reason why no radio can be polled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RadioError {
@@ -16,10 +16,10 @@ pub enum RadioError {
          DBUS_SYSTEM_BUS_ADDRESS"
     )]
     Bus {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Nobody has ModemManager's name on the bus.
+    /// No process owns ModemManager's name on the bus.
     #[error(
         "ModemManager (org.freedesktop.ModemManager1) is not on the system bus; install and start it"
     )]
@@ -38,13 +38,13 @@ pub enum RadioError {
     Denied {
         /// The modem's number.
         modem: u32,
-        /// What it said.
+        /// Its error message.
         reason: String,
     },
     /// An answer of ModemManager is an error, or none came.
     #[error("ModemManager does not answer as it should: {reason}")]
     Modem {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// The kernel has no Wi-Fi.
@@ -61,13 +61,13 @@ pub enum RadioError {
     /// The kernel does not answer.
     #[error("the kernel does not answer about Wi-Fi as it should: {reason}")]
     Wifi {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// There can be no thread.
+    /// No thread can be started.
     #[error("the source of the signal cannot start: {reason}")]
     Start {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
@@ -83,21 +83,22 @@ fn client_name(interface: Option<&str>) -> String {
     interface.map_or_else(String::new, |name| format!(" {name}"))
 }
 
-/// What a radio says of itself.
+/// A measurement of a radio.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
-    /// Which radio it is.
+    /// The name of the radio.
     pub(super) radio: String,
     pub(super) sample: RadioSample,
 }
 
-/// A radio that can be asked. An answer takes no more than some seconds.
+/// A radio that can be polled. An answer takes a few seconds at most.
 pub(super) trait Radio {
-    /// Asks it. After an error, it is looked for again.
+    /// Polls it. After an error, the source searches for it again.
     fn read(&mut self) -> Result<Reading, RadioError>;
 }
 
-/// Asks a radio every [`SIGNAL_POLL`], on a thread that `open` runs on, too. Waits for the first answer.
+/// Polls a radio every [`SIGNAL_POLL`], on a thread that `open` runs on, too. Waits for the first
+/// answer.
 pub(super) fn start<R: Radio>(
     name: &str,
     host: SignalHost,

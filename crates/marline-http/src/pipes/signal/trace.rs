@@ -5,24 +5,24 @@ use marline::Instant;
 use super::{RadioSample, RadioSignal};
 use crate::limits::MAX_SIGNAL_SAMPLES;
 
-/// Why a recorded signal cannot be read.
+/// The reason why a recorded signal cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignalError {
-    /// A line is not a moment and its SINR.
+    /// A line is not a time and its SINR.
     #[error(
         "line {line}: \"{text}\" is not a time in seconds and SINR in dB, as 1.5 12; times must not decrease"
     )]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
     /// There are too many lines.
     #[error("it has more than {MAX_SIGNAL_SAMPLES} samples")]
     TooLong,
-    /// There is none.
+    /// There is no sample.
     #[error("it has no sample")]
     Empty,
 }
@@ -41,8 +41,8 @@ struct TraceSample {
 }
 
 impl SignalTrace {
-    /// Reads a trace that begins at `start`: a line for each sample, with its time in seconds and its SINR in dB. Empty lines
-    /// and those that begin with `#` are passed over.
+    /// Reads a trace that begins at `start`: a line for each sample, with its time in seconds and its SINR in dB. Empty
+    /// lines and those that begin with `#` are ignored.
     ///
     /// # Errors
     /// A line is wrong, or there are none or too many.
@@ -102,12 +102,13 @@ fn wrong_line(line: usize, text: &str) -> SignalError {
     }
 }
 
-/// As much of a line as a message has room for.
+/// The beginning of a line, as much as fits into a message.
 pub(super) fn beginning(line: &str) -> String {
     line.chars().take(80).collect()
 }
 
-/// The fields of a line, `None` for those that are no finite numbers; there are none in an empty line and in a comment.
+/// The fields of a line, `None` for those that are not finite numbers; `None` as a whole for an empty line and a
+/// comment.
 pub(super) fn numbers(line: &str) -> Option<impl Iterator<Item = Option<f64>>> {
     let text = line.trim();
     if text.is_empty() || text.starts_with('#') {

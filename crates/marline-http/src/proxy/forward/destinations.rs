@@ -1,4 +1,4 @@
-//! Where a forward proxy connects to.
+//! The destinations of a forward proxy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -11,7 +11,7 @@ pub struct AllowedHost {
     port: Option<u16>,
 }
 
-/// A text is no host with or without a port.
+/// A text is not a host with or without a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no host; write HOST or HOST:PORT without wildcards, and addresses of IPv6 in brackets"
@@ -23,7 +23,7 @@ impl FromStr for AllowedHost {
 
     fn from_str(text: &str) -> Result<Self, InvalidHost> {
         let invalid = || InvalidHost(text.to_owned());
-        // Names of a list are whole names.
+        // Names in a list have no wildcards.
         let target = Target::parse(text).filter(|target| !target.host.contains('*'));
         let target = target.ok_or_else(invalid)?;
         Ok(Self {
@@ -33,7 +33,7 @@ impl FromStr for AllowedHost {
     }
 }
 
-/// What a client wants to reach.
+/// The destination that a client requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::proxy) struct Target {
     /// In lower case, without brackets and without the dot of the root.
@@ -42,12 +42,12 @@ pub(in crate::proxy) struct Target {
 }
 
 impl Target {
-    /// Whether it is a host alone.
+    /// Whether it is a host without a port.
     pub(in crate::proxy) fn has_no_port(&self) -> bool {
         self.port.is_none()
     }
 
-    /// Host, and port if it is there.
+    /// Parses a host with an optional port.
     pub(in crate::proxy) fn parse(text: &str) -> Option<Self> {
         let authority: http::uri::Authority = text.parse().ok()?;
         if text.contains('@') || authority.host().is_empty() {
@@ -70,7 +70,7 @@ impl Target {
     }
 }
 
-/// Which targets are allowed.
+/// The rules for allowed targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     allowed: Vec<AllowedHost>,
@@ -91,7 +91,7 @@ impl Rules {
         Self { allowed }
     }
 
-    /// What clients may do with `host` at `port`. Hosts that are named may have any address; without names, all hosts are allowed
+    /// The verdict on `host` at `port`. Hosts in the list may have any address; without a list, all hosts are allowed
     /// at the ports of the web and at public addresses.
     pub(super) fn judge(&self, host: &str, port: u16) -> Verdict {
         let is_web = matches!(port, 80 | 443);
@@ -125,7 +125,8 @@ impl Verdict {
     }
 }
 
-/// Whether an address belongs to the public Internet (RFC 6890, and what embeds IPv4 in IPv6).
+/// Whether an address belongs to the public Internet (RFC 6890, and prefixes that embed IPv4 in
+/// IPv6).
 fn is_public(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -147,7 +148,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
         || (a == 100 && (64..128).contains(&b))
         // Protocol assignments (RFC 6890), benchmarks (RFC 2544), reserved.
         || (a == 192 && b == 0 && c == 0)
-        // Relays of 6to4, which are no more (RFC 7526).
+        // Relays of 6to4, which are deprecated (RFC 7526).
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
         || a >= 240;
@@ -165,9 +166,10 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         // NAT64 (RFC 6052), 6to4 (RFC 3056).
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
-        // Protocol assignments, Teredo among them (RFC 2928, RFC 4380); documentation (RFC 3849, RFC 9637).
+        // Protocol assignments, including Teredo (RFC 2928, RFC 4380); documentation (RFC 3849, RFC 9637).
         [0x2001, 0..0x200, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] => false,
-        // Global unicast is 2000::/3 (RFC 4291); what is unique local, link-local, loopback or multicast is not.
+        // Global unicast is 2000::/3 (RFC 4291); unique local, link-local, loopback and multicast addresses are
+        // outside.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -36,8 +36,8 @@ use crate::server::{ClientAddress, PassedOn, Site, Tunnel};
 /// The settings of a forward proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardConfig {
-    /// The hosts that clients may reach; without any, all at the ports 80 and 443 that have addresses of the public Internet.
-    /// Those that are named may have any address.
+    /// The hosts that clients may reach, at any address; without any, all hosts with addresses of the public Internet,
+    /// at the ports 80 and 443.
     pub allowed: Vec<AllowedHost>,
     /// How long resolving and connecting may take.
     pub connect_timeout: Duration,
@@ -45,8 +45,9 @@ pub struct ForwardConfig {
     pub response_timeout: Duration,
     /// How long a tunnel, or a response, may move nothing.
     pub idle_timeout: Duration,
-    /// Tunnels and requests; more wait for [`connect_timeout`](Self::connect_timeout). A network of clients may have as many as are left
-    /// for others; of n networks, each is entitled to one part in n + 1, for which tunnels of those that have more have to end.
+    /// Tunnels and requests; more wait for [`connect_timeout`](Self::connect_timeout). A network of clients may have as
+    /// many as are left for others; of n networks, each is entitled to one part in n + 1, and tunnels of those that
+    /// have more are ended for it.
     pub max_tunnels: usize,
 }
 
@@ -128,7 +129,8 @@ impl Forward {
         }
     }
 
-    /// Connects to an address of `host` that is allowed: it is resolved once, so that what is checked is what is used.
+    /// Connects to an address of `host` that is allowed: it is resolved once, so that the address checked is the one
+    /// used.
     async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Failure> {
         let verdict = self.rules.judge(host, port);
         let shown = || match host.contains(':') {
@@ -188,7 +190,7 @@ impl Forward {
         parts.headers.remove(EXPECT);
         parts.headers.remove(fields::EARLY_DATA);
         if !content.is_empty() && length.is_none() {
-            // hyper would leave out the content of GET and HEAD.
+            // hyper would omit the content of GET and HEAD.
             let chunked = HeaderValue::from_static("chunked");
             parts.headers.insert(TRANSFER_ENCODING, chunked);
         }

@@ -1,4 +1,4 @@
-//! What is passed on to an origin of headers that no honest program sends.
+//! The headers that are passed on to an origin, for requests that no correct program sends.
 
 use proptest::prelude::*;
 use proptest::sample::select;

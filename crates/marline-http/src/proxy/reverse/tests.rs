@@ -1,4 +1,4 @@
-//! What is passed on of headers that no honest end sends.
+//! The headers that are passed on, for messages that no correct endpoint sends.
 
 use http::HeaderMap;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Connections to applications that end when an application reads nothing for too long.
+//! Connections to applications that end when an application does not read for too long.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -24,8 +24,8 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// Connects as `inner` does. Writing fails if the application takes nothing for `write_timeout`: hyper ends a connection only when
-    /// everything is written, also where nobody waits for a response any more.
+    /// Connects as `inner` does. Writing fails if the application takes nothing for `write_timeout`: hyper ends a
+    /// connection only when everything is written, even if the response is no longer awaited.
     pub(super) fn new(inner: HttpConnector, write_timeout: Duration) -> Self {
         Self {
             inner,

@@ -15,7 +15,7 @@ const HELD_BYTES: usize = 64 * 1024;
 /// Bytes kept for all files that are not permitted yet: some thousand handshakes at once.
 const HELD_BYTES_OF_ALL: u64 = 16 * 1024 * 1024;
 
-/// What the logs of a server or a client may use, and have used.
+/// The budget of the logs of a server or a client, and its use.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: RwLock<QlogLimits>,
@@ -42,7 +42,7 @@ impl Budget {
         })
     }
 
-    /// Replaces the limits; what is in use stays so.
+    /// Replaces the limits; resources in use are kept.
     pub(crate) fn set_limits(&self, limits: QlogLimits) {
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
         self.is_reported.store(false, Relaxed);
@@ -105,7 +105,7 @@ impl Budget {
         if !self.is_reported.swap(true, Relaxed) {
             let line =
                 format!("marline: the limit of qlog on {what} is reached; some logs are missing\n");
-            // Nobody is left to report to if this fails.
+            // A failure cannot be reported anywhere.
             let _ = io::stderr().write_all(line.as_bytes());
         }
         io::Error::other("the limit of qlog is reached")
@@ -133,7 +133,7 @@ impl Start {
 
 /// A file that is created with the first bytes that are written after its [`Start`] permits it.
 ///
-/// Writers write whole records: what is held beyond the limits is left out. A log without its beginning is none.
+/// Writers write whole records: records beyond the limits are dropped. A log without its beginning is not written.
 #[derive(Debug)]
 pub(super) struct LogFile {
     /// The path up to the suffix.
@@ -173,7 +173,7 @@ impl LogFile {
     }
 }
 
-/// Creates a file that only its owner can read. Never follows or overwrites what exists.
+/// Creates a file that only its owner can read. Never follows a link or overwrites a file.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

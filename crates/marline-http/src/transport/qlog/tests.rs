@@ -132,7 +132,7 @@ fn limits_that_are_replaced_count_the_files_of_before() {
     assert_eq!(files(directory.path()).len(), 2);
 }
 
-/// A log whose peer has proven nothing.
+/// A log whose peer is not validated.
 fn unproven(directory: &Path, budget: &Arc<Budget>) -> LogFile {
     let base = directory.join("id");
     LogFile::new(base, "server", Arc::clone(budget), Start::default())
@@ -154,14 +154,14 @@ fn what_is_kept_before_the_proof_is_limited_over_all_connections() {
         assert!(logs.len() < 1_000_000, "there is no limit");
     }
     assert_eq!(budget.held(), logs.len() as u64 * 1024);
-    // Further records are left out, and a log that cannot begin has no file.
+    // Further records are dropped, and a log that cannot begin has no file.
     logs[0].write_all(&record).unwrap();
     assert_eq!(budget.held(), logs.len() as u64 * 1024);
     let mut late = unproven(directory.path(), &budget);
     assert!(late.write_all(&record).is_err());
     drop(late);
     assert_eq!(files(directory.path()), [] as [PathBuf; 0]);
-    // Whose connection has ended, or has a file, no longer counts.
+    // Logs whose connection has ended, or that have a file, no longer count.
     logs.truncate(1);
     assert_eq!(budget.held(), 1024);
     drop(logs);

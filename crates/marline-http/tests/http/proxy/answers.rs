@@ -1,4 +1,4 @@
-//! What applications and clients get of each other.
+//! Responses of applications as clients get them, and requests as applications get them.
 
 use std::sync::Arc;
 use std::time::Duration;

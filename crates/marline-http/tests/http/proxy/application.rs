@@ -23,7 +23,7 @@ impl Drop for Application {
     }
 }
 
-/// What a connection does after the header of a request.
+/// The behaviour of a connection after the header of a request.
 pub(crate) type Script = Arc<
     dyn Fn(TcpStream, String) -> futures_util::future::BoxFuture<'static, Option<TcpStream>>
         + Send
@@ -97,7 +97,7 @@ impl Application {
     }
 }
 
-/// What an application does after its answer.
+/// The behaviour of an application after its answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Then {
     /// Takes the next request on the connection.

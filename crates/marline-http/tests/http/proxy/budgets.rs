@@ -1,4 +1,4 @@
-//! Clients that hold memory and places of a proxy, and what is left for others.
+//! Clients that hold memory and places of a proxy, and the share left for others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +36,8 @@ const SHARE: u64 = BUDGET / 2;
 /// Content that a neighbour reads.
 const NEIGHBOURLY: usize = 300_000;
 
-/// An application that answers a neighbour, opens WebSockets, reads no content, and sends more than anyone reads to all others, in
-/// parts of `part` bytes.
+/// An application that answers a neighbour, opens WebSockets, reads no content, and sends more than clients read to all
+/// others, in parts of `part` bytes.
 async fn torrent(part: usize) -> Application {
     Application::with(Arc::new(move |mut stream, header| {
         Box::pin(async move {
@@ -76,7 +76,7 @@ async fn limited(site: Site) -> TestServer {
 
 async fn proxy_to(application: &Application) -> TestServer {
     let mut config = ProxyConfig::to(vec![application.url().parse().unwrap()]);
-    // Over HTTP/1.1, nothing else shows that a client has left whose content is not read.
+    // Over HTTP/1.1, nothing else shows that a client whose content is not read has disconnected.
     config.response_timeout = Duration::from_secs(5);
     config.idle_timeout = config.response_timeout;
     limited(reverse_proxy(config, &UpstreamMetrics::default())).await
@@ -86,8 +86,8 @@ fn held(server: &TestServer) -> u64 {
     metric(server, "marline_buffered_bytes")
 }
 
-/// The clients of one network hold all that they may and no more, a neighbour is served, and what was held is given back when
-/// `clients` leave.
+/// The clients of one network hold all that they may and no more, a neighbour is served, and the resources are released
+/// when `clients` disconnect.
 async fn assert_is_shared<C>(server: &TestServer, clients: C, what: &str) {
     let used_up = async {
         while held(server) < SHARE - 100_000 {
@@ -135,13 +135,14 @@ async fn silent(server: &TestServer, count: usize, head: &str) -> Vec<TcpStream>
     streams
 }
 
-/// Requests that are under way until it is dropped.
+/// Requests in progress, until this is dropped.
 struct Requests {
     client: Arc<Client>,
     tasks: JoinSet<()>,
 }
 
-/// Sends `count` requests whose responses nobody reads; those with content over connections of their own.
+/// Sends `count` requests whose responses are not read; those with content over connections of
+/// their own.
 async fn unread(
     server: &TestServer,
     version: HttpVersion,
@@ -205,7 +206,7 @@ async fn content_that_no_application_reads_is_in_the_budget_over_every_version()
     let application = torrent(1000).await;
     for version in VERSIONS {
         let server = proxy_to(&application).await;
-        // They end one after the other, as each gives back what the next one needs.
+        // They end one after the other, as each releases the bytes that the next one needs.
         let clients = unread(&server, version, 16, Some(endless)).await;
         assert_is_shared(&server, clients, &format!("{version:?}")).await;
     }
@@ -227,7 +228,7 @@ async fn content_that_no_site_reads_is_in_the_budget() {
         for _ in 0..4 {
             clients.push(unread(&server, version, 4, Some(endless)).await);
         }
-        // Connections whose content finds no room are closed.
+        // Connections whose content exceeds the budget are closed.
         let open = || {
             let version = if version == HttpVersion::Http2 { 2 } else { 3 };
             let name = format!("marline_connections_open{{version=\"{version}\"}}");
@@ -335,7 +336,7 @@ async fn unread_tunnels_and_responses_of_a_forward_proxy_are_in_the_budget() {
 async fn unread_responses_of_a_gateway_are_in_the_budget() {
     let application = torrent(50_000).await;
     let origin = proxy_with(&[application.url()], |_| {}).await;
-    // Each has connections of its own to the origin: what a client holds of its windows is no part of the server.
+    // Each has connections of its own to the origin: the data in a client's windows is not held by the server.
     for version in [HttpVersion::Http11, HttpVersion::Http2, HttpVersion::Http3] {
         let client = Client::new(ClientConfig {
             trust: Trust::Insecure,

@@ -1,4 +1,4 @@
-//! The forward proxy: tunnels, requests with absolute targets, and what is refused.
+//! The forward proxy: tunnels, requests with absolute targets, and refusals.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn forward(change: impl FnOnce(&mut ForwardConfig)) -> SocketAddr {
     address
 }
 
-/// A server that sends back what arrives.
+/// An echo server.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -68,7 +68,7 @@ async fn destinations_that_are_not_allowed_are_403() {
     let open = forward(|_| {}).await;
     let narrow = forward(|config| config.allowed = vec!["example.org".parse().unwrap()]).await;
     for (proxy, target) in [
-        // A port that is none of the web's.
+        // A port other than those of the web.
         (open, format!("example.org:{port}")),
         // Addresses that are not of the public Internet, also by name.
         (open, "127.0.0.1:443".to_owned()),

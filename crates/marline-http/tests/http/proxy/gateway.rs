@@ -33,7 +33,7 @@ async fn gateway_to(origin: String) -> SocketAddr {
     address
 }
 
-/// A program that knows nothing of the gateway, over HTTP/1.1 or HTTP/2.
+/// A program unaware of the gateway, over HTTP/1.1 or HTTP/2.
 pub(super) async fn fetch(http2: bool, request: Request<Body>) -> Response<Vec<u8>> {
     let client: LocalClient<HttpConnector, Body> = LocalClient::builder(TokioExecutor::new())
         .http2_only(http2)

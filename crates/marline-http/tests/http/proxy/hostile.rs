@@ -1,4 +1,5 @@
-//! Applications that are slow, broken or hostile: the right status, or an aborted response, never a short one that looks whole.
+//! Applications that are slow, broken or hostile: the right status, or an aborted response, never a truncated one that
+//! looks complete.
 
 use std::time::Duration;
 
@@ -149,7 +150,7 @@ async fn content_that_ends_early_aborts_the_response() {
         .await;
         for version in VERSIONS {
             let response = request(&proxy, version, Method::GET, &[], Body::empty()).await;
-            // The abort may overtake the header.
+            // The reset may arrive before the header.
             let Ok(response) = response else { continue };
             assert_eq!(response.status(), StatusCode::OK, "{version:?}: {answer:?}");
             let mut download = response.into_body();

@@ -17,7 +17,7 @@ use crate::common::{TestServer, VERSIONS, client};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What a client got before a response.
+/// The interim responses that a client got before a response.
 type Taken = Arc<Mutex<Vec<(u16, HeaderMap)>>>;
 
 /// Sends `request`, and takes its interim responses; `text` is the content of the response.
@@ -72,7 +72,7 @@ async fn early_hints_of_an_application_reach_clients_of_http3() {
             .iter()
             .map(|(status, headers)| (*status, headers["link"].to_str().unwrap()))
             .collect();
-        // hyper's servers send none.
+        // hyper's servers do not send any.
         match version {
             HttpVersion::Http3 => assert_eq!(links, [(103, "</a.css>"), (103, "</b.js>")]),
             _ => assert_eq!(links, [], "{version:?}"),

@@ -1,4 +1,4 @@
-//! The reverse proxy before applications that behave, and others.
+//! The reverse proxy in front of correct and faulty applications.
 
 mod answers;
 pub(crate) mod application;
@@ -24,7 +24,7 @@ use marline_http::proxy::{ProxyConfig, UpstreamMetrics, reverse_proxy};
 
 use crate::common::{TestServer, read};
 
-/// Longer than anything takes that works.
+/// Longer than any successful step takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A proxy before `urls`.

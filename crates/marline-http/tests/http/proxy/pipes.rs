@@ -203,7 +203,7 @@ async fn a_request_that_finds_no_room_gets_the_spare_pipe() {
 async fn what_a_browser_says_of_an_object_counts() {
     for (destination, objects) in [("image", [1, 1]), ("style", [2, 0])] {
         let config = CbaConfig {
-            // Room for a style sheet and a bit, not for a picture.
+            // Larger than a style sheet, smaller than an image.
             buffer: 40 << 10,
             creation: Creation::OnDemand,
             ..CbaConfig::default()

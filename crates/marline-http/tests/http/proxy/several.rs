@@ -65,7 +65,7 @@ async fn only_requests_that_may_be_repeated_are_sent_again_after_a_lost_connecti
     let mut statuses = Vec::new();
     for _ in 0..4 {
         assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
-        // Also those that are idempotent: an application may not expect that.
+        // This includes idempotent ones: an application may not expect a repetition.
         let response = request(&proxy, VERSIONS[0], Method::DELETE, &[], Body::empty());
         statuses.push(response.await.unwrap().status());
     }

@@ -1,4 +1,5 @@
-//! The proxy before servers of Python and Node.js, on a larger scale (`make attack ONLY=soak`).
+//! The proxy in front of servers of Python and Node.js, on a larger scale (`make attack
+//! ONLY=soak`).
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};

@@ -59,7 +59,7 @@ impl http_body::Body for Parts {
                 Poll::Ready(Some(Ok(Frame::trailers(trailers))))
             }
             End::Fails => {
-                // When what was sent before has left.
+                // After the data sent before has left.
                 let wait = || Box::pin(tokio::time::sleep(Duration::from_millis(200)));
                 let wait = self.wait.get_or_insert_with(wait);
                 if wait.as_mut().poll(cx).is_pending() {
@@ -76,7 +76,7 @@ impl http_body::Body for Parts {
     }
 }
 
-/// An application that sends back what it gets, in HTTP/1.1 or 2.
+/// An echo application, over HTTP/1.1 or 2.
 async fn echo() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -141,7 +141,7 @@ async fn trailers_are_passed_on() {
     }
 }
 
-/// An application that reads nothing of the content until it is told, and counts it then.
+/// An application that reads nothing of the content until notified, and then counts it.
 async fn reads_late(go: Arc<tokio::sync::Notify>) -> Application {
     Application::with(Arc::new(move |mut stream, header| {
         let go = Arc::clone(&go);
@@ -196,7 +196,7 @@ async fn an_upload_waits_for_an_application_that_does_not_read() {
             go.notify_one();
             held
         });
-        // What is held is in the windows of the client and in the buffers of sockets.
+        // The bytes held are in the windows of the client and in socket buffers.
         assert!(held < 48 << 20, "{version:?}: {held} bytes were taken");
         assert_eq!(whole(response.unwrap()).await.text, "done", "{version:?}");
         assert_eq!(taken.load(SeqCst), TOTAL as u64);
@@ -358,7 +358,7 @@ async fn content_that_the_application_asks_for_is_sent_then() {
 #[tokio::test]
 async fn smuggled_requests_do_not_reach_the_application() {
     for (head, status) in [
-        // The length that is not used is removed.
+        // The ignored length is removed.
         (
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
             "200",
@@ -436,7 +436,7 @@ async fn content_of_get_without_a_length_is_passed_on() {
                 end: End::Whole,
                 wait: None,
             };
-            // The client's hyper sends none over HTTP/1.1 unless it is asked for.
+            // The client's hyper sends trailers over HTTP/1.1 only with this field.
             let chunked = [("transfer-encoding", "chunked")];
             let headers: &[(&str, &str)] = match version {
                 HttpVersion::Http11 | HttpVersion::Http11Cleartext => &chunked,

@@ -21,13 +21,13 @@ use super::application::{Application, field};
 use super::{LIMIT, proxy, request, whole};
 use crate::common::TestServer;
 
-/// What `key` is accepted with (RFC 6455, section 4.2.2).
+/// The value of `Sec-WebSocket-Accept` for `key` (RFC 6455, section 4.2.2).
 fn accept(key: &str) -> String {
     let hash = Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
     STANDARD.encode(hash)
 }
 
-/// An application that sends back what arrives in a WebSocket.
+/// An application that echoes a WebSocket.
 pub(super) async fn echo() -> Application {
     Application::with(Arc::new(|mut stream, header| {
         Box::pin(async move {

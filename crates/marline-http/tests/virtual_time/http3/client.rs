@@ -140,7 +140,7 @@ fn streams_without_end_are_an_error() {
     assert_failed(&object, "without a response or its content");
 }
 
-/// RFC 9114, section 5.2: what was rejected can be repeated elsewhere.
+/// RFC 9114, section 5.2: a rejected request can be repeated elsewhere.
 #[test]
 fn a_request_that_goaway_rejects_is_repeated_on_another_connection() {
     let answer = [headers(OK), data(b"hello")].concat();

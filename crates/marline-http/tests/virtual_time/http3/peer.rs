@@ -68,7 +68,7 @@ pub(crate) async fn connect(
     connecting.unwrap().await
 }
 
-/// What came back on a request stream.
+/// The answer on a request stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Response {
@@ -85,7 +85,7 @@ pub(crate) fn response(status: u16, content: &[u8]) -> Answer {
     Answer::Response { status, content }
 }
 
-/// Sends `bytes` as a request stream, and waits for what comes back.
+/// Sends `bytes` as a request stream, and waits for the answer.
 pub(crate) async fn exchange(connection: &Connection, bytes: &[u8]) -> Answer {
     let (mut send, mut recv) = connection.open_bi().await.unwrap();
     send.write_all(bytes).await.unwrap();
@@ -93,7 +93,7 @@ pub(crate) async fn exchange(connection: &Connection, bytes: &[u8]) -> Answer {
     read_answer(&mut recv).await
 }
 
-/// Reads what comes back on a request stream.
+/// Reads the answer on a request stream.
 pub(crate) async fn read_answer(recv: &mut marline::RecvStream) -> Answer {
     let id = StreamId::new(Side::Client, marline::Dir::Bi, 0);
     let mut http3 = marline_h3::Connection::new(Side::Client, &Config::default());
@@ -177,7 +177,7 @@ pub(crate) fn flood_with(host: &Host, frames: Vec<u8>) -> SocketAddr {
     let endpoint = listen(host);
     host.run(async move {
         let mut connection = Accepted::next(&endpoint).await;
-        // The client has enough before the end.
+        // The client closes the connection before the end.
         let _ = connection.control.write_chunk(Bytes::from(frames)).await;
         connection.quic.closed().await;
     });
@@ -229,7 +229,7 @@ impl Accepted {
 
     /// Answers the next request with these bytes.
     async fn answer(&mut self, bytes: Vec<u8>) {
-        // The client may have had enough before it asks, or before it has everything.
+        // The client may close the connection before its request, or before it has everything.
         let Ok((mut send, mut recv)) = self.quic.accept_bi().await else {
             return;
         };

@@ -26,7 +26,7 @@ use super::peer::{
 };
 use crate::setup::{Serving, client, client_of, object, run, serve, serve_site};
 
-/// What a test has: a connection on which nothing was sent, to a server that answers with what it was sent.
+/// The setup of a test: a connection on which nothing was sent, to an echo server.
 struct Peer {
     connection: Connection,
     host: Host,
@@ -136,7 +136,7 @@ fn malformed_requests_are_reset_and_others_go_on() {
     });
 }
 
-/// RFC 9114, section 4.1.2: a site that passes on as much as is announced.
+/// RFC 9114, section 4.1.2: a site that passes on the announced length.
 #[test]
 fn content_of_the_wrong_length_never_looks_whole_to_a_site() {
     let whole = Arc::new(AtomicUsize::new(0));
@@ -226,7 +226,7 @@ fn a_header_above_the_limit_is_answered_with_431() {
             .flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()].concat());
         whole.collect::<Vec<_>>()
     };
-    // As much as is announced never arrives: the answer does not wait for it.
+    // The announced length never arrives: the answer does not wait for it.
     let unfinished = [&[0x01, 0xbf, 0xff, 0xff, 0xff][..], &section].concat();
     with_echo(async |peer| {
         let (mut send, mut recv) = peer.connection.open_bi().await.unwrap();
@@ -249,7 +249,8 @@ fn a_header_that_becomes_too_large_is_answered_with_431() {
     assert_eq!(answer, response(431, b""));
 }
 
-/// A frame of an unknown type is skipped, however long it is; the time for a header is limited.
+/// A frame of an unknown type is skipped, regardless of its length; the time for a header is
+/// limited.
 #[test]
 fn a_header_that_does_not_come_is_not_awaited_for_ever() {
     with_echo(async |peer| {
@@ -337,7 +338,8 @@ fn a_stream_of_an_unknown_type_delays_no_other() {
     assert_eq!(closed, ErrorCode::FRAME_UNEXPECTED);
 }
 
-/// Which of two objects of the same size arrives first, if the second gets another priority by `updates`.
+/// The index of the first of two objects of the same size to arrive, if the second gets another
+/// priority by `updates`.
 fn first_of_two(updates: &[u8], is_before: bool) -> usize {
     let objects = ["/0", "/1"].map(|path| (path.to_owned(), object(500_000, Duration::ZERO)));
     run(async |network| {
@@ -386,7 +388,7 @@ async fn slow_request(connection: &Connection) -> marline::RecvStream {
     recv
 }
 
-/// What a test of a server that stops has.
+/// The setup of a test of a stopping server.
 struct Stopping {
     connection: Connection,
     handle: Handle,
@@ -425,7 +427,7 @@ fn a_stopping_server_rejects_requests_and_refuses_connections() {
     });
 }
 
-/// Reads a byte of a response each second, in a window of these bytes; returns whether and when it was reset.
+/// Reads a byte of a response each second, with a window of `window` bytes; returns when it was reset, if it was.
 fn read_slowly(window: u64, bytes: usize) -> Option<Duration> {
     let objects = BTreeMap::from([("/large".to_owned(), object(1 << 20, Duration::ZERO))]);
     run(async |network| {
@@ -462,7 +464,7 @@ fn read_slowly(window: u64, bytes: usize) -> Option<Duration> {
 fn a_response_that_moves_by_single_bytes_is_given_up() {
     let given_up = read_slowly(64, 1).unwrap();
     assert!(given_up >= Duration::from_secs(55), "{given_up:?}");
-    // What had arrived before is read first.
+    // Data that had arrived before is read first.
     assert!(given_up <= Duration::from_secs(60 + 64 + 2), "{given_up:?}");
 }
 
@@ -471,7 +473,7 @@ fn a_slow_response_goes_on() {
     assert_eq!(read_slowly(4096, 200), None);
 }
 
-/// Content that never comes.
+/// Content that never arrives.
 struct Waiting(Arc<AtomicUsize>);
 
 impl http_body::Body for Waiting {

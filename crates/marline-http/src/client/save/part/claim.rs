@@ -4,9 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Whose the file is that has the name.
+/// The owner of the file that has the name.
 pub(super) enum Claim {
-    /// This process's alone, with what an earlier one left in it.
+    /// This process alone; the file may contain the data of an earlier one.
     Own(File),
     /// Another process writes it.
     InUse,
@@ -25,7 +25,7 @@ impl Claim {
     }
 }
 
-/// Creates the file at `path`, with the permissions of the umask, or takes over what an earlier process left.
+/// Creates the file at `path`, with the permissions of the umask, or takes over the file of an earlier process.
 pub(super) fn claim(path: &Path) -> io::Result<Claim> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

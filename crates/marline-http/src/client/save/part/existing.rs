@@ -9,7 +9,7 @@ pub(super) fn at(path: &Path) -> Option<Metadata> {
     fs::metadata(path).ok().filter(Metadata::is_file)
 }
 
-/// Checks that this user may write to the file at `path`: it would be replaced otherwise, for which its directory counts.
+/// Checks that this user may write to the file at `path`: replacing it would only need permissions of its directory.
 #[cfg(unix)]
 pub(super) fn check_writable(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -22,7 +22,8 @@ pub(super) fn check_writable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Only this user reads `file`, which may have to be as secret as what it replaces.
+/// Makes `file` readable by this user only, as its content may be as secret as that of the file it
+/// replaces.
 #[cfg(unix)]
 pub(super) fn close_to_others(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -35,8 +36,8 @@ pub(super) fn close_to_others(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives `file`, at `path`, what the `known` file at `target` has, which it is to replace. False if something would be lost:
-/// then the content must be copied into that file.
+/// Gives `file`, at `path`, the attributes of the `known` file at `target`, which it replaces. False if some would be
+/// lost: then the content must be copied into that file.
 #[cfg(unix)]
 pub(super) fn inherit(file: &File, path: &Path, target: &Path, known: &Metadata) -> bool {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -46,7 +47,7 @@ pub(super) fn inherit(file: &File, path: &Path, target: &Path, known: &Metadata)
     };
     let is_owned = (own.uid(), own.gid()) == (known.uid(), known.gid())
         || fchown(file, Some(known.uid()), Some(known.gid())).is_ok();
-    // What sets the user does not once its content is another, as after a write.
+    // The setuid and setgid bits are cleared, as after a write.
     let permissions = fs::Permissions::from_mode(known.mode() & 0o777);
     known.nlink() == 1
         && is_owned
@@ -78,7 +79,7 @@ fn reserve(file: &File, len: u64) -> io::Result<()> {
         0 => Ok(()),
         len => match fallocate(file, FallocateFlags::KEEP_SIZE, 0, len) {
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
-            // Not every file system can.
+            // Not every file system supports it.
             _ => Ok(()),
         },
     }
@@ -98,7 +99,7 @@ mod attributes {
     use rustix::fs::{lgetxattr, llistxattr};
     use rustix::io::{Errno, Result};
 
-    /// Bytes of the names of a file's attributes, and of one value: what Linux allows.
+    /// The most bytes of the names of a file's attributes, and of one value, on Linux.
     const MAX_BYTES: usize = 1 << 16;
 
     pub(super) fn are_equal(path: &Path, other: &Path) -> bool {

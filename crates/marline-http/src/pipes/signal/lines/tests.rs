@@ -44,7 +44,7 @@ fn lines_that_are_no_samples_are_counted_and_passed_over() {
 #[test]
 fn a_line_takes_no_more_memory_than_the_longest_may() {
     let mut reader = Lines::default();
-    // It would be a sample, if its end were not looked at.
+    // It would be a sample if its end were ignored.
     let digits = [b'1'; MAX_SIGNAL_LINE];
     for &byte in digits.iter().cycle().take(1 << 20) {
         assert_eq!(reader.push(byte), Line::None);
@@ -55,7 +55,7 @@ fn a_line_takes_no_more_memory_than_the_longest_may() {
     assert_eq!(reader.push(b'\n'), sample(7.0));
 }
 
-/// A signal from a pipe, and what is reported of it.
+/// A signal from a pipe, and its notices.
 struct Radio {
     runtime: Arc<TokioRuntime>,
     signal: LiveSignal,
@@ -142,7 +142,7 @@ async fn input_without_lines_is_given_up() {
     radio.write("7\n");
     let mut pipe = OpenOptions::new().write(true).open(&radio.path).unwrap();
     let zeros = [0; 4096];
-    // It fails once nobody reads.
+    // It fails once the reader is closed.
     while pipe.write_all(&zeros).is_ok() {}
     let notice = radio.notices.recv().unwrap();
     assert!(matches!(notice, SignalNotice::NoLines { bytes } if bytes > MAX_WITHOUT_LINE));

@@ -1,4 +1,4 @@
-//! What the kernel's answers say. Attributes that are not looked for, or have another size than they should, are passed over.
+//! Parsing the kernel's answers. Unknown attributes, and those of unexpected size, are ignored.
 
 use super::netlink::{Message, attribute, attributes};
 

@@ -28,8 +28,9 @@ pub struct WifiSource {
 }
 
 impl WifiSource {
-    /// Asks the kernel every [`SIGNAL_POLL`](crate::limits::SIGNAL_POLL), on a thread. Waits for the first answer. An interface that goes away later is looked for
-    /// again; without an access point, the quality is unknown.
+    /// Polls the kernel every [`SIGNAL_POLL`](crate::limits::SIGNAL_POLL), on a thread. Waits for the first answer. If
+    /// the interface is removed later, the source searches for it again; without an access point, the quality is
+    /// unknown.
     ///
     /// # Errors
     /// The kernel has no Wi-Fi, or no such interface.

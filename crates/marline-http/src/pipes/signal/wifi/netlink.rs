@@ -29,7 +29,7 @@ const FAMILY_NAME: u16 = 2;
 /// `NL80211_ATTR_IFINDEX`.
 const IFINDEX: u16 = 3;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NetlinkError {
     /// The kernel's answer is an error, or there is none.
@@ -43,7 +43,7 @@ pub(super) enum NetlinkError {
 }
 
 impl NetlinkError {
-    /// Whether the kernel has not got what was asked for.
+    /// Whether the kernel reports that the requested object does not exist.
     pub(super) fn is_missing(&self) -> bool {
         let missing = [Errno::ENOENT, Errno::EPROTONOSUPPORT, Errno::EAFNOSUPPORT];
         match self {
@@ -79,7 +79,7 @@ impl Message {
     }
 }
 
-/// An attribute, and what it contains.
+/// An attribute and its value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attribute<'a> {
     pub(super) kind: u16,
@@ -145,7 +145,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes a datagram; what does not answer request `sequence` is passed over.
+    /// Takes a datagram; messages that do not answer request `sequence` are ignored.
     pub(super) fn take(&mut self, sequence: u32, datagram: &[u8]) -> Result<(), NetlinkError> {
         let mut rest = datagram;
         while !rest.is_empty() && !self.is_done {
@@ -190,7 +190,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket, and asks for the number of `family`.
+    /// Opens a socket, and requests the number of `family`.
     pub(super) fn open(family: &str) -> Result<Self, NetlinkError> {
         let socket = socket(
             AddressFamily::Netlink,
@@ -201,7 +201,7 @@ impl Socket {
         .map_err(io::Error::from)?;
         let timeout = TimeVal::new(RADIO_ANSWER_TIMEOUT.as_secs().cast_signed(), 0);
         setsockopt(&socket, ReceiveTimeout, &timeout).map_err(io::Error::from)?;
-        // Nobody but the kernel.
+        // Accepts only the kernel's messages.
         connect(socket.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(io::Error::from)?;
         let mut opened = Self {
             socket,

@@ -1,6 +1,7 @@
-//! Answers of the kernel, recorded ones and others byte by byte. The layout is that of `struct nlmsghdr` (`linux/netlink.h`), `struct genlmsghdr`
-//! (`linux/genetlink.h`), and of the attributes that `nl80211_send_iface`, `nl80211_send_station` and `nl80211_send_survey` write
-//! (`net/wireless/nl80211.c` of Linux 6.1); numbers are those of `linux/nl80211.h`. Answers have what a driver of mac80211 fills in.
+//! Answers of the kernel, recorded ones and others byte by byte. The layout is that of `struct nlmsghdr`
+//! (`linux/netlink.h`), `struct genlmsghdr` (`linux/genetlink.h`), and of the attributes that `nl80211_send_iface`,
+//! `nl80211_send_station` and `nl80211_send_survey` write (`net/wireless/nl80211.c` of Linux 6.1); numbers are those of
+//! `linux/nl80211.h`. Answers contain the attributes that a mac80211 driver sets.
 
 use super::answers::{Interface, interfaces, noise_dbm, signal_dbm};
 use super::netlink::Answer;
@@ -53,7 +54,7 @@ fn done(code: i32) -> Vec<u8> {
     netlink(DONE, 7, &code.to_ne_bytes())
 }
 
-/// What request 7 was answered with.
+/// The answer to request 7.
 fn answer(datagrams: &[Vec<u8>]) -> Result<Vec<Message>, NetlinkError> {
     let mut answer = Answer::default();
     for datagram in datagrams {
@@ -102,8 +103,8 @@ fn survey(parts: &[Vec<u8>]) -> Vec<u8> {
     message(NEW_SURVEY_RESULTS, &[number(3, 4), nest(84, parts)])
 }
 
-/// What Linux 6.12 answered about radios of `mac80211_hwsim`, which simulates them: the datagrams of a dump in a row.
-/// hostapd had made an access point of wlan0, with which wlan1 was associated, but for `no-access-point`.
+/// An answer of Linux 6.12 about radios of `mac80211_hwsim`, which simulates them: the concatenated datagrams of a
+/// dump. hostapd had made an access point of wlan0, with which wlan1 was associated, but for `no-access-point`.
 fn recorded(datagrams: &[u8]) -> Vec<Message> {
     let sequence = u32::from_ne_bytes(*datagrams[8..].first_chunk().unwrap());
     let mut answer = Answer::default();
@@ -123,7 +124,7 @@ fn recorded_answers_of_a_kernel_are_read() {
     assert_eq!(clients, [client]);
     let station = recorded(include_bytes!("recorded/station"));
     assert_eq!(signal_dbm(&station), Some(-30));
-    // It measures noise of -92 dBm in two channels, and does not say which one is in use.
+    // It measures noise of -92 dBm in two channels, and does not report which one is in use.
     let survey = recorded(include_bytes!("recorded/survey"));
     assert_eq!(survey.len(), 2);
     assert_eq!(noise_dbm(&survey), None);
@@ -205,7 +206,7 @@ fn answers_that_are_cut_or_of_other_requests_are_no_samples() {
         let cut = answer.take(7, &whole[..length]);
         assert!(cut.is_err(), "{length} bytes");
     }
-    // Attributes whose length is more than there is, and less than a header.
+    // Attributes whose length exceeds the data, or is less than a header.
     for length in [0_u16, 3, 200] {
         let attribute = [length.to_ne_bytes(), 21_u16.to_ne_bytes()].concat();
         let datagrams = [message(NEW_STATION, &[attribute]), done(0)];
