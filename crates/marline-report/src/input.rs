@@ -1,4 +1,4 @@
-//! Files that a user names: of limited size, and only regular ones. A pipe without a writer would be waited for, and a device
+//! Files that a user names: of limited size, and only regular ones. A pipe without a writer would block, and a device
 //! has no end.
 
 use std::fs::{self, File};

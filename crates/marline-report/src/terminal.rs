@@ -1,10 +1,10 @@
-//! Text of files and peers for a terminal, which obeys control characters.
+//! Text of files and peers for a terminal, which interprets control characters.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Whether a terminal obeys the character in place of showing it: controls (C0, DEL and C1), separators of lines, and those
-/// that change the direction of text around them.
+/// Whether a terminal interprets the character instead of displaying it: controls (C0, DEL and C1), separators of
+/// lines, and those that change the direction of text around them.
 const fn is_obeyed(c: char) -> bool {
     matches!(
         c,
@@ -13,7 +13,7 @@ const fn is_obeyed(c: char) -> bool {
     )
 }
 
-/// `text` as one line: each character that a terminal would obey is written as JSON writes it, as `\u001b`.
+/// `text` as one line: each character that a terminal would interpret is written as JSON writes it, as `\u001b`.
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
 }

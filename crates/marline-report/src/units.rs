@@ -77,7 +77,7 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// How many there are of what `one` names, as `1 packet` and `2 packets`.
+/// A count with its noun, as `1 packet` and `2 packets`; `one` is the singular.
 pub fn counted(value: u64, one: &str) -> String {
     match value {
         1 => format!("1 {one}"),

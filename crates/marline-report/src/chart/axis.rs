@@ -89,7 +89,7 @@ impl Unit {
 
 /// The unit of tick labels.
 pub(super) struct TickUnit {
-    /// What 1 on the axis means, in the base unit.
+    /// The value of 1 on the axis, in the base unit.
     pub(super) factor: f64,
     pub(super) symbol: String,
 }

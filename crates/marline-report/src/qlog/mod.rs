@@ -36,7 +36,7 @@ pub enum Error {
         path: PathBuf,
         /// The number of the record, from 1.
         record: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The file has no event.
@@ -44,7 +44,7 @@ pub enum Error {
     NoEvents {
         /// The file.
         path: PathBuf,
-        /// What is wrong with its first record, or that there is none.
+        /// The error of its first record, or that there is none.
         reason: String,
     },
 }

@@ -1,7 +1,8 @@
-//! Converts logs to what the viewer qvis opens (<https://qvis.quictools.info>, <https://github.com/quiclog/qvis>).
+//! Converts logs to the format of the viewer qvis (<https://qvis.quictools.info>, <https://github.com/quiclog/qvis>).
 //!
-//! At its head (2025-10), qvis knows qlog by its former version 0.3: `qlog_version` and `qlog_format` in the header, other names and
-//! namespaces of events, lengths in the frames. It opens neither the files of the current schema nor its events.
+//! At its head (2025-10), qvis supports the former version 0.3 of qlog: `qlog_version` and `qlog_format` in the header,
+//! other names and namespaces of events, lengths in the frames. It opens neither the files of the current schema nor
+//! its events.
 
 mod data;
 mod name;
@@ -43,7 +44,7 @@ pub struct Document {
     first_error: Option<String>,
 }
 
-/// Which connection of which trace it is.
+/// A connection of a trace.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TraceKey {
     /// The address of the trace's metadata.
@@ -110,7 +111,7 @@ impl Document {
         self.skipped
     }
 
-    /// What is wrong with the first of them.
+    /// The error of the first of them.
     pub fn first_error(&self) -> Option<&str> {
         self.first_error.as_deref()
     }
@@ -204,7 +205,7 @@ fn converted(event: Event) -> Value {
     };
     data::convert(&event.name, &mut data);
     json!({
-        // Milliseconds; nanoseconds are the finest that logs have.
+        // Milliseconds; the resolution of logs is a nanosecond at best.
         "time": (event.time_s * 1e9).round() / 1e6,
         "name": name::of(&event.name),
         "data": data,

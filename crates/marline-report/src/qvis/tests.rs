@@ -1,4 +1,5 @@
-//! What qvis requires of a file, as its loader has it (`FileLoader.ts`, `QlogLoaderV2.ts`), and what its diagrams read.
+//! The requirements of qvis on a file, by its loader (`FileLoader.ts`, `QlogLoaderV2.ts`), and the fields that its
+//! diagrams read.
 
 use std::path::Path;
 
@@ -172,7 +173,7 @@ fn each_connection_of_a_file_is_a_trace() {
         })
         .collect();
     assert_eq!(shape, [("a", 2), ("b", 1)]);
-    // qvis takes a trace apart whose first event has a group, and expects one in all others.
+    // qvis splits a trace whose first event has a group, and expects one in all others.
     assert!(traces[0]["events"][0].get("group_id").is_none());
 }
 

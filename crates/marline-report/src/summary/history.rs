@@ -33,7 +33,7 @@ pub struct ResumePhase {
     pub old: Option<String>,
     /// The new phase.
     pub new: String,
-    /// What triggered the change.
+    /// The trigger of the change.
     pub trigger: Option<String>,
     /// The congestion window before, in bytes, as logged last.
     pub before: Option<u64>,

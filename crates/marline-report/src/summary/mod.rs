@@ -193,7 +193,7 @@ impl Summary {
     }
 }
 
-/// Which connection of a file it is.
+/// A connection of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ConnectionKey {
     trace: usize,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::qlog;
 use crate::summary::{BundleHistory, Summary};
 
-/// What happened: ms, trigger, action, affected, gamma, events, before, after.
+/// A decision: ms, trigger, action, affected, gamma, events, before, after.
 type Row = (
     f64,
     &'static str,
