@@ -1,4 +1,4 @@
-//! Lists the experiments and published tables for inclusion in the library, so that a program has them wherever it runs.
+//! Lists the experiments and published tables for inclusion in the library, so that programs do not need the files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What describes a transfer: the features from which the Wi-Fi study derives its throughput (section 6.2.1).
+//! The features of a transfer from which the Wi-Fi study derives its throughput (section 6.2.1).
 
 use crate::stats::Dispersion;
 
@@ -24,7 +24,7 @@ pub struct Trace {
 pub struct Passage {
     /// The number of the packet.
     pub number: u64,
-    /// When.
+    /// The time.
     pub at_us: f64,
 }
 

@@ -50,8 +50,8 @@ impl Backend for Emulator {
         let stressed = stressed.collect::<Result<Vec<_>, _>>()?;
         let routes = Routes::count(&mut fabric, topology);
         let iperf = Iperf::plan(job, &mut fabric, &stressed)?;
-        // A machine in virtual time has one processor. More threads would only wake each other, and read the clock to know how
-        // busy they are.
+        // A machine in virtual time has one processor. More threads would only wake each other, and read the clock to
+        // measure their load.
         let mut runtime = match in_virtual_time() {
             true => tokio::runtime::Builder::new_current_thread(),
             false => tokio::runtime::Builder::new_multi_thread(),
@@ -137,7 +137,7 @@ impl Emulator {
 }
 
 impl From<EmuError> for RunError {
-    /// A capability that the machine lacks is missing for every run.
+    /// A capability that the machine lacks fails every run.
     fn from(error: EmuError) -> Self {
         if error.is_missing_privilege() {
             Self::Unsupported(error.to_string())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use marline_link::Time;
 use nix::sys::utsname::uname;
 
-/// How the release of the kernel ends that `make kernel` builds.
+/// The suffix of the release of the kernel that `make kernel` builds.
 const RELEASE: &str = "-marline";
 
 /// Whether this process runs on a [kernel in virtual time](crate::kernel).
@@ -33,7 +33,7 @@ impl Clock {
         Time::ZERO + read().duration_since(self.epoch)
     }
 
-    /// How long until `at`; zero if it has passed.
+    /// The time until `at`; zero if it has passed.
     pub(super) fn until(self, at: Time) -> Duration {
         at.since(self.now())
     }

@@ -1,6 +1,6 @@
 //! The TCP connections of a namespace, by netlink (`sock_diag(7)`).
 //!
-//! It is what `ss` lists, without a program for each sample of the windows.
+//! Replaces `ss`, without a program for each sample of the windows.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::execution::{AcceptedConnections, TcpState};
 /// Room for one part of a listing: the kernel's own limit of a part.
 const PART: usize = 32 * 1024;
 
-/// What lists the connections that were accepted at some ports of a namespace.
+/// A listing of the connections that were accepted at some ports of a namespace.
 pub(super) struct Diagnostics {
     socket: Socket,
     ports: Vec<u16>,
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// What is listed of a server that listens at `address` when a client has connected over IPv4.
+    /// The listing for a server that listens at `address` when a client has connected over IPv4.
     fn listed(address: SocketAddr) -> Option<(SocketAddr, Vec<TcpState>)> {
         let Ok(listener) = TcpListener::bind(address) else {
             println!("skipped: no sockets at {address}");

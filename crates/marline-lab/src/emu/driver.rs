@@ -199,7 +199,7 @@ impl Driver {
     fn wait(&self, descriptors: &mut [PollFd<'_>]) {
         let next = self.fabric.next_event();
         let timeout = next.map(|at| self.clock.until(at));
-        // A signal may interrupt the call: the loop then polls early, and reads devices that have nothing.
+        // A signal may interrupt the call: the loop then polls early, and reads devices without packets.
         let _ = ppoll(descriptors, timeout.map(TimeSpec::from), None);
     }
 }

@@ -29,9 +29,9 @@ pub enum EmuError {
     /// A required program is not installed.
     #[error("{program} is not installed, which is needed {purpose}: install the package {package}")]
     NoProgram {
-        /// Its name.
+        /// The name of the program.
         program: &'static str,
-        /// What the program is needed for.
+        /// The purpose of the program.
         purpose: &'static str,
         /// The package that contains it.
         package: &'static str,

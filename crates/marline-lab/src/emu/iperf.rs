@@ -31,7 +31,7 @@ const FIRST_CLIENT_PORT: u16 = 20_000;
 const MAX_SECONDS: &str = "86400";
 /// How long servers may take to open their listening sockets.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which that is checked.
+/// The interval of these checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The state of listening sockets in /proc.
 const LISTEN: &str = "0A";
@@ -169,7 +169,7 @@ impl Iperf {
     }
 }
 
-/// Running clients and servers; they are killed when it is dropped.
+/// Running clients and servers; they are killed when this is dropped.
 pub(super) struct Running {
     programs: JoinSet<String>,
     /// When it is dropped, the tasks that supervise the programs end them.

@@ -10,7 +10,7 @@ use marline_sim::fabric::{EcmpHash, Fabric, Node, Plan, PlanError};
 
 use super::{EmuError, Emulation, IpPacket, MahimahiLog, Report, Spool, Spooler};
 
-/// Which files a [`Line`] records.
+/// The files that a [`Line`] records.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// A capture in pcapng.

@@ -21,7 +21,7 @@ use super::{Emulation, Namespace};
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program may take to open a listening socket.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which that is checked.
+/// The interval of these checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A program inside a host.
@@ -152,14 +152,14 @@ impl Program {
     }
 }
 
-/// The sockets that listen, when they were looked at last. A server may open one for TCP before the one for UDP.
+/// The sockets that listen, at the last check. A server may open one for TCP before the one for UDP.
 #[derive(Debug, Default)]
 struct Listeners {
     last: BTreeSet<String>,
 }
 
 impl Listeners {
-    /// Whether there are sockets, the same as last time.
+    /// Whether there are sockets, the same as at the last check.
     fn are_complete(&mut self, now: BTreeSet<String>) -> bool {
         let complete = !now.is_empty() && now == self.last;
         self.last = now;

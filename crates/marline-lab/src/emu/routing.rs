@@ -1,7 +1,7 @@
 //! Devices, addresses, rules and routes of a namespace, by netlink (`rtnetlink(7)`).
 //!
-//! It is what `ip` does, without the time that a program takes to start: on a kernel in virtual time that was a fourth of what
-//! a short run costs.
+//! Replaces `ip`, without the time that a program takes to start: on a kernel in virtual time, that was a quarter of
+//! the cost of a short run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,7 +31,7 @@ const WHOLE: u8 = Ipv4Addr::BITS as u8;
 /// Room for an answer, which repeats the request.
 const ANSWER: usize = 4096;
 
-/// What configures the namespace of the thread that opens it.
+/// The configuration of the namespace of the thread that opens it.
 pub(crate) struct Routing {
     socket: Socket,
     sent: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Routing {
 /// Sizes of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviceSizes {
-    /// Bytes of a packet at most.
+    /// The most bytes of a packet.
     pub(super) mtu: u32,
     /// Packets that it queues.
     pub(super) queue: u32,

@@ -1,4 +1,4 @@
-//! The fields of a TCP segment that are needed to count its bytes.
+//! The fields of a TCP segment for counting its bytes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

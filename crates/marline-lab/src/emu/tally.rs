@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Lateness;
 
-/// The packets that one host sent, and what happened to them.
+/// Counters of the packets that one host sent, by outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Packets that the host sent.

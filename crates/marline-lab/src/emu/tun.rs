@@ -15,7 +15,7 @@ use super::ip::MTU;
 use super::routing::{DeviceSizes, LOOPBACK, MAIN, Route, Routing};
 use super::{EmuError, Namespace};
 
-/// The queue is for a driver that is late. Those of link models are elsewhere.
+/// The queue only covers delays of the driver. The queues of links are in their models.
 const SIZES: DeviceSizes = DeviceSizes {
     mtu: MTU as u32,
     queue: 10_000,

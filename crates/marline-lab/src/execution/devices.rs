@@ -26,7 +26,7 @@ struct Loaded {
     report: Result<PageReport, RunError>,
 }
 
-/// What each device had received at a moment.
+/// The bytes that each device had received at some time.
 struct Received {
     at: Instant,
     bytes: Vec<u64>,

@@ -85,7 +85,7 @@ impl Ends {
     }
 }
 
-/// What is sent.
+/// The content that is sent.
 pub(super) static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// Sends `size` bytes, ends `stream`, and waits until all are acknowledged.

@@ -90,7 +90,7 @@ pub(super) async fn fetch(
     Ok(outcome)
 }
 
-/// Checks that `fetched` is what was served.
+/// Checks that `fetched` matches the content that was served.
 fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunError> {
     if let Some(error) = &fetched.error {
         return Err(failed(format_args!("{path}: {error}")));

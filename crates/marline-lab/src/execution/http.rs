@@ -26,7 +26,7 @@ use crate::scenario::{
     HttpClient, HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload, signal,
 };
 
-/// As of connections without HTTP: published results are of version 1 of QUIC.
+/// The same as for connections without HTTP: published results are for version 1 of QUIC.
 const VERSIONS: Versions = Versions::only(Version::V1);
 
 /// The name that certificates and URLs have.
@@ -147,7 +147,7 @@ async fn serve_own(
     let server = Server::bind(config).await.map_err(failed)?;
     let handle = server.handle();
     runtime.spawn(Box::pin(async {
-        // Clients of a server that fails report what they did not get.
+        // If the server fails, its clients report the missing objects.
         let _ = server.run().await;
     }));
     Ok(handle)
@@ -226,7 +226,7 @@ pub(super) const fn client_version(version: HttpVersion) -> ClientVersion {
     }
 }
 
-/// Which connection gets a request.
+/// The assignment of requests to connections.
 pub(super) const fn assignment(version: HttpVersion) -> Assignment {
     match version {
         HttpVersion::Http2Parallel => Assignment::Alternate,
@@ -266,7 +266,7 @@ pub(super) fn kernel<'a>(
     })
 }
 
-/// What the kernels counted of Multipath TCP and what links between routers carried, as metrics.
+/// The kernels' counters of Multipath TCP and the bytes on links between routers, as metrics.
 pub(super) fn network_metrics(
     job: &Job,
     testbed: &Testbed,
@@ -343,7 +343,7 @@ pub(super) fn identity(
     static OWN: OnceLock<Identity> = OnceLock::new();
     let http = &job.settings.http;
     if http.client != HttpClient::Marline || http.server.is_some() {
-        // Browsers, and servers of others, do not take the signatures of the other one.
+        // Browsers, and other servers, do not support the signature algorithm of the other one.
         return Identity::self_signed(names.into_iter().collect()).map_err(failed);
     }
     // Made once for all runs, as keys take time.

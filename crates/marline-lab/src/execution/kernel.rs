@@ -21,7 +21,7 @@ const SAMPLING_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The kernel of a host.
 pub trait Kernel: fmt::Debug + Send + Sync + 'static {
-    /// What creates TCP sockets of the host.
+    /// The factory of the host's TCP sockets.
     fn sockets(&self, controller: TcpController) -> Arc<dyn TcpSockets>;
 
     /// Makes `controller` that of TCP connections of programs on the host.
@@ -49,7 +49,7 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
     /// They cannot be read.
     fn counters(&self) -> io::Result<BTreeMap<String, u64>>;
 
-    /// What lists the connections, and subflows of Multipath TCP, that the host accepts at one of `ports`.
+    /// A listing of the connections, and subflows of Multipath TCP, that the host accepts at one of `ports`.
     ///
     /// # Errors
     /// The kernel does not allow it.
@@ -81,7 +81,7 @@ pub struct TcpState {
     pub window: u64,
 }
 
-/// The controller that TCP of the kernel has of the kind of `settings`.
+/// The kernel's TCP controller of the kind in `settings`.
 pub(super) fn controller(settings: &EndpointSettings) -> Result<TcpController, RunError> {
     let config = settings.transport();
     let cc = config.controller.spec().name();
@@ -107,7 +107,7 @@ pub(super) struct WindowSamples {
 #[derive(Debug, Default)]
 struct Taken {
     samples: Vec<Sample>,
-    /// Why there are no more.
+    /// The error that ended sampling.
     failed: Option<io::Error>,
 }
 
@@ -217,7 +217,7 @@ pub(super) fn announced(server: SocketAddr) -> SocketAddr {
     SocketAddr::new(server.ip(), server.port() + 1)
 }
 
-/// Metrics of what the kernel counted.
+/// Metrics from the kernel's counters.
 pub(super) fn multipath_metrics(kernel: &dyn Kernel) -> Result<[(&'static str, f64); 2], RunError> {
     let counters = kernel.counters().map_err(failed)?;
     let count = |name: &str| counters.get(name).copied().unwrap_or(0) as f64;

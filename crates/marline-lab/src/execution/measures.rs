@@ -20,7 +20,7 @@ pub struct Ideal {
 pub struct PathCapacity {
     /// Round-trip time of a small packet without any queue, in seconds.
     pub rtt_s: f64,
-    /// Rate of the bottleneck link towards the client, in bits per second, headers included.
+    /// Rate of the bottleneck link towards the client, in bits per second, including headers.
     pub rate_bps: f64,
 }
 

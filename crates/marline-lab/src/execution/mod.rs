@@ -101,7 +101,7 @@ pub struct Testbed {
     pub tcp: Vec<TcpCount>,
     /// The queues of the network, if they can be read.
     pub queues: Option<QueueGauge>,
-    /// Which links between routers carry the server's connections, if there are such links.
+    /// The links between routers that carry the server's connections, if there are such links.
     pub routes: Option<Routes>,
 }
 

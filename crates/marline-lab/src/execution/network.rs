@@ -8,7 +8,7 @@ use marline_sim::fabric::{Changing, Fabric, Node, Plan, PlanError, Routed, Share
 use super::failed;
 use crate::scenario::{Change, LinkDef, RunError, Topology};
 
-/// What the seeds of links derive from.
+/// The label from which the seeds of links derive.
 const LINKS: &str = "links";
 
 /// The seed of a link in a run with `seed`.
@@ -16,7 +16,7 @@ pub(super) fn seed_of(link: &LinkDef, seed: Seed) -> Seed {
     seed.of(LINKS).of(&link.name)
 }
 
-/// What a link becomes.
+/// A change of a link.
 pub(super) struct LinkChange<'a> {
     /// The number of the change, from 1.
     pub(super) number: usize,

@@ -1,4 +1,4 @@
-//! Servers of others: programs that serve the objects of a workload as files.
+//! Third-party servers: programs that serve the objects of a workload as files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,14 +17,14 @@ use crate::scenario::{HttpVersion, RunError, TcpController};
 
 /// How long a server may take to listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which that is looked at.
+/// The interval of these checks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a server of others is to do.
+/// The task of a third-party server.
 pub(super) struct Task<'a> {
     /// The command, for a shell.
     pub(super) command: &'a str,
-    /// Where it is to listen.
+    /// The address to listen on.
     pub(super) address: SocketAddr,
     pub(super) version: HttpVersion,
     /// The controller of its connections of TCP.
@@ -54,7 +54,7 @@ pub(super) async fn start(kernel: &dyn Kernel, task: Task<'_>) -> Result<Program
         fs::create_dir(&root)?;
         fs::create_dir(&run)?;
         fs::write(&certificate, task.identity.certificate_pem())?;
-        // Nobody else may enter the directory.
+        // Other users have no access to the directory.
         fs::write(&key, task.identity.key_pem())?;
         let mut objects = task.objects.iter();
         objects.try_for_each(|(path, object)| write(&root, path, object))

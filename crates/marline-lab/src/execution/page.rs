@@ -224,7 +224,7 @@ pub(super) fn load_options(job: &Job) -> LoadOptions {
     }
 }
 
-/// Samples the windows of what the server sends over TCP.
+/// Samples the windows of the server's TCP connections.
 fn sample_windows(testbed: &Testbed) -> Result<WindowSamples, RunError> {
     let server = testbed.server_address()?;
     let ports = [server.port(), announced(server).port()];
@@ -293,7 +293,7 @@ fn peer_loss_after(loaded: &PageReport, earlier: &PageReport) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Where the archive of load `number` of `loads` is written: beside `path` under its number if there are several.
+/// The path of the archive of load `number` of `loads`: beside `path` under its number if there are several.
 fn archive_of(path: &Path, number: u32, loads: u32) -> PathBuf {
     match loads {
         1 => path.to_owned(),

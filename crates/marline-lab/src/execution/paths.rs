@@ -63,7 +63,7 @@ pub(super) fn open_meanwhile(
     let (job, testbed, connection) = (job.clone(), testbed.clone(), connection.clone());
     let clock = Arc::clone(runtime);
     runtime.spawn(Box::pin(async move {
-        // A path that fails shows in the metrics of what each carried.
+        // A path that fails shows in the metrics of the bytes on each path.
         let _ = open_all(&job, &testbed, &*clock, &connection).await;
     }));
 }

@@ -26,7 +26,7 @@ pub struct Seen {
     pub bytes_sent: u64,
     /// Packets declared lost; probes for the datagram size do not count.
     pub packets_lost: u64,
-    /// Of those, packets that were acknowledged after all.
+    /// Of those, packets that were acknowledged later.
     pub packets_lost_spuriously: u64,
     /// Network fluctuation events.
     pub fluctuations: u64,
@@ -173,7 +173,7 @@ impl EngineAction {
 /// A network fluctuation event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fluctuation {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// Packets sent before it, counted from when the probe was last reset.
     pub packets_sent: u64,

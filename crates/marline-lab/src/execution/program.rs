@@ -1,4 +1,4 @@
-//! Programs that are part of a run: browsers, and servers of others.
+//! Programs that are part of a run: browsers and third-party servers.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,12 +15,12 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Kernel;
 
-/// The file in its directory that gets what a program prints.
+/// The file in its directory for a program's standard error.
 const PRINTED: &str = "printed";
 /// Bytes of it that an error may repeat.
 const MAX_PRINTED: u64 = 4096;
 
-/// Looks at processes that are killed until they are gone, and how often.
+/// The interval of checks whether killed processes have ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const LOOKS: u32 = 500;
 
@@ -42,7 +42,8 @@ impl Program {
             .tempdir()
     }
 
-    /// Starts `command` on the host of `kernel`. What it prints as errors goes to its directory.
+    /// Starts `command` on the host of `kernel`. Its standard error goes to a file in its
+    /// directory.
     ///
     /// # Errors
     /// It does not start.
@@ -66,12 +67,12 @@ impl Program {
         self.child.stdin.take().zip(self.child.stdout.take())
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn has_ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// The last line that it has printed as an error.
+    /// The last line of its standard error.
     pub(super) fn last_line(&self) -> Option<String> {
         last_line(&self.directory.path().join(PRINTED))
     }
@@ -103,7 +104,7 @@ impl Drop for Program {
     }
 }
 
-/// Waits for what has ended of a group and has no parent any more, if this is the first process of a machine.
+/// Waits for orphans of a group that have ended, if this is the first process of a machine.
 fn reap(group: Pid) {
     let of_group = Pid::from_raw(-group.as_raw());
     while let Ok(status) = waitpid(of_group, Some(WaitPidFlag::WNOHANG))

@@ -1,4 +1,4 @@
-//! What the client reads of the radio of its link.
+//! The client's measurements of the radio of its link.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +12,8 @@ use marline_sim::fabric::Switch;
 use super::{Testbed, failed, network};
 use crate::scenario::{Job, LinkDef, RunError};
 
-/// The SINR of the client's link, which changes with it. The models compute it from the seed and the time alone, so that it is
-/// the one that packets meet without a look at the link itself.
+/// The SINR of the client's link, which changes with it. The models compute it from the seed and the time alone, so
+/// that it is the one that packets experience, without access to the link itself.
 pub(super) struct LinkSignal {
     /// By the state of `switch` from which they hold.
     phases: Mutex<Vec<Phase>>,
@@ -23,7 +23,7 @@ pub(super) struct LinkSignal {
 
 struct Phase {
     since: usize,
-    /// None, if the link has lost its radio.
+    /// `None` if the link has no radio any more.
     sinr: Option<Sinr>,
 }
 

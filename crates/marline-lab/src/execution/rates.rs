@@ -10,14 +10,14 @@ use super::sleep;
 /// The interval of samples for charts.
 const SAMPLING_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What receives bytes, with its name in charts.
+/// A receiver of bytes, with its name in charts.
 pub(super) struct Counted {
     name: String,
     bytes: Box<dyn Fn() -> u64 + Send>,
 }
 
 impl Counted {
-    /// `bytes` says how many it has received so far.
+    /// `bytes` returns the number of bytes received so far.
     pub(super) fn new(name: String, bytes: impl Fn() -> u64 + Send + 'static) -> Self {
         let bytes = Box::new(bytes);
         Self { name, bytes }
@@ -42,7 +42,7 @@ impl RateSeries {
         }
     }
 
-    /// What each has received so far.
+    /// The bytes that each has received so far.
     pub(super) fn bytes(&self) -> Vec<u64> {
         self.all.iter().map(|counted| (counted.bytes)()).collect()
     }
@@ -74,7 +74,7 @@ impl RateSeries {
 
 /// The rate of each in Mbit/s, from bytes before and after so many seconds.
 pub(super) fn rates_mbps(before: &[u64], after: &[u64], seconds: f64) -> Vec<f64> {
-    // What is fetched again is not counted before it is, so that a count may fall.
+    // Bytes that have to be fetched again are subtracted, so that a count may fall.
     let rate =
         |(before, after): (&u64, &u64)| after.saturating_sub(*before) as f64 * 8e-6 / seconds;
     before.iter().zip(after).map(rate).collect()

@@ -1,4 +1,4 @@
-//! Which of the links between routers carry the server's connections.
+//! The links between routers that carry the server's connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,8 +9,8 @@ use marline_sim::fabric::{Fabric, Routed, Verdict};
 
 use crate::scenario::Topology;
 
-/// Counts the bytes that the server's connections send over links between two routers. Connections are told apart by the
-/// hash of their flow, which also chooses among routes.
+/// Counts the bytes that the server's connections send over links between two routers. Connections are distinguished by
+/// the hash of their flow, which also chooses among routes.
 #[derive(Clone, Default)]
 pub struct Routes(Arc<Mutex<BTreeMap<String, HashMap<u64, u64>>>>);
 

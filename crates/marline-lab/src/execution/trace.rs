@@ -1,4 +1,5 @@
-//! Records a transfer at both ends: which packets arrived is compared with what its sender believed.
+//! Records a transfer at both ends: the packets that arrived are compared with those that the
+//! sender declared lost.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -69,7 +70,7 @@ struct SentPacket {
     declared_lost: bool,
 }
 
-/// What is known of the transfer so far.
+/// The record of the transfer so far.
 #[derive(Debug, Default)]
 struct Record {
     begin: Instant,
@@ -157,7 +158,7 @@ impl Recorder {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all packets: the transfer begins at `now`.
+    /// Discards all packets: the transfer begins at `now`.
     pub(super) fn begin(&self, now: Instant) {
         let mut record = self.record();
         let phase = record.phase;
@@ -234,13 +235,14 @@ impl Record {
         }
     }
 
-    /// Whether none of these packets, which were declared lost, was.
+    /// Whether all of these packets, which were declared lost, arrived.
     fn all_arrived(&self, packets: &[usize]) -> bool {
         let mut all = packets.iter().map(|&packet| &self.sent[packet]);
         !packets.is_empty() && all.all(|packet| packet.arrived.is_some())
     }
 
-    /// Whether nothing had filled the bottleneck: no queue stood, or the losses were none.
+    /// Whether the bottleneck was not full: there was no standing queue, or the losses were
+    /// spurious.
     fn is_spurious(&self, exit: &SlowStartExit) -> bool {
         match exit.losses.is_empty() {
             true => exit.without_queue == Some(true),

@@ -234,7 +234,7 @@ impl VisitServer {
             self.start.set(path.congestion_window);
         }
         if connection.is_replayable() {
-            // What earlier connections have taught is known when the handshake is complete.
+            // The window learned from earlier connections is known when the handshake is complete.
             let (start, connection) = (self.start.clone(), connection.clone());
             self.runtime.spawn(Box::pin(async move {
                 if connection.connected().await.is_ok() {

@@ -12,7 +12,7 @@ use super::{KernelError, Machine, Task, Work, limits};
 use crate::emu::Emulator;
 use crate::scenario::{Backend, BackendKind, Job, Outcome, RunError, Source, Value};
 
-/// What the clock of every run reads at its start: 2026-01-01.
+/// The time of every run's clock at its start: 2026-01-01.
 const START: Duration = Duration::from_secs(1_767_225_600);
 
 /// Executes jobs of one experiment, each in a machine of its own, in which the [emulator](Emulator) executes it.
@@ -24,7 +24,8 @@ pub struct VirtualTime<'a> {
 }
 
 impl<'a> VirtualTime<'a> {
-    /// Executes jobs of the experiment that is read from `source`, until `stop` is set: that ends what runs.
+    /// Executes jobs of the experiment that is read from `source`, until `stop` is set, which ends the runs in
+    /// progress.
     pub const fn new(machine: Machine, source: Arc<Source>, stop: Option<&'a AtomicBool>) -> Self {
         Self {
             machine,
@@ -81,7 +82,7 @@ impl Backend for VirtualTime<'_> {
 }
 
 impl From<KernelError> for RunError {
-    /// A kernel that is missing is missing for every run.
+    /// A missing kernel fails every run.
     fn from(error: KernelError) -> Self {
         match error {
             KernelError::Interrupted => Self::Interrupted,
@@ -115,7 +116,7 @@ enum Answer {
     Failed(RunError),
 }
 
-/// Executes a job inside a machine. `written` is a job as it is written for machines, and what is returned the answer to it.
+/// Executes a job inside a machine. `written` is a job as it is written for machines; returns the answer to it.
 ///
 /// # Errors
 /// It is not a job.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why there is no result from a machine.
+/// The reason why a machine has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// There is no kernel.
@@ -14,10 +14,10 @@ pub enum KernelError {
         looked.display()
     )]
     NotBuilt {
-        /// Where it should be.
+        /// The expected path.
         looked: PathBuf,
     },
-    /// Neither of the variables that tell where caches are is set.
+    /// Neither of the variables that name the cache directory is set.
     #[error(
         "neither MARLINE_KERNEL, XDG_CACHE_HOME nor HOME is set: name the kernel in MARLINE_KERNEL"
     )]

@@ -18,7 +18,8 @@ use super::scratch::{ERRORS, INPUT, OUTPUT, Program, STATUS, TASK, Written, Writ
 use crate::emu::{LOOPBACK, Routing, in_virtual_time};
 use crate::run::without_panic;
 
-/// Where a program's output is until it ends: what goes to a file of the host takes the host's time.
+/// The directory of a program's output until it ends: writing to a file of the host would take the
+/// host's time.
 const PRINTED: &str = "/run/marline";
 
 /// A variable that keeps AWS-LC from taking random numbers from the processor: bit 30 of ECX, which is its bit 62, is RDRAND.
@@ -40,7 +41,7 @@ pub fn become_init() -> Result<Infallible, KernelError> {
 
 /// Runs the task. Returns its exit status as text.
 fn run() -> io::Result<String> {
-    // It was mounted read-only. To note when a file was last read costs virtual time in the first of two equal runs alone.
+    // It was mounted read-only. Updating access times would cost virtual time in only the first of two equal runs.
     mount(
         None::<&str>,
         "/",
@@ -134,9 +135,9 @@ fn run_job(directory: &Path) -> io::Result<i32> {
     let shared = File::open(".")?;
     std::env::set_current_dir(directory)
         .map_err(|error| io::Error::other(format!("{}: {error}", directory.display())))?;
-    // A panic of the first process would be one of the kernel.
+    // A panic of the first process would be a kernel panic.
     let answer = without_panic(|| execute_job(&job));
-    // What was mounted since may hide its path.
+    // Later mounts may hide its path.
     std::env::set_current_dir(format!("/proc/self/fd/{}", shared.as_raw_fd()))?;
     let (code, answer, why) = match answer {
         Ok(answer) => (0, answer, String::new()),

@@ -1,4 +1,4 @@
-//! Where the kernel is.
+//! The path of the kernel.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What becomes the kernel.
+//! The process that becomes the kernel.
 
 use std::ffi::OsString;
 use std::io;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// Memory of a machine: what a program of the laboratory, a server and a client need. Pages that nothing touches cost
+/// Memory of a machine: enough for a program of the laboratory, a server and a client. Pages that nothing touches cost
 /// nothing.
 pub(super) const MEMORY: &str = "1G";
 
-/// Real time after which a run of a job is given up: a hundred times what the longest runs of the laboratory take. A thread
-/// that computes without end, or reads the clock until it moves, would keep virtual time from passing for ever.
+/// Real time after which a run of a job is ended: a hundred times that of the longest runs of the laboratory. A thread
+/// that computes without end, or reads the clock until it moves, would stop virtual time.
 pub(super) const RUN: Duration = Duration::from_secs(60 * 60);
 
 /// Bytes of console that errors quote: the last lines of a panic of the kernel.

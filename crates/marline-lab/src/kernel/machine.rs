@@ -23,11 +23,11 @@ use super::scratch::{
 };
 use super::{Image, KernelError, limits};
 
-/// The interval at which a machine is looked at.
+/// The interval of checks of a machine.
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
-/// The environment of a machine's first process, and so of jobs, beside what the kernel adds of its command line: where
-/// programs are, and nothing of this machine's, because a run does not depend on who runs it.
+/// The environment of a machine's first process, and so of jobs, in addition to the kernel's variables from its command
+/// line: the path of programs, and nothing from this machine's environment, because a run must not depend on its user.
 const ENVIRONMENT: [(&str, &str); 5] = [
     (
         "PATH",
@@ -39,22 +39,22 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     NO_RDRAND,
 ];
 
-/// What a machine is booted for.
+/// A task for which a machine is booted.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// What it does.
+    /// Its work.
     pub work: Work,
     /// The working directory.
     pub directory: PathBuf,
-    /// What the machine's random numbers derive from, at most 31 bytes.
+    /// The seed of the machine's random numbers, at most 31 bytes.
     pub seed: String,
-    /// What the machine's clock reads when it starts, since 1970.
+    /// The time of the machine's clock at its start, since 1970.
     pub start: Duration,
     /// The most real time it may take; `None` is without limit.
     pub limit: Option<Duration>,
 }
 
-/// What a machine does.
+/// The work of a machine.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// To run a program.
@@ -63,22 +63,22 @@ pub enum Work {
         command: Vec<OsString>,
         /// Its environment.
         environment: Vec<(OsString, OsString)>,
-        /// What it reads from standard input.
+        /// Its standard input.
         input: Vec<u8>,
     },
-    /// To execute a job that [`VirtualTime`](super::VirtualTime) has written. The first process does it itself: to start another
-    /// was a fourth of what a short run costs.
+    /// To execute a job that [`VirtualTime`](super::VirtualTime) has written. The first process executes it itself:
+    /// starting another one was a quarter of the cost of a short run.
     Job(Vec<u8>),
 }
 
-/// What a task left.
+/// The result of a task.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Its exit status, as in shells.
     pub status: u8,
-    /// What it printed on standard output, or the answer to a job.
+    /// Its standard output, or the answer to a job.
     pub output: Vec<u8>,
-    /// What it printed on standard error, or why there is no answer.
+    /// Its standard error, or the reason why there is no answer.
     pub errors: Vec<u8>,
 }
 
@@ -145,7 +145,7 @@ impl Machine {
         })
     }
 
-    /// Writes what the machine reads into the directory that it shares.
+    /// Writes the machine's input into the shared directory.
     fn prepare(&self, task: &Task, shared: &Path) -> std::io::Result<()> {
         let directory = task.directory.clone();
         let (work, input) = match &task.work {
@@ -177,7 +177,8 @@ impl Machine {
             .arg(processor.to_string())
             .arg(self.image.path())
             .arg(format!("mem={}", limits::MEMORY))
-            // The first process makes it writable: files that are read before that are not noted either.
+            // The first process makes it writable: so that earlier reads do not update access times
+            // either.
             .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
             .args(["con=null", "con0=null,fd:1", "uml_dir=.", "quiet"])
             .arg("time-travel=inf-cpu")

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 /// The task.
 pub(super) const TASK: &str = "task.json";
-/// What a program reads from standard input, or the job.
+/// A program's standard input, or the job.
 pub(super) const INPUT: &str = "input";
-/// What a program printed on standard output, or the answer to a job.
+/// A program's standard output, or the answer to a job.
 pub(super) const OUTPUT: &str = "output";
-/// What a program printed on standard error, or why a job has no answer.
+/// A program's standard error, or the reason why a job has no answer.
 pub(super) const ERRORS: &str = "errors";
 /// The exit status; written last.
 pub(super) const STATUS: &str = "status";
-/// What the kernel printed.
+/// The kernel's output.
 pub(super) const CONSOLE: &str = "console";
 /// The program that is the machine's first process.
 pub(super) const INIT: &str = "init";
@@ -29,7 +29,7 @@ pub(super) struct Written {
     pub(super) work: WrittenWork,
 }
 
-/// What a machine does, as it is written for the machine.
+/// The work of a machine, as it is written for it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WrittenWork {

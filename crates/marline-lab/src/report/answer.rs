@@ -1,4 +1,5 @@
-//! The answer of a report in one sentence: which variant, how much, and how sure that is.
+//! The answer of a report in one sentence: which variant is better, by how much, and with what
+//! confidence.
 
 mod best;
 mod contest;

@@ -1,4 +1,4 @@
-//! How far the metric of most interest is from the physical limit.
+//! The distance of the main metric from the physical limit.
 
 use marline_report::Report;
 use marline_report::chart::{Axis, Bars, Unit};

@@ -57,7 +57,7 @@ const PAGE: &str = "report.html";
 /// The page about the results in `directory`.
 ///
 /// # Errors
-/// There are no results yet, or what is there cannot be read.
+/// There are no results yet, or they cannot be read.
 pub fn page(directory: &Path) -> Result<Report, RunFailure> {
     ReportData::read(directory).map(|data| draw(&data))
 }

@@ -22,7 +22,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Shows all of `values`, but for extremes that would leave most of the axis empty.
+    /// Shows all of `values`, except extremes that would leave most of the axis empty.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
         let values = sorted(&values.collect::<Vec<_>>());
         let largest = values.last().copied().unwrap_or_default();
@@ -33,7 +33,7 @@ impl Reach {
         };
         let [low, high] = [0.25, 0.75].map(|share| quantile(&values, share));
         let end = ROOM * (high + FAR_OUT * (high - low));
-        // Where most values are zero, the others are what is to be seen.
+        // Where most values are zero, the others are of interest.
         if values.len() < FEWEST || high <= 0.0 || largest <= end {
             return whole;
         }

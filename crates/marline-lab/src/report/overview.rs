@@ -1,4 +1,4 @@
-//! Overview of a report: what the experiment shows, and what qualifies the answer.
+//! Overview of a report: the main results, and their qualifications.
 
 use marline_report::{Report, units};
 

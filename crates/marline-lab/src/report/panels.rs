@@ -36,7 +36,7 @@ enum AxisEnd {
     Own,
 }
 
-/// Where the axes of the runs of a point end.
+/// The ends of the axes of the runs of a point.
 pub(super) struct SharedEnds {
     /// By kind.
     values: BTreeMap<&'static str, AxisEnd>,
@@ -158,7 +158,7 @@ impl Panels {
         times.chain(moments).fold(0.0, f64::max)
     }
 
-    /// Where the axes end that all of `runs` share, and the largest queue.
+    /// The ends of the axes that all of `runs` share, and the largest queue.
     pub(super) fn shared_ends(runs: &[&Self]) -> SharedEnds {
         let common = |ends: &mut dyn Iterator<Item = f64>| {
             let ends = ends.filter(|end| *end > 0.0);

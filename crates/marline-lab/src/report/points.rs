@@ -129,7 +129,7 @@ impl Points {
     }
 
     /// The name of the point with `parameters` for a sentence: with the names of those parameters whose values do not
-    /// tell what they are of.
+    /// identify them.
     pub(super) fn unambiguous(&self, parameters: &BTreeMap<String, Value>) -> String {
         let Some(point) = self.find(parameters) else {
             return String::new();
@@ -216,7 +216,8 @@ impl Factor {
         values.all(|value| value.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// Whether a value is a number without a unit, a percentage, or a flag, which may be of anything.
+    /// Whether a value is a number without a unit, a percentage, or a flag, which could belong to
+    /// any parameter.
     fn is_bare(&self) -> bool {
         let is_bare = |value: &String| {
             let is_flag = matches!(value.as_str(), "true" | "false" | "\u{2013}");

@@ -1,4 +1,4 @@
-//! What changed between two sets of results.
+//! The changes between two sets of results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::{CellResult, MustResult, Results, RunFailure};
 use crate::scenario::Value;
 use crate::stats::Interval;
 
-/// What changed between two sets of results.
+/// The changes between two sets of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Changes {
     /// The experiments, if they differ by name, else one.
@@ -51,15 +51,15 @@ pub struct Change {
     pub variant: String,
     /// The point.
     pub parameters: BTreeMap<String, Value>,
-    /// What was measured.
+    /// The name of the metric.
     pub metric: String,
     /// The first median.
     pub a: f64,
-    /// In which it lies with 95 % confidence.
+    /// Its 95 % confidence interval.
     pub a_ci95: Option<Interval>,
     /// The second median.
     pub b: f64,
-    /// In which it lies with 95 % confidence.
+    /// Its 95 % confidence interval.
     pub b_ci95: Option<Interval>,
     /// How much larger the second is, in percent of the first; `None` if that is 0.
     pub change_percent: Option<f64>,
@@ -67,7 +67,7 @@ pub struct Change {
     pub apart: bool,
 }
 
-/// What changed from the results in directory `a` to those in `b`.
+/// The changes from the results in directory `a` to those in `b`.
 ///
 /// # Errors
 /// Either cannot be read, or they are of different experiments and have no median in common.
@@ -236,7 +236,8 @@ impl fmt::Display for Changes {
 }
 
 impl Changes {
-    /// How many medians changed, and which of them the most: of the main metric, if any of it changed.
+    /// The number of medians that changed, and the largest change: of the main metric, if any of it
+    /// changed.
     fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let apart = || self.changes.iter().filter(|change| change.apart);
         let size = |change: &Change| change.change_percent.map_or(0.0, f64::abs);

@@ -1,4 +1,4 @@
-//! In which settings two sets of results differ.
+//! The settings in which two sets of results differ.
 
 use std::collections::BTreeMap;
 use std::fmt;

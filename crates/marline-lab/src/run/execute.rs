@@ -228,7 +228,7 @@ fn watched(
     result: Result<Outcome, RunError>,
 ) -> Result<(), RunFailure> {
     let outcome = result.unwrap_or_default();
-    // Another outcome would be of another run.
+    // A different outcome would be that of another run.
     if outcome.metrics != record.metrics {
         return Ok(());
     }

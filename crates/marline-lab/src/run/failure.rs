@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there are no results. The messages include what to do.
+/// The reason why there are no results. The messages include what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
     /// The directory has results of another experiment.
@@ -70,7 +70,7 @@ pub enum RunFailure {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// There are no results in a directory.
@@ -81,7 +81,7 @@ pub enum RunFailure {
     NoResults {
         /// The directory.
         directory: PathBuf,
-        /// What is missing.
+        /// The missing part.
         problem: String,
     },
     /// A file cannot be read.
@@ -89,7 +89,7 @@ pub enum RunFailure {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         cause: io::Error,
     },
     /// A file cannot be written.
@@ -97,7 +97,7 @@ pub enum RunFailure {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Stopped by the user; finished runs are kept.
@@ -113,7 +113,7 @@ pub enum RunFailure {
     Unsupported {
         /// The variant.
         variant: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Directories to merge are of different experiments or settings.
@@ -138,7 +138,7 @@ pub enum RunFailure {
     /// Some runs are missing.
     #[error("{missing} of {total} runs are missing; finish them first")]
     Incomplete {
-        /// How many.
+        /// The number of missing runs.
         missing: usize,
         /// Runs in all.
         total: usize,
@@ -146,7 +146,7 @@ pub enum RunFailure {
 }
 
 impl RunFailure {
-    /// The file `name` is not in `directory`, or `directory` is none.
+    /// The file `name` is not in `directory`, or `directory` does not exist.
     pub(super) fn no_results(directory: &Path, name: &str) -> Self {
         let problem = if directory.is_dir() {
             format!("it has no {name}")

@@ -13,7 +13,7 @@ use crate::scenario::{Claim, Must, Value};
 pub struct MustResult {
     /// The claim, as text.
     pub text: String,
-    /// Why it does not hold, if it does not and the reason is known.
+    /// The reason why it does not hold, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
     /// The claim, as a condition.
@@ -42,12 +42,12 @@ pub struct MustResult {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered<'a> {
     pub(super) result: &'a ComparisonResult,
-    /// The comparison whose improvement is to be kept, or whose sign is to be the same.
+    /// The comparison whose improvement is to be kept, or whose sign is to be equal.
     pub(super) gain: Option<&'a ComparisonResult>,
 }
 
 impl Covered<'_> {
-    /// Whether `claim` applies: there is something to keep, as far as was measured.
+    /// Whether `claim` applies: there is an improvement to keep, as far as was measured.
     fn counts(&self, claim: Claim) -> bool {
         let interval = self.gain.and_then(|gain| gain.ci95);
         claim == Claim::RanksAs || interval.is_none_or(|[low, _]| low > 0.0)
@@ -121,7 +121,7 @@ impl MustResult {
         }
     }
 
-    /// How many comparisons meet the claim, and with what confidence, as text.
+    /// The number of comparisons that meet the claim, and their confidence, as text.
     pub fn tally(&self) -> String {
         let mut text = format!("in {} of {} comparisons", self.met, self.of);
         if matches!(

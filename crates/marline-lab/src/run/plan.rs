@@ -28,9 +28,9 @@ pub struct Plan {
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What it demonstrates.
+    /// The subject of its demonstration.
     pub shows: Option<String>,
-    /// Where it runs.
+    /// The backend that it runs on.
     pub backend: String,
     /// The seed of all randomness.
     pub seed: u64,
@@ -207,7 +207,7 @@ impl Plan {
     }
 }
 
-/// The directories of what runs write besides their outcomes, as far as it is wanted.
+/// The directories of the files that runs write in addition to their outcomes, if enabled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files {
     pub(super) qlog: Option<PathBuf>,

@@ -21,16 +21,16 @@ pub struct Record {
     pub repeat: u32,
     /// The seed of its randomness.
     pub seed: u64,
-    /// What was measured.
+    /// The measured values, by metric.
     pub metrics: BTreeMap<String, f64>,
     /// How long it lasted, in seconds of its own clock.
     pub virtual_s: f64,
     /// Packets that were sent.
     pub packets: u64,
-    /// Why its metrics do not count, if they do not.
+    /// The reason why its metrics do not count, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// Why it has no outcome, if it has none.
+    /// The reason why it has no outcome, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// Whether it was not done within its time limit, which censors what it would have measured.

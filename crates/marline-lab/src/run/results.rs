@@ -21,9 +21,9 @@ pub struct Results {
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What it demonstrates.
+    /// The subject of its demonstration.
     pub shows: Option<String>,
-    /// Where it ran.
+    /// The backend that it ran on.
     pub backend: String,
     /// The seed of all randomness.
     pub seed: u64,
@@ -120,9 +120,9 @@ pub struct CellResult {
     pub failed: BTreeMap<String, usize>,
     /// Runs that do not count, by reason.
     pub invalid: BTreeMap<String, usize>,
-    /// What was measured in all others.
+    /// The statistics of all others, by metric.
     pub metrics: BTreeMap<String, Summary>,
-    /// The median ratio of the first metric to what the links would allow, if it is a time and that is known.
+    /// The median ratio of the first metric to the ideal of the links, if it is a time and the ideal is known.
     pub ideal_ratio: Option<f64>,
 }
 
@@ -131,13 +131,13 @@ pub struct CellResult {
 pub struct ComparisonResult {
     /// The point.
     pub parameters: BTreeMap<String, Value>,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: String,
     /// The variant that should be better.
     pub a: String,
     /// The other one.
     pub b: String,
-    /// Which statistic of the metric.
+    /// The statistic of the metric.
     pub statistic: Statistic,
     /// Repeats in which both were measured.
     pub pairs: usize,
@@ -147,7 +147,7 @@ pub struct ComparisonResult {
     pub ci95: Option<Interval>,
     /// The published improvement.
     pub published_percent: Option<f64>,
-    /// Where it is published.
+    /// The source of the published value.
     pub source: Option<String>,
 }
 
@@ -165,13 +165,13 @@ pub struct PublishedResult {
     pub variant: String,
     /// The point.
     pub parameters: BTreeMap<String, Value>,
-    /// What was measured.
+    /// The metric.
     pub metric: String,
-    /// Which statistic of it.
+    /// The statistic of the metric.
     pub statistic: Statistic,
     /// The value, in the metric's unit.
     pub value: f64,
-    /// Where it is published.
+    /// The source of the published value.
     pub source: String,
 }
 
@@ -193,6 +193,6 @@ pub struct CorrelationResult {
     pub r: Option<f64>,
     /// The published coefficient.
     pub published: Option<f64>,
-    /// Where it is published.
+    /// The source of the published value.
     pub source: Option<String>,
 }

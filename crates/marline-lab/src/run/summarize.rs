@@ -242,7 +242,7 @@ fn beside_value(cell: &CellResult, alone: &Alone, value: f64) -> ComparisonResul
     }
 }
 
-/// What is compared, and with nothing yet.
+/// A comparison without its other side.
 fn beside(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     ComparisonResult {
         parameters: cell.parameters.clone(),
@@ -261,8 +261,8 @@ fn beside(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     }
 }
 
-/// The improvement where a metric is this part of what it is compared with: positive, whether larger or smaller values are
-/// better.
+/// The improvement for this ratio of a metric to the value that it is compared with: positive, whether larger or
+/// smaller values are better.
 fn improvement_percent(metric: &str, ratio: f64) -> f64 {
     let sign = if is_better_larger(metric) { -1.0 } else { 1.0 };
     sign * 100.0 * (1.0 - ratio)

@@ -1,4 +1,4 @@
-//! The points at which a variant is furthest from what the links would allow.
+//! The points at which a variant is furthest from the ideal of the links.
 
 use std::fmt;
 
@@ -43,7 +43,8 @@ impl Results {
     }
 }
 
-/// What is not in [`Worst::cells`], as a sentence: how many more cells there are, and where the ratio is not known.
+/// The cells that are not in [`Worst::cells`], as a sentence: how many more cells there are, and where the ratio is not
+/// known.
 impl fmt::Display for Worst<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (listed, variant) = (self.cells.len(), self.variant);

@@ -10,8 +10,8 @@ use super::{Statistic, quantile};
 /// Lower and upper bound.
 pub type Interval = [f64; 2];
 
-/// The fewest values between whose extremes the true median lies with 95 % confidence: all n are on one side of it with a
-/// probability of 2 * 0.5^n. Bootstrap intervals of fewer are not to be relied on.
+/// The fewest values between whose extremes the true median lies with 95 % confidence: all n are on one side of it with
+/// a probability of 2 * 0.5^n. Bootstrap intervals of fewer are unreliable.
 pub const MIN_SURE: usize = 6;
 
 /// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` with fewer than 2

@@ -48,7 +48,7 @@ pub(super) struct PacketOutcome {
     pub(super) from: End,
     pub(super) number: u64,
     pub(super) bytes: u32,
-    /// Why it was lost, if it was.
+    /// The reason why it was lost, if it was.
     pub(super) lost: Option<DropReason>,
 }
 

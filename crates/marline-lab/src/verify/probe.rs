@@ -120,7 +120,7 @@ fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
     let mut times = Vec::new();
     let mut now = Time::ZERO;
     for number in 0..count {
-        // No radio's period may be met again and again.
+        // A random interval, so that pings do not synchronize with the period of a radio.
         now += Duration::from_micros(rng.random_range(100_000..150_000));
         let sent = now;
         line.send(now, End::Client, PING, number);
@@ -156,13 +156,14 @@ fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
         .collect()
 }
 
-/// How a link is kept busy, from the server to the client.
+/// The load on a link, from the server to the client.
 struct Feed {
     /// Bytes of a packet, IP header included.
     bytes: u32,
     /// Packets that are sent at first.
     first: u64,
-    /// From one packet to the next after that; `None` if another is sent for each that came to an end.
+    /// From one packet to the next after that; `None` if another is sent for each that has arrived
+    /// or was lost.
     gap: Option<Duration>,
     /// How long packets are sent after the warm-up.
     time: Duration,

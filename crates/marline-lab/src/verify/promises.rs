@@ -16,9 +16,9 @@ pub(super) struct Promise {
 /// The allowed values of a quantity, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
-    /// This value, give or take that.
+    /// This value, within this tolerance.
     Near(f64, f64),
-    /// From here to there.
+    /// From the first to the second value.
     Between(f64, f64),
 }
 
@@ -91,7 +91,7 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
         &[
             near(RttMedian, 46.2, 0.3, LTE),
             near(RttDeviation, 3.5, 0.3, LTE),
-            // Losses are in front of the radio, which has enough to send all the same.
+            // Losses are in front of the radio, which has enough to send nevertheless.
             near(Goodput, 65.9, 1.0, LTE),
             near(GoodputDeviation, 5.1, 0.4, LTE),
             near(LossDown, 1.09, 0.06, LTE),
@@ -213,7 +213,7 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
             near(Payload, 128.0, 13.0, NS3),
             near(HopShare, 0.5, 0.05, MESH),
             between(FewerAcks, 19.0, 30.0, FEWER),
-            // All tries of an A-MPDU may meet others on the air, once in a while.
+            // All attempts to send an A-MPDU may collide, occasionally.
             between(LossDown, 0.0, 0.05, CHOSEN),
             between(LossUp, 0.0, 0.05, CHOSEN),
         ],

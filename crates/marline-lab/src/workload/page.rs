@@ -1,5 +1,5 @@
-//! Pages to load: published ones, of which only counts and sizes are known, and current ones. Other
-//! properties are drawn at random: a page is a pure function of its name and a seed.
+//! Pages to load: published ones, of which only counts and sizes are known, and current ones. Other properties are
+//! drawn at random: a page is a pure function of its name and a seed.
 //!
 //! | name | what it is |
 //! | --- | --- |

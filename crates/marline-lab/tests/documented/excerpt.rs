@@ -1,4 +1,4 @@
-//! What pages show of the results of an experiment.
+//! The excerpt of an experiment's results that pages show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A parameter with more values than these places points in a space, and selects none.
 const MOST_VALUES: usize = 40;
 
-/// What pages show of an experiment.
+/// The values that pages show of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) variants: BTreeSet<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Excerpt {
     /// At each point: improvements in percent, and the ends of their 95 % intervals.
     #[serde(default)]
     pub(crate) gains: BTreeMap<String, Vec<Option<[f64; 3]>>>,
-    /// At each point: what the paper says of values, and of improvements in percent.
+    /// At each point: the paper's values, and its improvements in percent.
     #[serde(default)]
     pub(crate) published: BTreeMap<String, Vec<Option<f64>>>,
 }
@@ -126,7 +126,7 @@ impl Excerpt {
                     let cell = cells
                         .find(|cell| cell.variant == *variant && cell.parameters == **point)?;
                     let value = statistic.of(cell.metrics.get(metric)?)?;
-                    // What is lost is less than any table shows.
+                    // The rounding error is below the precision of all tables.
                     format!("{value:.5e}").parse().ok()
                 });
                 let metrics = values.entry(variant.clone()).or_default();
@@ -227,7 +227,7 @@ impl Excerpt {
         std::fs::write(path, text).unwrap();
     }
 
-    /// The points whose parameters are as `condition` says.
+    /// The points whose parameters match `condition`.
     pub(crate) fn select(&self, condition: &BTreeMap<String, Value>) -> Vec<usize> {
         let is_met = |point: &BTreeMap<String, Value>| {
             let mut keys = condition.iter();
@@ -253,12 +253,12 @@ impl Excerpt {
         gain.unwrap_or_else(|| panic!("{} does not compare {pair}", self.experiment))
     }
 
-    /// What the paper says at a point, if it does.
+    /// The paper's value at a point, if there is one.
     pub(crate) fn published(&self, measure: &Measure, point: usize) -> Option<f64> {
         self.published_as(&measure.to_string(), point)
     }
 
-    /// The improvement that the paper says at a point, if it does, in percent.
+    /// The paper's improvement at a point, if there is one, in percent.
     pub(crate) fn published_gain(&self, pair: &Pair, point: usize) -> Option<f64> {
         self.published_as(&pair.to_string(), point)
     }

@@ -17,12 +17,13 @@
 //! <!-- end -->
 //! ```
 //!
-//! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic` (by default the median) of a metric, from its smallest to its largest
-//! value at the points that `where` selects; or what `of` says, over the medians at these points; a `variant` of its own replaces the row's. `<!-- claims` with
-//! `results` alone is followed by the verdicts on all claims, and `<!-- worst` with `results`, `variant`, `metric`, `ideal` and `count` by the points at which the metric is the
-//! largest multiple of the ideal.
+//! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic`
+//! (by default the median) of a metric, from its smallest to its largest value at the points that `where` selects; or
+//! the value that `of` defines, over the medians at these points; a `variant` of its own replaces the row's. `<!--
+//! claims` with `results` alone is followed by the verdicts on all claims, and `<!-- worst` with `results`, `variant`,
+//! `metric`, `ideal` and `count` by the points at which the metric is the largest multiple of the ideal.
 //!
-//! The numbers come from `docs/results/ID.json`, which hold what the pages show and no more.
+//! The numbers come from `docs/results/ID.json`, which contain only the values that the pages show.
 //!
 //! ```sh
 //! marline lab run multipath/small
@@ -66,7 +67,7 @@ fn pages() -> Vec<Page> {
     pages.filter(Page::shows_results).collect()
 }
 
-/// What the pages show of each experiment.
+/// The values that the pages show of each experiment.
 fn wanted(pages: &[Page]) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for block in pages.iter().flat_map(Page::blocks) {
@@ -89,7 +90,8 @@ fn experiment(id: &str) -> Experiment {
     Experiment::load(&path, id, &[]).unwrap()
 }
 
-/// With `REGENERATE`, takes over results and writes the tables, once and before any test looks.
+/// With `REGENERATE`, takes over results and writes the tables, once and before any test reads
+/// them.
 fn prepare() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {

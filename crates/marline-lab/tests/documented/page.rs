@@ -15,7 +15,7 @@ const WORST: &str = "<!-- worst\n";
 const END_OF_COMMENT: &str = "-->\n";
 const END: &str = "<!-- end -->";
 
-/// What a page says that it shows.
+/// A block of results that a page declares.
 #[derive(Debug)]
 pub(crate) enum Block {
     Table(Table),

@@ -20,7 +20,7 @@ pub(crate) struct Table {
     named: Vec<NamedRow>,
     #[serde(rename = "column")]
     columns: Vec<Column>,
-    /// Where every column looks.
+    /// The condition on points for every column.
     #[serde(default, rename = "where")]
     place: BTreeMap<String, Value>,
 }
@@ -45,12 +45,12 @@ struct Column {
     statistic: Statistic,
     #[serde(default)]
     unit: Unit,
-    /// Whose value it shows, if not that of the row's variant.
+    /// The variant whose value it shows, if not the row's.
     #[serde(default)]
     variant: Option<String>,
     #[serde(default, rename = "where")]
     place: BTreeMap<String, Value>,
-    /// What it shows instead of the values.
+    /// The quantity that it shows instead of the values.
     #[serde(default)]
     of: Option<Of>,
 }
@@ -79,15 +79,16 @@ pub(crate) enum Unit {
     Percent,
 }
 
-/// What is shown of the values at several points, which are those of a metric of which less is better.
+/// A quantity over the values at several points, of a metric whose smaller values are better.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Of {
-    /// At how many percent of the points it is better than this variant.
+    /// The percentage of points at which it is better than this variant.
     BetterThan(String),
     /// The median over the points of its ratio to this variant.
     RatioTo(String),
-    /// At how many points the better of these variants takes less than this part of its time.
+    /// The number of points at which the better of these variants takes less than this part of its
+    /// time.
     SlowerThan { best: Vec<String>, times: f64 },
     /// The smallest part of its time that the better of these variants takes.
     Worst { best: Vec<String> },
@@ -97,28 +98,28 @@ enum Of {
     RatioToMetric(String),
     /// The harm that it does to a flow whose throughput this is, over the points.
     Harm {
-        /// The variant in which nothing is beside the flow.
+        /// The variant in which the flow is alone.
         alone: String,
-        /// The variant in which one more of its own kind is.
+        /// The variant in which it competes with one of its own kind.
         own_kind: String,
         shown: Shown,
     },
     /// The improvement over this variant at one point, with its 95 % interval. The experiment has to compare them.
     GainOver(String),
-    /// What the paper says of the value at one point.
+    /// The paper's value at one point.
     Published,
-    /// What the paper says of the improvement over this variant at one point.
+    /// The paper's improvement over this variant at one point.
     PublishedGainOver(String),
 }
 
-/// What of the harm at several points is shown: what the flow loses, as a multiple of what it loses beside one more of its own
-/// kind.
+/// The quantity that is shown of the harm at several points: the flow's loss of throughput, as a multiple of its loss
+/// when it competes with one of its own kind.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Shown {
     Median,
     Largest,
-    /// At how many points it is above this.
+    /// The number of points at which it is above this.
     Above(f64),
 }
 
@@ -217,7 +218,7 @@ impl Column {
         }
     }
 
-    /// The point at which it shows what is not of several.
+    /// The point for columns that need exactly one.
     fn one(&self, points: &[usize]) -> usize {
         let [point] = points else {
             panic!(

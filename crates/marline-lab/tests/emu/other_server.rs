@@ -10,7 +10,7 @@ use crate::setup;
 
 /// Loads a page from a program; `None` if this machine cannot.
 fn load(command: &str) -> Option<Result<Outcome, RunError>> {
-    // Namespaces may have no other in every kernel.
+    // Not every kernel allows others in namespaces.
     let cc = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
     let cc = cc.trim();
     let text = format!(

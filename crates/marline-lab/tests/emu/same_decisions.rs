@@ -18,7 +18,7 @@ const PAYLOAD: usize = 500;
 const HEADERS: usize = 28;
 const GAP: Duration = Duration::from_millis(1);
 
-/// What programs usually need to pass a packet to the emulator and to receive it.
+/// The usual time for programs to pass a packet to the emulator and to receive it.
 const PROCESSING_ALLOWANCE: Duration = Duration::from_millis(5);
 
 /// Random loss, and a queue that overflows: packets arrive at 4.2 Mb/s and leave at 3 Mb/s.

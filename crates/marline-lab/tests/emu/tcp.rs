@@ -26,7 +26,7 @@ fn goodput(pair: &setup::Pair, warm_up: Duration, length: Duration) -> f64 {
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut sender = sender;
-            // Ends when the receiver has seen enough.
+            // Ends when the receiver closes the connection.
             while sender.write_all(&[0; 1 << 16]).is_ok() {}
         });
         let start = Instant::now();

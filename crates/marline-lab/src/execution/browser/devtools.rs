@@ -28,7 +28,7 @@ pub(super) struct DevTools {
     waiting: VecDeque<Event>,
 }
 
-/// Something that happened in the browser.
+/// An event of the browser.
 pub(super) struct Event {
     /// Its name.
     pub(super) method: String,
@@ -36,7 +36,7 @@ pub(super) struct Event {
     pub(super) parameters: Value,
 }
 
-/// Why the browser does not do what it is asked.
+/// The reason why the browser does not execute a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DevToolsError {
     #[error("the browser has ended")]

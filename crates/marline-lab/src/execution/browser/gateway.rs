@@ -68,7 +68,7 @@ impl Gateway {
         let server = Server::bind(config).await.map_err(failed)?;
         let handle = server.handle();
         runtime.spawn(Box::pin(async {
-            // A browser whose gateway fails reports what it did not get.
+            // A browser whose gateway fails reports the objects that it did not get.
             let _ = server.run().await;
         }));
         for object in &mut page.objects {
@@ -88,7 +88,7 @@ impl Gateway {
         })
     }
 
-    /// What carried the page.
+    /// The pipes that carried the page.
     pub(in crate::execution) fn pipes(&self) -> Vec<PipeReport> {
         self.client.pipes()
     }

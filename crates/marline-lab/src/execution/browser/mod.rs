@@ -24,10 +24,10 @@ use crate::scenario::{HttpVersion, RunError};
 /// How long a browser that has nothing left to load may take to find more, or to paint.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server of a page, as its client sees it.
+/// A server of a page, as a client reaches it.
 #[derive(Debug)]
 pub(super) struct Site {
-    /// The version of HTTP that it speaks.
+    /// Its version of HTTP.
     pub(super) version: HttpVersion,
     /// Its address, to which all hosts of the page resolve.
     pub(super) address: SocketAddr,
@@ -154,7 +154,7 @@ impl Browser {
     /// Loads `page` from `site`.
     ///
     /// # Errors
-    /// The browser failed, or did not find all objects, or another version of HTTP was spoken.
+    /// The browser failed, or did not find all objects, or used another version of HTTP.
     pub(super) async fn load(&mut self, site: &Site, page: &Page) -> Result<Loaded, RunError> {
         let document = page.objects.iter().find(|o| o.discovered_by.is_none());
         let document = document.ok_or_else(|| failed("the page has no document"))?;
@@ -173,7 +173,7 @@ impl Browser {
                 false => event.await,
                 true => match timeout(IDLE_TIMEOUT, event).await {
                     Ok(event) => event,
-                    // What is not painted has no time.
+                    // If nothing is painted, there is no time.
                     Err(_) if recording.is_over() => break,
                     Err(_) => {
                         return Err(failed(format_args!(

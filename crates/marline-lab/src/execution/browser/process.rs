@@ -1,4 +1,4 @@
-//! How a browser is started.
+//! Starting a browser.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(super) fn start(
     let mut directory = std::ffi::OsString::from("--user-data-dir=");
     directory.push(profile.path());
     command.arg(directory).arg("about:blank");
-    // What it writes elsewhere goes with the profile.
+    // Other files that it writes are removed with the profile.
     for variable in ["HOME", "TMPDIR"] {
         command.env(variable, profile.path());
     }

@@ -1,4 +1,4 @@
-//! What a browser reports of a page load.
+//! The events of a page load that a browser reports.
 
 mod events;
 
@@ -31,7 +31,7 @@ pub(super) struct Recording<'a> {
     first_render_s: Option<f64>,
 }
 
-/// What is known of an object.
+/// The recorded data of an object.
 #[derive(Default)]
 struct Recorded {
     sent: Option<Sent>,
@@ -57,7 +57,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Takes note of an event. Those of unknown form are ignored, like those of unknown name.
+    /// Records an event. Events of unknown form or name are ignored.
     pub(super) fn note(&mut self, event: Event) {
         match event.method.as_str() {
             "Network.requestWillBeSent" => self.sent(event.parameters),
@@ -116,7 +116,7 @@ impl<'a> Recording<'a> {
         let Some(&place) = self.places.get(&sent.request.url) else {
             return;
         };
-        // A second request for an object is of the browser's cache.
+        // A second request for an object is one of the browser's cache.
         if self.objects[place].sent.is_some() {
             return;
         }
@@ -142,7 +142,7 @@ impl<'a> Recording<'a> {
         self.first_render_s.is_some()
     }
 
-    /// Whether the browser waits for nothing that it knows of.
+    /// Whether no request of the browser is pending.
     pub(super) fn is_idle(&self) -> bool {
         let ended = |one: &Recorded| one.sent.is_none() || one.ended_s.is_some();
         self.load_event_s.is_some() && self.objects.iter().all(ended)
@@ -158,7 +158,8 @@ impl<'a> Recording<'a> {
     /// The report of the load.
     ///
     /// # Errors
-    /// The document was never requested, or a response is of another version of HTTP than was asked for.
+    /// The document was never requested, or a response is of another version of HTTP than
+    /// requested.
     pub(super) fn finish(self) -> Result<Loaded, String> {
         let document = self.page.objects.iter();
         let document = document.zip(&self.objects);
@@ -274,7 +275,7 @@ impl Connections {
                 mptcp_subflows: None,
                 paths: vec![PathReport {
                     id: 0,
-                    // Browsers do not tell it.
+                    // Browsers do not report it.
                     local: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
                     remote: SocketAddr::new(remote, response.remote_port.unwrap_or(0)),
                     rtt_s: None,

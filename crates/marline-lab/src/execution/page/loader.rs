@@ -1,4 +1,4 @@
-//! What loads a page: marline's client, or a browser.
+//! The loader of a page: marline's client, or a browser.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::execution::http::client;
 use crate::execution::{Testbed, failed};
 use crate::scenario::{HttpClient, Job, RunError, Topology};
 
-/// What loads a page.
+/// The loader of a page.
 pub(super) struct Loader {
     runtime: Arc<dyn Runtime>,
     kind: Kind,
@@ -32,7 +32,7 @@ enum Kind {
 #[cfg(target_os = "linux")]
 struct Chromium {
     browser: Browser,
-    /// Where the browser finds the page.
+    /// The server of the page, for the browser.
     site: Site,
     page: Page,
     gateway: Option<Gateway>,
@@ -72,7 +72,7 @@ impl Loader {
         })
     }
 
-    /// `page`, as its client sees it: through a gateway it has another host.
+    /// `page`, as its client requests it: through a gateway it has another host.
     pub(super) fn seen<'a>(&'a self, page: &'a Page) -> &'a Page {
         match &self.kind {
             Kind::Marline { .. } => page,

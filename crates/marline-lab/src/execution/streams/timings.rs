@@ -48,7 +48,8 @@ pub(super) fn add_metrics(
     add_times(streams, timings, "_last_byte", last_byte, metrics);
 }
 
-/// How long each stream took `until` a moment; `what` is the part of the metrics' names that says which.
+/// How long each stream took `until` a moment; `what` is the part of the metrics' names for that
+/// moment.
 fn add_times(
     streams: &[StreamDef],
     timings: &[StreamTiming],

@@ -1,4 +1,5 @@
-//! The answer without comparisons: which variant is decidedly the best, and at how many points.
+//! The answer without comparisons: the variant that is decidedly the best, and the number of
+//! points.
 
 use marline_report::chart::Unit;
 
@@ -163,7 +164,7 @@ fn sizes(data: &ReportData, words: &Words, won: &[&Ranking]) -> String {
     }
 }
 
-/// What the best of the variants is.
+/// The adjective for the best variant, such as `fastest`.
 fn fastest(data: &ReportData) -> &'static str {
     let is_speed = matches!(
         Quantity::of(data.main_metric()).unit,

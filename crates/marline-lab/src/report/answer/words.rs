@@ -5,7 +5,7 @@ use crate::stats::{Interval, MIN_SURE, is_better_larger};
 
 use super::super::verdict::{is_equal, rounded};
 
-/// Why nothing is sure.
+/// The reason why the result is undecided.
 pub(super) fn chance(result: &ComparisonResult) -> String {
     match result.pairs {
         few @ 0..MIN_SURE => too_few(few),

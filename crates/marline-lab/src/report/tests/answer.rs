@@ -1,4 +1,4 @@
-//! The sentence on top, and what is below everything.
+//! The sentence at the top, and the parts at the bottom.
 
 use super::*;
 

@@ -41,7 +41,7 @@ fn a_late_sample_does_not_flatten_the_round_trip_times() {
         Ok(outcome)
     };
     let html = ResultsDirectory::of(PLAIN, late).html();
-    // Both end where the usual values do, and say that one has another.
+    // Both end where the usual values do, and state that one value is beyond.
     let slow = figure(&html, "slow");
     assert!(
         slow.contains("<b>Round-trip time, up to 7.5 s beyond the axis</b>"),

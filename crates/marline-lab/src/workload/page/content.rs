@@ -49,7 +49,7 @@ pub enum ContentError {
     },
 }
 
-/// What an object that shrinks keeps at least, in bytes.
+/// The smallest size of an object that shrinks, in bytes.
 const SMALLEST: u64 = 1000;
 
 /// Scripts that run for less do not wait: the browser's clock is too coarse.
@@ -108,7 +108,7 @@ fn no_reference(page: &Page, child: usize) -> ContentError {
     }
 }
 
-/// Makes the object at `place` so large, at the cost of the largest other one.
+/// Grows the object at `place` to `needed` bytes, at the cost of the largest other one.
 fn grow(page: &mut Page, place: usize, needed: u64) -> Result<(), ContentError> {
     let more = needed.saturating_sub(page.objects[place].size);
     let others = (0..page.objects.len()).filter(|&other| other != place);
@@ -158,7 +158,7 @@ fn contents(page: &Page, scheme: &str) -> Result<BTreeMap<String, Bytes>, Unwrit
     Ok(contents)
 }
 
-/// An image of `size` bytes, if there is one so small.
+/// An image of `size` bytes, if such a small one exists.
 fn image(size: u64) -> Option<Vec<u8>> {
     let size = usize::try_from(size).ok()?;
     let blank = size.checked_sub(PIXEL.len() + CHUNK_HEADER)?;
@@ -203,7 +203,7 @@ impl Writer<'_> {
             discovery.map_or(0.0, |discovery| discovery.share)
         };
         let is_body = |child: usize| !self.page.objects[child].blocking;
-        // What the parser alone finds comes before scripts, at which it stops.
+        // References that the parser finds come before scripts, at which it stops.
         let rank = |child: usize| match self.page.objects[child].kind {
             Kind::Html => 0,
             Kind::Js => 2,
@@ -324,7 +324,7 @@ impl Writer<'_> {
                 Kind::Js => element("script", "src", ""),
                 Kind::Font => format!("new FontFace('f{child}','url('+{url}+')').load();"),
                 Kind::Image => format!("new Image().src={url};"),
-                // Content that nobody reads would stop to arrive.
+                // Unread content would stop arriving.
                 Kind::Other => {
                     format!("fetch({url},{{mode:'no-cors'}}).then(r=>r.arrayBuffer());")
                 }

@@ -1,8 +1,8 @@
 //! The pages of MultiPipe (Choudhary et al., table III), of which the number of objects, the least, the greatest and the total size are
 //! published.
 //!
-//! Sizes grow from the least to the greatest, as steeply as the total asks for. The document is the smallest object; the others are
-//! images that are found at half of it, as the paper says nothing of scripts.
+//! Sizes grow from the least to the greatest, as steeply as the total requires. The document is the smallest object;
+//! the others are images that are found at half of it, as the paper does not mention scripts.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl Row {
         }
         let mut sizes = sizes(high);
         let rest = self.total.saturating_sub(sizes.iter().sum());
-        // What rounding left, to one in the middle.
+        // The remainder of rounding goes to one in the middle.
         sizes[self.objects as usize / 2] += rest;
         sizes
     }
