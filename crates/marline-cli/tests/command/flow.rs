@@ -139,7 +139,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
         ("text.pcap", &["is neither pcap nor pcapng"]),
         ("begun.pcap", &["byte 0", "no whole header"]),
     ] {
-        // What was read before does not matter.
+        // Files that were read before do not matter.
         fails(
             &["flow", &file("day.pcap"), &file(name), "-o", &output],
             1,

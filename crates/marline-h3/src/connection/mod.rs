@@ -33,7 +33,7 @@ use crate::settings::Settings;
 /// any more. Only streams that exist may be named, each byte is given once and in order, and a stream is
 /// [forgotten](Self::forget) when the caller no longer needs it.
 ///
-/// What is stored is limited: for each request stream that the transport allows, a field section while it arrives;
+/// The stored data is limited: for each request stream that the transport allows, a field section while it arrives;
 /// for the connection, what [`Config`] and [`limits`](crate::limits) allow. Events are to be taken after each call.
 #[derive(Debug)]
 pub struct Connection {
