@@ -258,7 +258,7 @@ impl Arguments {
             && !self.transport.any_is_given()
     }
 
-    /// How many connections to a server may be opened, without a bundle.
+    /// The number of connections to a server that may be opened without a bundle.
     fn connections(&self) -> usize {
         match (self.connections, self.version) {
             (Some(connections), _) => connections.into(),

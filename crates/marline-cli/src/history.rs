@@ -13,10 +13,10 @@ use marline_memory::{ConnectError, FileStore, ServerState, SharedStore};
 
 use crate::failure::{Failure, print_message};
 
-/// How long to wait at the end for records to be written to a file: enough for a slow disk.
+/// The time to wait at the end for records to be written to a file: enough for a slow disk.
 const TO_FILE: Duration = Duration::from_secs(10);
 
-/// How long to wait at the end for records to be written to a server.
+/// The time to wait at the end for records to be written to a server.
 const TO_SERVER: Duration = Duration::from_secs(1);
 
 /// The key of the policy of initial windows.

@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// How long to wait at the end for a thread that a disk or a terminal blocks.
+/// The time to wait at the end for a thread that a disk or a terminal blocks.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs `work` and drops it at the end, which removes partial files.

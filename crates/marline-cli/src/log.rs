@@ -43,7 +43,7 @@ impl LogFlags {
     }
 }
 
-/// Which events are logged.
+/// A filter of the events to log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFilter(Targets);
 

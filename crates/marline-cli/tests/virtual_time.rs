@@ -169,7 +169,7 @@ fn machines_end(directory: &Path) -> bool {
     true
 }
 
-/// How many processes work in temporary directories of machines.
+/// The number of processes that work in temporary directories of machines.
 fn machines(directory: &Path) -> usize {
     let temporary = directory.join("tmp").canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -218,8 +218,8 @@ pub const HELD_PART_BYTES: usize = 256;
 /// Gbit/s, 12 MB arrive in between.
 pub const RECEIVED_CHECK: Duration = Duration::from_millis(100);
 
-/// How long a connection may hold content of requests for which there is no budget: as long as a network waits before
-/// others release some. An HTTP/2 connection reads nothing in that time.
+/// The time for which a connection may hold content of requests for which there is no budget: as long as a network
+/// waits before others release some. An HTTP/2 connection reads nothing in that time.
 pub const RECEIVED_PATIENCE: Duration = BUFFER_PATIENCE;
 
 /// The interval at which a waiting response over HTTP/3 checks how much its client has acknowledged of its small parts:
@@ -235,11 +235,11 @@ pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;
 /// until it is acknowledged.
 pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
 
-/// How long a response waits for a part of these before responses of clients that hold more have to end: clients that
-/// receive the data sent to them release bytes within a round-trip time.
+/// The time that a response waits for a part of these before responses of clients that hold more have to end: clients
+/// that receive the data sent to them release bytes within a round-trip time.
 pub const BUFFER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a response waits for a part of these at all: with less than it is entitled to, a network gets it after
+/// The most time that a response waits for a part of these: with less than it is entitled to, a network gets it after
 /// [`BUFFER_PATIENCE`], and others wait for their own responses.
 pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -289,7 +289,7 @@ pub const UPSTREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// that many systems give a process.
 pub const MAX_UPSTREAM_REQUESTS: usize = 512;
 
-/// How long a request waits for a place at an application at all: as long as for memory.
+/// The most time that a request waits for a place at an application: as long as for memory.
 pub const UPSTREAM_PLACE_TIMEOUT: Duration = BUFFER_TIMEOUT;
 
 /// The window of HTTP/2 for the content of one response of an application: 128 MB/s with a round-trip time of 1 ms, which is more than

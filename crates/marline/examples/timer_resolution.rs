@@ -9,7 +9,7 @@ use std::time::Duration;
 use marline::{Runtime, TokioRuntime};
 
 const WAITS_US: [u64; 5] = [50, 200, 1_000, 3_000, 10_000];
-/// How long the busy task works before it yields.
+/// The time for which the busy task works before it yields.
 const BUSY_TIME: Duration = Duration::from_micros(20);
 
 const ROUNDS: usize = 400;

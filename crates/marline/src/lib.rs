@@ -9,7 +9,7 @@
 //! crate gives it both through a [`Runtime`]. [`TokioRuntime`] is the one to use; a simulator
 //! implements the same trait with virtual time.
 //!
-//! How it runs: each endpoint has one task. It receives batches of datagrams, decrypts them in place,
+//! Each endpoint has one task. It receives batches of datagrams, decrypts them in place,
 //! passes each to its connection, wakes the tasks that wait for that connection, and sends the
 //! connections' packets in batches. Calls on connections and streams lock only their own connection, for
 //! a short time.

@@ -1,4 +1,4 @@
-//! How calls of the application wake the driver.
+//! The signal by which calls of the application wake the driver.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

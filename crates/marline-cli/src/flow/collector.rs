@@ -25,7 +25,7 @@ const RETRY: Duration = Duration::from_secs(10);
 const TEMPLATES_AFTER: Duration = Duration::from_secs(30);
 const TEMPLATES_AFTER_MESSAGES: u32 = 200;
 
-/// How long records wait for others of their message, in nanoseconds.
+/// The time that records wait for others of their message, in nanoseconds.
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// The address of a collector.

@@ -8,7 +8,7 @@ use marline_flow::capture::{Live, LiveError};
 use super::{BETWEEN_LOOKS, Export, some_time, unwritable};
 use crate::failure::{Failure, print_message};
 
-/// How long to wait for a packet before checking for signals.
+/// The time to wait for a packet before checking for signals.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Flags of a live capture.

@@ -246,7 +246,7 @@ fn cut_packet() -> Vec<u8> {
     packet(20_000, 130)[..30].to_vec()
 }
 
-/// How many records there are in all files.
+/// The number of records in all files.
 fn records(directory: &TempDir) -> usize {
     let names = names(directory);
     assert!(

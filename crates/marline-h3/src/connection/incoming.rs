@@ -239,7 +239,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Which frames may come next (sections 4.1 and 7.2).
+    /// The treatment of a frame of this type, if it may come next (sections 4.1 and 7.2).
     fn on_frame(&mut self, kind: FrameType, rules: &Rules) -> Result<Treatment, Error> {
         let unexpected = |reason| Err(Error::new(ErrorCode::FRAME_UNEXPECTED, reason));
         match kind {

@@ -18,7 +18,7 @@ const GREASE: &[u8] = b"grease";
 #[derive(Debug)]
 pub(super) struct Outgoing {
     control: Vec<u8>,
-    /// Which streams have begun, by number.
+    /// Whether each stream has begun, by number.
     begun: [bool; LocalStream::ALL.len()],
 }
 

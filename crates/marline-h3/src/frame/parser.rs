@@ -181,7 +181,7 @@ impl FrameParser {
     }
 }
 
-/// How many of the `left` bytes `input` has.
+/// The number of the `left` bytes that are in `input`.
 fn available(left: u64, input: &Bytes) -> usize {
     usize::try_from(left).map_or(input.len(), |left| left.min(input.len()))
 }

@@ -70,7 +70,7 @@ impl HttpVersion {
         }
     }
 
-    /// How many connections to one host browsers open at most.
+    /// The most connections that browsers open to one host.
     pub fn connections_of_browsers(self) -> usize {
         match self {
             Self::Http11 | Self::Http11Cleartext => 6,
@@ -113,16 +113,16 @@ pub struct ClientConfig {
     /// With [`HttpVersion::Http2`]: whether HTTP/1.1 is used where a server does not select HTTP/2 by ALPN, as servers without
     /// ALPN (RFC 9113, section 3.2). The fallback of HTTP/3 does so in any case.
     pub or_http11: bool,
-    /// Which certificates to trust.
+    /// The certificates to trust.
     pub trust: Trust,
     /// The versions of TLS over TCP. QUIC always uses TLS 1.3.
     pub tls: TlsVersions,
     /// Header fields of every request.
     pub headers: HeaderMap,
-    /// How long to wait for a connection, handshake included.
+    /// The time limit for a connection, including the handshake.
     pub connect_timeout: Duration,
-    /// How long a request may wait without progress of its connection: for the header of its response, and for its next
-    /// bytes. Interim responses do not count as progress. `None`: as long as the connection lasts.
+    /// The time that a request may wait without progress of its connection: for the header of its response, and for its
+    /// next bytes. Interim responses do not count as progress. `None`: as long as the connection lasts.
     pub stall_timeout: Option<Duration>,
     /// The transport of HTTP/2 and HTTP/1.1. With [`TcpProtocol::Multipath`], connections fail where the server or this
     /// kernel has no Multipath TCP.

@@ -48,7 +48,7 @@ pub enum Destination {
     File(PathBuf),
 }
 
-/// How to fetch.
+/// The options of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchOptions {
     /// Most connections to each origin.
@@ -61,7 +61,7 @@ pub struct FetchOptions {
     /// of order: a file, or [`Destination::Counted`]. If the [size](Target::size) is not known, the first request is
     /// for this many bytes, and its response contains the size.
     pub split: Option<NonZeroU64>,
-    /// How ranges are distributed over the connections.
+    /// The distribution of ranges over the connections.
     pub ranges: Ranges,
     /// The longest time for all objects together: those that are not complete by then fail.
     pub time_limit: Option<Duration>,

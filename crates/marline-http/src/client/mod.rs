@@ -82,7 +82,7 @@ struct ConnectRequest<'a> {
     origin: &'a Origin,
     /// Those of the origin, in the order in which they are tried.
     addresses: &'a [SocketAddr],
-    /// How many connections to the origin are used together.
+    /// The number of connections to the origin that are used together.
     connections: usize,
     /// The proxy whose addresses these are.
     proxy: Option<&'a HttpProxy>,

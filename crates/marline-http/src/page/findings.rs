@@ -25,7 +25,7 @@ pub(super) struct Findings(Arc<Mutex<State>>);
 struct State {
     /// By share.
     early: Vec<Found>,
-    /// How many of them were reported.
+    /// The number of them that were reported.
     reported: usize,
     reached: mpsc::UnboundedSender<Found>,
 }

@@ -1,11 +1,11 @@
-//! How a page is loaded.
+//! The options of a page load.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::client::Assignment;
 
-/// How to load a page.
+/// The options of a page load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Most connections to each host; one more is opened when all others are busy. Browsers use
@@ -14,7 +14,7 @@ pub struct LoadOptions {
     /// The choice of the connection for the next object, unless
     /// [`split_critical`](Self::split_critical) determines it.
     pub assignment: Assignment,
-    /// How long it takes to resolve the name of each host, once.
+    /// The time to resolve the name of each host, once.
     pub name_resolution: Duration,
     /// Whether requests carry a priority (RFC 9218).
     pub priorities: bool,

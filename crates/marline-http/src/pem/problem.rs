@@ -195,7 +195,7 @@ pub enum PemProblem {
         "it has {count} private keys, and the first is not that of the certificate; leave only that one in it"
     )]
     SeveralKeys {
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
     /// The key is another certificate's.

@@ -11,7 +11,7 @@ use super::rr::{self, RrConfig};
 use super::signal::{NoSignal, RadioSignal};
 use crate::limits::MAX_PIPES;
 
-/// How pipes are opened and used.
+/// The policy for opening and using pipes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PipePolicy {
     /// A fixed number of them, each in turn.
@@ -56,7 +56,7 @@ impl PipePolicy {
 /// The configuration of the pools of a client.
 #[derive(Clone, Debug)]
 pub struct PipesConfig {
-    /// How pipes are opened and used.
+    /// The policy for opening and using pipes.
     pub policy: PipePolicy,
     /// The quality of the radio, for [`PipePolicy::BurstAware`].
     pub signal: Arc<dyn RadioSignal>,

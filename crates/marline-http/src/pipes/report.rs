@@ -26,7 +26,7 @@ pub struct PipeReport {
     /// The IDs of its connections, one after another: those that were open when the fetch or page load began, and those
     /// that it opened.
     pub connections: Vec<u64>,
-    /// How many objects were assigned to it, including those of the client's earlier fetches.
+    /// The number of objects assigned to it, including those of the client's earlier fetches.
     pub objects: u64,
     /// Bytes of content that it carried, including those of earlier fetches.
     pub bytes: u64,

@@ -194,19 +194,20 @@ pub struct ProxyConfig {
     pub preserve_host: bool,
     /// The time limit for connecting to an application.
     pub connect_timeout: Duration,
-    /// How long an application may take for the header of a response, counted from the last part of the request that it took.
+    /// The time limit of an application for the header of a response, counted from the last part of the request that it
+    /// took.
     pub response_timeout: Duration,
-    /// How long it may take for the next part of a response, and how long a tunnel may be idle.
+    /// The time limit for the next part of a response, and for an idle tunnel.
     pub idle_timeout: Duration,
     /// Requests in progress at one application; more wait for [`place_timeout`](Self::place_timeout). A network of
     /// clients may have as many as are left for others; of n networks, each is entitled to one part in n + 1, and
     /// requests of those that have more are ended for it.
     pub max_requests: usize,
-    /// How long a request may wait for its place among these.
+    /// The time limit of a request for its place among these.
     pub place_timeout: Duration,
     /// Idle connections that are kept to one application.
     pub max_idle_connections: usize,
-    /// How long they are kept.
+    /// The time for which they are kept.
     pub keep_alive: Duration,
     /// Bytes of the header of a response.
     pub max_header_bytes: usize,

@@ -45,7 +45,7 @@ pub struct GatewayConfig {
     /// Names of hosts by which programs reach the gateway, in addition to addresses, the names of this machine and that
     /// of the origin.
     pub hosts: Hosts,
-    /// How long the origin may take for the next part of a response, and how long a tunnel may be idle.
+    /// The time limit of the origin for the next part of a response, and for an idle tunnel.
     pub idle_timeout: Duration,
 }
 

@@ -54,7 +54,7 @@ impl<R: AsyncRead + Unpin> http_body::Body for ReadBody<R> {
     }
 }
 
-/// How the content that is written to a stream ended.
+/// The end of content that is written to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Cleanly, and the stream was shut down; or the other end accepts no more.

@@ -123,7 +123,7 @@ async fn serve(content: &[u8], idle_timeout: Duration) -> Served {
 
 /// The outcome of a flood.
 pub(crate) struct Flood {
-    /// How often the frames were sent.
+    /// The number of times that the frames were sent.
     pub(crate) sent: usize,
     /// All that the server has sent.
     pub(crate) received: Vec<u8>,

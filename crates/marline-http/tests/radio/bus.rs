@@ -148,7 +148,7 @@ impl Bus {
         self.properties(number, "Set", &body).await;
     }
 
-    /// How often a modem measures, in seconds.
+    /// The interval of a modem's measurements, in seconds.
     pub(crate) async fn rate(&self, number: u32) -> u32 {
         let answer = self.properties(number, "Get", &(SIGNAL, "Rate")).await;
         let value: OwnedValue = answer.body().deserialize().unwrap();

@@ -29,7 +29,7 @@ const FIRST_SERVER_PORT: u16 = 5_201;
 const FIRST_CLIENT_PORT: u16 = 20_000;
 /// The longest duration that iperf3 accepts, in seconds.
 const MAX_SECONDS: &str = "86400";
-/// How long servers may take to open their listening sockets.
+/// The time limit for servers to open their listening sockets.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of these checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

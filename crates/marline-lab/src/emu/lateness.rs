@@ -1,4 +1,4 @@
-//! How late the emulator delivers packets.
+//! The lateness of packets in the emulator.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Lateness {
         self.max = self.max.max(nanos);
     }
 
-    /// How many packets were recorded.
+    /// The number of recorded packets.
     pub const fn count(&self) -> u64 {
         self.count
     }

@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 use super::stress::confine;
 use super::{Emulation, Namespace};
 
-/// How long a program may take to end after SIGTERM.
+/// The time limit for a program to end after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a program may take to open a listening socket.
+/// The time limit for a program to open a listening socket.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of these checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

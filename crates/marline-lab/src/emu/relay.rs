@@ -18,7 +18,7 @@ use super::Emulation;
 
 /// Limit on the connections of one port, and likewise on its senders of datagrams.
 const CLIENTS: usize = 1_024;
-/// How long the socket of a sender of datagrams is kept after the last response to it.
+/// The time for which the socket of a sender of datagrams is kept after the last response to it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest datagram.
 const DATAGRAM: usize = 65_535;

@@ -53,9 +53,9 @@ impl Tally {
 pub struct Report {
     /// The packets of each host, with its name; in the order of the plan.
     pub hosts: Vec<(String, Tally)>,
-    /// How long the emulation ran.
+    /// The duration of the emulation.
     pub duration: Duration,
-    /// How late packets were delivered.
+    /// The lateness of delivered packets.
     pub lateness: Lateness,
     /// Whether the driver ran with real-time priority (`SCHED_FIFO`).
     pub realtime: bool,

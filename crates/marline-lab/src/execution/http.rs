@@ -319,7 +319,7 @@ fn paths(testbed: &Testbed) -> Result<PathPolicy, RunError> {
     })
 }
 
-/// How objects are fetched.
+/// The options for fetching objects.
 pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     let http = &job.settings.http;
     FetchOptions {

@@ -58,7 +58,8 @@ use crate::workload::background::TcpCount;
 /// The port that servers listen on.
 const PORT: u16 = 4433;
 
-/// How long connections that were opened in advance are idle before the measurement starts.
+/// The time for which connections that were opened in advance are idle before the measurement
+/// starts.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// A host: its programs use its clock and its sockets.

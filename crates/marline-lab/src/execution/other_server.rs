@@ -15,7 +15,7 @@ use super::program::Program;
 use super::{Kernel, failed};
 use crate::scenario::{HttpVersion, RunError, TcpController};
 
-/// How long a server may take to listen.
+/// The time limit for a server to listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of these checks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);

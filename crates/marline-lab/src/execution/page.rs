@@ -212,7 +212,7 @@ pub(super) async fn serve_page(
     })
 }
 
-/// How the client of `job` loads pages.
+/// The options with which the client of `job` loads pages.
 pub(super) fn load_options(job: &Job) -> LoadOptions {
     let http = &job.settings.http;
     LoadOptions {
@@ -270,7 +270,7 @@ fn before(connection: &ConnectionReport, earlier: &PageReport) -> Option<Connect
     earlier.find(|one| one.id == connection.id).cloned()
 }
 
-/// How many connections opened after `earlier`.
+/// The number of connections opened after `earlier`.
 fn opened_after(loaded: &PageReport, earlier: &PageReport) -> usize {
     let opened = loaded.connections.iter();
     opened.filter(|one| before(one, earlier).is_none()).count()

@@ -15,7 +15,7 @@ use crate::scenario::{Direction, Job, RunError};
 /// The address of sockets whose connections may have several paths.
 pub(super) const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// How long to wait for connection IDs of the server, and how often.
+/// The interval of attempts while connection IDs of the server are missing.
 const WAIT: Duration = Duration::from_millis(10);
 const WAITS: usize = 500;
 
@@ -68,7 +68,8 @@ pub(super) fn open_meanwhile(
     }));
 }
 
-/// How much each of several paths has carried: `path_N_bytes`, and of all bytes `path_N_percent`.
+/// The bytes on each of several paths: `path_N_bytes`, and their share of all bytes
+/// `path_N_percent`.
 pub(super) fn add_metrics(
     testbed: &Testbed,
     connection: &Connection,
@@ -107,7 +108,7 @@ pub(super) struct Reception<'a> {
     pub(super) memory: &'a Memory,
     /// When it ended.
     pub(super) end: Instant,
-    /// How long it lasted, in seconds.
+    /// Its duration, in seconds.
     pub(super) seconds: f64,
 }
 

@@ -53,8 +53,8 @@ pub struct Seen {
     endpoints: usize,
 }
 
-/// How often each round-trip time was seen, to a tenth of a millisecond, so that long runs take no more memory than short
-/// ones.
+/// The number of samples of each round-trip time, to a tenth of a millisecond, so that long runs take no more memory
+/// than short ones.
 #[derive(Clone, Debug, Default)]
 pub struct RoundTrips(BTreeMap<u64, u64>);
 
@@ -87,9 +87,9 @@ pub struct FirstFlight {
     pub until: Instant,
     /// The first and the last packet number.
     pub numbers: Option<(u64, u64)>,
-    /// How many were sent.
+    /// The number of packets sent.
     pub sent: u64,
-    /// How many of them were declared lost.
+    /// The number of them that were declared lost.
     pub lost: u64,
 }
 

@@ -17,7 +17,7 @@ const FEWEST_RUNS: usize = 5;
 const SHOWN: usize = 4;
 /// The ratio of the largest to the smallest median of points from which the axis of boxes is logarithmic.
 const WIDE_MEDIANS: f64 = 8.0;
-/// How far an axis reaches beyond the last value that it shows.
+/// The length of an axis relative to the last value that it shows.
 const MARGIN: f64 = 1.02;
 
 pub(super) fn add(page: Report, data: &ReportData) -> Report {

@@ -18,7 +18,7 @@ pub(super) fn pictures(data: &ReportData) -> Vec<Forest> {
     published.flat_map(|group| of(data, &group)).collect()
 }
 
-/// How many published improvements are reached, if any is published.
+/// The number of published improvements that are reached, if any is published.
 pub(super) fn reached(data: &ReportData) -> Option<String> {
     let comparisons = data.results.comparisons.iter();
     let pairs = comparisons.filter_map(|result| {

@@ -10,12 +10,12 @@ const FAR_OUT: f64 = 3.0;
 /// Values that are far out stay on the axis if the others keep at least the inverse of this of its length.
 const ROOM: f64 = 3.0;
 
-/// How much of some values an axis from zero shows.
+/// The part of some values that an axis from zero shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reach {
     /// The largest value that it shows; zero if there is none.
     pub(super) top: f64,
-    /// How many values are larger.
+    /// The number of larger values.
     pub(super) beyond: usize,
     /// The largest of all values.
     pub(super) largest: f64,

@@ -15,7 +15,7 @@ const MIN_QUEUE_SHARE: f64 = 0.03;
 /// Runs share an axis if the largest of their values is at most this many times the smallest: otherwise the lines of one of
 /// them would be flat.
 const MAX_RATIO: f64 = 3.0;
-/// How far axes reach beyond the last value.
+/// The length of axes relative to the last value.
 const MARGIN: f64 = 1.02;
 
 type Series = Vec<(f64, f64)>;

@@ -89,7 +89,7 @@ struct Row {
     source: String,
 }
 
-/// How near the measured value is to the published one.
+/// The nearness of the measured value to the published one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nearness {
     /// The published value lies in the confidence interval.
@@ -174,8 +174,8 @@ impl Row {
         (self.statistic.is_some() && ratio.is_finite()).then_some(ratio)
     }
 
-    /// How far the measured value is above the published one: in percent of it, or in the unit where there is
-    /// no ratio.
+    /// The excess of the measured value over the published one: in percent of it, or in the unit where there is no
+    /// ratio.
     fn distance(&self) -> Option<f64> {
         match self.ratio() {
             Some(ratio) => Some(100.0 * (ratio - 1.0)),

@@ -4,7 +4,7 @@ use marline_report::units;
 
 use crate::run::ComparisonResult;
 
-/// Which of two variants is better.
+/// The verdict on which of two variants is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The first, with 95 % confidence.

@@ -1,6 +1,6 @@
 //! Close-ups: the runs whose time series reports show.
 //!
-//! Which run of a cell is typical is known when all of them have ended. In virtual time it is then run again, which gives
+//! The typical run of a cell is known when all of them have ended. In virtual time it is then run again, which gives
 //! the same run, with time series. Elsewhere, the first repeats have time series.
 
 use super::{Plan, Record, Results};

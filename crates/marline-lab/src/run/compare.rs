@@ -61,7 +61,7 @@ pub struct Change {
     pub b: f64,
     /// Its 95 % confidence interval.
     pub b_ci95: Option<Interval>,
-    /// How much larger the second is, in percent of the first; `None` if that is 0.
+    /// The difference of the second, in percent of the first; `None` if that is 0.
     pub change_percent: Option<f64>,
     /// Whether the median changed: the confidence intervals do not overlap.
     pub apart: bool,

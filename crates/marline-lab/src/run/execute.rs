@@ -16,7 +16,7 @@ use super::plan::Files;
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 use crate::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 
-/// How to run.
+/// The options of a run of an experiment.
 #[derive(Debug, Default)]
 pub struct Options<'a> {
     /// Threads; 0 stands for one per core in virtual time, and for one in real time, where parallel runs

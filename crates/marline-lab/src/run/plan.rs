@@ -152,7 +152,7 @@ impl Plan {
         self.metrics.first().map_or("completion_s", String::as_str)
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub fn runs(&self) -> usize {
         self.points.len() * self.repeats as usize * self.variants.len()
     }

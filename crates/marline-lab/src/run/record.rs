@@ -23,7 +23,7 @@ pub struct Record {
     pub seed: u64,
     /// The measured values, by metric.
     pub metrics: BTreeMap<String, f64>,
-    /// How long it lasted, in seconds of its own clock.
+    /// Its duration, in seconds of its own clock.
     pub virtual_s: f64,
     /// Packets that were sent.
     pub packets: u64,

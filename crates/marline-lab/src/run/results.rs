@@ -29,11 +29,11 @@ pub struct Results {
     pub seed: u64,
     /// Repeats of each variant at each point.
     pub repeats: u32,
-    /// How long the last start took, in seconds.
+    /// The duration of the last start, in seconds.
     pub wall_s: f64,
     /// Runs that an earlier start had done.
     pub resumed: usize,
-    /// How long all runs lasted together, in seconds of their own clocks.
+    /// The total duration of all runs, in seconds of their own clocks.
     pub virtual_s: f64,
     /// Packets that all runs sent.
     pub packets: u64,
@@ -141,7 +141,7 @@ pub struct ComparisonResult {
     pub statistic: Statistic,
     /// Repeats in which both were measured.
     pub pairs: usize,
-    /// How much smaller the statistic of `a` is, in percent of that of `b`.
+    /// The reduction of the statistic from `b` to `a`, in percent of that of `b`.
     pub improvement_percent: Option<f64>,
     /// The 95 % confidence interval of the improvement.
     pub ci95: Option<Interval>,

@@ -120,7 +120,7 @@ struct Sample {
     sorted: Vec<f64>,
     /// The rank of each value.
     ranks: Vec<u32>,
-    /// How often the value of each rank was drawn.
+    /// The number of times that the value of each rank was drawn.
     counts: Vec<u32>,
     sum: f64,
     /// The mean of all values. Squares are of distances from it, as sums of large squares lose precision.
@@ -134,7 +134,7 @@ struct Sample {
 struct Drawn {
     /// Its rank among all values.
     rank: usize,
-    /// How many of lower ranks were drawn.
+    /// The number of draws of lower ranks.
     before: usize,
 }
 

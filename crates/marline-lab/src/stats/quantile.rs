@@ -16,7 +16,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
 pub(super) struct Position {
     /// The rank below it.
     pub(super) below: usize,
-    /// How far it lies beyond that rank, from 0 to 1.
+    /// The distance beyond that rank, from 0 to 1.
     pub(super) share: f64,
 }
 

@@ -27,7 +27,7 @@ use probe::{Extent, Measured, Probe};
 use promises::{PROMISES, Promise};
 use quantity::Quantity;
 
-/// How long links are measured: long enough that values are rarely out of bounds by chance.
+/// The extent of measurements of links: long enough that values are rarely out of bounds by chance.
 const EXTENT: Extent = Extent {
     pings: 40_000,
     cell: Duration::from_secs(2000),

@@ -24,7 +24,7 @@ const ACK: u32 = 64;
 const SMALL: u32 = 250;
 /// Bytes of a packet that fills an LTE cell, where only the number of bytes matters.
 const LARGE: u32 = 60_000;
-/// How long packets are sent before the measurement.
+/// The time for which packets are sent before the measurement.
 const WARM_UP: Duration = Duration::from_secs(2);
 /// The interval of small packets in each direction.
 const PACE: Duration = Duration::from_micros(500);
@@ -50,20 +50,20 @@ pub(super) enum Probe {
     Window,
 }
 
-/// How long links are measured.
+/// The extent of measurements of links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// How many pings are sent.
+    /// The number of pings.
     pub(super) pings: u64,
-    /// How long an LTE cell is loaded, whose rate changes slowly.
+    /// The time for which an LTE cell is loaded, whose rate changes slowly.
     pub(super) cell: Duration,
-    /// How long a channel is loaded that is busy with other traffic at times.
+    /// The time for which a channel is loaded that is busy with other traffic at times.
     pub(super) channel: Duration,
-    /// How long other links are loaded.
+    /// The time for which other links are loaded.
     pub(super) steady: Duration,
-    /// How many packets are sent in each direction of a lossy link.
+    /// The number of packets in each direction of a lossy link.
     pub(super) lossy: u64,
-    /// How many are sent in each direction of other links.
+    /// The number of packets in each direction of other links.
     pub(super) lossless: u64,
 }
 
@@ -165,7 +165,7 @@ struct Feed {
     /// From one packet to the next after that; `None` if another is sent for each that has arrived
     /// or was lost.
     gap: Option<Duration>,
-    /// How long packets are sent after the warm-up.
+    /// The time for which packets are sent after the warm-up.
     time: Duration,
 }
 

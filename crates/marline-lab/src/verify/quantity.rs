@@ -76,7 +76,7 @@ impl Quantity {
         }
     }
 
-    /// How it is measured.
+    /// The measurement that yields it.
     pub(super) const fn probe(self) -> Probe {
         match self {
             Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::RttRetried => Probe::Pings,

@@ -30,7 +30,7 @@ pub(super) fn figure(chart: &Chart) -> String {
     html
 }
 
-/// How a chart is drawn.
+/// The view of a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'v> {
     pub(super) x: &'v Scale,

@@ -64,7 +64,7 @@ pub trait Picture {
     fn to_html(&self) -> String;
 }
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Straight lines between points.

@@ -1,6 +1,6 @@
 //! Verdicts about results.
 
-/// How a result compares with a published result or a claim.
+/// The comparison of a result with a published result or a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It agrees with the published result.

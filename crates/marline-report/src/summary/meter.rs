@@ -33,7 +33,7 @@ pub(super) struct Meter {
     states: Ordered<String, (String, f64)>,
     /// Packet number spaces and numbers of packets declared lost.
     lost: BTreeSet<(Space, u64)>,
-    /// How many of these were acknowledged later, in case the log has no such events.
+    /// The number of these that were acknowledged later, in case the log has no such events.
     acknowledged_after_loss: u64,
 }
 

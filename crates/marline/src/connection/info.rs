@@ -11,7 +11,7 @@ use rustls::pki_types::CertificateDer;
 use super::Connection;
 
 impl Connection {
-    /// Which end this is.
+    /// The side of this end.
     pub fn side(&self) -> Side {
         self.0.side
     }

@@ -61,7 +61,7 @@ pub(crate) struct Sender {
     pub(crate) end: Option<SendEnd>,
 }
 
-/// How the peer ended a stream that this side sends.
+/// The peer's end of a stream that this side sends.
 #[derive(Clone, Copy)]
 pub(crate) enum SendEnd {
     Received,

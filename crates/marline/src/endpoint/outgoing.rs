@@ -51,7 +51,7 @@ pub(super) struct OutgoingBatch {
 }
 
 impl OutgoingBatch {
-    /// How many datagrams a batch may hold.
+    /// The most datagrams in a batch.
     pub(super) fn max_datagrams(socket: &dyn UdpSocket) -> usize {
         socket.max_gso_segments().clamp(1, MAX_BATCH)
     }

@@ -38,7 +38,7 @@ pub(super) struct EndpointState {
     pub(super) local: SocketAddr,
     /// By handle.
     pub(super) connections: Vec<Option<Arc<SharedConnection>>>,
-    /// How many there are in `connections`.
+    /// The number of entries in `connections` that are not `None`.
     pub(super) live: usize,
     pub(super) server_config: Option<Arc<ServerConfig>>,
     pub(super) client_config: Option<ClientConfig>,

@@ -17,7 +17,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The pause before a path that could not be abandoned is tried again.
 const ABANDON_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a path has to carry data before the count of failures is reset.
+/// The time for which a path has to carry data before the count of failures is reset.
 const PROVEN: Duration = Duration::from_secs(10);
 
 /// Something to do for the connection.

@@ -1,8 +1,8 @@
-//! Which paths a client's connections have: Wi-Fi and mobile at once, or one as the backup of the other.
+//! Management of the paths of a client's connections: Wi-Fi and mobile at once, or one as the backup of the other.
 //!
-//! A [`PathManager`] applies a [`PathPolicy`] to any number of connections: it opens paths when the
-//! handshake is confirmed, sets the status of backups, counts the bytes of paths that have a cap, and follows
-//! changes of the host's addresses.
+//! A [`PathManager`] applies a [`PathPolicy`] to any number of connections: it opens paths when the handshake is
+//! confirmed, sets the status of backups, counts the bytes of paths that have a cap, and follows changes of the host's
+//! addresses.
 //!
 //! | module | content |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Which of the host's addresses a client's connections use, and how.
+//! The policy for the host's addresses that a client's connections use.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use marline_proto::scheduling::path::PathStatus;
 
-/// Which of the host's addresses a client's connections use.
+/// The policy for the host's addresses that a client's connections use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPolicy {
     /// One path for each rule that has an address. The connection begins on the first that works, backups
     /// last.
     pub rules: Vec<PathRule>,
-    /// How long a handshake may take before another is started in parallel from the next address: the
-    /// Connection Attempt Delay of RFC 8305.
+    /// The time that a handshake may take before another is started in parallel from the next address: the Connection
+    /// Attempt Delay of RFC 8305.
     pub head_start: Duration,
     /// The interval at which the host's addresses are read.
     pub poll: Duration,

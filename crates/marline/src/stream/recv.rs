@@ -22,7 +22,7 @@ pub struct RecvStream {
     end: Option<ReceiveEnd>,
 }
 
-/// How the stream ended.
+/// The end of the stream.
 #[derive(Clone, Copy, Debug)]
 enum ReceiveEnd {
     /// Read to the end.

@@ -1,4 +1,4 @@
-//! How connections and endpoints end.
+//! The end of connections and endpoints.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which field lines are inserted into the dynamic table.
+//! The field lines that are inserted into the dynamic table.
 
 use crate::qpack::limits::{HISTORY, SHORTEST_INDEXED_COOKIE};
 use std::collections::VecDeque;

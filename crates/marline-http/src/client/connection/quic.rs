@@ -21,7 +21,7 @@ use crate::http3::{self, Begun};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
-/// How long to wait for a socket that takes no CONNECTION_CLOSE.
+/// The time to wait for a socket that does not accept CONNECTION_CLOSE.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();

@@ -25,7 +25,7 @@ const MIN_RESPONSE_TIMES_LEFT: f64 = 4.0;
 const STALL_TIME: Duration = Duration::from_secs(1);
 const STALL_RESPONSE_TIMES: u32 = 4;
 
-/// How often a lane without work checks the others.
+/// The interval at which a lane without work checks the others.
 const RECHECK_INTERVAL: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
 
 /// The ranges of one object: those that are assigned to lanes, and those that are not.

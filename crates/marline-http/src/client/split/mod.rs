@@ -29,7 +29,7 @@ use super::save::Validator;
 use super::{Client, ClientError, Download};
 use crate::tasks::TaskSet;
 
-/// How an object is split into ranges.
+/// The method of splitting an object into ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ranges {
     /// [`Handed`](Self::Handed), unless the connections are a bundle that the server coordinates: those are about

@@ -22,13 +22,13 @@ pub(in crate::pipes) const ENTRY: Entry<PipePolicy, CbaConfig> = Entry {
 pub struct CbaConfig {
     /// The most pipes, whatever the scores are.
     pub max_pipes: usize,
-    /// How the scores of radio and connection are combined.
+    /// The combination of the scores of radio and connection.
     pub combine: Combine,
     /// The number of pipes that a score allows.
     pub mapping: Mapping,
-    /// How SINR is averaged.
+    /// The method of averaging SINR.
     pub mean: Mean,
-    /// How often SINR is sampled.
+    /// The interval at which SINR is sampled.
     pub interval: Duration,
     /// Gamma of eq. 3.
     pub gamma: f64,
@@ -139,7 +139,7 @@ impl CbaConfig {
         ),
     ];
 
-    /// How the most pipes follow from scores.
+    /// The rule for the most pipes by scores.
     pub fn maximum_rule(&self) -> MaximumRule {
         MaximumRule {
             combine: self.combine,

@@ -5,7 +5,7 @@ use marline::settings::{Named, Word};
 /// The scores of table I; there is no 4.
 const SCORES: [usize; 4] = [1, 2, 3, 5];
 
-/// How the scores of radio and connection are combined.
+/// The combination of the scores of radio and connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combine {
     /// The worse of them: a poor connection opens pipes regardless of the radio.
@@ -70,7 +70,7 @@ pub struct Conditions {
 /// The rule for the most pipes by scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumRule {
-    /// How scores are combined.
+    /// The combination of scores.
     pub combine: Combine,
     /// The number of pipes that a score allows.
     pub mapping: Mapping,

@@ -40,9 +40,9 @@ impl Losses {
     }
 }
 
-/// How many of `sent` numbers a sender may have skipped on purpose (RFC 9000, section 21.4). It is the most that the
-/// senders of this crate skip: the first after 64 packets, each next one after as many as came before it, and from 65,536 on
-/// after as many.
+/// The number of `sent` packet numbers that a sender may have skipped on purpose (RFC 9000, section 21.4). It is the
+/// most that the senders of this crate skip: the first after 64 packets, each next one after as many as came before it,
+/// and from 65,536 on after as many.
 fn skippable(sent: u64) -> u64 {
     let doublings = (sent.clamp(FIRST_SKIP, LONGEST_SKIP) / FIRST_SKIP).ilog2();
     1 + u64::from(doublings) + sent / LONGEST_SKIP
@@ -52,7 +52,8 @@ fn skippable(sent: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// How many of `sent` numbers are skipped if each distance is `times` the number before it, up to the longest.
+    /// The number of `sent` packet numbers that are skipped if each distance is `times` the number before it, up to the
+    /// longest.
     fn skipped(sent: u64, times: u64) -> u64 {
         let next = |last: &u64| Some(last + times * (*last).min(LONGEST_SKIP));
         let numbers = std::iter::successors(Some(FIRST_SKIP * times), next);

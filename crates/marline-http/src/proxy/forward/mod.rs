@@ -39,11 +39,11 @@ pub struct ForwardConfig {
     /// The hosts that clients may reach, at any address; without any, all hosts with addresses of the public Internet,
     /// at the ports 80 and 443.
     pub allowed: Vec<AllowedHost>,
-    /// How long resolving and connecting may take.
+    /// The time limit for resolving and connecting.
     pub connect_timeout: Duration,
-    /// How long a server may take for the header of a response.
+    /// The time limit of a server for the header of a response.
     pub response_timeout: Duration,
-    /// How long a tunnel, or a response, may move nothing.
+    /// The time limit for a tunnel or a response without data.
     pub idle_timeout: Duration,
     /// Tunnels and requests; more wait for [`connect_timeout`](Self::connect_timeout). A network of clients may have as
     /// many as are left for others; of n networks, each is entitled to one part in n + 1, and tunnels of those that

@@ -77,7 +77,7 @@ impl Gateway {
         stream
     }
 
-    /// How many of `requests` requests each pipe has carried, by the log.
+    /// The number of `requests` requests that each pipe has carried, by the log.
     async fn carried(&self, requests: usize) -> BTreeMap<u64, usize> {
         let mut carried = BTreeMap::new();
         for line in self.log.wait(requests).await {

@@ -15,7 +15,7 @@ const MAX_MESSAGE: u64 = 16 << 20;
 /// Events that wait for the end of a call; a page load has some thousand.
 const MAX_WAITING: usize = 1 << 20;
 
-/// How long an answer may take. A browser that has just started takes longest.
+/// The time limit for an answer. A browser that has just started takes longest.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to a browser.

@@ -21,7 +21,7 @@ use super::program::Program;
 use super::{Kernel, failed};
 use crate::scenario::{HttpVersion, RunError};
 
-/// How long a browser that has nothing left to load may take to find more, or to paint.
+/// The time for which a browser without pending loads may find more, or paint.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server of a page, as a client reaches it.

@@ -1,4 +1,4 @@
-//! How long streams took, individually and in groups.
+//! Durations of streams, individually and in groups.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl StreamTiming {
     }
 }
 
-/// How long each stream took, and the mean and the longest of all and of each group; the same until the last byte of
+/// The duration of each stream, and the mean and the longest of all and of each group; the same until the last byte of
 /// each, and when the last byte of all arrived, from `start`.
 pub(super) fn add_metrics(
     streams: &[StreamDef],
@@ -48,8 +48,8 @@ pub(super) fn add_metrics(
     add_times(streams, timings, "_last_byte", last_byte, metrics);
 }
 
-/// How long each stream took `until` a moment; `what` is the part of the metrics' names for that
-/// moment.
+/// The time that each stream took `until` a moment; `what` is the part of the metrics' names for
+/// that moment.
 fn add_times(
     streams: &[StreamDef],
     timings: &[StreamTiming],

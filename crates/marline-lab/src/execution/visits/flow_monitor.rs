@@ -12,7 +12,7 @@ use crate::workload::background::{Packets, Received};
 
 /// The interval of samples.
 const SAMPLING_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a rate has to last for the flows to count as recovered.
+/// The time that a rate has to last for the flows to count as recovered.
 const RECOVERY_WINDOW: Duration = Duration::from_secs(1);
 /// The share of their rate before the visit at which flows count as recovered.
 const RECOVERED_SHARE: f64 = 0.9;
@@ -150,8 +150,8 @@ impl FlowCounts {
         count.copied().unwrap_or_default()
     }
 
-    /// How long after the visit flows get `least` Mbit/s again for [`RECOVERY_WINDOW`]; the time of
-    /// observation if they never do.
+    /// The time after the visit until flows get `least` Mbit/s again for [`RECOVERY_WINDOW`]; the time of observation
+    /// if they never do.
     fn recovered_after(&self, least: f64) -> Duration {
         let after = self.counts.partition_point(|count| count.at < self.end);
         let counts = &self.counts[after..];

@@ -21,7 +21,7 @@ const MAX_ERRORS: usize = 4;
 pub(super) struct InterfaceSockets {
     count: AtomicUsize,
     sockets: RwLock<Vec<Arc<InterfaceSocket>>>,
-    /// Which socket was full last, counted from 1; 0 if none was.
+    /// The number of the socket that was last full, from 1; 0 if none was.
     full: AtomicUsize,
     /// The socket that is polled first, in turn, so that none is starved.
     turn: AtomicUsize,
