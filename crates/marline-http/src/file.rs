@@ -9,7 +9,7 @@ use std::path::Path;
 /// A named pipe or a device could block the caller, or have no end.
 ///
 /// # Errors
-/// The file cannot be read, is no regular file, or is larger.
+/// The file cannot be read, is not a regular file, or is larger.
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_open_file(open_regular_file(path)?, limit)
 }
@@ -19,7 +19,7 @@ pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
     let file = open(path, OpenOptions::new().read(true))?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 
@@ -104,7 +104,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 #[cfg(not(target_os = "linux"))]
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Err(io::Error::other("it is no regular file")),
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::other("it is not a regular file")),
         _ => options.open(path),
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         assert!(error.contains("more than 4 bytes"), "{error}");
         for other in [&pipe(&directory), Path::new("/dev/zero"), directory.path()] {
             let error = read_regular_file(other, 5).unwrap_err().to_string();
-            assert!(error.contains("no regular file"), "{error}");
+            assert!(error.contains("not a regular file"), "{error}");
         }
     }
 

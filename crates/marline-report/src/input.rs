@@ -8,7 +8,7 @@ use std::path::Path;
 /// Opens a regular file.
 ///
 /// # Errors
-/// It cannot be opened, or is no regular file.
+/// It cannot be opened, or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let known = fs::metadata(path)?;
     if known.is_dir() {
@@ -17,7 +17,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     if !known.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file",
+            "it is not a regular file",
         ));
     }
     File::open(path)
@@ -67,7 +67,7 @@ mod tests {
         #[cfg(unix)]
         {
             let error = open(Path::new("/dev/zero")).unwrap_err();
-            assert_eq!(error.to_string(), "it is no regular file");
+            assert_eq!(error.to_string(), "it is not a regular file");
         }
     }
 }

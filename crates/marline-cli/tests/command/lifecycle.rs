@@ -170,7 +170,7 @@ fn a_hangup_does_not_wait_for_pipes() {
     pipe(&path("pipe"));
     for (more, words) in [
         ("access_log = 'pipe'\n", "no process reads this pipe"),
-        ("cert = 'pipe'\nkey = 'pipe'\n", "no regular file"),
+        ("cert = 'pipe'\nkey = 'pipe'\n", "not a regular file"),
     ] {
         fs::write(&config, format!("{site}{more}")).unwrap();
         server.signal("-HUP");
@@ -184,7 +184,7 @@ fn a_hangup_does_not_wait_for_pipes() {
     server.signal("-HUP");
     let line = server.line();
     assert!(
-        line.contains("no regular file") && line.contains("site.toml"),
+        line.contains("not a regular file") && line.contains("site.toml"),
         "{line}"
     );
     let output = run(&["get", &server.url("a.txt"), "--insecure"]);

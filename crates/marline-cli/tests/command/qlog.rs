@@ -137,13 +137,13 @@ fn pipes_and_devices_are_neither_waited_for_nor_read_without_end() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     for file in [text(&pipe), "/dev/zero"] {
-        let words = [file, "no regular file", "standard input"];
+        let words = [file, "not a regular file", "standard input"];
         fails(&["qlog", "summary", file], 1, &words);
         fails(&["qlog", "convert", "--for", "qvis", file, "-"], 1, &words);
     }
     let scenario = directory.path().join("pipe.toml");
     fs::rename(&pipe, &scenario).unwrap();
-    fails(&["lab", "run", text(&scenario)], 2, &["no regular file"]);
+    fails(&["lab", "run", text(&scenario)], 2, &["not a regular file"]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn trusted_certificates_in_a_pipe_are_refused_rather_than_waited_for() {
     });
     let error = answer.recv_timeout(std::time::Duration::from_secs(10));
     let error = error.expect("it does not wait").unwrap_err();
-    assert!(error.contains("it is no regular file"), "{error}");
+    assert!(error.contains("it is not a regular file"), "{error}");
 }
 
 fn client_with_pools(version: HttpVersion) -> Client {

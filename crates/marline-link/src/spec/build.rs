@@ -27,7 +27,7 @@ const MAX_FILE: u64 = 64 << 20;
 /// The text of a regular file: a pipe would be waited for, and a device has no end.
 fn read_file(path: &str) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     let mut file = File::open(path)?.take(MAX_FILE + 1);

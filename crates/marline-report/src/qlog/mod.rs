@@ -122,7 +122,7 @@ fn number(value: &Value) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if it cannot be opened, or is no regular file: give others to [`Events::new`]. The iterator yields an [`Error::Record`] for each record
+/// [`Error::Io`] if it cannot be opened, or is not a regular file: give others to [`Events::new`]. The iterator yields an [`Error::Record`] for each record
 /// that it skips, and ends after an [`Error::Io`].
 pub fn read(path: impl AsRef<Path>) -> Result<Events<BufReader<File>>, Error> {
     let path = path.as_ref();
