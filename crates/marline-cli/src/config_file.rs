@@ -96,7 +96,7 @@ impl ConfigFile {
         &Field::new(
             "tls_min",
             Domain::words::<TlsVersion>(),
-            "The least version of TLS over TCP; QUIC has TLS 1.3 in any case",
+            "The lowest version of TLS over TCP; QUIC always uses TLS 1.3",
             |c: &mut Self| &mut c.tls_min,
         ),
         &Field::new(

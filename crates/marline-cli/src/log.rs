@@ -61,7 +61,7 @@ impl FromStr for LogFilter {
             // `LevelFilter` parses an empty text as `error`.
             let level = known.filter(|_| !level.is_empty()).ok_or_else(|| {
                 format!(
-                    "`{level}` is no level; give off, error, warn, info, debug or trace, also for a target: \
+                    "`{level}` is not a level; give off, error, warn, info, debug or trace, also for a target: \
                      marline::recovery=debug"
                 )
             })?;

@@ -70,7 +70,7 @@ impl PipeFlags {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag}: rr does not look at it; leave it out, or use --pipes cba"
+                "{flag}: rr does not use it; omit it, or use --pipes cba"
             ))),
             None => Ok(()),
         }

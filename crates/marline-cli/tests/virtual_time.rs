@@ -289,7 +289,7 @@ fn an_interrupt_ends_the_machine_and_the_run_is_done_again() {
         assert_eq!(interrupt(here, signal, 2, Duration::ZERO), status);
         assert!(machines_end(here), "machines are left after SIG{signal}");
         let runs = fs::read_to_string(here.join("long/runs.jsonl")).unwrap();
-        assert_eq!(runs, "", "an interrupted run is no result");
+        assert_eq!(runs, "", "an interrupted run has no result");
     }
 }
 

@@ -97,7 +97,7 @@ impl MetricsSource for FlowMetrics {
         )?;
         counter(
             "marline_flow_uninspected_connections_total",
-            "Connections whose beginning was not looked at because too many were under way.",
+            "Connections whose beginning was not inspected because too many were in progress.",
             statistics.uninspected,
         )?;
         if let Some(sent) = left.collector {

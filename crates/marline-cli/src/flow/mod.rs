@@ -198,7 +198,7 @@ impl Export {
     ) -> Result<(), Interruption> {
         match self.packets(source) {
             Err(Interruption::Capture(error)) if error.is_truncation() && arguments.truncated => {
-                print_message(&format!("{error}; that packet is left out"));
+                print_message(&format!("{error}; that packet is ignored"));
                 Ok(())
             }
             // A signal to both ends of a pipe may end the writer, within a packet, before it is seen here.

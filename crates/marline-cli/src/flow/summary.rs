@@ -110,7 +110,7 @@ pub(super) fn text(output: &str, statistics: &Statistics, left: Left) -> String 
         "beyond limits",
         &[
             ("flows ended early", statistics.evicted),
-            ("connections not looked at", statistics.uninspected),
+            ("connections not inspected", statistics.uninspected),
         ],
     );
     text

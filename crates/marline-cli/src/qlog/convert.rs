@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extension = output.extension().and_then(|extension| extension.to_str());
     if !is_standard(output) && !matches!(extension, Some("qlog" | "json")) {
         let message = format!(
-            "{}: qvis tells the form of a file from its name; end it in `.qlog`",
+            "{}: qvis derives the format of a file from its name; end it in `.qlog`",
             output.display()
         );
         return Err(Failure::Usage(message));

@@ -467,7 +467,7 @@ fn files_that_are_no_results_and_no_logs_are_refused_as_such() {
     let missing = text(&missing);
     for (path, words) in [
         (missing, "it does not exist"),
-        (file, "it is no directory"),
+        (file, "it is not a directory"),
         (directory, "it has no "),
     ] {
         let what = "give a directory of `marline lab run`";

@@ -103,7 +103,7 @@ impl ControlStream {
         if kind == FrameType::PRIORITY_UPDATE_REQUEST {
             let stream = StreamId::from(id);
             if stream.dir() != Dir::Bi || stream.initiator() != Side::Client {
-                return id_error("a priority of a stream that is no request");
+                return id_error("a priority of a stream that is not a request");
             }
             let priority = Priority::parse(reader.rest());
             return Ok(ControlFrame::Priority { stream, priority });

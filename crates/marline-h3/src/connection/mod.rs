@@ -294,7 +294,7 @@ impl Connection {
         if self.side.is_client() && !is_request {
             return Err(Error::new(
                 ErrorCode::ID_ERROR,
-                "GOAWAY names a stream that is no request",
+                "GOAWAY names a stream that is not a request",
             ));
         }
         if self.peer_goaway.is_some_and(|last| id > last) {

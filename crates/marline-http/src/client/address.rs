@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 /// The reason why no server can be reached at `address`; `None` if one might be.
 pub(super) fn unusable(address: SocketAddr) -> Option<&'static str> {
     if address.port() == 0 {
-        return Some("port 0 is none; a server has one from 1 to 65535");
+        return Some("port 0 is not valid; give a port from 1 to 65535");
     }
     match address.ip().to_canonical() {
         ip if ip.is_unspecified() => Some(
-            "it stands for all addresses of a machine, and is none of a server; write 127.0.0.1 or [::1] for this machine",
+            "it stands for all addresses of a machine, not for a server; write 127.0.0.1 or [::1] for this machine",
         ),
         ip if ip.is_multicast() => Some("it is the address of a group, and of no server"),
         IpAddr::V4(ip) if ip.is_broadcast() => {

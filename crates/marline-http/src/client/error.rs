@@ -125,7 +125,7 @@ pub enum ClientError {
         cause: BoxError,
     },
     /// The response began, but is not complete.
-    #[error("the response broke off after {received} bytes{}: {cause}", of(*expected))]
+    #[error("the response ended early, after {received} bytes{}: {cause}", of(*expected))]
     Truncated {
         /// Bytes of content that arrived in this response.
         received: u64,
@@ -135,7 +135,7 @@ pub enum ClientError {
         cause: BoxError,
     },
     /// The [time limit](super::FetchOptions::time_limit) of the fetch ended before the object was complete.
-    #[error("it is not complete after {} s, the time limit", limit.as_secs_f64())]
+    #[error("it is incomplete after {} s, the time limit", limit.as_secs_f64())]
     TimeLimit {
         /// The time limit.
         limit: Duration,

@@ -68,7 +68,7 @@ impl FromStr for HttpProxy {
                 ));
             }
         };
-        let wrong = || "it is no proxy; write http://HOST:PORT".to_owned();
+        let wrong = || "it is not a proxy; write http://HOST:PORT".to_owned();
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let (user, address) = match authority.rsplit_once('@') {
             Some((user, address)) => (Some(user), address),
@@ -147,7 +147,7 @@ pub enum ProxyError {
     #[error("it refuses a tunnel with {0}")]
     Refused(StatusCode),
     /// It does not respond as a proxy does.
-    #[error("it does not answer as a proxy of HTTP: {0}")]
+    #[error("it does not respond as an HTTP proxy: {0}")]
     Protocol(BoxError),
 }
 

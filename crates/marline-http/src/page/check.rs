@@ -79,7 +79,7 @@ pub enum PageError {
         size: u64,
     },
     /// The urgency is out of range.
-    #[error("object {id} has the urgency {urgency}; they end at 7")]
+    #[error("object {id} has the urgency {urgency}; the largest is 7")]
     Urgency {
         /// The object.
         id: String,

@@ -39,7 +39,7 @@ pub enum PemProblem {
     #[error("its lines begin with blanks; `sed 's/^[[:blank:]]*//' FILE > new.pem` removes them")]
     Indented,
     /// Text that is not PEM.
-    #[error("it is no PEM file: no line begins with -----BEGIN; give a file that has one")]
+    #[error("it is not a PEM file: no line begins with -----BEGIN; give a file that has one")]
     NoPem,
     /// A certificate in binary form.
     #[error(
@@ -106,7 +106,7 @@ pub enum PemProblem {
     },
     /// A certificate with data of OpenSSL.
     #[error(
-        "it has a certificate with trust settings of OpenSSL; `openssl x509 -in FILE -out cert.pem` leaves these out"
+        "it has a certificate with trust settings of OpenSSL; `openssl x509 -in FILE -out cert.pem` removes these"
     )]
     TrustedCertificate,
     /// A key of OpenSSH.
@@ -116,7 +116,7 @@ pub enum PemProblem {
     )]
     OpenSsh,
     /// A key of PGP.
-    #[error("it is of PGP; give a certificate or a key of TLS")]
+    #[error("it is a PGP file; give a certificate or a key of TLS")]
     Pgp,
     /// A block that is none of these.
     #[error("it has a block {label}, and no {}; give the right file", match .wanted_key { true => "PRIVATE KEY", false => "CERTIFICATE" })]
@@ -128,7 +128,7 @@ pub enum PemProblem {
     },
     /// The key is encrypted.
     #[error(
-        "the private key is encrypted with a passphrase, and a server has nobody to ask for it; `openssl pkey -in FILE -out key.pem` writes it \
+        "the private key is encrypted with a passphrase, and a server cannot ask for it; `openssl pkey -in FILE -out key.pem` writes it \
          without; keep that file readable for the server alone"
     )]
     Encrypted,
@@ -159,8 +159,8 @@ pub enum PemProblem {
     DamagedKey,
     /// The size of an RSA key is not supported.
     #[error(
-        "the RSA key has {bits} bits, and keys have {} at least and {} at most; \
-         `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out key.pem` makes one, for which a certificate is to be made",
+        "the RSA key has {bits} bits, and keys must have {} to {}; \
+         `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out key.pem` makes one; then request a certificate for it",
         RSA_BITS.start(), RSA_BITS.end()
     )]
     RsaSize {
@@ -169,8 +169,8 @@ pub enum PemProblem {
     },
     /// The kind of a key is not supported.
     #[error(
-        "the private key is of {kind}, which TLS here does not have; \
-         `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem` makes one that every client has, for which a certificate is to be made"
+        "the private key is of {kind}, which TLS does not support here; \
+         `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem` makes one that every client supports; then request a certificate for it"
     )]
     Unsupported {
         /// Its kind.

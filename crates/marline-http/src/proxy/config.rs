@@ -39,7 +39,7 @@ impl fmt::Display for UpstreamUrl {
 /// A text is not the URL of an application that a proxy can pass requests to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no application: {reason}; write http://HOST:PORT, or h2c://HOST:PORT for HTTP/2"
+    "{text:?} is not an application: {reason}; write http://HOST:PORT, or h2c://HOST:PORT for HTTP/2"
 )]
 pub struct InvalidUpstream {
     text: String,
@@ -54,7 +54,7 @@ impl FromStr for UpstreamUrl {
             text: text.to_owned(),
             reason,
         };
-        let uri: Uri = text.parse().map_err(|_| invalid("it is no URL"))?;
+        let uri: Uri = text.parse().map_err(|_| invalid("it is not a URL"))?;
         let http2 = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if scheme.as_str() == "h2c" => true,

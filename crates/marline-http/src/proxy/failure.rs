@@ -45,13 +45,10 @@ pub(crate) enum Failure {
     #[error("this proxy does not connect to {0}")]
     Forbidden(String),
     /// It was meant for another server.
-    #[error("this gateway is not known by the name {0}; start it with --host NAME if it shall be")]
+    #[error("this gateway is not known by the name {0}; start it with --host NAME to allow it")]
     Misdirected(String),
     /// It has passed too many proxies.
-    #[error(
-        "the request has passed {} proxies; it runs in a circle",
-        limits::MAX_VIA
-    )]
+    #[error("the request has passed {} proxies; it is in a loop", limits::MAX_VIA)]
     Circle,
 }
 

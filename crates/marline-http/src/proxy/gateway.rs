@@ -65,7 +65,7 @@ pub struct HostName(String);
 
 /// A text is not a host name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no name of a host; write it without a port, as gateway.example.org")]
+#[error("{0:?} is not a host name; write it without a port, as gateway.example.org")]
 pub struct InvalidHostName(String);
 
 impl FromStr for HostName {

@@ -174,7 +174,7 @@ impl http_body::Body for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let mut state = self.0.state();
         if state.is_abandoned {
-            return Poll::Ready(Some(Err("nobody needs the rest of the request".into())));
+            return Poll::Ready(Some(Err("the rest of the request is not needed".into())));
         }
         state.waiting = Some(cx.waker().clone());
         if !state.is_open {

@@ -402,7 +402,7 @@ impl Proxy {
         }
         let (mut parts, body) = response.into_parts();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(malformed("it changes to a protocol that nobody asked for"));
+            return Err(malformed("it changes to a protocol that was not requested"));
         }
         // The buffer of the parser is larger.
         let max_bytes = self.config.max_header_bytes;

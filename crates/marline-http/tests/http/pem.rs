@@ -137,12 +137,9 @@ fn keys_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() {
             "encrypted-old.pem",
             "encrypted with a passphrase | openssl pkey -in FILE -out",
         ),
-        (
-            "rsa1024.pem",
-            "1024 bits | 2048 at least | rsa_keygen_bits:2048",
-        ),
-        ("rsa1024-old.pem", "1024 bits | 2048 at least"),
-        ("rsa512.pem", "512 bits | 2048 at least"),
+        ("rsa1024.pem", "1024 bits | 2048 to | rsa_keygen_bits:2048"),
+        ("rsa1024-old.pem", "1024 bits | 2048 to"),
+        ("rsa512.pem", "512 bits | 2048 to"),
         ("pss.pem", "RSA-PSS | openssl genpkey"),
         ("dsa-old.pem", "DSA | openssl genpkey"),
         ("dsa.pem", "DSA | openssl genpkey"),
@@ -169,7 +166,7 @@ fn keys_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() {
         ),
         ("noise.pem", "damaged | not base64"),
         ("dashes.pem", "damaged | five dashes"),
-        ("no-block.pem", "no PEM file | -----BEGIN"),
+        ("no-block.pem", "not a PEM file | -----BEGIN"),
         ("binary.pem", "binary"),
         ("keystore.jks", "Java | keytool"),
         ("openssh.pem", "OpenSSH | ssh-keygen"),
@@ -257,7 +254,7 @@ fn certificates_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() 
         ("short.pem", "number 1 is damaged | openssl x509"),
         ("order.pem", "number 2 | put it first"),
         ("pgp.pem", "PGP"),
-        ("page.html", "no PEM file"),
+        ("page.html", "not a PEM file"),
     ] {
         let (named, message) = files.refused(name, "key.pem");
         assert_eq!(named, name, "{message}");

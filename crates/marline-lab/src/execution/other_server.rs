@@ -95,11 +95,11 @@ pub(super) async fn start(kernel: &dyn Kernel, task: Task<'_>) -> Result<Program
     match looked {
         Ok(Ok(None)) => Ok(program),
         Ok(Ok(Some(status))) => Err(cannot(&format_args!(
-            "ended at once ({status}); it is to stay in the foreground{said}"
+            "ended at once ({status}); it must stay in the foreground{said}"
         ))),
         Ok(Err(error)) => Err(with("looking at its sockets")(error)),
         Err(_) => Err(cannot(&format_args!(
-            "does not listen at {} within {} s; it is told where in MARLINE_ADDRESS and MARLINE_PORT{said}",
+            "does not listen at {} within {} s; the address is in MARLINE_ADDRESS and MARLINE_PORT{said}",
             task.address,
             LISTEN_TIMEOUT.as_secs()
         ))),
@@ -113,7 +113,7 @@ fn write(root: &Path, path: &str, object: &GeneratedObject) -> io::Result<()> {
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     if path.ends_with('/') || !is_plain {
-        let why = format!("the path {path:?} is no name of a file");
+        let why = format!("the path {path:?} is not a file name");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let file = root.join(relative);

@@ -30,7 +30,7 @@ fn sentence(data: &ReportData) -> String {
         }),
         None => best::sentence(data).or_else(|| medians(data)),
     };
-    text.unwrap_or_else(|| "No run counts, so that there is no answer.".to_owned())
+    text.unwrap_or_else(|| "No run counts, so there is no answer.".to_owned())
 }
 
 /// The median of the main metric of a cell.

@@ -85,7 +85,7 @@ pub enum RunFailure {
         problem: String,
     },
     /// A file cannot be read.
-    #[error("cannot read {}: {cause}; check the path and who may read it", path.display())]
+    #[error("cannot read {}: {cause}; check the path and its permissions", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum RunFailure {
         cause: io::Error,
     },
     /// A file cannot be written.
-    #[error("cannot write {}: {cause}; check the path and the space that is left", path.display())]
+    #[error("cannot write {}: {cause}; check the path and the free space", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -151,7 +151,7 @@ impl RunFailure {
         let problem = if directory.is_dir() {
             format!("it has no {name}")
         } else if directory.exists() {
-            "it is no directory".to_owned()
+            "it is not a directory".to_owned()
         } else {
             "it does not exist".to_owned()
         };

@@ -93,7 +93,7 @@ fn checked(outcome: Outcome) -> Result<Outcome, RunError> {
     }
     if !outcome.virtual_s.is_finite() {
         return Err(RunError::Failed(
-            "the run's duration is no number".to_owned(),
+            "the run's duration is not a number".to_owned(),
         ));
     }
     Ok(outcome)

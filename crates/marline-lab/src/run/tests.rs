@@ -530,7 +530,7 @@ fn what_is_no_directory_of_results_is_named_with_what_is_missing() {
     std::fs::write(&file, "text").unwrap();
     for (path, expected) in [
         (directory.path().join("no"), "it does not exist"),
-        (file, "it is no directory"),
+        (file, "it is not a directory"),
         (directory.path().to_owned(), "it has no "),
     ] {
         let failures = [
@@ -546,7 +546,7 @@ fn what_is_no_directory_of_results_is_named_with_what_is_missing() {
                 text.contains(&words) && text.contains("marline lab run"),
                 "{text}"
             );
-            assert!(!text.contains("space that is left"), "{text}");
+            assert!(!text.contains("free space"), "{text}");
         }
     }
 }

@@ -62,7 +62,7 @@ fn a_program_that_ends_is_an_error_that_repeats_its_last_line() {
     };
     let error = outcome.unwrap_err().to_string();
     let expected =
-        "ended at once (exit status: 3); it is to stay in the foreground: no such option: -x";
+        "ended at once (exit status: 3); it must stay in the foreground: no such option: -x";
     assert!(error.contains(expected), "{error}");
     assert_eq!(left(), (0, 0));
 }

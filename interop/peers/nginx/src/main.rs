@@ -29,7 +29,7 @@ fn run() -> Outcome {
     }
     let program = arguments.remove(1);
     match peer_kit::cli::parse_from(arguments) {
-        peer_kit::Command::Client(_) => Err(Failure::Unsupported("nginx is no client")),
+        peer_kit::Command::Client(_) => Err(Failure::Unsupported("nginx is not a client")),
         peer_kit::Command::Server(args) => {
             supported(&args.case)?;
             Ok(serve(&program, &args)?)

@@ -85,7 +85,7 @@ impl fmt::Display for SignalNotice {
             Self::Lost { why } => write!(f, "no radio for now: {why}"),
             Self::Malformed { line, text } => write!(
                 f,
-                "line {line}: \"{text}\" is not SINR in dB, or a time and SINR, as 12 or 1.5 12; such lines are passed over"
+                "line {line}: \"{text}\" is not SINR in dB, or a time and SINR, as 12 or 1.5 12; such lines are ignored"
             ),
             Self::NoLines { bytes } => write!(
                 f,

@@ -42,7 +42,7 @@ pub enum RadioError {
         reason: String,
     },
     /// An answer of ModemManager is an error, or none came.
-    #[error("ModemManager does not answer as it should: {reason}")]
+    #[error("ModemManager does not respond correctly: {reason}")]
     Modem {
         /// The reason.
         reason: String,
@@ -59,7 +59,7 @@ pub enum RadioError {
         interface: Option<String>,
     },
     /// The kernel does not answer.
-    #[error("the kernel does not answer about Wi-Fi as it should: {reason}")]
+    #[error("the kernel does not answer correctly about Wi-Fi: {reason}")]
     Wifi {
         /// The reason.
         reason: String,

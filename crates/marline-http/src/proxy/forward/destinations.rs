@@ -14,7 +14,7 @@ pub struct AllowedHost {
 /// A text is not a host with or without a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no host; write HOST or HOST:PORT without wildcards, and addresses of IPv6 in brackets"
+    "{0:?} is not a host; write HOST or HOST:PORT without wildcards, and addresses of IPv6 in brackets"
 )]
 pub struct InvalidHost(String);
 

@@ -45,7 +45,7 @@ pub(super) enum DevToolsError {
     NoAnswer { method: String, why: String },
     #[error("{method}: {message}")]
     Refused { method: String, message: String },
-    #[error("the browser sent what is no message of the DevTools protocol: {0}")]
+    #[error("the browser sent a malformed message of the DevTools protocol: {0}")]
     Malformed(String),
     #[error("a pipe to the browser failed: {0}")]
     Pipe(#[from] std::io::Error),

@@ -78,7 +78,7 @@ fn program() -> Result<PathBuf, RunError> {
     match Path::new(&program).is_file() {
         true => Ok(program),
         false => Err(RunError::Unsupported(format!(
-            "there is no {}, which is to load the page: install the package chromium, or name the program in {VARIABLE}",
+            "there is no {}, which loads the page: install the package chromium, or name the program in {VARIABLE}",
             program.display()
         ))),
     }

@@ -111,7 +111,7 @@ fn a_single_variant_has_its_median_and_runs_that_failed_are_said_to_be() {
     let html = ResultsDirectory::of(PLAIN, none).html();
     assert_eq!(
         element(&html, "answer"),
-        "No run counts, so that there is no answer."
+        "No run counts, so there is no answer."
     );
     assert!(html.contains("<p>2 of 2 runs failed, and do not count.</p>"));
 }

@@ -36,7 +36,7 @@ pub(super) enum NetlinkError {
     #[error("netlink: {0}")]
     System(#[from] io::Error),
     /// It cannot be read.
-    #[error("netlink: an answer is not to be read: {0}")]
+    #[error("netlink: an answer cannot be decoded: {0}")]
     Malformed(#[from] DecodeError),
     #[error("netlink: an answer has more than {MAX_NETLINK_MESSAGES} messages")]
     TooLong,
