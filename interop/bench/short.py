@@ -1,9 +1,9 @@
-"""What a short-lived process costs: `marline get` beside curl, one small object for each process.
+"""The cost of a short-lived process: `marline get` beside curl, one small object for each process.
 
     short.py MARLINE [--count N]
 
-Starts `MARLINE serve` on loopback and lets each client fetch the object N times, in turns. Prints the median of the time on
-the clock and of the processor time.
+Starts `MARLINE serve` on loopback and lets each client fetch the object N times, in turns. Prints the medians of
+wall-clock and processor time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ URL = f"https://{ADDRESS}/object"
 
 
 def clients(marline: str, certificate: str) -> dict[str, list[str]]:
-    """The command line of each client that this machine has."""
+    """The command line of each client on this machine."""
     found = {
         f"marline get --http {version}": [marline, "get", "--http", version, "--cacert", certificate, URL]
         for version in ("3", "2", "1.1")
@@ -40,7 +40,7 @@ def clients(marline: str, certificate: str) -> dict[str, list[str]]:
 
 
 def measure(command: list[str]) -> tuple[float, float]:
-    """Seconds of the clock and of processors that one fetch takes."""
+    """Wall-clock and processor seconds of one fetch."""
     before = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     content = process.stdout.read()

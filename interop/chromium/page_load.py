@@ -104,7 +104,7 @@ class Page:
         self._events: list[dict] = []
 
     def call(self, method: str, **params) -> dict:
-        """Calls a method and returns its result; events that come meanwhile are kept."""
+        """Calls a method and returns its result; events that arrive meanwhile are kept."""
         self._next += 1
         self._socket.send(json.dumps({"id": self._next, "method": method, "params": params}))
         while True:
@@ -173,7 +173,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Loads the page; see the module's text for the exit status."""
+    """Loads the page; see the module's docstring for the exit status."""
     args = arguments()
     address, _, port = args.server.rpartition(":")
     origin = f"{args.name}:{port}"

@@ -15,7 +15,7 @@ from aioquic.tls import SessionTicket
 
 
 class Tickets:
-    """Session tickets, each good for one resumption."""
+    """Session tickets, each valid for one resumption."""
 
     def __init__(self) -> None:
         self._tickets: dict[bytes, SessionTicket] = {}

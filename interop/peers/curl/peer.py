@@ -71,7 +71,7 @@ class Downloads:
         curl.setopt(CurlOpt.SSL_VERIFYPEER, 0)
         curl.setopt(CurlOpt.SSL_VERIFYHOST, 0)
         curl.setopt(CurlOpt.FAILONERROR, 1)
-        # Waits for the connection that is there, and opens no other.
+        # Waits for the existing connection instead of opening another.
         curl.setopt(CurlOpt.PIPEWAIT, 1)
         with target.open("wb") as file:
             curl.setopt(CurlOpt.WRITEDATA, file)

@@ -53,7 +53,7 @@ pub struct Config {
     /// Seconds on and off in turn, such as `5/2`: while off, all datagrams are dropped.
     #[arg(long)]
     pub blackhole: Option<Blackhole>,
-    /// What a rebinding changes: the client's port, or its address.
+    /// The property that a rebinding changes: the client's port, or its address.
     #[arg(long)]
     pub rebind: Option<Rebind>,
     /// Seconds from the first datagram to the first rebinding.
@@ -91,7 +91,7 @@ impl Config {
     }
 }
 
-/// What a rebinding changes.
+/// The property that a rebinding changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rebind {
     /// The client's port.

@@ -101,7 +101,7 @@ impl Relay {
         })
     }
 
-    /// Where clients send to.
+    /// The address that clients send to.
     ///
     /// # Errors
     /// If the system call fails.
@@ -131,7 +131,7 @@ impl Relay {
         Ok(self.into_report())
     }
 
-    /// How long to sleep. The poll counts whole milliseconds and rounds up: waking half a millisecond late is acceptable.
+    /// The time to sleep. The poll counts whole milliseconds and rounds up: half a millisecond late is acceptable.
     fn nap(&self) -> Duration {
         let arrivals = self.links.iter().filter_map(Link::next_arrival);
         let next = arrivals.chain(self.next_rebind).min();

@@ -15,7 +15,7 @@ type Check = fn(&Evidence) -> Result<Option<String>, String>;
 /// One case, named as the QUIC interop runner names it.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// What it checks, for the table.
+    /// A summary of its checks, for the table.
     pub(crate) checks: &'static str,
     pub(crate) files: Files,
     /// Turns a plain relay into the case's link.
@@ -33,11 +33,11 @@ pub(crate) struct Case {
     pub(crate) two_links: bool,
     /// The client may use several addresses.
     pub(crate) several_addresses: bool,
-    /// The only stack whose client has what it checks, if it is one; it is then run with that client as the subject.
+    /// The only stack whose client supports the checked feature, if any; it is run with that client as the subject.
     pub(crate) only_client: Option<&'static str>,
 }
 
-/// What a client downloads.
+/// The files that a client downloads.
 pub(crate) enum Files {
     /// One file of each size, bytes.
     Sizes(&'static [usize]),

@@ -41,7 +41,7 @@ impl Role {
     }
 }
 
-/// How a cell ended.
+/// The outcome of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
 pub(crate) enum Verdict {
@@ -90,7 +90,7 @@ pub(crate) struct Outcome {
     pub(crate) links: Option<Links>,
 }
 
-/// Number of attempts per cell unless told otherwise. Peers run in real time on a shared machine, so that a single
+/// Number of attempts per cell by default. Peers run in real time on a shared machine, so that a single
 /// failure under load is not significant. The table lists cells that needed more than one attempt, with the reason.
 pub(crate) const TRIES: u64 = 3;
 

@@ -74,7 +74,7 @@ struct Cli {
     interop: PathBuf,
 }
 
-/// What `--json` writes.
+/// The document that `--json` writes.
 #[derive(Serialize)]
 struct Results<'a> {
     seed: u64,
@@ -249,7 +249,7 @@ fn cell_logs(logs: &Path, subject: &Peer, role: Role, peer: &Peer, case: &Case) 
         .join(case.name)
 }
 
-/// How many cells with two links run at once: their links are emulated in real time, and make each other late.
+/// The number of cells with two links that run at once: links are emulated in real time, and delay each other.
 const EMULATIONS: usize = 2;
 
 /// Runs `cells` on `jobs` threads and reports each as it ends.

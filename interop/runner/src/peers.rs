@@ -18,7 +18,7 @@ pub(crate) struct Peer {
     multipath: bool,
     /// Why a connection cannot change to version 2 with it, if so.
     lacks_v2: Option<&'static str>,
-    /// Why its server does not outlast that the client's address changes, if so.
+    /// Why its server does not support a change of the client's address, if so.
     lacks_rebinding: Option<&'static str>,
 }
 

@@ -55,7 +55,7 @@ pub struct ClientArgs {
     /// Number of concurrent requests.
     #[arg(long, default_value_t = 1)]
     pub concurrency: usize,
-    /// How long to make requests or handshakes.
+    /// Duration of requests or handshakes.
     #[arg(long, default_value_t = 1.0)]
     pub seconds: f64,
     /// Connections to hold idle.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::meter;
 
-/// What a server has used so far.
+/// The resources that a server has used so far.
 #[derive(Serialize)]
 struct Stats {
     /// CPU time, user and system, seconds.

@@ -7,18 +7,18 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde::Serialize;
 
-/// What a client measured.
+/// The measurements of a client.
 #[derive(Serialize)]
 pub struct Report {
     /// Bytes received on streams.
     pub bytes: u64,
     /// Downloads, requests, handshakes or connections.
     pub count: u64,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
     /// CPU time of the client, user and system, seconds.
     pub cpu_s: f64,
-    /// How long each download of the task `fetch` took.
+    /// The duration of each download of the task `fetch`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! What is fetched, and how the command line writes it.
+//! Objects to fetch, and their form on the command line.
 
 use std::str::FromStr;
 

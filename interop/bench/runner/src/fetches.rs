@@ -134,7 +134,7 @@ impl Drop for Site {
     }
 }
 
-/// What fetches over emulated links need.
+/// The setup of fetches over emulated links.
 struct Fetcher<'a> {
     emulator: &'a Path,
     args: &'a Args,

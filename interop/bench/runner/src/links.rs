@@ -37,7 +37,7 @@ struct Downloads {
     failures: Vec<String>,
 }
 
-/// What `marline lab link --json` says of a run.
+/// The output of `marline lab link --json` for a run.
 #[derive(Deserialize)]
 pub(crate) struct Emulation {
     pub(crate) valid: bool,
@@ -100,7 +100,7 @@ pub(crate) fn measure(
     })
 }
 
-/// What downloads over emulated links need.
+/// The setup of downloads over emulated links.
 struct Downloader<'a> {
     emulator: &'a Path,
     args: &'a Args,

@@ -15,12 +15,12 @@ pub(crate) struct Stack {
     kind: Kind,
 }
 
-/// What a program is.
+/// The kind of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A stack with the protocol of the bench.
     Stack,
-    /// The same, whose server is told which congestion controller to use.
+    /// The same, whose server takes the congestion controller as an argument.
     With(&'static str),
     /// The command `marline`.
     Command,
@@ -126,7 +126,7 @@ impl Stack {
         self.kind != Kind::Ceiling
     }
 
-    /// The congestion controller that its server is told to use.
+    /// The congestion controller that its server takes as an argument.
     pub(crate) fn congestion(&self) -> Option<&'static str> {
         match self.kind {
             Kind::With(name) => Some(name),

@@ -6,14 +6,14 @@ use crate::results::Results;
 use crate::stacks::{self, CEILING, REFERENCE};
 use crate::task::{self, Metric};
 
-/// How a column presents its metric.
+/// The presentation of a metric in a column.
 struct Column {
     title: &'static str,
     metric: Metric,
     /// The value is divided by this.
     unit: f64,
     decimals: usize,
-    /// What the value is compared with.
+    /// The stack that the value is compared with.
     beside: &'static [Beside],
 }
 

@@ -1,4 +1,4 @@
-//! The tasks, and what they measure.
+//! The tasks, and their metrics.
 
 use clap::ValueEnum;
 use serde::Serialize;

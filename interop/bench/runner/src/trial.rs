@@ -36,7 +36,7 @@ pub(crate) struct Report {
     count: f64,
     pub(crate) seconds: f64,
     cpu_s: f64,
-    /// How long each download of the task `fetch` took.
+    /// The duration of each download of the task `fetch`.
     #[serde(default)]
     pub(crate) each: Vec<f64>,
 }

@@ -22,7 +22,7 @@ use crate::outcome::{Failure, Outcome};
 
 /// Number of concurrent requests on one connection.
 const IN_FLIGHT: usize = 128;
-/// How long to wait after the first connection for the server's session ticket.
+/// The time to wait after the first connection for the server's session ticket.
 const TICKET_WAIT: Duration = Duration::from_millis(300);
 /// Bytes that a multipath client uploads to be echoed.
 const UPLOAD: usize = 2 << 20;
@@ -60,7 +60,7 @@ pub enum ConnectError {
     Other(anyhow::Error),
 }
 
-/// What a QUIC stack provides for a client.
+/// The client API of a QUIC stack.
 pub trait Stack {
     /// The HTTP/3 transport over a connection of this stack.
     type Transport: quic::Connection<Bytes, OpenStreams = Self::Opener, RecvStream: Send, SendStream: Send>

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
-/// What nginx logs when its sockets are bound.
+/// The message that nginx logs when its sockets are bound.
 const READY: &str = "start worker processes";
 
 fn main() -> ExitCode {

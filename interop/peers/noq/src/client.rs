@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::paths::Paths;
 use crate::transport::{Opener, Transport};
 
-/// Draft 29: rustls has keys for it, and stacks of today answer it with Version Negotiation.
+/// Draft 29: rustls has keys for it, and current stacks answer it with Version Negotiation.
 const OLD_VERSION: u32 = 0xff00_001d;
 
 struct Noq<'a> {

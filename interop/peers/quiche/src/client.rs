@@ -6,7 +6,7 @@ use peer_kit::{ClientArgs, Failure, Outcome};
 
 use crate::session::Session;
 
-/// How long to wait after the first connection for the server's session ticket.
+/// The time to wait after the first connection for the server's session ticket.
 const TICKET_WAIT: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: &ClientArgs) -> Outcome {

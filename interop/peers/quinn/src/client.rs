@@ -12,7 +12,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint};
 use tokio::time::timeout;
 
-/// Draft 29: rustls has keys for it, and stacks of today answer it with Version Negotiation.
+/// Draft 29: rustls has keys for it, and current stacks answer it with Version Negotiation.
 const OLD_VERSION: u32 = 0xff00_001d;
 
 struct Quinn<'a> {

@@ -32,7 +32,7 @@ impl Transport {
     }
 }
 
-/// What was accepted; no stream means that the connection was closed without an error.
+/// The accepted stream; `None` means that the connection was closed without an error.
 fn accepted<T>(result: Result<Option<T>, ConnectionError>) -> Result<T, ConnectionErrorIncoming> {
     result
         .map_err(connection_error)?
