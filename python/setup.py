@@ -8,11 +8,11 @@ from setuptools.command.sdist import sdist
 from setuptools.errors import SetupError
 
 NEEDED = ("py.typed", "pages/style.css")
-"""The data of the package, as ``package-data`` names them: setuptools leaves out without a word what is not there."""
+"""The data of the package, as ``package-data`` names them: setuptools silently omits missing files."""
 
 
 def require_data() -> None:
-    """Raise :class:`SetupError` unless each file is one: a link may lead out of what was copied."""
+    """Raise :class:`SetupError` unless each file exists: a link may lead out of the copied tree."""
     package = Path(__file__).resolve().parent / "src" / "marline"
     for name in NEEDED:
         file = package / name

@@ -1,9 +1,9 @@
-"""How fast flows are classified and models are trained, over generated flows, beside scikit-learn.
+"""The speed of classifying flows and training models, over generated flows, compared with scikit-learn.
 
     python benchmarks/classify.py [--train 500000] [--flows 10000000] [--rounds 5]
 
 Rates are of interleaved rounds. The flows are drawn from overlapping distributions, with two labels in a hundred
-wrong: their accuracy says nothing of traffic.
+wrong: their accuracy does not apply to real traffic.
 """
 
 from __future__ import annotations

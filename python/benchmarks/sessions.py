@@ -3,7 +3,7 @@
     python benchmarks/sessions.py 50000000 [--engine duckdb] [--engine spark] [--repeats 3]
 
 The flows are of a day: nineteen in twenty are of clients that open some connections to one server at once, one in
-twenty is of a chain that goes on all day. They are generated for speed alone and say nothing of traffic.
+twenty is of a chain that goes on all day. They are generated for speed alone and do not represent real traffic.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def _timed(path: Path, engine: str) -> tuple[float, float, dict[str, object]]:
-    """Seconds, the most memory that all of its processes had at once, and what it printed."""
+    """Seconds, the peak memory of all its processes together, and its output."""
     command = [sys.executable, "-m", "marline", "sessions", str(path), "--engine", engine, "--json"]
     began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as run:

@@ -1,4 +1,4 @@
-"""Records of flows for tests: generated, and never shown as if they were traffic."""
+"""Records of flows for tests: generated, and never presented as real traffic."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ VERSIONS = """
               AS version FROM range({first}, {first} + {count}) AS numbers(i))
     )
 """
-"""Flows whose version their numbers tell, but for an overlap of the sizes."""
+"""Flows whose features determine the version, except for an overlap of the sizes."""
 
 
 def write_labelled(path: Path, count: int = 2000, first: int = 0) -> Path:

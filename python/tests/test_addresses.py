@@ -48,7 +48,7 @@ def test_sql_and_python_find_the_same_addresses(found: list[str], six: int, four
             try:
                 IPv6Address(ip.partition("%")[0]) if ":" in ip else IPv4Address(ip)
             except ValueError:
-                # A text that is no address is of no network in Python, and undefined in SQL.
+                # A text that is not an address is in no network in Python, and undefined in SQL.
                 continue
             assert inside is not check(ip), (ip, network)
 

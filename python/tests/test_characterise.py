@@ -1,4 +1,4 @@
-"""What flows of each version are like: distributions, services, files, the command."""
+"""Characteristics of flows of each version: distributions, services, files, the command."""
 
 import json
 from pathlib import Path

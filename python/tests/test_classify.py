@@ -1,4 +1,4 @@
-"""Classification of flows: what is learnt, how it is kept and used, the command."""
+"""Classification of flows: training, storing and using models, the command."""
 
 import json
 import signal

@@ -156,7 +156,7 @@ def test_a_picture_of_a_tree_names_questions_and_classes(files: dict[str, bytes]
 
 
 class Elements(HTMLParser):
-    """What a page has."""
+    """The content of a page."""
 
     def __init__(self) -> None:
         super().__init__()

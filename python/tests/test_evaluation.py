@@ -1,4 +1,4 @@
-"""Folds and what is counted over them."""
+"""Folds, and the counts over them."""
 
 import numpy as np
 import pytest

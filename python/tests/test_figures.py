@@ -1,4 +1,4 @@
-"""Pictures show all that is in them."""
+"""Pictures show all of their data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What `make flows` makes before and after packets are captured: pages, plans, labels."""
+"""The steps of `make flows` before and after packets are captured: pages, plans, labels."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What slow start from an unknown path allows, and the tables of ``tools/limits.py``."""
+"""The limit of slow start on an unknown path, and the tables of ``tools/limits.py``."""
 
 from pathlib import Path
 

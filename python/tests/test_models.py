@@ -1,4 +1,4 @@
-"""Files that are no models, or damaged, or made to do harm: each is refused as such, and soon."""
+"""Files that are not models, damaged or malicious: each is refused as such, and quickly."""
 
 import io
 import json
@@ -67,7 +67,7 @@ def test_a_flipped_byte_is_refused_or_changes_nothing(algorithm: str, models: di
             Model.load(path)
         except ModelError:
             continue
-        # Dates and the like, which nobody reads.
+        # Dates and the like, which are not read.
         assert contents(path) == expected
 
 

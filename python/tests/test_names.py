@@ -1,4 +1,4 @@
-"""Names that others chose, in what is printed, drawn and written: shown, and obeyed by nothing."""
+"""Names that others chose, in what is printed, drawn and written: shown, and interpreted by nothing."""
 
 import subprocess
 import sys

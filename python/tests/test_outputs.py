@@ -29,7 +29,7 @@ FILES = (["classify", "train", "absent"], ["classify", "predict", "absent", "abs
 
 
 def refused(arguments: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """The message about an output. Its inputs do not exist, which it would say if it had looked for them."""
+    """The message about an output. Its inputs do not exist, which would be reported if they were opened."""
     assert main([*arguments, "-o", str(out)]) == 1
     told = capsys.readouterr().err
     assert "absent" not in told

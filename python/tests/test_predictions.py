@@ -1,4 +1,4 @@
-"""Which flows are classified, as what, how certainly, and how that is judged."""
+"""Predictions of flows, their probabilities, and their evaluation."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_no_answer_is_one_that_the_transport_cannot_carry(
     algorithm: str, features: str, labelled: Path, tmp_path: Path
 ) -> None:
     model = Model.train(Sample.load(labelled, features=features), algorithm, 1)
-    # Flows whose numbers say one version, and whose transport another.
+    # Flows whose features indicate one version, and whose transport another.
     mixed, out = tmp_path / "mixed.parquet", tmp_path / "out.parquet"
     turned = "CASE WHEN hash(flow_id) % 2 = 0 THEN 'udp' ELSE 'tcp' END AS transport"
     duckdb.execute(f"COPY (SELECT * REPLACE ({turned}) FROM '{labelled}') TO '{mixed}' (FORMAT PARQUET)")
@@ -227,7 +227,7 @@ def test_an_evaluation_has_what_its_accuracy_is_to_be_compared_with(
 
 
 def test_where_no_learning_is_needed_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # The versions of these have nothing to do with their numbers.
+    # The versions of these are independent of their features.
     every, path = write_labelled(tmp_path / "every.parquet"), tmp_path / "flows.parquet"
     drawn = "CASE WHEN hash(flow_id, 'drawn') % 4 = 0 THEN 'h1' ELSE 'h2' END AS http_version"
     duckdb.execute(f"COPY (SELECT * REPLACE ({drawn}) FROM '{every}') TO '{path}' (FORMAT PARQUET)")

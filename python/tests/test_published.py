@@ -1,4 +1,4 @@
-"""What reports show as the study's is what experiments/published has."""
+"""The study's values in reports match experiments/published."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reading tables, and what is said of those that cannot be read."""
+"""Reading tables, and the errors of unreadable ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Trees: growing, pruning, and what they are as text."""
+"""Trees: growing, pruning, and their text."""
 
 import numpy as np
 import pytest

@@ -127,7 +127,7 @@ def cases() -> list[Any]:
 
 
 def failure(case: Any) -> str | None:
-    """What is wrong with our answer to a case."""
+    """The error in our answer to a case."""
     answer = ANSWERS.get(case["op"])
     if answer is None:
         return f"the package does not answer `{case['op']}`"

@@ -1,4 +1,4 @@
-"""What docs/wifi-results.md says of the determinants is what `make determinants` found."""
+"""The determinants in docs/wifi-results.md match the results of `make determinants`."""
 
 import json
 import re

@@ -1,8 +1,8 @@
-"""Analysis of what marline's laboratory measures.
+"""Analysis of measurements of marline's laboratory.
 
 ``python -m marline`` is the command. In a program:
 
-- :mod:`marline.determinants`: what explains the throughput of transfers.
+- :mod:`marline.determinants`: the features that explain the throughput of transfers.
 - :mod:`marline.transfers`: the features of a transfer, from its packets.
 - :mod:`marline.trees`: decision trees (C4.5).
 """

@@ -18,7 +18,7 @@ if __name__ == "__main__":
         sys.stdout.reconfigure(errors="backslashreplace")
     INTERRUPTS.listen()
     try:
-        # Here, because to read all libraries takes a second or two, in which one may want to stop it, too.
+        # Imported here, because loading all libraries takes a second or two, which can be interrupted, too.
         from marline.cli import main
 
         status = main()
@@ -26,7 +26,7 @@ if __name__ == "__main__":
         # An import that a signal interrupts may end with any error.
         if INTERRUPTS.last is not None:
             sys.stderr.write("interrupted; nothing was written\n")
-            # As shells have it.
+            # As in shells.
             status = 128 + INTERRUPTS.last
         elif isinstance(error, ImportError):
             sys.exit(f"error: {error}: marline is not installed whole; install it again")

@@ -36,7 +36,7 @@ def folds(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """What decides what is drawn at random."""
+    """The seed of everything drawn at random."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number from 0, and is {text}")
     return int(text)

@@ -17,7 +17,7 @@ from marline.text import printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its status is 0, 1 for an error, or 2 for a wrong command line.
 
-    Raises :class:`KeyboardInterrupt` if a signal came, of which libraries make errors of their own.
+    Raises :class:`KeyboardInterrupt` if a signal arrived, which libraries may turn into errors of their own.
     """
     parser = command_line("python -m marline", "Analysis of what marline's laboratory measures, and of flows.")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
@@ -30,18 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed.run(parsed)
         sys.stdout.flush()
     except Exception as error:
-        # A library in whose call the signal came may have made an error of any kind of it.
+        # A library that was interrupted by the signal may have raised any kind of error.
         INTERRUPTS.check()
         return _tell(error)
     return 0
 
 
 def _tell(error: Exception) -> int:
-    """Say what went wrong, and return the status for it; raises ``error`` if it is a defect."""
+    """Print the error, and return the status for it; raises ``error`` if it is a defect."""
     if isinstance(error, MarlineError):
         sys.stderr.write(f"error: {printable(str(error))}\n")
     elif isinstance(error, OSError):
-        # Nothing more can be written to standard output, at the end of the process neither.
+        # Standard output cannot be written to any more, not even at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             where = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""Compiled functions, kept where there is a place for them."""
+"""Compiled functions, cached if possible."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,9 +9,9 @@ Function = TypeVar("Function")
 
 
 def compiled(*, parallel: bool = False) -> Callable[[Function], Function]:
-    """Compile a function over arrays, whose places it does not check.
+    """Compile a function over arrays, without bounds checks.
 
-    What is compiled is kept for the next process beside the package or in the user's cache. Where neither can be
+    Compiled code is cached for the next process beside the package or in the user's cache. Where neither can be
     written, as for the user of a service without a home, each process compiles anew.
     """
 

@@ -1,21 +1,21 @@
-"""Errors, which say what was wrong and what would be right."""
+"""Errors, which state the problem and its solution."""
 
 from pathlib import Path
 
 
 class MarlineError(Exception):
-    """What a user can mend; its text says how."""
+    """An error that the user can correct; its text explains how."""
 
 
 class MissingFileError(MarlineError):
-    """A file is not there."""
+    """A file does not exist."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: there is no such file")
 
 
 class UnreadableFileError(MarlineError):
-    """A file is not what its name says."""
+    """A file does not have the format of its name."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -38,18 +38,18 @@ class MissingColumnsError(MarlineError):
 
 
 class NotANumberError(MarlineError):
-    """A value that must be a number is none."""
+    """A value that must be a number is not."""
 
     def __init__(self, path: Path, row: int, column: str, value: str) -> None:
         super().__init__(f"{path}: row {row}: {column} must be a finite number, and is {value!r}")
 
 
 class OptionError(MarlineError):
-    """What is asked makes no sense for this table."""
+    """The options make no sense for this table."""
 
 
 class TooFewRowsError(MarlineError):
-    """There is too little to learn from."""
+    """There are too few rows to learn from."""
 
     def __init__(self, what: str, rows: int, needed: int) -> None:
         super().__init__(f"{what}: {rows} rows, and at least {needed} are needed: run the experiment with more repeats")

@@ -1,4 +1,4 @@
-"""How well a learner classifies rows that it has not seen."""
+"""The accuracy of a learner on rows that it was not trained with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Said = TypeVar("Said", Classes, Numbers)
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Rows of each class, by the class that they were taken for."""
+    """Rows of each class, by predicted class (a confusion matrix)."""
 
     counts: npt.NDArray[np.int64]
-    """Row: the class; column: what it was taken for."""
+    """Row: the actual class; column: the predicted one."""
 
     @classmethod
     def of(cls, classes: Classes, taken: Classes, number: int) -> Self:
-        """Count rows by their classes and what they were taken for."""
+        """Count rows by actual and predicted class."""
         return cls(np.bincount(classes * number + taken, minlength=number * number).reshape(number, number))
 
     @property
@@ -35,33 +35,33 @@ class Confusion:
 
     @property
     def right(self) -> int:
-        """Rows that were taken for what they are."""
+        """Rows that were classified correctly."""
         return int(np.trace(self.counts))
 
     @property
     def accuracy(self) -> float:
-        """The share of rows that were taken for what they are."""
+        """The share of rows that were classified correctly."""
         return self.right / self.rows
 
     @property
     def kappa(self) -> float:
-        """Cohen's: the accuracy beyond what chance would have, as a share of what is left beyond chance."""
+        """Cohen's kappa: the accuracy beyond chance agreement, as a share of the possible improvement over it."""
         chance = float(self.counts.sum(axis=0) @ self.counts.sum(axis=1)) / self.rows**2
         return (self.accuracy - chance) / (1 - chance) if chance < 1 else 1.0
 
     @property
     def recalls(self) -> Numbers:
-        """Of each class: the share of its rows that were found; NaN where it has none."""
+        """The recall of each class; NaN where it has no rows."""
         return _shares(np.diag(self.counts), self.counts.sum(axis=1))
 
     @property
     def precisions(self) -> Numbers:
-        """Of each class: the share of what was taken for it that is of it; NaN where nothing was."""
+        """The precision of each class; NaN where it was never predicted."""
         return _shares(np.diag(self.counts), self.counts.sum(axis=0))
 
     @property
     def f_measure(self) -> float:
-        """The harmonic mean of recall and precision, averaged over the classes that have rows; 0 of one never found."""
+        """The harmonic mean of recall and precision, averaged over the classes that have rows; 0 if never found."""
         of = self.counts.sum(axis=1) > 0
         recall, precision = self.recalls[of], np.nan_to_num(self.precisions[of])
         total = recall + precision
@@ -120,7 +120,7 @@ def cross_validate(
     folds: Folds,
     learn: Callable[[Numbers, Classes], Node],
 ) -> Confusion:
-    """Classify the rows of each fold by a tree that was learnt from all others."""
+    """Classify the rows of each fold by a tree that was trained on all others."""
     taken = held_out(rows, classes, folds, lambda some, of: partial(classify, learn(some, of)))
     return Confusion.of(classes, taken, number)
 

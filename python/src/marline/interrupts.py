@@ -1,4 +1,4 @@
-"""Signals that end a command, of which libraries make errors of their own."""
+"""Signals that end a command, which libraries may turn into errors of their own."""
 
 import signal
 from types import FrameType
@@ -9,15 +9,15 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.last: int | None = None
-        """The signal that came last."""
+        """The last signal received."""
 
     def listen(self) -> None:
-        """Take the signals of this process."""
+        """Handle the signals of this process."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._interrupt)
 
     def check(self) -> None:
-        """Raise :class:`KeyboardInterrupt` if a signal came: a library may have swallowed the one that it raised."""
+        """Raise :class:`KeyboardInterrupt` if a signal arrived: a library may have swallowed the one that it raised."""
         if self.last is not None:
             raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Results of analyses: printed, or in files that are whole or not there."""
+"""Results of analyses: printed, or in files that are written atomically."""
 
 import argparse
 import json
@@ -53,9 +53,9 @@ class Forms(Generic[Result]):
     def put_out(self, analyse: Callable[[], Result], arguments: argparse.Namespace) -> None:
         """Analyse, then write and print the result as the options say.
 
-        Whether it can be written, and what its pages need, is found out before the analysis begins.
+        Whether the result can be written, and its pages can be built, is checked before the analysis begins.
 
-        Raises :class:`OutputError`, :class:`IncompleteInstallationError` and what the analysis does.
+        Raises :class:`OutputError`, :class:`IncompleteInstallationError` and the errors of the analysis.
         """
         if arguments.out is not None:
             require_directory(arguments.out)
@@ -73,13 +73,13 @@ class Forms(Generic[Result]):
 
 
 class OutputFile:
-    """A file that is written beside its place, and takes it when it is whole.
+    """A file that is written to a temporary name, and renamed when it is complete. A link is followed, and a
 
-    A link is followed, and a file that is replaced keeps its mode.
+    replaced file keeps its mode.
     """
 
     def __init__(self, path: Path, *sources: Path) -> None:
-        """Find out whether it can be written, and is none of the ``sources``, which are read.
+        """Check that it can be written, and is not one of the ``sources``, which are read.
 
         Raises :class:`OutputError` and :class:`OptionError`.
         """
@@ -122,7 +122,7 @@ def require_directory(directory: Path) -> None:
 def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write ``files``, by name, into ``directory``, which is made if it is missing.
 
-    All are written beside their places first, and renamed when that has succeeded for each.
+    All are written to temporary names first, and renamed when that has succeeded for each.
 
     Raises :class:`OutputError`.
     """
@@ -135,8 +135,8 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def _unfinished(directory: Path) -> Iterator[Path]:
-    """A new directory in one that is made if it is missing; removed at the end with what is left in it."""
-    # Its name is known before it is there, so that a signal at any time leaves nothing.
+    """A new directory in one that is made if it is missing; removed at the end with its content."""
+    # Its name is known before it is created, so that a signal at any time leaves no files.
     unfinished = directory / f".unfinished-{secrets.token_hex(4)}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int | None:
-    """The mode of what is there, links followed; nothing if there is nothing. Raises :class:`OSError`."""
+    """The mode of the existing file, following links; None if there is none. Raises :class:`OSError`."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
@@ -164,7 +164,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _require_replaceable(path: Path, mode: int | None) -> None:
-    """Raise :class:`OutputError` for what a file cannot take the place of."""
+    """Raise :class:`OutputError` for an object that a file cannot replace."""
     if mode is None:
         return
     if not stat.S_ISREG(mode):
@@ -174,7 +174,7 @@ def _require_replaceable(path: Path, mode: int | None) -> None:
 
 
 def _require_writable(directory: Path) -> None:
-    """Make a file without a name in a directory, or in the nearest one above it that is there."""
+    """Make a file without a name in a directory, or in its nearest existing parent."""
     there = directory
     while not os.path.lexists(there) and there != there.parent:
         there = there.parent

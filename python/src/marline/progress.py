@@ -20,7 +20,7 @@ class Progress:
         self._last = time.monotonic()
 
     def step(self, what: str) -> None:
-        """One more step is done; ``what`` names what is under way."""
+        """One more step is done; ``what`` names the current step."""
         self._done += 1
         text = f"{100 * self._done // self._total:3d} %  {what}"
         if self._terminal:

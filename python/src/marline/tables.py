@@ -28,7 +28,7 @@ _NUMBERS = (str, float, int, Decimal)
 
 
 class Table:
-    """A table in a file, of which only the header was looked at."""
+    """A table in a file, of which only the header was read."""
 
     def __init__(self, file: Plain, relation: duckdb.DuckDBPyRelation) -> None:
         # Holds the file that is unpacked for it.
@@ -38,7 +38,7 @@ class Table:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a file, whose suffix says what it is: ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` or ``.parquet``.
+        """Open a file, whose suffix determines its format: ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` or ``.parquet``.
 
         Raises :class:`MissingFileError`, :class:`EmptyTableError` and :class:`UnreadableFileError`.
         """
@@ -71,7 +71,7 @@ class Table:
         return list(self._relation.columns)
 
     def load(self, columns: Sequence[str], hint: str) -> "Rows":
-        """Read ``columns`` of all rows. ``hint`` says in an error where such a table comes from.
+        """Read ``columns`` of all rows. ``hint`` explains in an error where such a table comes from.
 
         Raises :class:`MissingColumnsError`, :class:`EmptyTableError` and :class:`UnreadableFileError`.
         """
@@ -132,7 +132,7 @@ def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> d
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise UnreadableFileError(path, f"there are several columns {', '.join(twice)}")
-    # Nothing is guessed: each row has the columns of the header. Values stay texts, so that what is no number is found
+    # No types are guessed: each row has the columns of the header. Values stay texts, so that non-numbers are reported
     # with its row.
     return connection.read_csv(
         literal(path),
@@ -146,7 +146,7 @@ def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> d
     )
 
 
-# A directory like `variant=quic` is no column: what a table says is in its file.
+# A directory like `variant=quic` is not a column: all data of a table is in its file.
 _Reader: TypeAlias = Callable[[duckdb.DuckDBPyConnection, Path], duckdb.DuckDBPyRelation]
 
 _READERS: dict[str, _Reader] = {
@@ -171,7 +171,7 @@ def require_file(path: Path) -> None:
 
 
 def literal(path: Path) -> str:
-    """The path as a pattern that matches only itself; absolute, so that nothing in it is taken for an address.
+    """The path as a pattern that matches only itself; absolute, so that it is not mistaken for a URL.
 
     Raises :class:`UnreadableFileError`.
     """
@@ -192,7 +192,7 @@ def text_literal(value: str) -> str:
 
 
 def reason(error: duckdb.Error) -> str:
-    """A report in one line, without what it says of the library's options, and without the content of the file."""
+    """An error message in one line, without the library's options and the content of the file."""
     report = str(error).partition("Possible fixes")[0]
     lines = (line.strip() for line in report.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("Original Line"))

@@ -20,10 +20,10 @@ _PART: Final = 1 << 20
 
 
 class Plain:
-    """A file without its compression; what is unpacked for it is there as long as this is."""
+    """A file without its compression; its unpacked copy exists as long as this object."""
 
     def __init__(self, path: Path) -> None:
-        """Unpack a file if its beginning says that it is compressed.
+        """Unpack a file if its first bytes show that it is compressed.
 
         Raises :class:`UnreadableFileError`, also where its checksum or its end is wrong, and :class:`OSError`.
         """
@@ -39,11 +39,11 @@ class Plain:
 
     @property
     def place(self) -> Path:
-        """Where it can be read."""
+        """The path where it can be read."""
         return self.path if self._unpacked is None else Path(self._unpacked.name)
 
     def beside(self, path: Path) -> "Plain":
-        """Another file, which is there as long as this one. Raises what the other does."""
+        """Another file, which exists as long as this one. Raises the same errors."""
         other = Plain(path)
         self._others.append(other)
         return other
@@ -70,7 +70,7 @@ def _written(path: Path, parts: Iterator[bytes]) -> IO[bytes]:
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, ValueError) as error:
         raise UnreadableFileError(path, f"is compressed, and damaged or cut: {error}") from error
     except OSError as error:
-        # Arrow and bz2 say no more of what is damaged.
+        # Arrow and bz2 do not report more about the damage.
         raise UnreadableFileError(path, f"is compressed, and damaged or cut: {error.strerror or error}") from error
     return out
 
@@ -123,4 +123,4 @@ _READERS: Final[dict[bytes, Callable[[Path], Iterator[bytes]]]] = {
     b"\xfd7zXZ\0": _xz,
     b"\x28\xb5\x2f\xfd": _zstandard,
 }
-"""By how such files begin."""
+"""The compression of a file, by its first bytes."""

@@ -1,4 +1,4 @@
-"""What decides the throughput of a transfer: a decision tree over its features.
+"""The determinants of a transfer's throughput: a decision tree over its features.
 
 J. Manzoor, thesis (2019), section 6.2, figures 6.6 and 6.7.
 """

@@ -1,4 +1,4 @@
-"""Trees for each protocol and for all together, how well they find the throughput, and what each feature says of it."""
+"""Trees for each protocol and for all together, their accuracy, and the information in each feature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from marline.trees import Node, best_cut, entropy, fit
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """What one feature alone says of the throughput."""
+    """The information of one feature alone about the throughput."""
 
     feature: Feature
     threshold: float | None
-    """Where one question about it tells most; None if none tells anything."""
+    """The threshold with the highest information gain; None if no threshold has any."""
     gain_bits: float
-    """What this question tells."""
+    """The information gain at this threshold."""
     accuracy: float
-    """The share of rows that a tree of this feature alone classifies rightly, cross-validated."""
+    """The share of rows that a tree of this feature alone classifies correctly, cross-validated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Selection:
     """``all``, or ``without_mean_ipt``."""
     features: tuple[Feature, ...]
     tree: Node
-    """From all rows."""
+    """The tree grown from all rows."""
     confusion: Confusion
-    """Of the cross-validation."""
+    """The result of the cross-validation."""
     held_back: Confusion | None
-    """Of the one that holds back groups."""
+    """The result of the cross-validation that holds out groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What goes with the throughput among the transfers of one group."""
+    """The correlations with the throughput among the transfers of one group."""
 
     group: str
     rows: int
@@ -66,18 +66,18 @@ class Subject:
     throughputs: Throughputs
     selections: tuple[Selection, ...]
     importances: tuple[Importance, ...]
-    """Of all features, the most telling first."""
+    """All features, the most informative first."""
     within: tuple[Within, ...]
     """One for each group."""
 
     @property
     def entropy_bits(self) -> float:
-        """What there is to be told."""
+        """The result to report."""
         return entropy(self.throughputs.counts)
 
     @property
     def baseline(self) -> float:
-        """The share of the largest class: the accuracy of always saying so."""
+        """The share of the largest class: the accuracy of always predicting it."""
         return max(self.throughputs.counts) / sum(self.throughputs.counts)
 
 
@@ -111,7 +111,7 @@ def analyse(path: Path, options: Options, *, progress: bool = False) -> Report:
 
 
 def _selections(features: Sequence[Feature]) -> dict[str, tuple[int, ...]]:
-    """The columns of each selection. A second one leaves out what restates the throughput, if anything remains."""
+    """The columns of each selection. A second one omits features that restate the throughput, if any remain."""
     every = tuple(range(len(features)))
     others = tuple(at for at, feature in enumerate(features) if not feature.restates_throughput)
     return {"all": every} if others in ((), every) else {"all": every, "without_mean_ipt": others}
@@ -142,7 +142,7 @@ def _subject(
             tuple(sample.features[at] for at in columns),
             learn(chosen, classes),
             cross_validate(chosen, classes, number, folds, learn),
-            # With one group, nothing would be left to learn from.
+            # With one group, no rows would remain for training.
             None if groups is None or groups.max() == 0 else cross_validate(chosen, classes, number, groups, learn),
         )
         step(f"tree, {selection.replace('_', ' ')}")

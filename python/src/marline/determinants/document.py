@@ -10,7 +10,7 @@ from marline.trees import Counts, Leaf, Node, depth, leaves, majority
 
 
 def to_json(report: Report) -> dict[str, Json]:
-    """What ``--json`` prints; values have the units of the table."""
+    """The document of ``--json``; values have the units of the table."""
     options = report.options
     return {
         "source": report.source.name,

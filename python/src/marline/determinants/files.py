@@ -50,7 +50,7 @@ def _gains(name: str, subject: Subject) -> Picture:
 
 
 def _file_names(report: Report) -> dict[str | None, str]:
-    """A name for files of each subject: as the table has it if a file's name can, and its number if not."""
+    """A name for files of each subject: as in the table if that is a valid file name, else its number."""
     names: dict[str | None, str] = {None: "all"}
     for at, subject in enumerate(report.subjects):
         if subject.name is not None:

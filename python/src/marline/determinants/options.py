@@ -1,4 +1,4 @@
-"""What is asked of an analysis."""
+"""Options of an analysis."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,19 @@ from marline.trees import Settings
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is asked."""
+    """Options of an analysis."""
 
     class_mbps: float = 10.0
     """The width of a class of throughput."""
     folds: int = 10
     """Parts of the cross-validation."""
     seed: int = 1
-    """Which rows are of which part."""
+    """The seed of the assignment of rows to parts."""
     by: str = "variant"
-    """The column that tells the protocols apart; there is one tree for all if the table has none of this name."""
+    """The column that distinguishes the protocols; without it in the table, there is one tree for all."""
     group: str | None = None
-    """A column, each of whose values is also held back as a whole: links, for example."""
+    """A column, each of whose values is also held out as a whole: links, for example."""
     without: tuple[str, ...] = ()
-    """Features that are left out."""
+    """Features to exclude."""
     settings: Settings = field(default_factory=Settings)
-    """How trees grow."""
+    """Parameters of growing trees."""

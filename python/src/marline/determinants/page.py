@@ -105,7 +105,7 @@ def _trees(report: Report) -> Table:
 
 
 def _study(result: Page, report: Report) -> None:
-    """The study's finding beside ours: the mean congestion window at the root of all trees (section 6.2.2)."""
+    """The study's finding compared with ours: the mean congestion window at the root of all trees (section 6.2.2)."""
     rows = [
         [
             label(subject, report.subjects),

@@ -54,7 +54,7 @@ class Data:
 
     @property
     def rows(self) -> int:
-        """How many they are."""
+        """Their number."""
         return len(self.matrix)
 
     def samples(self) -> list[Sample]:
@@ -83,7 +83,7 @@ class Data:
 def load(path: Path, options: Options) -> Data:
     """Read a table of transfers.
 
-    Raises :class:`marline.MarlineError`: the table cannot be used, or does not go with the options.
+    Raises :class:`marline.MarlineError`: the table cannot be used, or is inconsistent with the options.
     """
     features = _features(options)
     table = Table.open(path)
@@ -126,7 +126,7 @@ def _features(options: Options) -> tuple[Feature, ...]:
 
 
 def _finished(rows: Rows, count: int, *, has_status: bool) -> npt.NDArray[np.bool_]:
-    """Which runs came to their end: all, if the table does not say."""
+    """Whether each run was completed: all, if the table has no such column."""
     if not has_status:
         return np.ones(count, dtype=np.bool_)
     return np.array([status in ("ok", "") for status in rows.texts("status")], dtype=np.bool_)

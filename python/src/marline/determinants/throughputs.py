@@ -18,7 +18,7 @@ class Throughputs:
     names: tuple[str, ...]
     """The classes that occur, from the slowest."""
     classes: Classes
-    """The class of each row, as its place among the names."""
+    """The class of each row, as its index in the names."""
 
     @classmethod
     def of(cls, throughputs_mbps: Numbers, width_mbps: float) -> Self:

@@ -8,7 +8,7 @@ from marline.figures.picture import FIRST, INK, QUIET, RULE, SECOND, Picture, st
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar and a point of one thing."""
+    """A bar and a point for one item."""
 
     label: str
     length: float
@@ -21,9 +21,9 @@ class BarChart:
 
     bars: Sequence[Bar]
     length_title: str
-    """What the bars are, from 0 to 1."""
+    """The quantity of the bars, from 0 to 1."""
     point_title: str
-    """What the points are, from 0 to 100."""
+    """The quantity of the points, from 0 to 100."""
     line: float
     """Among the points."""
     line_title: str

@@ -1,4 +1,4 @@
-"""A picture of distributions: the share of values that are at most so large."""
+"""A picture of distributions: the share of values up to each value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from marline.arrays import Numbers
 from marline.figures.picture import DASHED, LINES, Picture, dress, logarithmic, style
 
 _POINTS = 500
-"""Of a curve, at most: more are no different in print, and a page with a million of them does not open."""
+"""The most points of a curve: more make no visible difference, and a page with a million does not open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Curve:
     values: Numbers
     """Sorted."""
     counts: Numbers | None = None
-    """How many there are of each value; one if this is not given."""
+    """The number of occurrences of each value; one by default."""
 
     @property
     def of(self) -> int:
@@ -34,7 +34,7 @@ class CurveChart:
 
     curves: Sequence[Curve]
     title: str
-    """What the values are, with their unit."""
+    """The quantity of the values, with its unit."""
     logarithmic: bool = False
     limits: tuple[float, float] | None = None
     """Ends of the axis; values beyond them are not shown."""
@@ -43,7 +43,7 @@ class CurveChart:
 
 
 def draw_curves(name: str, chart: CurveChart) -> Picture:
-    """Draw a chart; a curve without values is left out, and its label says so."""
+    """Draw a chart; a curve without values is omitted, as its label states."""
     with style():
         picture = Picture(name, 6.4, 3.6)
         axes = picture.figure.add_axes((0.1, 0.14, 0.87, 0.82))

@@ -8,7 +8,7 @@ from marline.figures.picture import FIRST, INK, QUIET, RULE, SECOND, Picture, st
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value, where it may be, and what others found."""
+    """A value, its interval, and a published value."""
 
     label: str
     value: float

@@ -50,7 +50,7 @@ def draw_lines(name: str, chart: LineChart) -> Picture:
         axes.set_xlabel(chart.across_title)
         axes.set_ylabel(chart.up_title)
         dress(axes)
-        # Lines go everywhere, so that it is beside them.
+        # Lines may cover the whole plot, so that the legend is beside it.
         axes.legend(
             frameon=False,
             fontsize=8,

@@ -10,12 +10,12 @@ from marline.arrays import Numbers
 from marline.figures.picture import FIRST, INK, PAPER, QUIET, Picture, style
 
 _DARK = 55.0
-"""Percent from which a cell is so dark that its number is written in the colour of the paper."""
+"""Percent from which a cell is so dark that its number has the colour of the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Shares in percent; NaN where a row has nothing."""
+    """Shares in percent; NaN where a row is empty."""
 
     title: str
     cells: Numbers
@@ -38,7 +38,7 @@ def draw_matrices(name: str, chart: MatrixChart) -> Picture:
     width = 0.7 + len(chart.matrices) * (side + 0.35)
     with style():
         picture = Picture(name, width, side + 1.0)
-        # Transparent at nothing, so that a page of any colour is behind it.
+        # Transparent at 0, so that it fits pages of any colour.
         shades = LinearSegmentedColormap.from_list("shades", [to_rgba(FIRST, 0.0), to_rgba(FIRST, 1.0)])
         for place, matrix in enumerate(chart.matrices):
             left = 0.7 + place * (side + 0.35)

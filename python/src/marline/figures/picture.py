@@ -42,9 +42,9 @@ _SETTINGS = {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}
 
 @contextmanager
 def style() -> Iterator[None]:
-    """What pictures are drawn under, whatever the user has set for others."""
+    """The settings of pictures, regardless of the user's own settings."""
     with warnings.catch_warnings(), context(["default", {**_SETTINGS}]):
-        # Names can be of any script; where the font has none of it, boxes are shown in pixels only.
+        # Names can be of any script; if the font lacks it, boxes are shown, in pixel formats only.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         yield
 
@@ -66,7 +66,7 @@ def dress(axes: Axes) -> None:
 def logarithmic(axes: Axes, which: Literal["x", "y"] = "x") -> None:
     """Give an axis a logarithmic scale, with numbers written out: formulas are not drawn."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    # Where nothing can be shown on such a scale, it needs some limits.
+    # If no value can be shown on such a scale, it still needs limits.
     if which == "x":
         axes.set_xscale("log")
         if not np.isfinite(axes.dataLim.minposx):
@@ -88,7 +88,7 @@ class Picture:
 
     def __init__(self, name: str, width_in: float, height_in: float) -> None:
         self.name: Final = name
-        """Its name, of which the names of its files are made."""
+        """Its name, from which the names of its files are derived."""
         self.figure: Final = Figure(figsize=(width_in, height_in), facecolor=PAPER)
 
     def to_svg(self) -> str:
@@ -100,7 +100,7 @@ class Picture:
         return out.getvalue()
 
     def to_inline_svg(self) -> str:
-        """An element of a page: its identifiers are of this picture, its colours of the page."""
+        """An element of a page: its identifiers are unique to this picture, its colours are the page's."""
         svg = self.to_svg()
         svg = svg[svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)

@@ -1,4 +1,4 @@
-"""A picture of a ranked list: how good each of its things is, and how large."""
+"""A picture of a ranked list: the quality and the size of each item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ class ScatterChart:
     across_title: str
     up_title: str
     logarithmic_up: bool = False
-    """Points that are not above 0 have no place then, and are left out."""
+    """Points that are not above 0 cannot be shown then, and are omitted."""
 
 
 def draw_scatter(name: str, chart: ScatterChart) -> Picture:

@@ -1,4 +1,4 @@
-"""A picture of shares: for each thing a bar whose parts are of several kinds, in panels side by side."""
+"""A picture of shares: for each item a bar with parts of several kinds, in panels side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class StackChart:
-    """Bars of the same things in each panel."""
+    """Bars of the same items in each panel."""
 
     labels: Sequence[str]
     """Of the bars."""
     kinds: Sequence[str]
     panels: Sequence[Panel]
     title: str
-    """What the shares are of."""
+    """The quantity of which these are shares."""
 
 
 def draw_stacks(name: str, chart: StackChart) -> Picture:

@@ -10,7 +10,7 @@ from marline.figures.picture import FIRST, INK, PANEL, PAPER, QUIET, Picture, st
 from marline.trees import Leaf, Node, Shown, leaves, majority
 
 LEVELS = 4
-"""Questions in a row that are drawn: more are no picture any more, and in the text."""
+"""The deepest level of questions that is drawn: deeper ones are illegible, and are in the text."""
 
 # In inches: a column of the tree, a row of it, and a box.
 _COLUMN, _ROW, _WIDTH, _HEIGHT = 2.2, 0.56, 1.4, 0.46
@@ -33,7 +33,7 @@ class _Look:
 
 
 def draw_tree(name: str, tree: Node, features: Sequence[Shown], classes: Sequence[str]) -> Picture:
-    """The tree, down to :data:`LEVELS` questions; what is below a dashed box is summed up in it."""
+    """The tree, down to :data:`LEVELS` questions; a dashed box summarizes the subtree below it."""
     rows, root = _place(tree, 0, 0)
     columns = _columns(root)
     width = (columns - 1) * _COLUMN + _WIDTH + 2 * _MARGIN
@@ -49,7 +49,7 @@ def draw_tree(name: str, tree: Node, features: Sequence[Shown], classes: Sequenc
 
 
 def _place(node: Node, column: int, row: float) -> tuple[int, _Placed]:
-    """The rows that a tree takes, and its place if the first of them is ``row``."""
+    """The rows of the drawing that a tree occupies, and its position if the first of them is ``row``."""
     if isinstance(node, Leaf) or column == LEVELS:
         return 1, _Placed(node, column, row, ())
     above, low = _place(node.low, column + 1, row)

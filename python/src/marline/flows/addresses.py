@@ -9,7 +9,7 @@ Network = IPv4Network | IPv6Network
 _DIGITS = 32
 
 _MAPPED = IPv6Network("::ffff:0:0/96")
-"""Of the addresses of IPv4. A network of IPv6 that is larger has none of them."""
+"""The prefix of IPv4 addresses in IPv6. A larger network of IPv6 does not include them."""
 
 
 def steps(column: str, number: str) -> list[tuple[str, str]]:
@@ -46,7 +46,7 @@ def steps(column: str, number: str) -> list[tuple[str, str]]:
 
 
 def within(number: str, network: Network) -> str:
-    """Whether such a number is of a network."""
+    """Whether such a number is in a network."""
     network = _of_ipv6(network)
     low, high = (f"{int(end):0{_DIGITS}x}" for end in (network.network_address, network.broadcast_address))
     inside = f"{number} BETWEEN '{low}' AND '{high}'"
@@ -56,7 +56,7 @@ def within(number: str, network: Network) -> str:
 
 
 def outside(networks: Sequence[Network]) -> Callable[[str | None], bool]:
-    """Whether an address is of none of the networks, as :func:`within` has it."""
+    """Whether an address is in none of the networks, as in :func:`within`."""
     whole = [_of_ipv6(network) for network in networks]
 
     @lru_cache(1 << 16)

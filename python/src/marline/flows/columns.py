@@ -1,4 +1,4 @@
-"""The columns of a flow, whatever wrote its record."""
+"""The columns of a flow, independent of the program that wrote its record."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -28,17 +28,17 @@ COLUMNS: Final = {
 """Names and types of what the analyses use of records; times in seconds since 1970."""
 
 NEEDED: Final = ("start_s", "end_s", "client_ip", "client_port", "server_ip", "server_port")
-"""Columns without which a record is no flow."""
+"""Columns without which a record is not a flow."""
 
 VERSIONS: Final = ("h1", "h2", "h3", "other")
-"""Values of ``http_version``; nothing where it is not known."""
+"""Values of ``http_version``; NULL if it is unknown."""
 
 HTTPS_PORT: Final = 443
 """Of the servers whose flows are characterised and classified (thesis, section 3.1)."""
 
 TCP: Final = 0.0
 UDP: Final = 1.0
-"""Values of the transport as a feature; NaN where a record does not say."""
+"""Values of the transport as a feature; NaN if a record does not contain it."""
 
 OVER: Final = {"h1": (TCP,), "h2": (TCP,), "h3": (UDP,), "other": (TCP, UDP)}
 """The transports that a version can go over."""
@@ -47,14 +47,14 @@ _END_OF_TIME_S: Final = 253_402_300_800
 """The first second of the year 10000, which no engine writes as a date."""
 
 _MOST: Final = 1 << 53
-"""Packets or bytes of a flow: 9 PB, beyond which not every number is one of floating point."""
+"""Packets or bytes of a flow: 9 PB, beyond which floating point is not exact."""
 
 
 def impossible(columns: Collection[str]) -> dict[str, str]:
-    """Why a record is of no flow, and what all others meet, in SQL that each engine understands.
+    """Reasons why a record is not a flow, and the conditions that flows meet, in SQL for each engine.
 
-    ``columns`` are those that a table has. The first reason that holds is that of a record. Both engines take what is
-    not a number for larger than all numbers.
+    ``columns`` are those that a table has. The first reason that holds is that of a record. Both engines order NaN
+    after all numbers.
     """
     counts = [f"{end}_{what}" for end in ("client", "server") for what in ("packets", "bytes")]
     counted = [f"coalesce({name}, 0) BETWEEN 0 AND {_MOST}" for name in counts if name in columns]
@@ -68,7 +68,7 @@ def impossible(columns: Collection[str]) -> dict[str, str]:
 
 
 def possible(columns: Collection[str]) -> str:
-    """Whether a record can be of a flow; never NULL."""
+    """Whether a record can be a flow; never NULL."""
     return f"coalesce({' AND '.join(f'({condition})' for condition in impossible(columns).values())}, false)"
 
 

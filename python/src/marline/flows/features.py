@@ -1,4 +1,4 @@
-"""What a flow is classified by (thesis of J. Manzoor, 2019, section 3.2.3)."""
+"""The features by which flows are classified (thesis of J. Manzoor, 2019, section 3.2.3)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ class FlowFeature:
     column: str
     label: str
     sql: str
-    """Over the columns of a flow; NULL where a record does not say."""
+    """An expression over the columns of a flow; NULL if a record does not contain them."""
 
 
 def _rate(what: str) -> str:

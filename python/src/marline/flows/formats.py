@@ -1,4 +1,4 @@
-"""How the records of several programs become flows."""
+"""Conversion of the records of several programs to flows."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -10,13 +10,13 @@ from marline.flows.columns import COLUMNS, NEEDED
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the records of a program become flows."""
+    """The conversion of the records of a program to flows."""
 
     name: str
     text: Mapping[str, str]
     """An expression over its columns, which are texts unless the file is Parquet, for each of ours that it has."""
     needs: tuple[str, ...]
-    """Its columns without which nothing can be done."""
+    """Its required columns."""
 
 
 def _columns(pairs: Mapping[str, str]) -> dict[str, str]:
@@ -49,7 +49,7 @@ def _tstat_end(ours: str, theirs: str) -> dict[str, str]:
 MARLINE = Format("marline", _columns({name: name for name in COLUMNS}), NEEDED)
 """A table with our columns, CSV or Parquet."""
 
-# A bitmap of what the server's ServerHello chose: NPN 2 HTTP, 4 SPDY, 8 H2; ALPN 32, 64, 128. The study takes SPDY
+# A bitmap of the protocol in the ServerHello: NPN 2 HTTP, 4 SPDY, 8 H2; ALPN 32, 64, 128. The study counts SPDY
 # and HTTP/2 together.
 _TSTAT_CHOSEN = 'TRY_CAST("s_npnalpn" AS INTEGER)'
 
@@ -172,7 +172,7 @@ NFDUMP_NEEDS: Final = {
     "packets": set(_NFDUMP_NAMES["ipkt"]),
     "bytes": set(_NFDUMP_NAMES["ibyt"]),
 }
-"""Without one of each, a record is of no flow."""
+"""Without one of each, a record is not a flow."""
 
 
 def is_nfdump(names: Collection[str]) -> bool:
@@ -182,7 +182,7 @@ def is_nfdump(names: Collection[str]) -> bool:
 
 
 def nfdump_columns(names: Collection[str]) -> str:
-    """Its columns by the shortest of their names, in SQL; NULL are those that are not there."""
+    """Its columns by the shortest of their names, in SQL; missing ones are NULL."""
     expressions = []
     for ours, known in _NFDUMP_NAMES.items():
         there = [f'"{name}"' for name in known if name in names]
@@ -191,7 +191,7 @@ def nfdump_columns(names: Collection[str]) -> str:
 
 
 def _time(column: str) -> str:
-    """A date, seconds or milliseconds since 1970; counts of a summary are no times."""
+    """A date, seconds or milliseconds since 1970; counts of a summary are not times."""
     number = f'TRY_CAST("{column}" AS DOUBLE)'
     numbers = f"CASE WHEN {number} > 1e11 THEN {number} / 1000 WHEN {number} > 1e8 THEN {number} END"
     return f'coalesce(epoch(TRY_CAST("{column}" AS TIMESTAMP)), {numbers})'

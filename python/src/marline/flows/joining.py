@@ -13,7 +13,7 @@ REJOIN_S = 120
 def whole(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Records of parts of flows, joined to flows.
 
-    A number of a flow is its own within one file only; in tables of several, a flow begins with its part 0.
+    The number of a flow is unique only within one file; in tables of several, a flow begins with its part 0.
     """
     same = "flow_id, client_ip, client_port, server_ip, server_port, transport"
     numbered = records.project(
@@ -50,7 +50,7 @@ def bidirectional(records: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _summed(numbered: duckdb.DuckDBPyRelation, same: str, told: str) -> duckdb.DuckDBPyRelation:
-    """Records of one number among the ``same``, as one; ``told`` is what becomes of names and versions."""
+    """Records of one number among the ``same``, as one; ``told`` are the expressions for names and versions."""
     sums = ", ".join(f"sum({end}_{part}) AS {end}_{part}" for end in _OTHER_END for part in ("packets", "bytes"))
     flags = ", ".join(f"bool_or({end}_{part}) AS {end}_{part}" for end in _OTHER_END for part in ("syn", "ack", "fin"))
     joined = numbered.aggregate(

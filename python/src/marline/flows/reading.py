@@ -1,4 +1,4 @@
-"""Files of text and JSON as relations, and what is often taken for one."""
+"""Files of text and JSON as relations, and checks for files of other kinds."""
 
 import csv
 import json
@@ -26,10 +26,10 @@ _CAPTURES: Final = (
     b"\xa1\xb2\x3c\x4d",
     b"\x0a\x0d\x0d\x0a",
 )
-"""How files of pcap, of micro- and nanoseconds and both byte orders, and of pcapng begin."""
+"""The first bytes of pcap files, of micro- and nanoseconds and both byte orders, and of pcapng."""
 
 _NFCAPD: Final = (b"\x0c\xa5", b"\xa5\x0c")
-"""How the files begin that nfdump reads."""
+"""The first bytes of the files that nfdump reads."""
 
 _NO_FLOWS: Final = (b"No matching flows", b"No matched flows")
 """Lines that nfdump writes in place of records, in each of its forms."""
@@ -37,7 +37,7 @@ _NO_FLOWS: Final = (b"No matching flows", b"No matched flows")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a text file is written."""
+    """The dialect of a text file."""
 
     separator: str
     header_lines: int = 1
@@ -56,7 +56,7 @@ ZEEK_LOG: Final = Layout("\t", header_lines=0, comment="#")
 def text(
     connection: duckdb.DuckDBPyConnection, file: Plain, names: list[str], layout: Layout
 ) -> duckdb.DuckDBPyRelation:
-    """A text file whose columns are known. What is no line of it, as after a quote that is not closed, is an error."""
+    """A text file whose columns are known. Invalid lines, as after an unclosed quote, are errors."""
     if len(set(names)) < len(names) or not all(names):
         raise UnreadableFileError(
             file.path, "its first line is no header: two of its columns have one name, or one has none"
@@ -98,7 +98,7 @@ def zeek_separator(file: Plain, beginning: str) -> str:
 
 
 def first_object(file: Plain, beginning: str) -> dict[str, object] | None:
-    """The first object of a file of JSON, and nothing of what is none. Raises :class:`UnreadableFileError`."""
+    """The first object of a file of JSON, and None for anything else. Raises :class:`UnreadableFileError`."""
     start = beginning.lstrip()
     if start.startswith(BYTE_ORDER_MARK):
         start = start.removeprefix(BYTE_ORDER_MARK).lstrip()
@@ -121,7 +121,7 @@ def first_object(file: Plain, beginning: str) -> dict[str, object] | None:
 
 
 def unguarded(raw: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Texts without the quote that `marline flow` writes before what a spreadsheet would run, as names of servers."""
+    """Texts without the quote that `marline flow` writes before server names that a spreadsheet would execute."""
     pattern, quote = text_literal(r"^'([-=+@\t\r])"), text_literal("'")
 
     def column(name: str) -> str:
@@ -133,7 +133,7 @@ def unguarded(raw: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def require_end(file: Plain) -> None:
-    """The columns are described at the end of a file of Parquet, which one that was cut does not have."""
+    """The columns are described at the end of a file of Parquet, which a truncated file does not have."""
     with file.place.open("rb") as opened:
         opened.seek(max(0, file.place.stat().st_size - len(PARQUET)))
         if opened.read() != PARQUET:
@@ -141,7 +141,7 @@ def require_end(file: Plain) -> None:
 
 
 def refuse_others(path: Path, beginning: bytes) -> None:
-    """Say of what is often taken for a table what it is."""
+    """Raise an error that names the kind of a file which is often mistaken for a table."""
     if beginning.startswith(_CAPTURES):
         raise UnreadableFileError(
             path, f"is a capture of packets: `marline flow {path.name} -o flows.parquet` makes flows of it"
@@ -163,7 +163,7 @@ def refuse_others(path: Path, beginning: bytes) -> None:
 
 
 def refuse_separator(path: Path, header: str) -> None:
-    """Say what separates the columns of a table that has ours, but not with commas between them."""
+    """Raise an error that names the separator of a table that has our columns, but not with commas."""
     for separator, name in ((";", "semicolons"), ("\t", "tabs")):
         if set(NEEDED) <= set(next(csv.reader([header], delimiter=separator))):
             raise UnreadableFileError(path, f"has {name} between its columns, and must have commas")

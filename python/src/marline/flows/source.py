@@ -50,12 +50,12 @@ from marline.tables import literal, quoted, reason, require_file
 from marline.unpacked import SUFFIXES, Plain
 
 MEMORY_SHARE = 0.1
-"""How much of the machine's memory the engine uses before it writes to disk."""
+"""The share of the machine's memory that the engine uses before it writes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What became of a file."""
+    """The converted form of a file."""
 
     format: str
     raw: duckdb.DuckDBPyRelation
@@ -64,12 +64,12 @@ class _Read:
     """Each line with :data:`COLUMNS`, and with all others that it has."""
     relation: duckdb.DuckDBPyRelation
     has: frozenset[str]
-    """Which of :data:`COLUMNS` it says something of."""
+    """The :data:`COLUMNS` that it contains."""
     in_parts: bool = False
 
 
 class FlowFile:
-    """Records of flows in a file, of which only the header was looked at."""
+    """Records of flows in a file, of which only the header was read."""
 
     def __init__(self, file: Plain, read: _Read) -> None:
         self._file = file
@@ -112,17 +112,17 @@ class FlowFile:
 
     @property
     def has(self) -> frozenset[str]:
-        """Those of :data:`COLUMNS` that the records say something of."""
+        """The :data:`COLUMNS` that the records contain."""
         return self._read.has
 
     @property
     def relation(self) -> duckdb.DuckDBPyRelation:
-        """The flows with :data:`COLUMNS`, NULL where a record does not say; in no order."""
+        """The flows with :data:`COLUMNS`, NULL if a record does not contain them; in no order."""
         return self._read.relation
 
     @property
     def flows(self) -> duckdb.DuckDBPyRelation:
-        """Those that can be: the records that are left out are not among them."""
+        """The valid flows, without the excluded records."""
         return self.relation.filter(possible(COLUMNS))
 
     def copied(self) -> tuple[duckdb.DuckDBPyRelation, list[str]]:
@@ -136,7 +136,7 @@ class FlowFile:
         return self._read.records, self._read.raw.columns
 
     def versions(self) -> dict[str | None, int]:
-        """How many records are of each version of HTTP, by ``http_version``."""
+        """The number of records of each version of HTTP, by ``http_version``."""
         try:
             counts = self.relation.aggregate("http_version, count(*)", "http_version").fetchall()
         except duckdb.Error as error:
@@ -147,7 +147,7 @@ class FlowFile:
 def connect(*, keep_order: bool = False) -> duckdb.DuckDBPyConnection:
     """An engine that writes to disk what is more than its share of the memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    # The engine's own choice is the working directory, where one may not be allowed to write.
+    # The engine's own choice is the working directory, which may not be writable.
     beside = {} if os.access(".", os.W_OK) else {"temp_directory": f"{tempfile.gettempdir()}/marline-{os.getpid()}"}
     return duckdb.connect(
         config={"preserve_insertion_order": keep_order, "memory_limit": f"{int(memory * MEMORY_SHARE)} MiB", **beside}
@@ -178,14 +178,14 @@ def _read(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: bytes) 
 
 
 def _of_json(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: str, found: dict[str, object]) -> _Read:
-    """Objects whose kind the first of them shows. Each may lack what it has nothing to say of."""
+    """Objects whose kind the first of them shows. Each may lack keys without a value."""
     keys = frozenset(found)
     if is_zeek(found):
         return _theirs(file.path, _zeek(connection, file), ZEEK)
     if is_nfdump(keys):
         return _nfdump(file.path, json_objects(connection, file, NFDUMP_KEYS, beginning))
     _need(file.path, keys, NEEDED)
-    # The engine takes names of other capitals for the same.
+    # The engine's names are case-insensitive.
     columns = {name.lower(): name for name in (*keys, *COLUMNS)}
     return _ours(file.path, json_objects(connection, file, columns.values(), beginning))
 
@@ -226,7 +226,7 @@ def _theirs(
 def _joined(
     records: duckdb.DuckDBPyRelation, join: Callable[[duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation]
 ) -> duckdb.DuckDBPyRelation:
-    """Flows of several records. What cannot be is in none of them, and stays as it is: it is counted."""
+    """Flows of several records. Invalid records are not joined, and stay as they are: they are counted."""
     impossible = records.filter(f"NOT {possible(COLUMNS)}").project(", ".join(COLUMNS))
     return join(records.filter(possible(COLUMNS))).union(impossible)
 
@@ -262,9 +262,9 @@ def _need(path: Path, columns: Collection[str], needs: Collection[str]) -> None:
 
 
 def _zeek(connection: duckdb.DuckDBPyConnection, file: Plain) -> duckdb.DuckDBPyRelation:
-    """``conn.log`` with what ``ssl.log`` and ``quic.log`` beside it say of the same connections.
+    """``conn.log`` with the data of ``ssl.log`` and ``quic.log`` beside it about the same connections.
 
-    A QUIC connection is in both; it is counted once, and ``quic.log`` is believed.
+    A QUIC connection is in both; it is counted once, and ``quic.log`` takes precedence.
     """
     conn = _zeek_log(connection, file, ZEEK_CONN)
     _need(file.path, conn.columns, ZEEK.needs)
@@ -296,7 +296,7 @@ def _beside(conn: Path, name: str) -> Path | None:
 
 
 def _zeek_log(connection: duckdb.DuckDBPyConnection, file: Plain, columns: Iterable[str]) -> duckdb.DuckDBPyRelation:
-    """A log as Zeek writes it, as text or JSON; of the latter, these columns."""
+    """A log of Zeek, as text or JSON; of the latter, these columns."""
     beginning = file.beginning()
     decoded = beginning.decode("utf-8", errors="replace")
     if first_object(file, decoded) is not None:

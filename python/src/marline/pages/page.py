@@ -84,12 +84,12 @@ class Page:
         return self._add(f'<div class="scroll"><pre>{escape(text)}</pre></div>\n')
 
     def details(self, summary: str, inside: Callable[[Self], Self]) -> Self:
-        """Add a collapsed block with what ``inside`` adds."""
+        """Add a collapsed block with the content that ``inside`` adds."""
         inside(self._add(f"<details><summary>{escape(summary)}</summary>\n"))
         return self._add("</details>\n")
 
     def footer(self, entries: Iterable[tuple[str, str]]) -> Self:
-        """Add where the page comes from, by name; belongs to the end."""
+        """Add the provenance of the page, by name; belongs to the end."""
         items = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(value)}</code></dd>" for name, value in entries)
         return self._add(f"<footer><dl>{items}</dl></footer>\n")
 
@@ -118,5 +118,5 @@ class Page:
 
 
 def escape(text: str) -> str:
-    """A text as HTML shows it."""
+    """Text escaped for HTML."""
     return escape_html(printable(text))

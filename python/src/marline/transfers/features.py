@@ -1,4 +1,4 @@
-"""The features of a transfer: their columns in a table, and how people read them."""
+"""The features of a transfer: their columns in a table, and their names and units for readers."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Feature:
     unit: str = ""
     """The unit that readers see."""
     scale: float = 1.0
-    """What a value of the column is divided by for this unit."""
+    """The divisor of a value of the column for this unit."""
     restates_throughput: bool = False
     """Whether it is the throughput in another unit: packets of one size, over their mean inter-packet time."""
 
@@ -61,5 +61,5 @@ _BY_COLUMN = {feature.column: feature for feature in FEATURES}
 
 
 def feature(column: str) -> Feature:
-    """What is known of a column; a column that is none of the study's is shown as it is."""
+    """The feature of a column; a column that is not one of the study's is shown as it is."""
     return _BY_COLUMN.get(column, Feature(column, column.replace("_", " ")))

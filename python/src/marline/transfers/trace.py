@@ -1,4 +1,4 @@
-"""The packets of a transfer, and what describes it."""
+"""The packets of a transfer, and the features that describe it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from marline.transfers.dispersion import Dispersion
 
 
 class Phase(StrEnum):
-    """What a sender does."""
+    """The phase of a sender."""
 
     SLOW_START = "slow_start"
     """The window doubles in a round trip."""

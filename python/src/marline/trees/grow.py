@@ -1,4 +1,4 @@
-"""How a tree grows."""
+"""Growing a tree."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ from marline.trees.prune import prune
 
 
 class Criterion(StrEnum):
-    """Which question is asked first."""
+    """The criterion that selects the question at a node."""
 
     GAIN = "gain"
     """The one with the highest information gain."""
@@ -23,13 +23,13 @@ class Criterion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How trees are grown and pruned. The defaults are those of C4.5, and of Weka's J48."""
+    """Parameters of growing and pruning trees. The defaults are those of C4.5, and of Weka's J48."""
 
     criterion: Criterion = Criterion.GAIN_RATIO
     smallest_side: int = 2
-    """Rows that each answer has at least."""
+    """The fewest rows on each side of a split."""
     confidence: float | None = 0.25
-    """How pessimistic pruning is about rows that were not seen: lower prunes more. None keeps all of the tree."""
+    """The confidence of pessimistic pruning: lower prunes more. None disables pruning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Cut:
     gain_bits: float
     """Information gain."""
     ratio: float
-    """The gain, less what finding the threshold cost, for each bit of the answer."""
+    """The gain, less the cost of choosing the threshold, for each bit of the answer."""
     net_bits: float
-    """The gain, less what finding the threshold cost: the choice among so many, over the rows (C4.5, release 8)."""
+    """The gain, less the cost of choosing the threshold among the candidates, per row (C4.5, release 8)."""
 
 
 def fit(rows: Numbers, classes: Classes, number: int, settings: Settings) -> Node:
@@ -56,7 +56,7 @@ def best_cut(values: Numbers, classes: Classes, number: int, smallest_side: int)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     total = len(values)
-    # Rows below each candidate; both sides have as many as they must.
+    # Rows below each candidate; both sides have the required number.
     below = np.flatnonzero(ordered[:-1] < ordered[1:]) + 1
     below = below[(below >= smallest_side) & (total - below >= smallest_side)]
     if not below.size:
@@ -101,7 +101,7 @@ def _grow(rows: Numbers, classes: Classes, number: int, settings: Settings, aske
 
 
 def _smallest_side(rows: int, number: int, settings: Settings) -> int:
-    """Rows of each side; C4.5 asks for more where there are many rows for each class, and for 25 at most."""
+    """Rows of each side; C4.5 requires more if there are many rows for each class, up to 25."""
     if settings.criterion is Criterion.GAIN:
         return settings.smallest_side
     return int(max(settings.smallest_side, min(25, np.ceil(0.1 * rows / number))))

@@ -1,4 +1,4 @@
-"""What a tree is."""
+"""The nodes of a tree."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from marline.trees.information import Counts, entropy
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Where a class is decided."""
+    """A leaf, which decides a class."""
 
     counts: Counts
 
@@ -31,7 +31,7 @@ class Split:
 
     @property
     def gain_bits(self) -> float:
-        """The information that the answer gives of the class."""
+        """The information gain of the question."""
         rows = sum(self.counts)
         rest = sum(sum(side.counts) * entropy(side.counts) for side in (self.low, self.high))
         return entropy(self.counts) - rest / rows if rows else 0.0
@@ -46,7 +46,7 @@ def majority(counts: Counts) -> int:
 
 
 def leaves(node: Node) -> int:
-    """How many leaves a tree has."""
+    """The number of leaves of a tree."""
     return 1 if isinstance(node, Leaf) else leaves(node.low) + leaves(node.high)
 
 

@@ -1,4 +1,4 @@
-"""How a tree is pruned: by the errors that it is expected to make in rows that it has not seen."""
+"""Pruning a tree by the errors that it is expected to make in rows that it was not trained with."""
 
 from statistics import NormalDist
 

@@ -7,7 +7,7 @@ from marline.trees.nodes import Leaf, Node, majority
 
 
 class Shown(Protocol):
-    """How a feature is written for readers."""
+    """The text of a feature for readers."""
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Which versions the services of most flows use, and when (figure 3.2 of the study)."""
+"""The versions that the services of most flows use, over time (figure 3.2 of the study)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +20,7 @@ _SERVICE: Final = (
     r"coalesce(nullif(regexp_extract(lower(sni), "
     r"'([^.]+\.(?:(?:ac|co|com|edu|gov|net|org)\.[a-z][a-z]|[^.]+))\.?$', 1), ''), lower(sni))"
 )
-"""The part of a name that one can register, as far as its form says."""
+"""The registrable part of a name, as far as its form shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Period:
     """The flows of a service in a span of time."""
 
     begin: str
-    """In UTC, as precisely as the span is long."""
+    """In UTC, with the precision of the span."""
     flows: tuple[int, ...]
     """Of each of :data:`KINDS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The names under one that can be registered."""
+    """The names under one registrable domain."""
 
     name: str
     flows: int
@@ -44,7 +44,7 @@ class Service:
 
 
 def adoption(https: duckdb.DuckDBPyRelation, most: int) -> tuple[Service, ...]:
-    """The services of most flows, by months, days or hours, as the capture is long. It has a flow at least."""
+    """The services of most flows, by months, days or hours, depending on the length of the capture, which has flows."""
     first, last = https.aggregate("min(start_s), max(start_s)").fetchall()[0]
     unit, form = _unit(last - first)
     time = f"date_trunc('{unit}', make_timestamp(CAST(start_s * 1e6 AS BIGINT)))"
@@ -70,7 +70,7 @@ def adoption(https: duckdb.DuckDBPyRelation, most: int) -> tuple[Service, ...]:
 
 
 def _unit(span_s: float) -> tuple[str, str]:
-    """The part of a date by which time is cut, and how it is written."""
+    """The part of a date by which time is divided, and its format."""
     if span_s > 62 * _DAY_S:
         return "month", "%Y-%m"
     if span_s > 2 * _DAY_S:

@@ -1,4 +1,4 @@
-"""Distributions of what flows are, by version of HTTP: figure 3.3 of the study."""
+"""Distributions of properties of flows, by version of HTTP: figure 3.3 of the study."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,10 @@ from marline.progress import Progress
 from marline.tables import reason
 
 QUANTITIES: Final = SELECTED
-"""What is looked at: duration; packets, bytes, and bytes a packet of both ends."""
+"""The quantities: duration; packets, bytes, and bytes a packet of both ends."""
 
 BINS: Final = 100
-"""In which each power of ten is counted: neighbours differ by 2.3 %."""
+"""The number of bins for each power of ten: neighbouring bins differ by 2.3 %."""
 
 SCATTERED: Final = ("client_bytes_per_packet", "server_bytes_per_packet", "duration_s")
 """Of the flows that are drawn as points."""
@@ -42,7 +42,7 @@ class Distribution:
     mean: float
 
     def percentile(self, percent: float) -> float:
-        """The value up to which so many lie, upwards to the end of its bin."""
+        """The quantile of the share ``part``, rounded up to the end of its bin."""
         up_to = np.cumsum(self.counts)
         return float(self.values[np.searchsorted(up_to, percent / 100 * up_to[-1] - 1e-9)])
 
@@ -76,11 +76,11 @@ class Report:
     """Of the versions that occur, in the order of :data:`VERSIONS`."""
     services: tuple[Service, ...]
     reasons: dict[str, int]
-    """Records that are left out, by the first reason that each has."""
+    """Excluded records, each by the first reason that applies."""
 
     @property
     def left_out(self) -> int:
-        """Records without a version, of another port, or that are no flows."""
+        """Records without a version, of another port, or that are not flows."""
         return self.records - sum(kind.flows for kind in self.kinds)
 
 

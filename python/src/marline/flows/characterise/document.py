@@ -6,7 +6,7 @@ from marline.json import Json
 
 
 def to_json(report: Report) -> dict[str, Json]:
-    """What ``--json`` prints."""
+    """The document of ``--json``."""
     return {
         "source": report.source.name,
         "format": report.format,

@@ -1,11 +1,11 @@
-"""What is asked of a characterisation."""
+"""Options of a characterisation."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much is shown."""
+    """The amount of data shown."""
 
     sample: int = 1500
     """Flows of each version in the scatter pictures."""

@@ -32,7 +32,7 @@ PUBLISHED: Final[tuple[tuple[str, Measure, Mapping[str, float]], ...]] = (
     ("20 packets and more of the server", _from("server_packets", 20), {"h1": 22, "h2": 50}),
     ("client's packets below 100 bytes in the mean", _below("client_bytes_per_packet", 100), {"h1": 55, "h2": 80}),
 )
-"""Shares of flows, percent, and what the study says of them in section 3.1."""
+"""Shares of flows, percent, and the study's values in section 3.1."""
 
 PUBLISHED_CHANGES: Final = (
     ("duration_s", "duration", 36.0),

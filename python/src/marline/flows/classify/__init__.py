@@ -1,4 +1,4 @@
-"""Which version of HTTP a flow carries (thesis of J. Manzoor, 2019, section 3.2)."""
+"""Classification of flows by version of HTTP (thesis of J. Manzoor, 2019, section 3.2)."""
 
 from marline.flows.classify.evaluation import Evaluation, evaluate
 from marline.flows.classify.model import Model

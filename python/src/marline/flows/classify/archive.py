@@ -1,6 +1,6 @@
-"""Arrays in a file, read so that nothing in it is believed before it was checked.
+"""Arrays in a file, whose content is validated before use.
 
-The form is that of numpy's ``savez``: an archive (ZIP) of arrays, each with a header that says its type and its shape.
+The form is that of numpy's ``savez``: an archive (ZIP) of arrays, each with its type and its shape in a header.
 """
 
 import io
@@ -24,7 +24,7 @@ _KINDS: Final = (np.dtype("<f8"), np.dtype("<i4"), np.dtype("u1"))
 _SUFFIX: Final = ".npy"
 _MOST_DIMENSIONS: Final = 2
 _LONGEST_HEADER: Final = 256
-"""Of an array with so many; numpy writes 128 bytes."""
+"""The most bytes of an array's header; numpy writes 128 bytes."""
 
 
 class TooLargeError(ValueError):
@@ -41,7 +41,7 @@ def write(arrays: Arrays) -> bytes:
 def read(path: Path) -> Arrays:
     """The arrays of a file by name, within the limits of a model.
 
-    Raises :class:`TooLargeError`, and errors of any kind for a file that is none: those of the libraries that read it.
+    Raises :class:`TooLargeError`, and errors of any kind for a file that is not an archive.
     """
     size = path.stat().st_size
     if size > MAX_MODEL_FILE_BYTES:
@@ -62,7 +62,7 @@ def read(path: Path) -> Arrays:
 
 
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """One array; no more of it is unpacked than its entry says, and the checksum is compared."""
+    """One array; no more of it is unpacked than its entry states, and the checksum is compared."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("compression")
     content = archive.read(entry)

@@ -1,6 +1,6 @@
 """Classes by the intervals that the features of a row fall into, each taken as independent of the others.
 
-It is what Weka's BayesNet learns with its defaults: K2 with one parent, the class, over discretised features, and half
+The same as Weka's BayesNet with its defaults: K2 with one parent, the class, over discretised features, and half
 a row added to each count.
 """
 
@@ -57,7 +57,7 @@ class Bayes:
         return shares
 
     def _scores(self, rows: Numbers) -> Numbers:
-        """The logarithms of the probabilities, but for what all classes of a row have in common."""
+        """The logarithms of the probabilities, except for a term that all classes of a row have in common."""
         scores = np.tile(self.prior, (len(rows), 1))
         for column, ends, evidence in zip(rows.T, self.thresholds, self.evidence, strict=True):
             scores += evidence[intervals(column, ends)]
@@ -65,7 +65,7 @@ class Bayes:
 
 
 def right(rows: Numbers, classes: Classes, number: int, folds: Folds) -> int:
-    """How many rows are classified as they should be by what has not counted them; the intervals have seen them."""
+    """The number of rows that are classified correctly by counts without them; the intervals were learnt with them."""
     thresholds = tuple(cuts(column, classes, number) for column in rows.T)
     found = 0
     for fold in np.unique(folds):

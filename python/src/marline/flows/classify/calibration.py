@@ -1,4 +1,4 @@
-"""Whether answers are as often right as they are said to be."""
+"""The calibration of probabilities: whether predictions are correct as often as predicted."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -12,7 +12,7 @@ BINS: Final = 10
 """Of probabilities, each as wide."""
 
 THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""For which it is shown how many flows have an answer, and how many of the answers are right."""
+"""Thresholds for which the share of flows with an answer, and of correct answers, is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Bin:
     high: float
     flows: int
     probability: float
-    """The mean of what was said; NaN without flows."""
+    """The mean predicted probability; NaN without flows."""
     right: float
-    """The share that is right; NaN without flows."""
+    """The share of correct answers; NaN without flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Calibration:
     """Of the answers of a model."""
 
     brier: float
-    """The mean of the squared differences of all probabilities from what is, summed over the classes: 0 is best."""
+    """The Brier score: the mean squared error of the probabilities, summed over the classes; 0 is best."""
     brier_of_shares: float
     """Of the shares of the classes, given for each flow."""
     bins: tuple[Bin, ...]
@@ -52,7 +52,7 @@ class Calibration:
 
     @classmethod
     def of(cls, decision: Decision, classes: Classes) -> Self:
-        """Compare answers with what is."""
+        """Compare answers with the actual classes."""
         said, number = decision.probabilities, decision.probabilities.shape[1]
         is_of = np.eye(number)[classes]
         right, certainty = decision.classes == classes, decision.certainty

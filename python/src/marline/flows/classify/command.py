@@ -112,7 +112,7 @@ def _train(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    # A forest takes seconds to read.
+    # Reading a forest takes seconds.
     OutputFile(arguments.out, arguments.flows, arguments.model)
     prediction = predict(Model.load(arguments.model), arguments.flows, arguments.out, arguments.threshold)
     if arguments.json:

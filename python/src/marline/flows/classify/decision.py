@@ -1,4 +1,4 @@
-"""The version that a flow is taken for, by the probabilities and by the versions that its transport can carry."""
+"""The predicted version of a flow, by the probabilities and by the versions that its transport can carry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ DEFAULT_THRESHOLD: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The versions that flows are taken for."""
+    """The predicted versions of flows."""
 
     probabilities: Numbers
-    """Of each flow (row) and class (column); 0 of what its transport cannot carry, and a row of 0 if that is all."""
+    """Of each flow (row) and class (column); 0 for versions that its transport cannot carry, or all 0."""
 
     @classmethod
     def of(cls, probabilities: Numbers, transport: Numbers, names: Sequence[str]) -> "Decision":
-        """The probabilities of a model, without what the transport of a flow (NaN if not known) cannot carry."""
+        """The probabilities of a model, without versions that a flow's transport (NaN if unknown) cannot carry."""
         can = np.ones(probabilities.shape, dtype=np.bool_)
         for over in (TCP, UDP):
             can[transport == over] = [over in OVER[name] for name in names]
         left = np.where(can, probabilities, 0)
         whole = left.sum(axis=1, keepdims=True)
-        # A model that gives nothing to what is possible knows nothing of the flow: all of that is as likely.
+        # If a model gives no probability to the possible versions, these are equally likely.
         left = np.where(whole > 0, left, can).astype(np.float64)
         whole = left.sum(axis=1, keepdims=True)
         return cls(np.divide(left, whole, out=np.zeros_like(left), where=whole > 0))
@@ -47,11 +47,11 @@ class Decision:
         return highest
 
     def answered(self, threshold: float) -> npt.NDArray[np.bool_]:
-        """Which flows have an answer: the others are unknown."""
+        """Whether each flow has an answer; the others are unknown."""
         return (self.certainty >= threshold) & (self.certainty > 0)
 
 
 def by_rule(transport: Numbers, names: Sequence[str], else_is: str = "h2") -> Classes:
-    """The rule that needs no learning: UDP is h3, all else h2, or another. -1 for what is not among the names."""
+    """The rule that needs no learning: UDP is h3, all else h2, or another. -1 for a version not among the names."""
     places = [names.index(name) if name in names else -1 for name in (else_is, "h3")]
     return np.where(transport == UDP, places[1], places[0])

@@ -1,7 +1,7 @@
-"""Numbers as intervals that tell classes apart.
+"""Numbers as intervals that separate classes.
 
 U. Fayyad and K. Irani, "Multi-interval discretization of continuous-valued attributes for classification learning",
-1993: what Weka does before it counts.
+1993; the same as Weka's before counting.
 """
 
 import numpy as np

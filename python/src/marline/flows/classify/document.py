@@ -10,7 +10,7 @@ from marline.json import Json
 
 
 def to_json(evaluation: Evaluation) -> dict[str, Json]:
-    """What ``--json`` prints."""
+    """The document of ``--json``."""
     sample, options = evaluation.sample, evaluation.options
     return {
         "source": evaluation.source.name,
@@ -39,7 +39,7 @@ def to_json(evaluation: Evaluation) -> dict[str, Json]:
 
 
 def prediction_to_json(prediction: Prediction) -> dict[str, Json]:
-    """What ``classify predict --json`` prints."""
+    """The document of ``classify predict --json``."""
     return {
         "flows": prediction.flows,
         "predicted": {**prediction.counts},

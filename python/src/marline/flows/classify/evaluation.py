@@ -1,4 +1,4 @@
-"""How well flows are told apart: tables 3.1 and 3.2, and figures 3.4 to 3.7 of the study, and what it is worth."""
+"""The accuracy of classification: tables 3.1 and 3.2, figures 3.4 to 3.7 of the study, and baselines."""
 
 import time
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ MOST_SERVICES = 100
 """Names whose accuracy is shown, those of most flows."""
 
 SHUFFLES: Final = 5
-"""How often a feature is put out of order to see what it is worth."""
+"""The number of permutations of a feature to measure its importance."""
 
 
 class NoSuchClassError(MarlineError):
-    """A file has nothing of the classes that were learnt."""
+    """A file has no flows of the learnt classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """The worth of a feature."""
+    """The importance of a feature."""
 
     feature: FlowFeature
     loss: float
-    """Accuracy that is lost where the feature is out of order, of flows that were not learnt from."""
+    """The loss of accuracy when the feature is permuted, on flows that were not trained with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Result:
     """Of the cross-validation."""
     calibration: Calibration
     by_group: dict[str, Confusion | None]
-    """Of cross-validations that hold back whole groups; nothing where there is one group only."""
+    """The results of cross-validations that hold out whole groups; empty if there is only one group."""
     importances: tuple[Importance, ...]
-    """Those worth most first."""
+    """The most important ones first."""
     services: tuple[Service, ...]
     curve: tuple[Point, ...]
     tests: tuple[Test, ...]
@@ -109,7 +109,7 @@ class Evaluation:
     options: Options
     sample: Sample
     selected: tuple[FlowFeature, ...]
-    """What CFS chooses of the candidates here."""
+    """The candidates that CFS selects here."""
     baselines: tuple[Baseline, ...]
     results: tuple[Result, ...]
 
@@ -180,7 +180,7 @@ def _elsewhere(path: Path, sample: Sample, learnt: Path) -> _Elsewhere:
 STRATIFIED: Final = "stratified"
 
 GROUPS: Final = ("client", "file")
-"""By what flows are held back together: flows of one client, or of one capture, resemble each other."""
+"""The groups of flows that are held out together: flows of one client, or of one capture, are similar."""
 
 
 def _deals(sample: Sample, options: Options) -> dict[str, Folds | None]:
@@ -211,7 +211,7 @@ def _baselines(sample: Sample, elsewhere: tuple[_Elsewhere, ...]) -> tuple[Basel
     number = len(sample.names)
 
     def judged(classes: Classes, taken: Classes) -> Confusion:
-        # A version that is none of the classes is wrong for each flow.
+        # A version that is not among the classes is wrong for each flow.
         wrong = np.where(classes == 0, 1, 0)
         return Confusion.of(classes, np.where(taken < 0, wrong, taken), number)
 
@@ -229,7 +229,7 @@ def _baselines(sample: Sample, elsewhere: tuple[_Elsewhere, ...]) -> tuple[Basel
     every = [sample.transport, *(one.transport for one in elsewhere)]
     majority = of("majority", f"always {sample.names[largest]}", [np.full(len(one), largest) for one in every])
     rules = [ruled("transport", "h2")]
-    # The best that is possible by the transport alone, here.
+    # The best accuracy by the transport alone.
     rules += [ruled("transport_majority", of_tcp)] if of_tcp != "h2" else []
     return majority, *rules
 
@@ -285,7 +285,7 @@ def _services(sample: Sample, found: Classes) -> tuple[Service, ...]:
 def _curve(
     algorithm: str, sample: Sample, options: Options, progress: Progress
 ) -> tuple[tuple[Point, ...], tuple[Importance, ...]]:
-    """A tenth is never learnt from, and the same for all points; the features are weighed by the last of them."""
+    """A tenth is held out, the same for all points; the last of them measures the importance of features."""
     learn, number = ALGORITHMS[algorithm], len(sample.names)
     rows = sample.of()
     held = stratified(sample.classes, 10, options.seed) == 0
@@ -307,7 +307,7 @@ def _curve(
 
 
 def _importances(learnt: Learnt, sample: Sample, held: Classes, seed: int) -> tuple[Importance, ...]:
-    """The accuracy that is lost where a feature has the values of other flows."""
+    """The loss of accuracy when a feature is permuted among flows."""
     rows, transport, classes = sample.of()[held], sample.transport[held], sample.classes[held]
     rng = np.random.default_rng(seed)
 

@@ -1,7 +1,7 @@
 """Compiled classification by trees.
 
 Two children of a node are neighbours, and a leaf is its own child behind a threshold that nothing exceeds, so that a
-step is the same few instructions for each row: no branch waits for what a row says, and eight rows are under way at
+step is the same few instructions for each row: no branch depends on a row's values, and eight rows are processed at
 once.
 """
 
@@ -21,7 +21,7 @@ _BLOCK = 4096
 
 @compiled(parallel=True)
 def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, depth: int) -> Places:
-    """The answer of the leaf that each row comes to, by one tree; a node is its feature and its first child."""
+    """The answer of the leaf that each row reaches, by one tree; a node is its feature and its first child."""
     count = len(rows)
     found = np.empty(count, dtype=np.int32)
     for block in prange((count + _BLOCK - 1) // _BLOCK):
@@ -43,7 +43,7 @@ def by_tree(rows: Numbers, nodes: Places, threshold: Numbers, answer: Places, de
 def by_forest(
     rows: npt.NDArray[np.float32], nodes: Places, threshold: Numbers, roots: Places, shares: Numbers
 ) -> Numbers:
-    """The shares of the classes in the leaves that each row comes to, in the mean of all trees."""
+    """The shares of the classes in the leaves that each row reaches, averaged over all trees."""
     count, number = len(rows), shares.shape[1]
     found = np.zeros((count, number))
     for block in prange((count + _BLOCK - 1) // _BLOCK):

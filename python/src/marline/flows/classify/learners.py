@@ -15,7 +15,7 @@ FOREST_TREES = 100
 
 
 class Learnt(Protocol):
-    """What an algorithm has learnt."""
+    """A trained model."""
 
     def classify(self, rows: Numbers) -> Classes:
         """The class of each row."""
@@ -27,7 +27,7 @@ class Learnt(Protocol):
 
 
 def prepare(algorithms: Collection[str]) -> None:
-    """Load what some algorithms need beyond what is loaded: before the work, not in its midst."""
+    """Load the additional libraries of some algorithms before the work begins."""
     if "random_forest" in algorithms:
         import sklearn.ensemble  # noqa: F401, PLC0415 - takes a second that the others need not wait
 
@@ -35,7 +35,7 @@ def prepare(algorithms: Collection[str]) -> None:
 def _random_forest(rows: Numbers, classes: Classes, number: int, seed: int) -> Trees:
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - see above
 
-    # One more than the logarithm of the features, as Weka has it.
+    # One more than the logarithm of the features, as in Weka.
     tried = int(np.log2(rows.shape[1])) + 1
     forest = RandomForestClassifier(
         n_estimators=FOREST_TREES, criterion="entropy", max_features=tried, n_jobs=-1, random_state=seed
@@ -67,4 +67,4 @@ ALGORITHMS: Final[Mapping[str, Callable[[Numbers, Classes, int, int], Learnt]]] 
     "nbtree": _nbtree,
     "bayesnet": _bayesnet,
 }
-"""Each learns from rows and their classes, of which it is told the number, with a seed."""
+"""Each learns from rows, their classes and the number of classes, with a seed."""

@@ -25,7 +25,7 @@ FORMAT: Final = 1
 
 
 class ModelError(MarlineError):
-    """A file is no model that can be used."""
+    """A file is not a usable model."""
 
 
 class _OtherFormatError(ValueError):
@@ -34,14 +34,14 @@ class _OtherFormatError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What an algorithm has learnt, and from what."""
+    """A trained model, and the data that it was trained with."""
 
     algorithm: str
     features: tuple[FlowFeature, ...]
     names: tuple[str, ...]
     learnt: Learnt
     flows: int
-    """That it has learnt from."""
+    """The number of flows that it was trained with."""
 
     @classmethod
     def train(cls, sample: Sample, algorithm: str, seed: int) -> Self:
@@ -50,7 +50,7 @@ class Model:
         return cls(algorithm, sample.used, sample.names, learnt, len(sample.rows))
 
     def classify(self, rows: Numbers) -> Classes:
-        """The class of each row, a place among the names."""
+        """The class of each row, as an index in the names."""
         return self.learnt.classify(rows)
 
     def probabilities(self, rows: Numbers) -> Numbers:
@@ -77,7 +77,7 @@ class Model:
     def load(cls, path: Path) -> Self:
         """Read a file.
 
-        Raises :class:`ModelError` for whatever is no model, and :class:`MissingFileError` and
+        Raises :class:`ModelError` for anything that is not a model, and :class:`MissingFileError` and
         :class:`UnreadableFileError` for what cannot be read at all.
         """
         require_file(path)

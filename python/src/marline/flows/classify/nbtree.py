@@ -24,11 +24,11 @@ DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayesTree:
-    """A tree, and what its leaves have counted."""
+    """A tree, and the counts of its leaves."""
 
     tree: Trees
     leaf: "np.ndarray[tuple[int], np.dtype[np.int32]]"
-    """Of each node: the place of its counts, 0 at those that are no leaves."""
+    """Of each node: the place of its counts, 0 at those that are not leaves."""
     counts: tuple[Bayes, ...]
 
     @classmethod

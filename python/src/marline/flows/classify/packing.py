@@ -1,4 +1,4 @@
-"""Learnt models as arrays. The compiled loops check nothing, so that all is checked here."""
+"""Learnt models as arrays. The compiled loops do not check bounds, so everything is validated here."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def pack(learnt: Learnt) -> Arrays:
 
 
 def unpack(algorithm: str, arrays: Arrays, features: int, number: int) -> Learnt:
-    """The model that was packed, of so many features and classes. Raises :class:`ValueError` or :class:`KeyError`."""
+    """The packed model, with this number of features and classes. Raises :class:`ValueError` or :class:`KeyError`."""
     left = dict(arrays)
     learnt = _unpack(algorithm, left, features, number)
     if left:
@@ -126,7 +126,7 @@ def _are_logarithms(values: "np.ndarray") -> bool:
 
 
 def _taken(left: Arrays, name: str, kind: type) -> "np.ndarray":
-    """An array, which is no longer among what is left."""
+    """Takes an array out of the remaining ones."""
     array = left.pop(name)
     if array.dtype != kind:
         raise ValueError(name)

@@ -105,7 +105,7 @@ def _answer(evaluation: Evaluation) -> str:
 
 
 def better_rule(evaluation: Evaluation) -> str:
-    """Says where an answer that needs no learning is at least as good as the best algorithm; nothing if nowhere."""
+    """States where an answer without learning is at least as good as the best algorithm; empty if nowhere."""
     best = max(result.confusion.accuracy for result in evaluation.results)
     found = [f"{one.text}, here" for one in evaluation.baselines if one.confusion.accuracy >= best]
     for name in evaluation.results[0].by_group:
@@ -120,12 +120,12 @@ def better_rule(evaluation: Evaluation) -> str:
 
 
 def _features(evaluation: Evaluation) -> str:
-    """The numbers of a record that models use."""
+    """The features that models use."""
     return "seven numbers of their records" + (" and the transport" if TRANSPORT in evaluation.sample.used else "")
 
 
 def _worth(result: Page, evaluation: Evaluation) -> None:
-    """Answers with which an accuracy is to be compared."""
+    """Baselines for an accuracy."""
     result.subsection("Beside answers that need no learning")
     result.text(
         "Beside the algorithms: answers that need no learning. By client and by file, all flows of a client or of a "

@@ -26,7 +26,7 @@ PREDICTED: Final = "predicted"
 PROBABILITY: Final = "predicted_probability"
 WHY_NOT: Final = "predicted_reason"
 ADDED: Final = (PREDICTED, PROBABILITY, WHY_NOT)
-"""The columns that are added: a version, :data:`UNKNOWN` or nothing; how probable it is; why there is none."""
+"""The added columns: a version, :data:`UNKNOWN` or NULL; its probability; the reason why there is none."""
 
 UNKNOWN: Final = "unknown"
 """The answer for a flow whose most probable version is below the threshold."""
@@ -39,19 +39,19 @@ Texts: TypeAlias = npt.NDArray[np.object_]
 
 
 class NotParquetError(MarlineError):
-    """The output is to be of another kind."""
+    """The output must be of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the flows of a file are taken for."""
+    """The predictions for the flows of a file."""
 
     counts: dict[str, int]
-    """How many are of each class of the model."""
+    """The number of flows of each class of the model."""
     unknown: int
-    """Of no class with the probability that is asked for."""
+    """Flows of no class with the required probability."""
     left_out: dict[str, int]
-    """Records that training would not take, by the reason."""
+    """Records that training would exclude, by reason."""
     threshold: float
 
     @property
@@ -66,12 +66,12 @@ class Prediction:
 
 
 def predict(model: Model, source: Path, out: Path, threshold: float = DEFAULT_THRESHOLD) -> Prediction:
-    """Write the flows of ``source``, with what they are taken for, to a Parquet file, in their order.
+    """Write the flows of ``source``, with their predicted versions, to a Parquet file, in their order.
 
-    Only flows that training would take are classified, and only answers of at least the probability ``threshold``
+    Only flows that training would accept are classified, and only answers of at least the probability ``threshold``
     are given.
 
-    Raises :class:`MarlineError`; nothing is left of a file that could not be finished.
+    Raises :class:`MarlineError`; an incomplete file is removed.
     """
     if out.suffix != ".parquet":
         raise NotParquetError(f"{out}: the suffix must be .parquet")
@@ -83,7 +83,7 @@ def predict(model: Model, source: Path, out: Path, threshold: float = DEFAULT_TH
     values = [first_unmet(asked), value(TRANSPORT), *(value(feature) for feature in model.features)]
     counts, left_out = np.zeros(len(model.names) + 1, dtype=np.int64), Counter[str]()
     try:
-        # Columns by their places: a file can have any names.
+        # Columns by index: a file can have any names.
         reader = records.project(", ".join([*map(quoted, kept), *values])).to_arrow_reader(_BATCH)
         schema = pa.schema([pa.field(name, reader.schema.field(at).type) for at, name in enumerate(kept)])
         for name, kind in zip(ADDED, (pa.string(), pa.float64(), pa.string()), strict=True):

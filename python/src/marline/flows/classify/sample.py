@@ -20,10 +20,10 @@ from marline.flows.source import FlowFile
 from marline.tables import reason, text_literal
 
 FEWEST = 100
-"""Rows that a sample has at least."""
+"""The fewest rows of a sample."""
 
 SAME_START_US: Final = 5000
-"""How far apart the starts of one flow are in two files: clocks and points of capture differ, and digits are cut."""
+"""The most difference of the starts of one flow in two files: clocks, capture points and precision differ."""
 
 UNLABELLED: Final = "has no label"
 
@@ -36,16 +36,16 @@ _PLURALS: Final = {
     UNLABELLED: "have no label",
     INCOMPLETE: "lack a number",
 }
-"""Reasons for which records are not learnt from, as a sentence has them, in the order in which they are asked."""
+"""The reasons for excluding records from training, as words of a sentence, in the order of the checks."""
 
 
 class OneClassError(MarlineError):
-    """There is nothing to tell apart."""
+    """There is only one class."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that nothing can be learnt from, by the first of the reasons that each has."""
+    """Records that are excluded from training, each by the first reason that applies."""
 
     counts: dict[str, int]
 
@@ -59,7 +59,7 @@ class LeftOut:
 
 
 class TooFewFlowsError(MarlineError):
-    """There is too little to learn from, or to test with."""
+    """There are too few flows to learn from, or to test with."""
 
     def __init__(self, path: Path, flows: int, needed: int, left_out: LeftOut) -> None:
         reasons = f"; of {flows + left_out.total:,} flows {left_out}" if left_out.total else ""
@@ -69,7 +69,7 @@ class TooFewFlowsError(MarlineError):
 
 
 class SameFlowsError(MarlineError):
-    """Flows would be learnt from and tested with, or counted twice."""
+    """Flows would be used for both training and testing, or counted twice."""
 
     def __init__(self, path: Path, same: int, flows: int, other: Path) -> None:
         super().__init__(
@@ -80,12 +80,12 @@ class SameFlowsError(MarlineError):
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """By which the same flow is known in another file."""
+    """The keys that identify the same flow in another file."""
 
     ends: npt.NDArray[np.uint64]
     """A hash of the addresses and ports of each flow."""
     transport: Numbers
-    """Of each flow, as a feature; NaN where a record does not say."""
+    """Of each flow, as a feature; NaN if a record does not contain it."""
     start_us: npt.NDArray[np.int64]
 
     @classmethod
@@ -98,9 +98,9 @@ class Identities:
         )
 
     def among(self, others: Self) -> int:
-        """How many are among others: with the same ends and transport, and begun within :data:`SAME_START_US`."""
+        """The number that are in others: with equal ends and transport, and starts within :data:`SAME_START_US`."""
         both = Identities.of([self, others])
-        # Where one file does not say it, nothing is told apart by it.
+        # If one file does not contain it, it is not compared.
         transport = np.zeros_like(both.transport) if np.isnan(both.transport).any() else both.transport
         order = np.lexsort((both.start_us, transport, both.ends))
         ends, transport, start_us = both.ends[order], transport[order], both.start_us[order]
@@ -130,19 +130,19 @@ class Sample:
     transport: Numbers
     """Of each flow, as a feature; NaN where a record does not say."""
     classes: Classes
-    """Of each row, a place among the names."""
+    """Of each row, an index in the names."""
     services: npt.NDArray[np.object_]
-    """The name that the client asked for, or nothing."""
+    """The name that the client requested, or NULL."""
     clients: npt.NDArray[np.uint64]
     """A hash of the address of each client."""
     identities: Identities
     sources: Classes
-    """Of each row, the place of its file among those that were read."""
+    """Of each row, the index of its file among those that were read."""
     left_out: LeftOut
 
     @classmethod
     def load(cls, *paths: Path, features: str | None = None, fewest: int = FEWEST) -> Self:
-        """Read the labelled flows of files, which must be others in each.
+        """Read the labelled flows of files, which must differ from file to file.
 
         ``features`` names one of :data:`FEATURE_SETS`; without, models use the transport if all files have it. If
         ``fewest`` is 1, the flows are to test with: they may be of one class.
@@ -257,7 +257,7 @@ def _number(end: str) -> str:
 
 
 def _host(end: str) -> str:
-    """An address however it is written; the text of what is none, as of one that was made anonymous, in SQL."""
+    """An address in canonical form, in SQL; other text, such as an anonymized address, unchanged."""
     address = f"lower(trim({end}_ip))"
     form = text_literal(r"\d+(\.\d+){3}|[0-9a-f]*:[0-9a-f:]*:[0-9a-f.]*(%.*)?")
     return f"CASE WHEN regexp_full_match({address}, {form}) THEN {_number(end)} ELSE {address} END"

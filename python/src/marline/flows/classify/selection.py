@@ -1,4 +1,4 @@
-"""Which features are worth having (M. Hall, "Correlation-based feature selection for machine learning", 1999)."""
+"""Selection of features (M. Hall, "Correlation-based feature selection for machine learning", 1999)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ def select(rows: Numbers, classes: Classes, number: int) -> list[int]:
 
 
 def merit(subset: frozenset[int], with_class: Numbers, with_each: Numbers) -> float:
-    """How much a subset says of the class, against how much its features say of each other."""
+    """The merit of a subset: its correlation with the class against the correlations among its features."""
     if not subset:
         return 0.0
     places = sorted(subset)
@@ -34,7 +34,7 @@ def merit(subset: frozenset[int], with_class: Numbers, with_each: Numbers) -> fl
 
 
 def symmetrical_uncertainty(one: _Binned, other: _Binned) -> float:
-    """The information that each gives of the other, from 0 to 1."""
+    """The symmetrical uncertainty of both, from 0 to 1."""
     spread = [_entropy(column) for column in (one, other)]
     if not sum(spread):
         return 0.0

@@ -1,4 +1,4 @@
-"""Which flows are learnt from and classified: the same ones."""
+"""The flows that are used for training and classified: the same ones."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,11 +17,11 @@ def value(feature: FlowFeature) -> str:
 
 
 def conditions(features: Iterable[FlowFeature]) -> Mapping[str, str]:
-    """The conditions of a record, in SQL, by the reason for which one that does not meet them is left out, in order."""
+    """The conditions of a record, in SQL, by the reason for excluding one that does not meet them, in order."""
     return {
         NO_FLOW: possible(COLUMNS),
         ELSEWHERE: f"server_port = {HTTPS_PORT}",
-        # A record that does not say may be of either.
+        # A record without the transport may be of either.
         OTHER_TRANSPORT: "coalesce(lower(transport) IN ('tcp', 'udp'), true)",
         INCOMPLETE: " AND ".join(f"isfinite({value(feature)})" for feature in features),
     }

@@ -1,4 +1,4 @@
-"""Trees as arrays, whatever grew them."""
+"""Trees as arrays, independent of the algorithm that grew them."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -43,7 +43,7 @@ class Trees:
 
     @classmethod
     def of_tree(cls, estimator: Any) -> Self:  # noqa: ANN401 - a library without types
-        """A tree of scikit-learn, which asks of values in single precision."""
+        """A tree of scikit-learn, which compares values in single precision."""
         return cls.of_forest([estimator])
 
     @classmethod
@@ -89,7 +89,7 @@ class Trees:
         return self.shares[self.leaves(rows, np.arange(len(self.child), dtype=np.int32))]
 
     def leaves(self, rows: Numbers, answer: Places) -> Places:
-        """The answer of the leaf that each row comes to, by the only tree."""
+        """The answer of the leaf that each row reaches, by the only tree."""
         return by_tree(rows, self._nodes, self.threshold, answer, self.depth)
 
 

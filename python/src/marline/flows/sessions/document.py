@@ -7,7 +7,7 @@ from marline.json import Json
 
 
 def to_json(summary: Summary, reasons: Mapping[str, int] | None = None) -> dict[str, Json]:
-    """The document of ``--json``; with the records that were not looked at, by their ``reasons``."""
+    """The document of ``--json``; with the excluded records, by their ``reasons``."""
     return {
         "flows": summary.flows,
         "sessions": summary.sessions,

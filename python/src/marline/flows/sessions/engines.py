@@ -28,13 +28,13 @@ _COLUMNS = [field.name for field in fields(Sessions)]
 
 
 class EngineError(MarlineError):
-    """An engine cannot do what is asked of it."""
+    """An engine cannot execute the analysis."""
 
 
 def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
-    """The sessions of a file, in an order of the engine's own; equal ones by each engine.
+    """The sessions of a file, in an order that depends on the engine; all engines yield the same sessions.
 
-    Whether the engine is there, and can read the file, is found out at once.
+    Whether the engine is available, and can read the file, is checked at once.
 
     Raises :class:`EngineError`, :class:`UnreadableFileError` and
     :class:`marline.flows.sessions.scan.UnsortedFlowsError`.
@@ -46,13 +46,13 @@ def sessions(flows: FlowFile, options: Options) -> Iterator[Sessions]:
 
 
 CLIENT: Final = "client_number"
-"""The client's address, as it is compared with prefixes."""
+"""The client's address, in the form that is compared with prefixes."""
 
 
 def chosen(options: Options, columns: Collection[str]) -> dict[str, str]:
-    """The conditions of the flows that are looked at, by what others are, in SQL.
+    """The conditions of the analysed flows, by the reason for excluding others, in SQL.
 
-    Records have the column :data:`CLIENT` by the :func:`marline.flows.addresses.steps`, if clients are left out.
+    Records have the column :data:`CLIENT` by the :func:`marline.flows.addresses.steps`, if clients are excluded.
     """
     conditions = impossible(columns)
     if options.http != ANY_VERSION:
@@ -64,7 +64,7 @@ def chosen(options: Options, columns: Collection[str]) -> dict[str, str]:
 
 
 def looked_at(flows: FlowFile, options: Options) -> tuple[duckdb.DuckDBPyRelation, dict[str, str]]:
-    """All records, with what the conditions need, and the conditions."""
+    """All records, with the columns for the conditions, and the conditions."""
     records = flows.relation
     for name, expression in steps("client_ip", CLIENT) if options.without else []:
         records = records.project(f"*, {expression} AS {name}")
@@ -115,11 +115,11 @@ def _spark(flows: FlowFile, options: Options) -> Iterator[Sessions]:
     """Spark reads Parquet with our columns itself, partitions by key, and scans each partition where it is."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - see above
 
-    # The workers run what this process runs, unless a cluster says otherwise.
+    # The workers run the same Python as this process, unless a cluster is configured otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("marline sessions").master(options.spark_master)
     if options.spark_master.startswith("local"):
-        # Nothing of it is to be reached from elsewhere.
+        # It must not be reachable from other machines.
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     spark = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     key = "xxhash64({})"

@@ -12,7 +12,7 @@ from marline.flows.sessions.report import Report
 from marline.flows.sessions.summary import Class, Summary
 
 _MOST_FLOWS = 10_000
-"""Flows of a session that the figure tells apart."""
+"""Numbers of flows of a session that the figure distinguishes."""
 
 
 def render(report: Report) -> dict[str, bytes]:
@@ -27,7 +27,7 @@ def render(report: Report) -> dict[str, bytes]:
 
 
 def _figures(summary: Summary) -> dict[str, Picture]:
-    """Of what there is: without a parallel session, or without bytes, there is nothing that overlaps."""
+    """The figures with data: without parallel sessions, or without bytes, there is no overlap."""
     percent = (0.0, 100.0)
     charts = {
         "flows-per-session": CurveChart(
@@ -72,7 +72,7 @@ def _curves(classes: tuple[Class, ...]) -> list[Curve]:
 
 
 def _flows_per_session(summary: Summary) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """A sorted series as the counts have it, of fewer values where there are very many sessions."""
+    """A sorted series from counts, thinned if there are very many sessions."""
     counts = summary.flows_by_session
     thinned = -(-counts // max(1, int(counts.sum()) // _MOST_FLOWS))
     return np.repeat(np.arange(len(counts), dtype=np.float64), thinned)

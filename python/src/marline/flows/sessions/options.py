@@ -1,4 +1,4 @@
-"""What is asked of an analysis of sessions."""
+"""Options of an analysis of sessions."""
 
 from dataclasses import dataclass
 
@@ -15,19 +15,19 @@ ENGINES = ("duckdb", "spark")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How sessions are found."""
+    """Parameters of finding sessions."""
 
     gap_s: float = 5.0
     """A session's flows begin at most this long after its first."""
     http: str = "h2"
-    """The version of HTTP whose flows are looked at, or :data:`ANY_VERSION`."""
+    """The version of HTTP whose flows are analysed, or :data:`ANY_VERSION`."""
     without: tuple[str, ...] = ()
-    """Addresses or prefixes of clients that are left out: NATs, behind which many users are one client."""
+    """Addresses or prefixes of excluded clients: NATs, behind which many users appear as one client."""
     engine: str = "duckdb"
     spark_master: str = "local[*]"
     """Where Spark runs: on the processors of this machine, or the address of a cluster that reads the same path."""
 
     @property
     def gap_us(self) -> int:
-        """The gap as the engines compare it."""
+        """The gap in the unit of the engines."""
         return round(self.gap_s * 1e6)

@@ -9,7 +9,7 @@ from marline.flows.sessions.report import Report
 from marline.flows.sessions.summary import Class, Distribution, Summary
 from marline.pages import Page, Table
 
-# Of the study, sections 4.3.1 to 4.3.5; nothing where it prints no number.
+# Of the study, sections 4.3.1 to 4.3.5; None where it prints no number.
 _PUBLISHED = {
     "isolated flows": ("67.1 %", "65.3 %"),
     "parallel flows": ("32.9 %", "34.7 %"),

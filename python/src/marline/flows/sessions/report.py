@@ -1,4 +1,4 @@
-"""What a report of sessions is about: the summary, and where it comes from."""
+"""The content of a report of sessions: the summary, and its source."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from marline.tables import reason
 
 
 class NoFlowsError(MarlineError):
-    """No record is left after what was asked for."""
+    """No record matches the options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Report:
     """In the file."""
     summary: Summary
     reasons: dict[str, int]
-    """Records that are not looked at, by the first reason that each has."""
+    """Excluded records, each by the first reason that applies."""
 
     @property
     def left_out(self) -> int:
-        """Records that are no flows, or of another version, or of clients that are left out."""
+        """Records that are not flows, or of another version, or of excluded clients."""
         return self.records - self.summary.flows
 
 
@@ -58,7 +58,7 @@ def _reasons(flows: FlowFile, options: Options) -> dict[str, int]:
 
 
 def _because(reasons: dict[str, int], options: Options) -> str:
-    """The reasons for which records are no flows, as the end of a message."""
+    """The reasons why records are not flows, as the end of a message."""
     of_version = f"not of {options.http}"
     told = ", ".join(f"{count:,} {name}" for name, count in reasons.items() if name != of_version)
     return f": {told}" if told else ""

@@ -1,4 +1,4 @@
-"""Sessions of flows, and how the flows of a session overlap (thesis of J. Manzoor, 2019, sections 4.2.2 and 4.3)."""
+"""Sessions of flows, and the overlap of their flows (thesis of J. Manzoor, 2019, sections 4.2.2 and 4.3)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ NONE = -1
 
 
 class UnsortedFlowsError(MarlineError):
-    """An engine handed over flows that are not in the order it was asked for."""
+    """An engine returned flows that are not in the requested order."""
 
     def __init__(self, row: int) -> None:
         super().__init__(
@@ -131,7 +131,7 @@ def scan(batches: Iterable[Flows], gap_us: int) -> Iterator[Sessions]:
 
 
 def session_of(start_us: Whole, end_us: Whole, client_port: Whole, size: Whole) -> Sessions:
-    """What flows are together, taken as one session, whatever their starts are; sorted by start."""
+    """The columns of flows taken as one session, regardless of their starts; sorted by start."""
     return Sessions(*_measure(np.array([0, len(start_us)], dtype=np.int64), start_us, end_us, client_port, size))
 
 
@@ -176,7 +176,7 @@ def _starts(keys: Whole, second_keys: Whole, starts: Whole, gap: int, held: Whol
 
 @compiled()
 def _measure(bounds: Whole, starts: Whole, ends: Whole, ports: Whole, sizes: Whole) -> tuple[npt.NDArray[Any], ...]:
-    """What :class:`Sessions` has, for the rows between each two bounds."""
+    """The columns of :class:`Sessions`, for the rows between each two bounds."""
     count = len(bounds) - 1
     flows = np.empty(count, dtype=np.int64)
     parallel = np.zeros(count, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What the sessions of a capture have in common: tables and figures of chapter 4 of the study."""
+"""Statistics of the sessions of a capture: tables and figures of chapter 4 of the study."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ class Distribution:
 
     @property
     def mean(self) -> float | None:
-        """The mean, or nothing of nothing."""
+        """The mean; None if empty."""
         return float(self.values.mean()) if len(self.values) else None
 
     def percentile(self, percent: float) -> float | None:
-        """The value below which so many lie, between neighbours by their distance."""
+        """The quantile of the share ``part``, with linear interpolation."""
         return float(np.percentile(self.values, percent)) if len(self.values) else None
 
     def share_of_at_least(self, value: float) -> float | None:
@@ -55,11 +55,11 @@ class Summary:
     isolated_sessions: int
     parallel_sessions: int
     flows_by_session: Whole
-    """How many sessions have 0, 1, 2, ... flows."""
+    """The number of sessions with 0, 1, 2, ... flows."""
     time_overlap: Distribution
     """p of parallel sessions, percent."""
     data_overlap: Distribution
-    """r of parallel sessions whose flows carry something, percent."""
+    """r of parallel sessions whose flows are not empty, percent."""
     overlap_s_mean: float | None
     by_duration: tuple[Class, ...]
     by_size: tuple[Class, ...]
