@@ -120,9 +120,9 @@ def test_a_table_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
         analysed({}, Options(group="hops"))
     with pytest.raises(OptionError, match="--by has 120 values"):
         analysed({}, Options(by="run"))
-    with pytest.raises(OptionError, match="luck is no feature: the features are server_mean_ipt_us"):
+    with pytest.raises(OptionError, match="luck is not a feature: the features are server_mean_ipt_us"):
         analysed({}, Options(without=("luck",)))
-    with pytest.raises(OptionError, match="every feature is left out"):
+    with pytest.raises(OptionError, match="every feature is excluded"):
         analysed({}, Options(without=tuple(feature.column for feature in FEATURES)))
     rows = [{key: value for key, value in row.items() if key != GOODPUT} for row in table()]
     with pytest.raises(MissingColumnsError, match=f"no column {GOODPUT}; the table must be runs.csv"):

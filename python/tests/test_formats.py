@@ -185,7 +185,7 @@ NOTHING = {
 def test_a_file_in_which_nfdump_says_that_there_is_nothing_says_so(form: str, ends: str, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text(NOTHING[form], newline=ends)
-    with pytest.raises(UnreadableFileError, match="has no flows, as nfdump says in it"):
+    with pytest.raises(UnreadableFileError, match="has no flows, as nfdump reports in it"):
         FlowFile.open(path)
 
 
@@ -193,7 +193,7 @@ def test_what_is_no_record_of_nfdump_is_named(tmp_path: Path) -> None:
     path = tmp_path / "flows"
     for content, told in (
         (b"\x0c\xa5\x01\x00", "nfdump -r flows -o csv"),
-        (b"Date first seen          Duration Proto      Src IP Addr:Port\n", "nfdump's form for people"),
+        (b"Date first seen          Duration Proto      Src IP Addr:Port\n", "nfdump's human-readable format"),
         (b"firstSeen,duration,srcAddr,dstAddr,packets,bytes\n", "no column proto, srcPort, dstPort"),
         (b"[]\n", "is an empty array of JSON"),
         (b"[1, 2]", "is JSON, and not of records"),
@@ -414,11 +414,11 @@ def test_reasons_are_printed_and_in_the_report(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "flows.csv"
     path.write_bytes(our_csv(5) + b"9,3,10.0.0.1,50,192.0.2.1,443,x\n,3,10.0.0.1,50,192.0.2.1,443,x\n")
     assert main(["sessions", str(path), "--http", "any", "-o", str(tmp_path / "out")]) == 0
-    told = "2 of 7 records are not looked at: 1 without a time, an address or a port, 1 end before they start"
+    told = "2 of 7 records are excluded: 1 without a time, an address or a port, 1 end before they start"
     assert told in capsys.readouterr().out
     assert '<td style="white-space:nowrap">end before they start</td>' in (tmp_path / "out" / "report.html").read_text()
     document = json.loads((tmp_path / "out" / "sessions.json").read_text())
     assert document["left_out"] == {"without a time, an address or a port": 1, "end before they start": 1}
     path.write_bytes(HEADER.encode() + b"9,3,10.0.0.1,50,192.0.2.1,443,x\n")
-    with pytest.raises(NoFlowsError, match="none is a flow that is looked at: 1 end before they start"):
+    with pytest.raises(NoFlowsError, match="none of which can be analysed: 1 end before they start"):
         analyse(path, ANY)

@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_written_is_named_before_the_work(
     for out, told in (
         (file / "it.parquet", "Not a directory"),
         (directory, "there is a directory"),
-        (pipe, "there is something that is no file"),
+        (pipe, "it is not a regular file"),
         (tmp_path / f"{'n' * 300}.parquet", "File name too long"),
     ):
         assert refused(arguments, out, capsys) == f"error: {out}: cannot be written: {told}\n"
@@ -102,7 +102,7 @@ def test_what_may_not_be_written_is_named(tmp_path: Path) -> None:
     kept.touch(mode=0o400)
     with pytest.raises(OutputError, match="closed/it: cannot be written: Permission denied"):
         OutputFile(closed / "it")
-    with pytest.raises(OutputError, match="kept: cannot be written: the file that is there may not be written"):
+    with pytest.raises(OutputError, match="kept: cannot be written: the existing file is not writable"):
         OutputFile(kept)
 
 

@@ -104,7 +104,7 @@ def test_decimal_values_are_numbers(tmp_path: Path) -> None:
         ("t.csv", "a,b\n1,2,3\n", UnreadableFileError, "Line: 2; Expected Number of Columns: 2 Found: 3"),
         ("t.csv", 'a,b\n1,"2\n', UnreadableFileError, "Line: 2"),
         ("t.csv", "a,b,a\n1,2,3\n", UnreadableFileError, "there are several columns a"),
-        ("t.csv", "\udcff\n1\n", UnreadableFileError, "no header of columns in UTF-8"),
+        ("t.csv", "\udcff\n1\n", UnreadableFileError, "not a header of columns in UTF-8"),
     ],
 )
 def test_files_that_are_no_tables_are_errors(

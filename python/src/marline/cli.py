@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises :class:`KeyboardInterrupt` if a signal arrived, which libraries may turn into errors of their own.
     """
-    parser = command_line("python -m marline", "Analysis of what marline's laboratory measures, and of flows.")
+    parser = command_line("python -m marline", "Analysis of measurements of marline's laboratory, and of flows.")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     determinants.add(verbs)
     characterise.add(verbs)

@@ -168,9 +168,9 @@ def _require_replaceable(path: Path, mode: int | None) -> None:
     if mode is None:
         return
     if not stat.S_ISREG(mode):
-        raise OutputError(path, "there is a directory" if stat.S_ISDIR(mode) else "there is something that is no file")
+        raise OutputError(path, "there is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
     if not os.access(path, os.W_OK):
-        raise OutputError(path, "the file that is there may not be written")
+        raise OutputError(path, "the existing file is not writable")
 
 
 def _require_writable(directory: Path) -> None:

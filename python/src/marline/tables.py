@@ -128,7 +128,7 @@ def _csv(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> d
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next(csv.reader(file, delimiter=separator), [])
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UnreadableFileError(path, "its first line is no header of columns in UTF-8") from error
+        raise UnreadableFileError(path, "its first line is not a header of columns in UTF-8") from error
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise UnreadableFileError(path, f"there are several columns {', '.join(twice)}")
@@ -167,7 +167,7 @@ def require_file(path: Path) -> None:
     if not path.exists():
         raise MissingFileError(path)
     if not path.is_file():
-        raise UnreadableFileError(path, "is not a file that can be read twice: save what it gives, and name that")
+        raise UnreadableFileError(path, "is not a regular file: save its content to one, and name that")
 
 
 def literal(path: Path) -> str:

@@ -46,7 +46,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--criterion",
         choices=[criterion.value for criterion in Criterion],
         default=Criterion.GAIN_RATIO.value,
-        help="what chooses a question (gain-ratio, as in C4.5)",
+        help="criterion that selects a question (gain-ratio, as in C4.5)",
     )
     parser.add_argument(
         "--confidence", type=_confidence, default=0.25, metavar="SHARE", help="of pruning: lower prunes more (0.25)"
@@ -92,7 +92,7 @@ def table(report: Report) -> str:
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     rows = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     skipped = (
-        f"{report.skipped} rows were left out: their runs failed, or they lack a value\n" if report.skipped else ""
+        f"{report.skipped} rows were excluded: their runs failed, or they lack a value\n" if report.skipped else ""
     )
     return "\n".join(rows) + "\n" + skipped
 

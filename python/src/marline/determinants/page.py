@@ -132,9 +132,9 @@ def _subject(result: Page, report: Report, subject: Subject, figures: Figures) -
         f"one takes {subject.entropy_bits:.2f} bit."
     )
     result.figure(
-        "What each feature tells alone",
+        "The information of each feature alone",
         figures.gains.to_inline_svg(),
-        "Left: the information gain of the best question about it. Right: how often a tree of it alone is right.",
+        "Left: the information gain of the best question about it. Right: the accuracy of a tree of it alone.",
     )
     _within(result, report, subject)
     for selection in subject.selections:
@@ -167,7 +167,7 @@ def _selection(result: Page, subject: Subject, selection: Selection, picture: Pi
     result.figure(
         f"Decision tree of {leaves(selection.tree)} leaves",
         picture.to_inline_svg(),
-        f"The first {LEVELS} questions; a dashed box sums up what is below it."
+        f"The first {LEVELS} questions; a dashed box summarizes the subtree below it."
         if depth(selection.tree) > LEVELS
         else "",
     )
@@ -176,7 +176,7 @@ def _selection(result: Page, subject: Subject, selection: Selection, picture: Pi
         "The whole tree as text",
         lambda page: page.text("In brackets: rows, and those of another class.").preformatted(text),
     )
-    result.details("What was taken for what", lambda page: page.table(_confusion(selection.confusion, names)))
+    result.details("Confusion matrix", lambda page: page.table(_confusion(selection.confusion, names)))
 
 
 def _confusion(confusion: Confusion, names: tuple[str, ...]) -> Table:
@@ -205,7 +205,7 @@ def _method(result: Page, report: Report) -> None:
         "of all features begins with it and explains little. The second trees do without it."
     )
     if report.skipped:
-        result.text(f"{report.skipped:,} rows are left out: their runs failed, or they lack a value.")
+        result.text(f"{report.skipped:,} rows are excluded: their runs failed, or they lack a value.")
 
 
 def _root(selection: Selection) -> str:

@@ -118,10 +118,10 @@ def _features(options: Options) -> tuple[Feature, ...]:
     columns = [feature.column for feature in FEATURES]
     unknown = [name for name in options.without if name not in columns]
     if unknown:
-        raise OptionError(f"{', '.join(unknown)} is no feature: the features are {', '.join(columns)}")
+        raise OptionError(f"{', '.join(unknown)} is not a feature: the features are {', '.join(columns)}")
     features = tuple(feature for feature in FEATURES if feature.column not in options.without)
     if not features:
-        raise OptionError("every feature is left out: leave one in")
+        raise OptionError("every feature is excluded: keep at least one")
     return features
 
 

@@ -59,7 +59,7 @@ def text(
     """A text file whose columns are known. Invalid lines, as after an unclosed quote, are errors."""
     if len(set(names)) < len(names) or not all(names):
         raise UnreadableFileError(
-            file.path, "its first line is no header: two of its columns have one name, or one has none"
+            file.path, "its first line is not a header: two of its columns have one name, or one has none"
         )
     return connection.read_csv(
         literal(file.place),
@@ -156,10 +156,10 @@ def refuse_others(path: Path, beginning: bytes) -> None:
         )
     if any(line.strip() in _NO_FLOWS for line in beginning.splitlines()[:4]):
         raise UnreadableFileError(
-            path, "has no flows, as nfdump says in it: look at the filter and the times that it was given"
+            path, "has no flows, as nfdump reports in it: check its filter and its times"
         )
     if re.match(rb"Date first seen\s", beginning):
-        raise UnreadableFileError(path, "is nfdump's form for people: `nfdump -o csv` writes what can be read")
+        raise UnreadableFileError(path, "is nfdump's human-readable format: `nfdump -o csv` writes what can be read")
 
 
 def refuse_separator(path: Path, header: str) -> None:

@@ -15,7 +15,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb to the command line."""
     parser = verbs.add_parser(
         "characterise",
-        help="what flows of HTTP/1, 2 and 3 are like, and which services use which",
+        help="characteristics of flows of HTTP/1, 2 and 3, and the versions that services use",
         description="Distributions of duration, packets and bytes of labelled flows, by version of HTTP.",
         epilog="example: python -m marline characterise flows.parquet -o characteristics",
     )
@@ -57,7 +57,7 @@ def table(report: Report) -> str:
         lines.append(f"{kind.version:10}{kind.flows:>14,}{values}")
     if report.left_out:
         reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
-        lines.append(f"{report.left_out:,} of {report.records:,} records are left out: {reasons}")
+        lines.append(f"{report.left_out:,} of {report.records:,} records are excluded: {reasons}")
     return "\n".join(lines) + "\n"
 
 

@@ -57,7 +57,7 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     result.section("Duration")
     result.figure("Duration (figure 3.3a)", figures["duration"].to_inline_svg())
     result.section("Packets and bytes")
-    result.text("Continuous lines are of what the client sends, dashed ones of what the server sends.")
+    result.text("Continuous lines are of data from the client, dashed ones of data from the server.")
     result.figure("Packets (figure 3.3b)", figures["packets"].to_inline_svg())
     result.figure("Mean size of packets (figure 3.3c)", figures["packet-size"].to_inline_svg())
     result.figure("Bytes (figure 3.3d)", figures["bytes"].to_inline_svg())
@@ -75,9 +75,9 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     result.section("How")
     reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
     counted = f": {reasons}" if reasons else ""
-    result.text(f"{report.left_out:,} of {report.records:,} records are left out{counted}.")
+    result.text(f"{report.left_out:,} of {report.records:,} records are excluded{counted}.")
     result.text(
-        "Bytes are what the records say: with headers of IP where the program that wrote them counts these. Values are "
+        "Bytes are as recorded: with IP headers if the program that wrote the records counts these. Values are "
         "counted in bins that differ by 2.3 %; the shares at the ends of bins are exact."
     )
     options = f"--sample {report.options.sample} --services {report.options.services}"

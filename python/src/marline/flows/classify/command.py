@@ -45,7 +45,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     _add_features(train)
     train.add_argument("--algorithm", choices=list(ALGORITHMS), default="random_forest", help="(random_forest)")
-    train.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
+    train.add_argument("--seed", type=seed, default=1, metavar="N", help="seed of all random draws (1)")
     train.set_defaults(run=_train)
 
     use = actions.add_parser("predict", help="classify flows by a model")
@@ -91,7 +91,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     _add_features(judge)
     judge.add_argument("--folds", type=folds, default=10, metavar="N", help="parts of the cross-validation (10)")
-    judge.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn at random (1)")
+    judge.add_argument("--seed", type=seed, default=1, metavar="N", help="seed of all random draws (1)")
     judge.set_defaults(run=_evaluate)
 
 
@@ -159,7 +159,7 @@ def table(evaluation: Evaluation) -> str:
     warning = better_rule(evaluation)
     lines += [warning] if warning else []
     left_out = evaluation.sample.left_out
-    lines += [f"{left_out.total:,} records are left out: {left_out}"] if left_out.total else []
+    lines += [f"{left_out.total:,} records are excluded: {left_out}"] if left_out.total else []
     return "\n".join(lines) + "\n"
 
 

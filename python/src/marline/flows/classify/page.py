@@ -37,21 +37,21 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
     )
     result.section("Algorithms")
     result.text(
-        f"Stratified cross-validation with {options.folds} parts; what the transport of a flow cannot carry is no "
-        "answer. F is the mean over the classes, kappa Cohen's. In "
+        f"Stratified cross-validation with {options.folds} parts; versions that the transport of a flow cannot carry "
+        "are excluded. F is the mean over the classes, kappa Cohen's. In "
         "brackets: the study's (table 3.1), campus and residential; its flows are others, and of three classes."
     )
     result.table(_algorithms(evaluation))
     _worth(result, evaluation)
     result.figure("Accuracy and its 95 % interval (figure 3.4)", figures["accuracy"].to_inline_svg())
-    result.section("What is taken for what")
+    result.section("Confusion matrices")
     result.text("Percent of the flows of each class; each row is of one class.")
     result.figure("Confusions (figure 3.5)", figures["confusion"].to_inline_svg())
     for one in evaluation.results:
         table = _confusion(one.confusion, sample.names)
         result.details(TITLES[one.algorithm], partial(Page.table, table=table))
-    result.section("How much must be learnt from")
-    result.text("A tenth of the flows is held back from all models. Times are of this machine, with its other work.")
+    result.section("Learning curve")
+    result.text("A tenth of the flows is held out from all models. Times are of this machine, with its other work.")
     result.figure("Accuracy by the flows learnt from", figures["learning-curve"].to_inline_svg())
     result.figure("Time of training (figure 3.7a)", figures["training-time"].to_inline_svg())
     result.figure("Rate of classification (figure 3.7b)", figures["classification-rate"].to_inline_svg())
@@ -62,7 +62,7 @@ def page(evaluation: Evaluation, figures: Mapping[str, Picture]) -> str:
     )
     if evaluation.results[0].services:
         result.section("By service")
-        result.text("Accuracy of the names with most flows; each must be classified by what has seen others of it.")
+        result.text("Accuracy of the names with most flows; each is classified by a model of other flows.")
         result.figure("Accuracy and share of names (figure 3.6)", figures["services"].to_inline_svg())
         result.table(_services(evaluation))
     if options.tests:
@@ -152,9 +152,9 @@ def _beside(evaluation: Evaluation) -> Table:
 def _calibration(result: Page, evaluation: Evaluation) -> None:
     result.section("How probable an answer is")
     result.text(
-        "Of the cross-validation. Answers that are said to be probable to 80 % should be right in 80 of 100. The Brier "
-        "score is the mean squared difference of the probabilities from what is, 0 at best. Below a threshold, a flow "
-        f"is unknown: `classify predict` has {DEFAULT_THRESHOLD:g}, unless --threshold says otherwise."
+        "Of the cross-validation. Of answers with a probability of 80 %, 80 in 100 should be correct. The Brier "
+        "score is the mean squared error of the probabilities, 0 at best. Below a threshold, a flow "
+        f"is unknown: `classify predict` has {DEFAULT_THRESHOLD:g}, unless --threshold is given."
     )
     rows = [
         [TITLES[one.algorithm], f"{one.calibration.brier:.3f}", f"{one.calibration.brier_of_shares:.3f}"]

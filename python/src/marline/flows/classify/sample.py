@@ -73,8 +73,8 @@ class SameFlowsError(MarlineError):
 
     def __init__(self, path: Path, same: int, flows: int, other: Path) -> None:
         super().__init__(
-            f"{path}: {same:,} of its {flows:,} flows are in {other}, too: a test with what was learnt from says "
-            "nothing; leave them out of one of the files"
+            f"{path}: {same:,} of its {flows:,} flows are in {other}, too: a test on training data is not "
+            "meaningful; remove them from one of the files"
         )
 
 

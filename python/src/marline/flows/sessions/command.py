@@ -40,7 +40,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         metavar="CLIENT",
         help="leave out an address or a prefix (10.8.0.0/13, 2001:db8::/32) with many users behind it; can be repeated",
     )
-    parser.add_argument("--engine", choices=ENGINES, default="duckdb", help="what reads and sorts the flows (duckdb)")
+    parser.add_argument("--engine", choices=ENGINES, default="duckdb", help="engine for the flows (duckdb)")
     parser.add_argument(
         "--spark-master", default="local[*]", metavar="URL", help="where Spark runs (local[*]: on this machine)"
     )
@@ -70,7 +70,7 @@ def table(report: Report) -> str:
         )
     if report.left_out:
         reasons = ", ".join(f"{count:,} {name}" for name, count in report.reasons.items())
-        lines.append(f"{report.left_out:,} of {report.records:,} records are not looked at: {reasons}")
+        lines.append(f"{report.left_out:,} of {report.records:,} records are excluded: {reasons}")
     return "\n".join(lines) + "\n"
 
 

@@ -51,15 +51,15 @@ def page(report: Report, figures: Mapping[str, Picture]) -> str:
     _data_overlap(result, summary, figures)
     result.section("How")
     result.text(
-        f"{report.left_out:,} of {report.records:,} records are not looked at, by the first reason that each has. A "
+        f"{report.left_out:,} of {report.records:,} records are excluded, each for the first reason that applies. A "
         "session is parallel if its flows have two client ports or more. Flows without a name "
         "are of one name. Users behind one address are one client."
     )
     if report.reasons:
         rows = [[name, f"{count:,}"] for name, count in report.reasons.items()]
-        result.table(Table(["records that are not looked at", ""], rows, frozenset({1})))
+        result.table(Table(["excluded records", ""], rows, frozenset({1})))
     if options.without:
-        result.text(f"The clients that are left out: {', '.join(options.without)}.")
+        result.text(f"Excluded clients: {', '.join(options.without)}.")
     command = ["python -m marline sessions", report.source.name, "-o DIR", f"--gap {options.gap_s:g}"]
     command += [f"--http {options.http}", *(f"--without {prefix}" for prefix in options.without)]
     result.footer(
@@ -90,7 +90,7 @@ def _time_overlap(result: Page, summary: Summary, figures: Mapping[str, Picture]
 def _data_overlap(result: Page, summary: Summary, figures: Mapping[str, Picture]) -> None:
     result.section("Overlap in data")
     if "data-overlap" not in figures:
-        result.text("There is nothing to show: no session is parallel and carries something.")
+        result.text("There is nothing to show: no parallel session carries bytes.")
         return
     result.text(
         "r is what all flows of a session but the largest carry, as a share of the largest: at 100 % they carry as "

@@ -67,9 +67,9 @@ def _because(reasons: dict[str, int], options: Options) -> str:
 def _nothing(path: Path, versions: dict[str | None, int], options: Options) -> str:
     records = sum(versions.values())
     if options.http == ANY_VERSION or not records:
-        return f"{path}: {records:,} records, and none is a flow that is looked at"
+        return f"{path}: {records:,} records, none of which can be analysed"
     has = ", ".join(f"{versions[name]:,} of {name}" for name in VERSIONS if name in versions)
     unknown = versions.get(None, 0)
-    told = f"{path}: {records:,} records, none of {options.http} that is looked at"
+    told = f"{path}: {records:,} records, none of {options.http} that can be analysed"
     told += f" ({has})" if has else ""
-    return told + (f"; of {unknown:,} the version is not known, use --http any for all" if unknown else "")
+    return told + (f"; the version of {unknown:,} is unknown, use --http any for all" if unknown else "")
