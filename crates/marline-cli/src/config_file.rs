@@ -78,13 +78,13 @@ impl ConfigFile {
         &Field::new(
             "listen",
             Domain::text(ADDRESS),
-            "Where to listen, TCP and UDP alike; port 0 finds a free one; localhost is 127.0.0.1 and ::1",
+            "The address to listen on, TCP and UDP; port 0 selects a free one; localhost is 127.0.0.1 and ::1",
             |c: &mut Self| &mut c.listen,
         ),
         &Field::new(
             "cert",
             FILE,
-            "The certificate chain in PEM; without, a self-signed certificate is made",
+            "The certificate chain in PEM; by default, a self-signed certificate is made",
             |c: &mut Self| &mut c.cert,
         ),
         &Field::new(
@@ -102,7 +102,7 @@ impl ConfigFile {
         &Field::new(
             "state",
             DIRECTORY,
-            "Where to keep keys, sessions and the self-signed certificate; without, in the user's state directory",
+            "The directory of keys, sessions and the self-signed certificate; by default, the user's state directory",
             |c: &mut Self| &mut c.state,
         ),
         &Field::new(
@@ -114,7 +114,7 @@ impl ConfigFile {
         &Field::new(
             "qlog",
             DIRECTORY,
-            "Where to write a qlog file for each QUIC connection",
+            "The directory for a qlog file of each QUIC connection",
             |c: &mut Self| &mut c.qlog,
         ),
         #[cfg(feature = "tracing")]
@@ -123,7 +123,7 @@ impl ConfigFile {
             domain: Domain::text(
                 "a level, or levels by target, as \"info,marline::recovery=debug\"",
             ),
-            about: "What to log of QUIC connections to standard error",
+            about: "The levels of the log of QUIC connections on standard error",
             get: |c: &Self| Some(c.log.as_ref().map(ToString::to_string).to_value()),
             set: |c: &mut Self, value: &Value| {
                 let text = String::from_value(value).unwrap_or_default();
@@ -134,18 +134,18 @@ impl ConfigFile {
         &Field::new(
             "metrics",
             Domain::text(ADDRESS),
-            "Where to serve metrics for Prometheus, as http://ADDR:PORT/metrics",
+            "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics",
             |c: &mut Self| &mut c.metrics,
         ),
         &Field::new(
             "access_log",
             Domain::text("the path of a file, or \"-\" for standard output"),
-            "Where to append a JSON object for each request",
+            "The file to which a JSON object is appended for each request",
             |c: &mut Self| &mut c.access_log,
         ),
         &Table {
             key: "http",
-            about: "Limits of what clients can use of the server",
+            about: "Limits on the resources of the server that clients can use",
             settings: ServerLimits::SETTINGS,
             bases: &[],
             get: |c: &Self| Some(&c.limits),

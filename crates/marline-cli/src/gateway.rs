@@ -185,7 +185,7 @@ fn check_address(arguments: &Arguments, listen: Listen) -> Result<(), Failure> {
         )));
     }
     print_message(&format!(
-        "everybody who reaches {listen} can use this gateway, without encryption"
+        "anyone who reaches {listen} can use this gateway, without encryption"
     ));
     Ok(())
 }

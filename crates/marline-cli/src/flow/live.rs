@@ -106,7 +106,7 @@ impl LiveFlags {
         if interface.dropped() > 0 {
             let dropped = interface.dropped();
             print_message(&format!(
-                "{dropped} packets were lost because they came too fast"
+                "{dropped} packets were lost because they arrived too fast"
             ));
         }
         Ok(())

@@ -281,9 +281,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     for path in read.chain(&arguments.output.anonymize) {
         if output.is_some() && std::fs::canonicalize(path).ok() == output {
             let path = path.display();
-            let message = format!(
-                "{path}: would be replaced by what is read from it; choose another file with -o"
-            );
+            let message =
+                format!("{path}: is an input and would be replaced; choose another file with -o");
             return Err(Failure::Usage(message));
         }
     }
@@ -316,7 +315,7 @@ fn keys(paths: &[PathBuf]) -> Result<Option<KeyLog>, Failure> {
             let advice = match &error {
                 KeyLogError::Io { error, .. } => file_advice(error),
                 KeyLogError::Line { .. } => {
-                    "give what a program wrote that was started with SSLKEYLOGFILE"
+                    "give a file that a program started with SSLKEYLOGFILE wrote"
                 }
                 _ => "split it, with its captures",
             };
@@ -324,7 +323,7 @@ fn keys(paths: &[PathBuf]) -> Result<Option<KeyLog>, Failure> {
         })?;
     }
     if !paths.is_empty() && log.is_empty() {
-        print_message("the key log has no secrets of TLS 1.3 handshakes: it opens nothing");
+        print_message("the key log has no secrets of TLS 1.3 handshakes: it decrypts nothing");
     }
     Ok((!paths.is_empty()).then_some(log))
 }
@@ -420,7 +419,7 @@ fn unreadable(error: &CaptureError) -> Failure {
             "capture on an interface of IP, such as `tcpdump -i any`; if each packet has the same N bytes before IP, `editcap -T rawip -C N FILE OUT` removes them"
         }
         Problem::Truncated(0) => "it has no whole header, so capture again",
-        Problem::Truncated(_) => "--truncated leaves that packet out",
+        Problem::Truncated(_) => "--truncated ignores that packet",
         _ => "`capinfos FILE` describes it, and `editcap` may mend it",
     };
     Failure::Failed(format!("{error}; {advice}"))

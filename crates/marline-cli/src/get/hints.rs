@@ -26,11 +26,11 @@ const FLAGS: &[Flag] = &[
     flag(&["-T", "--timeout"], "write --max-time or --stall-timeout"),
     flag(
         &["--connect-timeout"],
-        "--max-time ends what takes too long, and --stall-timeout what stands still",
+        "--max-time limits the total time, and --stall-timeout the time without data",
     ),
     flag(
         &["-y", "--speed-time", "-Y", "--speed-limit"],
-        "--stall-timeout ends what stands still",
+        "--stall-timeout limits the time without data",
     ),
     flag(
         &["-L", "--location", "--location-trusted", "--max-redirs"],
@@ -48,7 +48,7 @@ const FLAGS: &[Flag] = &[
             "-#",
             "--progress-bar",
         ],
-        "leave it out: only errors are printed, and on a terminal what is under way",
+        "leave it out: only errors are printed, and progress on a terminal",
     ),
     flag(
         &["-f", "--fail", "--fail-with-body"],
@@ -56,7 +56,7 @@ const FLAGS: &[Flag] = &[
     ),
     flag(
         &["-v", "--verbose", "--trace", "--trace-ascii"],
-        "--json reports connections, and --qlog DIR what happens on them",
+        "--json reports connections, and --qlog DIR logs their events",
     ),
     flag(
         &["-w", "--write-out"],
@@ -148,11 +148,11 @@ const FLAGS: &[Flag] = &[
     ),
     flag(
         &["-E", "--cert", "--key", "--certificate", "--private-key"],
-        "certificates of clients are not supported",
+        "client certificates are not supported",
     ),
     flag(
         &["--resolve", "--connect-to"],
-        "hosts are found by the system; --header 'Host: ...' names another host in the request",
+        "host names are resolved by the system; --header 'Host: ...' names another host in the request",
     ),
     flag(
         &[

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match outside {
         0 => Ok(()),
         _ => Err(Failure::Failed(format!(
-            "{outside} of {total} values are outside of what is expected, with seed {}",
+            "{outside} of {total} values are outside of their bounds, with seed {}",
             arguments.seed
         ))),
     }

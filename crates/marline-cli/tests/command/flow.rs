@@ -217,7 +217,7 @@ impl Marker {
                 return;
             }
         }
-        panic!("tcpdump does not write what it captures");
+        panic!("tcpdump does not write its packets");
     }
 }
 

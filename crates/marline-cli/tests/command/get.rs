@@ -328,9 +328,9 @@ fn addresses_that_no_server_has_are_refused_at_once() {
         ("127.0.0.1:0", "port 0"),
         ("0.0.0.0:443", "127.0.0.1"),
         ("[::]:443", "[::1]"),
-        ("224.0.0.1", "group"),
-        ("[ff02::1]", "group"),
-        ("255.255.255.255", "network"),
+        ("224.0.0.1", "multicast"),
+        ("[ff02::1]", "multicast"),
+        ("255.255.255.255", "broadcast"),
         ("[fe80::1]", "%25eth0"),
     ] {
         let url = format!("https://{host}/");

@@ -12,9 +12,9 @@ pub(super) fn unusable(address: SocketAddr) -> Option<&'static str> {
         ip if ip.is_unspecified() => Some(
             "it stands for all addresses of a machine, not for a server; write 127.0.0.1 or [::1] for this machine",
         ),
-        ip if ip.is_multicast() => Some("it is the address of a group, and of no server"),
+        ip if ip.is_multicast() => Some("it is a multicast address, not one of a server"),
         IpAddr::V4(ip) if ip.is_broadcast() => {
-            Some("it is the address of a whole network, and of no server")
+            Some("it is a broadcast address, not one of a server")
         }
         IpAddr::V6(ip) if is_link_local(ip) && scope(address) == 0 => Some(
             "it is link-local, so that the interface must be named too, as in [fe80::1%25eth0]",

@@ -40,7 +40,7 @@ impl CertificateProblem {
     pub(super) fn explain(self, host: &str, cause: &dyn std::error::Error) -> String {
         match self {
             Self::NotTrusted => {
-                "is not trusted: it is another certificate than the trusted ones, and none of \
+                "is not trusted: it is not among the trusted certificates, and none of \
                                  them has signed it"
                     .to_owned()
             }

@@ -257,43 +257,43 @@ impl ProxyConfig {
         &Field::new(
             "client_fields",
             Domain::words::<ClientFields>(),
-            "What becomes of such fields that clients send: `append` is for clients that are trusted proxies",
+            "The treatment of such fields from clients: `append` is for clients that are trusted proxies",
             |c: &mut Self| &mut c.client_fields,
         ),
         &Field::new(
             "preserve_host",
             Domain::SWITCH,
-            "Whether the application gets the host that the client asked for in `Host`; HTTP/1.1 only",
+            "Whether the application gets the host of the client's request in `Host`; HTTP/1.1 only",
             |c: &mut Self| &mut c.preserve_host,
         ),
         &Field::new(
             "connect_timeout",
             WAIT,
-            "How long connecting to an application may take; then it is 504",
+            "The time limit for connecting to an application; then the status is 504",
             |c: &mut Self| &mut c.connect_timeout,
         ),
         &Field::new(
             "response_timeout",
             WAIT,
-            "How long an application may take for the header of a response; then it is 504",
+            "The time limit of an application for the header of a response; then the status is 504",
             |c: &mut Self| &mut c.response_timeout,
         ),
         &Field::new(
             "idle_timeout",
             WAIT,
-            "How long it may take for the next part of a response, or a WebSocket may be idle; then it is aborted",
+            "The time limit for the next part of a response, and for an idle WebSocket; then it is aborted",
             |c: &mut Self| &mut c.idle_timeout,
         ),
         &Field::new(
             "max_requests",
             Domain::integer(1, 1_000_000),
-            "Requests under way at one application; more wait for place_timeout, and a network of clients may have as many as are left",
+            "Requests in progress at one application; more wait for place_timeout, and a network of clients may have as many as are left",
             |c: &mut Self| &mut c.max_requests,
         ),
         &Field::new(
             "place_timeout",
             WAIT,
-            "How long a request may wait for its place among max_requests; then it is 503",
+            "The time limit of a request for its place among max_requests; then the status is 503",
             |c: &mut Self| &mut c.place_timeout,
         ),
         &Field::new(
@@ -305,37 +305,37 @@ impl ProxyConfig {
         &Field::new(
             "keep_alive",
             WAIT,
-            "How long an idle connection is kept: less than the application keeps it",
+            "The time for which an idle connection is kept: less than in the application",
             |c: &mut Self| &mut c.keep_alive,
         ),
         &Field::new(
             "max_header_bytes",
             Domain::bytes(8192, 1 << 20),
-            "Size of a response's header section; one that is larger is 502",
+            "Size of a response's header section; for a larger one, the status is 502",
             |c: &mut Self| &mut c.max_header_bytes,
         ),
         &Field::new(
             "max_header_fields",
             Domain::integer(32, 4096),
-            "Fields of a response's header section; one that has more is 502",
+            "Fields of a response's header section; for more, the status is 502",
             |c: &mut Self| &mut c.max_header_fields,
         ),
         &Field::new(
             "rewrite_fields",
             Domain::words::<RewriteFields>(),
-            "What becomes of X-Original-URL, X-Rewrite-URL, X-HTTP-Method-Override and their like, by which a client names another path, host or method than it asks for",
+            "The treatment of X-Original-URL, X-Rewrite-URL, X-HTTP-Method-Override and the like, by which a client names another path, host or method than its request has",
             |c: &mut Self| &mut c.rewrite_fields,
         ),
         &Field::new(
             "fail_time",
             WAIT,
-            "How long an application that could not be reached gets no requests, if there are others",
+            "The time for which an application that could not be reached gets no requests, if there are others",
             |c: &mut Self| &mut c.fail_time,
         ),
         &Field::new(
             "health_path",
             Domain::text("a path, as \"/health\""),
-            "What is requested to see whether an application works; without, requests of clients show it",
+            "The path requested to check whether an application works; without it, requests of clients show it",
             |c: &mut Self| &mut c.health_path,
         ),
         &Field::new(
@@ -402,7 +402,7 @@ mod tests {
             ("ftp://app", "its scheme is none"),
             ("http://app/base", "has a path"),
             ("http://user@app", "has a user"),
-            ("", "no URL"),
+            ("", "not a URL"),
         ] {
             let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

@@ -167,7 +167,7 @@ impl Routing {
                     Some(_) => Err(error.to_io()),
                 }
             }
-            _ => Err(io::Error::other("the kernel answers something else")),
+            _ => Err(io::Error::other("the kernel sent an unexpected answer")),
         }
     }
 }

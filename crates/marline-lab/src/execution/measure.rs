@@ -76,7 +76,7 @@ pub(super) async fn throughput(
         return Err(failed("a connection had nothing to send before the end"));
     }
     if seconds <= 0.0 {
-        return Err(failed("connecting took longer than was to be measured"));
+        return Err(failed("connecting took longer than the measurement"));
     }
 
     let mut rates = rates_mbps(&before, &series.bytes(), seconds);

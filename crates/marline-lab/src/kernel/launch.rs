@@ -22,7 +22,7 @@ pub fn launch(parent: i32, processor: usize, command: &[OsString]) -> io::Error 
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         // It may have ended before.
         if getppid() != Pid::from_raw(parent) {
-            return Err(io::Error::other("what started it has ended"));
+            return Err(io::Error::other("the process that started it has ended"));
         }
         personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
         let mut set = CpuSet::new();

@@ -133,7 +133,7 @@ impl Machine {
         };
         let printed = |name: &str| {
             read(&shared.join(name), limits::PRINTED)
-                .map_err(KernelError::system("reading what the program printed"))?
+                .map_err(KernelError::system("reading the program's output"))?
                 .ok_or(KernelError::TooMuch {
                     limit: limits::PRINTED,
                 })

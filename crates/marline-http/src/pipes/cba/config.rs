@@ -11,7 +11,7 @@ use crate::pipes::PipePolicy;
 /// Its name and parameters in settings.
 pub(in crate::pipes) const ENTRY: Entry<PipePolicy, CbaConfig> = Entry {
     name: "cba",
-    about: "As many connections as radio, round-trip time and losses ask for, each object where there is room",
+    about: "As many connections as radio, round-trip time and losses call for, each object on one with capacity",
     parameters: CbaConfig::SETTINGS,
     default: CbaConfig::default,
     make: PipePolicy::BurstAware,
@@ -62,13 +62,13 @@ impl CbaConfig {
         &Field::new(
             "combine",
             Domain::words::<Combine>(),
-            "How the scores of radio and connection are combined",
+            "The combination of the scores of radio and connection",
             |c: &mut Self| &mut c.combine,
         ),
         &Field::new(
             "mapping",
             Domain::words::<Mapping>(),
-            "How many connections a score allows",
+            "The number of connections that a score allows",
             |c: &mut Self| &mut c.mapping,
         ),
         &Field::new(
@@ -98,7 +98,7 @@ impl CbaConfig {
         &Field::new(
             "mode",
             Domain::words::<BurstMode>(),
-            "What counts against the buffer",
+            "The bytes that count against the buffer",
             |c: &mut Self| &mut c.mode,
         ),
         &Field::new(
@@ -116,7 +116,7 @@ impl CbaConfig {
         &Field::new(
             "high_rule",
             Domain::words::<HighRule>(),
-            "Which objects get the connection with the most room",
+            "The objects that get the connection with the most capacity",
             |c: &mut Self| &mut c.high_rule,
         ),
         &Field::new(

@@ -89,7 +89,7 @@ impl fmt::Display for SignalNotice {
             ),
             Self::NoLines { bytes } => write!(
                 f,
-                "it has no lines: {bytes} bytes came without a line feed; it is read no further, and the radio is unknown"
+                "it has no lines: {bytes} bytes arrived without a line feed; it is no longer read, and the radio is unknown"
             ),
             Self::Ended { malformed: 0 } => {
                 f.write_str("the input has ended: the radio is unknown")

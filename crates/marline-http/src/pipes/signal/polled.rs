@@ -12,7 +12,7 @@ use crate::limits::SIGNAL_POLL;
 pub enum RadioError {
     /// The system bus cannot be reached.
     #[error(
-        "ModemManager is asked over the D-Bus system bus, which cannot be reached ({reason}); start dbus, or set \
+        "ModemManager is reached over the D-Bus system bus, which cannot be reached ({reason}); start dbus, or set \
          DBUS_SYSTEM_BUS_ADDRESS"
     )]
     Bus {

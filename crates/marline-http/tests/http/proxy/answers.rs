@@ -191,7 +191,7 @@ async fn a_request_that_runs_in_a_circle_ends() {
     let response = request(&proxy, VERSIONS[3], Method::GET, &headers, Body::empty());
     let got = whole(response.await.unwrap()).await;
     assert_eq!(got.status, StatusCode::BAD_GATEWAY);
-    assert!(got.text.contains("circle"), "{}", got.text);
+    assert!(got.text.contains("loop"), "{}", got.text);
 }
 
 /// An application whose response has no end but that of its connection, which is reset.
