@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
 
     /// Let clients of the forward proxy reach HOST
     ///
-    /// At PORT, or at 80 and 443, whatever its address; repeatable. Without this flag, they reach all hosts with addresses of
+    /// At PORT, or at 80 and 443, regardless of its address; repeatable. Without this flag, they reach all hosts with addresses of
     /// the public Internet, at 80 and 443.
     #[arg(long, value_name = "HOST[:PORT]", requires = "proxy")]
     allow: Vec<AllowedHost>,

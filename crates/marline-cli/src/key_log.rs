@@ -12,7 +12,7 @@ use crate::transport::RESEARCH;
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KeyLogFlags {
     /// Append the secrets of connections to FILE, with which `marline flow` and Wireshark decrypt captures: for debugging
-    /// only, because whoever reads FILE can do so, too [default: $SSLKEYLOGFILE]
+    /// only, because anyone who reads FILE can do so, too [default: $SSLKEYLOGFILE]
     #[arg(long, value_name = "FILE", help_heading = RESEARCH, hide_short_help = true)]
     keylog: Option<PathBuf>,
 }

@@ -27,7 +27,7 @@ const SHORT: &str = "Examples:\n  \
 /// aborted. Where it gives no response, the answer is 502, 503 or 504, with the reason.
 ///
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to
-/// finish, unless there is a second signal. SIGHUP reads configuration and certificate again, and opens the access log anew,
+/// finish, unless there is a second signal. SIGHUP reads configuration and certificate again, and reopens the access log,
 /// while connections stay open.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = SHORT, after_long_help = "Examples:\n  \
@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(skip)]
     config: Option<ProxyConfig>,
 
-    /// Those of all its configurations, one after another
+    /// The metrics of all its configurations, one after another
     #[arg(skip)]
     metrics: Arc<UpstreamMetrics>,
 }

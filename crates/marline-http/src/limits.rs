@@ -38,7 +38,7 @@ pub const LINGER: Duration = Duration::from_secs(1);
 /// it sends a WINDOW_UPDATE for each half of its window.
 pub const QUIET_HTTP2: Duration = Duration::from_secs(5);
 
-/// Time for which a client that has received everything, and goes on sending, is read at all.
+/// The most time for which a client that has received everything, and continues to send, is read.
 pub const MAX_LINGER: Duration = Duration::from_secs(30);
 
 /// Bytes that are read from it: an upload of some size that was refused, at which the client looks at the response last.

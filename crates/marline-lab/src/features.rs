@@ -7,7 +7,7 @@ use crate::stats::Dispersion;
 pub struct Trace {
     /// Packets in the order in which they were sent; their numbers increase.
     pub sent: Vec<Passage>,
-    /// Those that arrived, in the order in which they did.
+    /// Packets that arrived, in the order of their arrival.
     pub received: Vec<Passage>,
     /// Acknowledgments that the receiver sent.
     pub acks: u64,

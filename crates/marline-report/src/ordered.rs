@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Values by key, in the order in which the keys appeared. Finding one takes the same time however many there are.
+/// Values by key, in the order in which the keys appeared. Finding one takes constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered<K, V> {
     places: HashMap<K, usize>,

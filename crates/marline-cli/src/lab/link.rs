@@ -31,7 +31,7 @@ const NOT_EXECUTABLE: u8 = 126;
 /// rtt or a one-way delay (50ms), loss (2%), a buffer (45kB) and more; `up.KEY` and `down.KEY` set one
 /// direction, where up is from the program.
 ///
-/// With --backend kernel both ends, and whatever they start, run on a Linux kernel of its own in virtual time: nothing is late,
+/// With --backend kernel both ends, and all programs that they start, run on a Linux kernel of its own in virtual time: nothing is late,
 /// waiting takes no time, and equal commands give equal results. It sees the files of this machine, but not its network;
 /// what it prints is printed when it has ended. `make kernel` builds the kernel.
 #[derive(Debug, Args)]

@@ -53,7 +53,7 @@ fn names(directory: &TempDir) -> Vec<String> {
     names
 }
 
-/// An export of standard input that goes on.
+/// A running export of standard input.
 struct Stream {
     child: Child,
     input: ChildStdin,

@@ -152,7 +152,7 @@ fn a_hangup_reads_everything_again_and_keeps_what_works() {
     assert_eq!((lines(&rotated), lines(&log)), (1, 2));
 }
 
-/// A named pipe that nobody reads or writes.
+/// A named pipe without a reader or a writer.
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

@@ -32,7 +32,7 @@ pub(super) struct Incoming {
     /// The method of the request: what arrives, or, at a client, what was sent.
     method: Option<Method>,
     length: ContentLength,
-    /// Whether the message can have no content, whatever its fields announce (RFC 9110, section 6.4.1).
+    /// Whether the message can have no content, regardless of its fields (RFC 9110, section 6.4.1).
     is_bodiless: bool,
     interim: u32,
     /// Whether a field section waits for the peer's encoder stream; what follows it is held.

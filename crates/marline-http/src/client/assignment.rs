@@ -8,7 +8,7 @@ pub enum Assignment {
     /// One that is free, or has the fewest requests.
     #[default]
     Free,
-    /// Each in turn, however many requests it has: [`Alternation`].
+    /// Each in turn, regardless of its number of requests: [`Alternation`].
     Alternate,
 }
 

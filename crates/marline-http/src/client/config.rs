@@ -90,7 +90,7 @@ impl HttpVersion {
 /// The certificates that a client trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those of this machine's trust store.
+    /// The certificates of this machine's trust store.
     #[default]
     System,
     /// Only the certificates in a PEM file, and those that they have signed.

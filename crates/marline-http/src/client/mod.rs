@@ -80,7 +80,7 @@ struct Spare {
 struct ConnectRequest<'a> {
     id: u64,
     origin: &'a Origin,
-    /// Those of the origin, in the order in which they are tried.
+    /// The addresses of the origin, in the order in which they are tried.
     addresses: &'a [SocketAddr],
     /// The number of connections to the origin that are used together.
     connections: usize,
@@ -182,7 +182,7 @@ impl Client {
             // Fetches, objects and connections that open have a reference, too.
             let unused = pools.iter().find(|(_, pool)| Arc::strong_count(pool) == 1);
             let Some(unused) = unused.map(|(origin, _)| origin.clone()) else {
-                // It ends with what it is for.
+                // It ends with its fetch or page load.
                 return Some(pool);
             };
             pools.remove(&unused);

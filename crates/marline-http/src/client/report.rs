@@ -103,7 +103,7 @@ pub struct ConnectionReport {
     /// Packets that the server sent, estimated from packet numbers; unknown for TCP.
     #[serde(skip)]
     pub peer_packets_sent: Option<u64>,
-    /// Those of them that have not arrived; unknown for TCP.
+    /// Packets of the server that have not arrived; unknown for TCP.
     #[serde(skip)]
     pub peer_packets_missing: Option<u64>,
     /// Whether it may have several paths: both ends negotiated multipath.

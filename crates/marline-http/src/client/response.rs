@@ -85,7 +85,7 @@ impl Download {
             let Some(frame) = poll_fn(|cx| self.poll_part(cx)).await? else {
                 return Ok(None);
             };
-            // Trailers are passed over.
+            // Trailers are ignored.
             if let Ok(chunk) = frame.into_data() {
                 return Ok(Some(chunk));
             }

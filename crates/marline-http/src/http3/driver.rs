@@ -222,7 +222,7 @@ impl From<ConnectionError> for Failure {
     }
 }
 
-/// Whether a stream of the peer goes on.
+/// Whether a stream of the peer continues.
 enum Reading {
     Open,
     Ended,

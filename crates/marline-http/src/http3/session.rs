@@ -20,7 +20,7 @@ pub(crate) struct Session<C: Carrier> {
     user: Option<Arc<User<C>>>,
 }
 
-/// Closes the connection when nobody uses it.
+/// Closes the connection when it is no longer used.
 struct User<C: Carrier>(Arc<Shared<C>>);
 
 impl<C: Carrier> Drop for User<C> {

@@ -89,7 +89,7 @@ async fn certificate_of(address: SocketAddr) -> rustls::pki_types::CertificateDe
 async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
     let root = directory_of(&[("file", b"content")]);
     let kept = TempDir::new().unwrap();
-    // Held by nobody between the servers; chosen by the first one.
+    // Not bound between the servers; chosen by the first one.
     let mut address: SocketAddr = ([127, 0, 0, 1], 0).into();
     let client = client(HttpVersion::Http3);
     for (start, window, early) in [(0, 1 << 20, false), (1, 1 << 20, true), (2, 1 << 21, false)] {

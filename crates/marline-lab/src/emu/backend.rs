@@ -20,7 +20,7 @@ use crate::scenario::{Backend, Job, Outcome, RunError};
 /// Held during a run: parallel runs on one machine would delay each other's packets.
 static RUN_LOCK: Mutex<()> = Mutex::new(());
 
-/// The emulator: executes jobs between network namespaces of this machine. Runs are serialized, however many
+/// The emulator: executes jobs between network namespaces of this machine. Runs are serialized, regardless of how many
 /// threads call it.
 #[derive(Clone, Copy, Debug)]
 pub struct Emulator {

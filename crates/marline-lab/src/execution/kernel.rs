@@ -65,7 +65,7 @@ pub trait Kernel: fmt::Debug + Send + Sync + 'static {
 
 /// The TCP connections that a host has accepted.
 pub trait AcceptedConnections: Send {
-    /// Those that are established now.
+    /// The connections that are established now.
     ///
     /// # Errors
     /// They cannot be listed.

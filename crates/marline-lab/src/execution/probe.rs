@@ -121,7 +121,7 @@ pub struct SeenCareful {
     pub ended: Option<Instant>,
 }
 
-/// Observations of a bundle. Each decision counts once, however many members it affects.
+/// Observations of a bundle. Each decision counts once, regardless of how many members it affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenBundle {
     /// Decisions that changed windows, rates or slow start.

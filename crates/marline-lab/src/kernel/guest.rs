@@ -34,7 +34,7 @@ pub fn become_init() -> Result<Infallible, KernelError> {
         return Err(KernelError::NotGuest);
     }
     let status = run().unwrap_or_else(|error| error.to_string());
-    // If it cannot be written, the host sees that there is none.
+    // If it cannot be written, the host finds none.
     let _ = fs::write(STATUS, status);
     reboot(RebootMode::RB_POWER_OFF).map_err(KernelError::system("switching off"))
 }

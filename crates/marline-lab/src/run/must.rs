@@ -26,15 +26,15 @@ pub struct MustResult {
     pub met: usize,
     /// Comparisons that have to meet it.
     pub needed: usize,
-    /// Those in which the first variant is better with 95 % confidence, by [`ComparisonResult::sure_interval`].
+    /// Comparisons in which the first variant is better with 95 % confidence, by [`ComparisonResult::sure_interval`].
     pub better: usize,
-    /// Those in which it is worse with 95 % confidence.
+    /// Comparisons in which it is worse with 95 % confidence.
     pub worse: usize,
-    /// Those in which not every repeat has a pair that counts.
+    /// Comparisons in which not every repeat has a pair that counts.
     pub incomplete: usize,
-    /// Those without a measured improvement.
+    /// Comparisons without a measured improvement.
     pub unmeasured: usize,
-    /// Those that do not meet it.
+    /// Comparisons that do not meet it.
     pub violations: Vec<ComparisonResult>,
 }
 

@@ -1,7 +1,7 @@
 //! Pages to load: published ones, of which only counts and sizes are known, and current ones. Other properties are
 //! drawn at random: a page is a pure function of its name and a seed.
 //!
-//! | name | what it is |
+//! | name | content |
 //! | --- | --- |
 //! | `cloned/NAME` | one of 15 pages that were copied to one server; counts by kind and the size are published |
 //! | `images` | a document and 20 images, 8 MB together, on one server |

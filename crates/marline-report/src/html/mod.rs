@@ -211,7 +211,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// The error of the file system.
     pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.render())
     }

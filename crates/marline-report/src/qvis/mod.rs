@@ -147,7 +147,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// The error of `out`.
     pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         // qvis looks for these fields, in this order, at the beginning of the file.
         write!(

@@ -27,7 +27,7 @@ const WHOLE_SECONDS: usize = "2026-11-22T05:39:00".len();
 impl BundleHistory {
     /// The bundles of all connections of `summaries`, in order of their numbers.
     ///
-    /// Numbers start anew with each process. Logs are of the same bundle if they have the same number,
+    /// Numbers restart with each process. Logs are of the same bundle if they have the same number,
     /// and either the same reference time or a decision in common.
     pub fn all<'s>(summaries: impl IntoIterator<Item = &'s Summary>) -> Vec<Self> {
         let mut by_bundle = Ordered::default();

@@ -220,7 +220,7 @@ fn what_a_terminal_would_obey_is_escaped() {
     assert!(!text.contains("\nmarline: all"), "{text}");
 }
 
-/// So many that the time for all would show if each were compared with all others.
+/// Large enough for a quadratic number of comparisons to be noticed.
 const MANY: usize = 10_000;
 
 #[test]

@@ -63,7 +63,7 @@ struct ManagedPath {
     id: PathId,
     owner: Owner,
     local: IpAddr,
-    /// Since when it carries data.
+    /// The time since which it carries data.
     valid_since: Option<Instant>,
     /// Whether the status that its rule wants is set.
     is_status_set: bool,

@@ -121,7 +121,7 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
 
     /// Sends datagrams with this source address through its interface, and receives the answers there. Other
     /// addresses are not affected. Without it, the system's routes select the interface of a datagram,
-    /// whatever its source address.
+    /// regardless of its source address.
     ///
     /// # Errors
     /// The system's error; [`io::ErrorKind::Unsupported`] where sockets cannot be bound to interfaces.

@@ -83,7 +83,7 @@ async fn a_closed_port_does_not_disturb_other_connections_of_the_socket() {
     let (client, server) = endpoints_with(without_probes());
     let (ours, theirs) = within_limit(connect(&client, &server)).await;
     tokio::spawn(echo(theirs));
-    // Its handshake goes on meanwhile: the socket is open, and does not answer.
+    // Its handshake continues meanwhile: the socket is open, and does not answer.
     let silent = UdpSocket::bind(LOOPBACK).unwrap();
     let mut waiting = client.connect(silent.local_addr().unwrap(), NAME).unwrap();
     let closed = ClosedPort::at(LOOPBACK);

@@ -255,7 +255,7 @@ impl Column {
         median(ratios.collect())
     }
 
-    /// The median of a stack's times, and what they are of marline's.
+    /// The median of a stack's times, and their ratio to marline's.
     fn cell(&self, stack: &Stack) -> String {
         let middle = median(self.seconds(stack)).map(time).unwrap_or_default();
         let ratio = self.ratio(stack).map(|ratio| format!(" ({ratio:.2})"));
@@ -346,7 +346,7 @@ impl Fetches {
         text
     }
 
-    /// Seconds of all stacks over all links, and what they are of marline's.
+    /// Seconds of all stacks over all links, and their ratio to marline's.
     fn page(&self, stacks: &[&&Stack]) -> String {
         let mut text = match self.columns.len() > MOST_COLUMNS {
             true => self.by_link(stacks),

@@ -16,7 +16,7 @@ use crate::trial::Report;
 
 /// The address of the server in the emulator's network, and its port.
 pub(crate) const SERVER: &str = "10.77.0.1:14440";
-/// Seconds until a download is given up.
+/// Time limit of a download, in seconds.
 pub(crate) const LIMIT: &str = "120";
 
 /// One download.

@@ -48,7 +48,7 @@ class Trace:
     sent: Sequence[Passage]
     """Packets in the order in which they were sent; their numbers differ."""
     received: Sequence[Passage]
-    """Those that arrived, in the order in which they did."""
+    """Packets that arrived, in the order of their arrival."""
     acks: int
     """Acknowledgments that the receiver sent."""
     windows_bytes: Sequence[float]

@@ -63,7 +63,7 @@ pub(super) async fn exchange(
     } else {
         let (sending, handle) = abortable(send_content(sender, body, length));
         runtime.spawn(async move {
-            // Aborted if nobody needs the response.
+            // Aborted if the response is no longer needed.
             let _ = sending.await;
         });
         Some(Upload(handle))

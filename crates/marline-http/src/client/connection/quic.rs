@@ -43,9 +43,9 @@ pub(in crate::client) struct QuicClient {
 /// The sockets.
 #[derive(Default)]
 struct Endpoints {
-    /// Those that connections share: of IPv4, and of IPv6.
+    /// The endpoints that connections share: of IPv4, and of IPv6.
     shared: [Option<marline::Endpoint>; 2],
-    /// Those of one connection each.
+    /// The endpoints of one connection each.
     own: Vec<marline::Endpoint>,
 }
 

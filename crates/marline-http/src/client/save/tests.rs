@@ -49,7 +49,11 @@ fn an_existing_file_keeps_its_permissions() {
         set_mode(&path, permissions);
         let sink = open(&path).unwrap();
         let part = directory.path().join(".file.part");
-        assert_eq!(mode(&part), 0o600, "no other user can read an incomplete file");
+        assert_eq!(
+            mode(&part),
+            0o600,
+            "no other user can read an incomplete file"
+        );
         drop(sink);
         let mut sink = open(&path).unwrap();
         sink.write(b"new").unwrap();

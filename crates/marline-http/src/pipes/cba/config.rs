@@ -20,7 +20,7 @@ pub(in crate::pipes) const ENTRY: Entry<PipePolicy, CbaConfig> = Entry {
 /// The configuration of CBA.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CbaConfig {
-    /// The most pipes, whatever the scores are.
+    /// The most pipes, regardless of the scores.
     pub max_pipes: usize,
     /// The combination of the scores of radio and connection.
     pub combine: Combine,

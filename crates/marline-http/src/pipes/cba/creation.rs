@@ -30,9 +30,9 @@ impl Named for Creation {
 /// Pipes to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipeCounts {
-    /// Those that carry objects.
+    /// Pipes that carry objects.
     pub created: usize,
-    /// Those that are open in advance.
+    /// Pipes that are open in advance.
     pub spare: usize,
     /// Pipe_max.
     pub most: usize,

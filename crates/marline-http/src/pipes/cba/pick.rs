@@ -8,7 +8,7 @@ const HIGH: u8 = 3;
 /// The objects that get the pipe with the largest burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HighRule {
-    /// Those of high priority or above, as in the paper's text.
+    /// Objects of high priority or above, as in the paper's text.
     #[default]
     GeHigh,
     /// Only those above high, as in algorithm 1.

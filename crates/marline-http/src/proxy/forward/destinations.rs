@@ -114,7 +114,7 @@ impl Rules {
 }
 
 impl Verdict {
-    /// Those of `addresses` that may be connected to.
+    /// The `addresses` that may be connected to.
     pub(super) fn filter(self, addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
         let may = |address: &SocketAddr| match self {
             Self::Allowed => true,

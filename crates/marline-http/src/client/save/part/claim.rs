@@ -83,7 +83,7 @@ fn lock(_file: &File) -> bool {
     true
 }
 
-/// Whether the name is still that of the file: whoever had it locked may have renamed or removed it.
+/// Whether the name is still that of the file: the process that had it locked may have renamed or removed it.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

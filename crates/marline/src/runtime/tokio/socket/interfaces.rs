@@ -13,7 +13,7 @@ use crate::runtime::{InterfaceAddress, RecvMeta, UnreachableReport};
 /// their own.
 const MAX_SOCKETS: usize = 16;
 
-/// Consecutive errors of a socket after which a poll goes on to the next.
+/// Consecutive errors of a socket after which a poll continues with the next.
 const MAX_ERRORS: usize = 4;
 
 /// One socket for each address. Most endpoints have none, which costs one atomic load per operation.
