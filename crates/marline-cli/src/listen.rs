@@ -10,7 +10,7 @@ use marline_http::tcp::socket2::SockRef;
 /// The form of such an address.
 pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\" or \"[::1]:4433\", localhost:PORT, or \":PORT\" for all addresses";
 
-/// Where to listen: at an address, and at one of the other family with the same port if the host has it.
+/// Addresses to listen on: one, and one of the other family with the same port if the host has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listen {
     pub(crate) first: SocketAddr,

@@ -84,7 +84,7 @@ fn modem(_number: Option<&str>) -> Result<Source, String> {
     Err(NOT_BUILT.to_owned())
 }
 
-/// Why there are no radios.
+/// The error of a command built without radios.
 #[cfg(not(all(target_os = "linux", feature = "radio")))]
 const NOT_BUILT: &str = "radios are read on Linux, by a command with the feature `radio`; a file of this name is ./NAME";
 

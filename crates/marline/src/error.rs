@@ -22,9 +22,9 @@ pub enum ConnectError {
     /// The socket cannot send from this address, or not from there to this family of addresses.
     #[error("the endpoint's socket cannot send from {from} to {remote}")]
     CannotSendFrom {
-        /// Where to send from.
+        /// The address to send from.
         from: IpAddr,
-        /// Where to send to.
+        /// The address to send to.
         remote: SocketAddr,
     },
     /// The name or the configuration is not valid.
@@ -41,15 +41,15 @@ pub enum OpenPathError {
         "the endpoint is bound to {bound} and cannot send from {local}; bind it to 0.0.0.0 or [::]"
     )]
     BoundElsewhere {
-        /// Where it is bound.
+        /// The address that it is bound to.
         bound: IpAddr,
-        /// Where it should have sent from.
+        /// The address that it should have sent from.
         local: IpAddr,
     },
     /// This host does not have the address now: try again when it has.
     #[error("cannot send from {local}: {cause}")]
     NoSuchAddress {
-        /// Where to send from.
+        /// The address to send from.
         local: IpAddr,
         /// The system's error.
         #[source]
@@ -58,9 +58,9 @@ pub enum OpenPathError {
     /// One address is IPv4 and the other IPv6, or the socket supports only the other family.
     #[error("there is no path from {local} to {remote}: the address families differ")]
     FamiliesDiffer {
-        /// Where to send from.
+        /// The address to send from.
         local: IpAddr,
-        /// Where to send to.
+        /// The address to send to.
         remote: SocketAddr,
     },
     /// The connection cannot open another path, or not yet.

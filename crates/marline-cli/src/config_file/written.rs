@@ -30,7 +30,7 @@ pub(crate) struct WrittenTable {
 #[derive(Debug, Default)]
 struct Keys(HashMap<String, Key>);
 
-/// Where a key is, and the keys in its table if it has one.
+/// The location of a key, and the keys in its table if it has one.
 #[derive(Debug, Default)]
 struct Key {
     line: usize,

@@ -32,7 +32,7 @@ impl Validator {
     }
 }
 
-/// Where to resume an incomplete file.
+/// The point from which to resume an incomplete file.
 pub(super) struct ResumePoint {
     /// Bytes that the file has.
     pub(super) offset: u64,
@@ -120,7 +120,7 @@ impl Sink {
         self.len
     }
 
-    /// Where to resume a file that an earlier fetch left incomplete.
+    /// The point from which to resume a file that an earlier fetch left incomplete.
     pub(super) fn resume_point(&self) -> Option<ResumePoint> {
         match &self.out {
             Out::File(part) if self.len > 0 => Some(ResumePoint {

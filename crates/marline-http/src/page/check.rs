@@ -208,7 +208,7 @@ fn indices(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
     Ok(places)
 }
 
-/// Where an object is discovered.
+/// The place where an object is discovered.
 #[derive(Clone, Copy)]
 struct Parent {
     /// Its index in the page.

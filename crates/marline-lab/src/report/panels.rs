@@ -27,7 +27,7 @@ pub(super) struct Panels {
     moments: Vec<(String, Vec<f64>)>,
 }
 
-/// Where an axis ends.
+/// The end of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AxisEnd {
     /// At the same value in all runs of a point.

@@ -307,7 +307,7 @@ impl Endpoint {
         .await;
     }
 
-    /// Where the socket is bound.
+    /// The address that the socket is bound to.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.lock().local
     }

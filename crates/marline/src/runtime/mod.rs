@@ -113,7 +113,7 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>>;
 
-    /// Where the socket is bound; the IP may be unspecified.
+    /// The address that the socket is bound to; the IP may be unspecified.
     ///
     /// # Errors
     /// The system's error.

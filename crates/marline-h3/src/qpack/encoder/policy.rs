@@ -4,7 +4,7 @@ use crate::qpack::limits::{HISTORY, SHORTEST_INDEXED_COOKIE};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// When a line is inserted.
+/// The condition for inserting a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indexing {
     /// Never: its value is secret, or differs from message to message.
@@ -63,7 +63,7 @@ const NEVER: [&[u8]; 17] = [
     b"set-cookie",
 ];
 
-/// When a line that is not marked as sensitive is inserted.
+/// The condition for inserting a line that is not marked as sensitive.
 pub(super) fn indexing(name: &[u8], value: &[u8]) -> Indexing {
     if name == b"cookie" && value.len() < SHORTEST_INDEXED_COOKIE {
         return Indexing::Never;

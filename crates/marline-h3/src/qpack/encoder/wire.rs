@@ -3,7 +3,7 @@
 use crate::qpack::huffman;
 use crate::qpack::integer;
 
-/// Where the decoder finds the name of a field line.
+/// The table entry with the name of a field line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameReference {
     /// At an index of the static table.

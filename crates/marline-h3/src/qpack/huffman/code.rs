@@ -34,7 +34,7 @@ pub(super) struct Length {
     pub(super) first: u32,
     /// The end of them, exclusive, moved to the high end of 32 bits.
     pub(super) end: u64,
-    /// Where their symbols begin in [`SORTED`].
+    /// The start of their symbols in [`SORTED`].
     pub(super) offset: u16,
 }
 

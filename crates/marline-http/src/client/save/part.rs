@@ -104,7 +104,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Where it is, for messages.
+    /// Its path, for messages.
     pub(super) fn path(&self) -> PathBuf {
         match &self.names {
             Some(names) => names.path.clone(),

@@ -42,7 +42,7 @@ pub struct CbaConfig {
     pub unit: MarginUnit,
     /// The objects that get the pipe with the largest burst.
     pub high_rule: HighRule,
-    /// When pipes are opened.
+    /// The method by which pipes are opened.
     pub creation: Creation,
     /// Whether spare pipes are opened only for origins that used to get more requests than there are pipes.
     pub history: bool,

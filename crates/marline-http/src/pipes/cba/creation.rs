@@ -1,4 +1,4 @@
-//! When pipes are opened (section IV-C, figure 4).
+//! The creation of pipes (section IV-C, figure 4).
 
 use marline::settings::{Named, Word};
 

@@ -9,7 +9,7 @@ use crate::scenario::{StreamDef, WatchedObject};
 /// With more streams than these, no stream has a metric of its own.
 const NAMED: usize = 64;
 
-/// When a stream was requested, when its last byte arrived, and when its end was known.
+/// The times of a stream: of its request, of its last byte, and of its known end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamTiming {
     pub(super) requested: Instant,

@@ -24,7 +24,7 @@ pub struct UdpSource {
     pub rate: u64,
     /// Bytes of each IP packet: 28 of headers, and at most 1,472 of payload.
     pub size: u32,
-    /// When packets leave.
+    /// The pattern of departures.
     pub pattern: Pattern,
     /// The delay of its start after the call.
     pub start: Duration,
@@ -32,7 +32,7 @@ pub struct UdpSource {
     pub seed: Seed,
 }
 
-/// When packets leave.
+/// The pattern of departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// With equal gaps.

@@ -165,7 +165,7 @@ fn hosts(objects: usize, hosts: u32, seed: Seed) -> Vec<String> {
     (0..objects).map(host).collect()
 }
 
-/// Where an object is discovered.
+/// The place where an object is discovered.
 #[derive(Clone, Copy)]
 struct Parent {
     /// The index of the object that refers to it.
