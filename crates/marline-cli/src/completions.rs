@@ -15,7 +15,7 @@ use crate::output;
     marline completions zsh > ~/.zfunc/_marline\n  \
     marline completions fish > ~/.config/fish/completions/marline.fish")]
 pub(crate) struct Arguments {
-    /// Which shell
+    /// The shell
     shell: Supported,
 }
 

@@ -128,7 +128,7 @@ pub(crate) struct Arguments {
         conflicts_with = "pipes", help_heading = RESEARCH, hide_short_help = true)]
     split: Option<NonZeroU64>,
 
-    /// How a file is split into ranges
+    /// The method of splitting a file into ranges
     #[arg(
         long,
         value_name = "HOW",

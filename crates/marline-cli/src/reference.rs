@@ -19,7 +19,7 @@ use crate::failure::Failure;
     marline reference settings\n  \
     marline reference policies")]
 pub(crate) struct Arguments {
-    /// Which page
+    /// The page
     page: Page,
 }
 
