@@ -130,7 +130,7 @@ impl Drop for HeldBody {
     fn drop(&mut self) {
         let rest = self.0.change(|state| {
             state.is_abandoned = true;
-            // The sender may not poll for more for a long time.
+            // Released now, as the sender may not poll again for a long time.
             let nowhere = state.passage.opposite();
             let passage = std::mem::replace(&mut state.passage, nowhere);
             (passage, std::mem::replace(&mut state.body, Body::empty()))

@@ -111,7 +111,7 @@ impl Observer for ConnectionLog {
             self.start.permit();
         }
         self.writer.on_event(now, event);
-        // Only events that an unvalidated peer causes are counted.
+        // Flushed, so that the bytes that an unvalidated peer causes are counted.
         if !self.start.is_permitted() {
             self.writer.flush();
         }

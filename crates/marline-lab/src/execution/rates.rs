@@ -74,7 +74,7 @@ impl RateSeries {
 
 /// The rate of each in Mbit/s, from bytes before and after so many seconds.
 pub(super) fn rates_mbps(before: &[u64], after: &[u64], seconds: f64) -> Vec<f64> {
-    // Bytes that have to be fetched again are subtracted, so that a count may fall.
+    // Bytes that are fetched again count only when they arrive again, so that a count may fall.
     let rate =
         |(before, after): (&u64, &u64)| after.saturating_sub(*before) as f64 * 8e-6 / seconds;
     before.iter().zip(after).map(rate).collect()

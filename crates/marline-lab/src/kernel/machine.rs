@@ -177,7 +177,7 @@ impl Machine {
             .arg(processor.to_string())
             .arg(self.image.path())
             .arg(format!("mem={}", limits::MEMORY))
-            // The first process makes it writable: so that earlier reads do not update access times
+            // The first process makes it writable, so that earlier reads do not update access times,
             // either.
             .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
             .args(["con=null", "con0=null,fd:1", "uml_dir=.", "quiet"])
