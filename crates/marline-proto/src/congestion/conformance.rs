@@ -17,7 +17,7 @@ use rand_pcg::Pcg32;
 
 use self::call::{Call, magnitude};
 use super::slow_start::NoExit;
-use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS};
+use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS, PathModel};
 use crate::Instant;
 use crate::samples::{
     AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
@@ -45,6 +45,9 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     follows_a_coordinator(&make);
     ends_slow_start_at_the_threshold(&make);
     grows_by_its_share(&make);
+    measures_a_model(&make);
+    begins_from_a_model(&make);
+    leaves_a_wrong_model(&make);
     survives_anything(&make);
 }
 
@@ -399,6 +402,98 @@ fn grows_by_its_share(make: Make<'_>) {
     }
 }
 
+/// The rate of the path, in bytes per second.
+fn capacity_rate() -> u64 {
+    (CAPACITY as f64 / RTT.as_secs_f64()) as u64
+}
+
+/// A path on which another connection found `bandwidth`.
+fn model_of(bandwidth: u64) -> PathModel {
+    PathModel {
+        bandwidth,
+        is_limit: true,
+        min_rtt: RTT,
+        random_loss: 0.02,
+    }
+}
+
+/// Only rate-based controllers have a model, and only once they have measured.
+fn measures_a_model(make: Make<'_>) {
+    let mut path = Path::new(make);
+    assert_eq!(path.controller.model(), None, "nothing was measured");
+    path.fill(12);
+    let model = path.controller.model();
+    assert_eq!(
+        model.is_some(),
+        path.controller.is_rate_based(),
+        "the model of a rate-based controller"
+    );
+    let Some(model) = model else { return };
+    let rate = capacity_rate();
+    assert!(
+        (rate * 9 / 10..=rate * 11 / 10).contains(&model.bandwidth),
+        "{} bytes/s of {rate} were measured",
+        model.bandwidth
+    );
+    assert_eq!(model.min_rtt, RTT);
+    assert!(model.is_limit, "the path was full for several rounds");
+    assert!(model.random_loss.abs() < f64::EPSILON, "nothing was lost");
+    assert_eq!(model.product(), model.bandwidth * 40 / 1000);
+}
+
+/// A controller that takes a seed sends at the first rate at once, and measures it.
+fn begins_from_a_model(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(1);
+    let rate = capacity_rate();
+    let before = (path.window(), path.controller.pacing_rate(&rtt_of(RTT)));
+    let takes = path.controller.seed(path.now, &model_of(rate), rate / 2);
+    let seeded = (path.window(), path.controller.pacing_rate(&rtt_of(RTT)));
+    if !takes {
+        assert_eq!(seeded, before, "no seed, no change");
+        return;
+    }
+    assert!(
+        path.controller.bandwidth().unwrap_or_default() < rate / 4,
+        "a seed is no measurement"
+    );
+    assert!(path.controller.in_slow_start(), "nothing is confirmed yet");
+    assert!(seeded.0 >= CAPACITY / 2, "a window of {} bytes", seeded.0);
+    assert!(seeded.1 >= rate / 2, "{} bytes/s", seeded.1);
+    assert!(
+        !path
+            .controller
+            .seed(path.now, &model_of(4 * rate), 4 * rate),
+        "one seed for each startup"
+    );
+    path.fill(4);
+    let found = path.controller.bandwidth().unwrap_or_default();
+    assert!(found >= rate * 9 / 10, "{found} bytes/s of {rate}");
+}
+
+/// A seed that exceeds the path is replaced by what the path delivers.
+fn leaves_a_wrong_model(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(1);
+    let rate = capacity_rate();
+    if !path
+        .controller
+        .seed(path.now, &model_of(8 * rate), 8 * rate)
+    {
+        return;
+    }
+    path.fill(8);
+    let found = path.controller.bandwidth().unwrap_or_default();
+    assert!(found <= rate * 11 / 10, "{found} bytes/s of {rate}");
+    let paced = path.controller.pacing_rate(&rtt_of(RTT));
+    assert!(paced <= 3 * rate, "{paced} bytes/s of {rate}");
+    assert!(
+        path.window() <= 3 * CAPACITY,
+        "a window of {} bytes",
+        path.window()
+    );
+}
+
 /// Random calls with random numbers, sensible and absurd, on two controllers that must agree.
 fn survives_anything(make: Make<'_>) {
     for seed in 0..SEQUENCES {
@@ -431,6 +526,10 @@ fn survives_anything(make: Make<'_>) {
 
 fn check(controller: &dyn Controller, mtu: u64, call: &Call, seed: u64) {
     let window = controller.window();
+    assert!(
+        controller.model().is_none_or(|model| model.is_sound()),
+        "a model that others can begin from after {call:?} (seed {seed})"
+    );
     assert!(
         (MINIMUM_WINDOW_PACKETS * mtu..=MAXIMUM_WINDOW).contains(&window),
         "window of {window} bytes after {call:?} (seed {seed})"

@@ -15,6 +15,7 @@ mod max_filter;
 mod new_reno;
 mod olia;
 mod pacer;
+mod path_model;
 mod prague;
 mod rounds;
 pub mod slow_start;
@@ -32,6 +33,7 @@ pub use loss_based::{Growth, GrowthSample, LossBasedController};
 pub use new_reno::NewReno;
 pub use olia::{Olia, OliaCoupling, OliaGroup, OliaMetric, OliaPath};
 pub use pacer::Pacer;
+pub use path_model::PathModel;
 pub use prague::Prague;
 pub use slow_start::SlowStartExit;
 
@@ -161,6 +163,29 @@ pub trait Controller: Send + Debug {
     /// A coordinator replaces the bandwidth estimate, in bytes per second; no effect on controllers without one.
     /// If it is lower than before, samples of the packets in flight do not raise it again.
     fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
+
+    /// What it has measured of the path; `None` before bandwidth and delay are measured, and from controllers without a
+    /// model.
+    fn model(&self) -> Option<PathModel> {
+        None
+    }
+
+    /// A coordinator has the controller begin from the `model` that another connection measured: from now on it sends at
+    /// `first_rate` bytes per second at least. Returns whether it does. `false`, and no effect, from controllers that
+    /// cannot (window-based ones: see [`set_window`](Self::set_window)), after startup, if one was taken before in this
+    /// startup, and if `first_rate` is 0 or the model not [sound](PathModel::is_sound).
+    ///
+    /// - `min_rtt` and `random_loss` are believed at once, like measurements of now, and replaced like those: by a smaller
+    ///   sample or when they expire, and as packets arrive or are lost.
+    /// - `first_rate`, usually a part of the bandwidth, is tried for a round trip: pacing and window permit it until a
+    ///   packet sent since is acknowledged. [`bandwidth`](Self::bandwidth) stays what was measured.
+    /// - Delivery rate, delay and losses of that round trip decide. If the path does not deliver it, startup ends at the
+    ///   rate that was delivered. Otherwise startup goes on from there.
+    /// - `bandwidth` itself is never trusted: if it `is_limit`, startup exceeds it by no more than a quarter, and ends where
+    ///   that much is delivered and a queue begins. Where clearly more is delivered, startup goes on.
+    fn seed(&mut self, _now: Instant, _model: &PathModel, _first_rate: u64) -> bool {
+        false
+    }
 
     /// Whether the controller works with a bandwidth estimate rather than a window.
     fn is_rate_based(&self) -> bool {

@@ -13,7 +13,9 @@ use self::min_rtt::MinRtt;
 use self::recovery::BbrRecovery;
 use super::max_filter::MaxFilter;
 use super::rounds::Rounds;
-use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, Phase};
+use super::{
+    Algorithm, Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, PathModel, Phase,
+};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
 use crate::settings::Entry;
@@ -445,6 +447,16 @@ impl Controller for Bbr {
         if let Mode::ProbeRtt { window, .. } = &mut self.mode {
             *window = (*window).min(bound);
         }
+    }
+
+    fn model(&self) -> Option<PathModel> {
+        let model = PathModel {
+            bandwidth: self.bandwidth.get(),
+            is_limit: self.pipe_is_full,
+            min_rtt: self.min_rtt.get()?,
+            random_loss: 0.0,
+        };
+        model.is_sound().then_some(model)
     }
 
     fn is_rate_based(&self) -> bool {

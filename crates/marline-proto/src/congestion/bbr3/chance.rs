@@ -39,6 +39,9 @@ const PACKETS: f64 = 400.0;
 /// The average begins as if so many packets had arrived.
 const ARRIVED_BEFORE: f64 = 50.0;
 
+/// And after a seed as if the part it states had been seen among so many.
+const SEEDED: f64 = 100.0;
+
 /// Not more than this part is ascribed to chance.
 const LARGEST_SHARE: f64 = 0.1;
 
@@ -101,6 +104,13 @@ impl ChanceLosses {
     /// The part of packets that is lost by chance.
     pub(super) fn share(&self) -> f64 {
         self.share.min(LARGEST_SHARE)
+    }
+
+    /// Begins with the part of packets that another connection lost.
+    pub(super) fn seed(&mut self, share: f64) {
+        let counted = (self.packets - ARRIVED_BEFORE).max(0.0);
+        self.packets = SEEDED + counted;
+        self.share = (share.min(LARGEST_SHARE) * SEEDED + self.share * counted) / self.packets;
     }
 
     /// Packets that found no queue arrived, or were lost.

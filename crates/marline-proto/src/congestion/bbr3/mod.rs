@@ -26,6 +26,8 @@
 //! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
 //! | `jitter`: what delays vary by is a part of what the path holds | [`jitter`] |
 //!
+//! A coordinator may have it begin from the model of another connection: [`seed`].
+//!
 //! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
 //!
 //! - The window does not grow while sending is app-limited (RFC 9002, section 7.8).
@@ -55,6 +57,7 @@ mod min_rtt;
 mod others;
 mod probe_bw;
 mod probe_rtt;
+mod seed;
 mod startup;
 mod window;
 
@@ -77,10 +80,11 @@ use self::min_rtt::{MinRtt, RoundRtt};
 use self::others::OtherFlows;
 use self::probe_bw::{Cycle, ProbeBwPhase};
 use self::probe_rtt::ProbeRtt;
+use self::seed::Seed;
 use self::startup::StartupLosses;
 use self::window::WindowUse;
 use super::rounds::Rounds;
-use super::{Controller, ControllerConfig, ControllerFactory, Phase};
+use super::{Controller, ControllerConfig, ControllerFactory, PathModel, Phase};
 use crate::Instant;
 use crate::samples::{
     AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
@@ -235,6 +239,9 @@ pub struct Bbr3 {
     chance: ChanceLosses,
     others: OtherFlows,
     early: EarlyProbes,
+    seed: Option<Seed>,
+    /// Whether it began from a model since startup began.
+    is_seeded: bool,
     window_use: WindowUse,
     /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
@@ -280,6 +287,8 @@ impl Bbr3 {
             chance: ChanceLosses::default(),
             others: OtherFlows::default(),
             early: EarlyProbes::default(),
+            seed: None,
+            is_seeded: false,
             window_use: WindowUse::default(),
             was_idle: false,
             app_limited: false,
@@ -367,6 +376,9 @@ impl Controller for Bbr3 {
         self.in_flight = sent.bytes_in_flight;
         let full = self.window.saturating_sub(self.max_datagram_size);
         self.window_use.on_sent(sent.bytes_in_flight > full);
+        if let Some(seed) = &mut self.seed {
+            seed.on_sent(sent.packet_number, sent.bytes);
+        }
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
@@ -400,6 +412,7 @@ impl Controller for Bbr3 {
         if let Some(rate) = &rate {
             self.latest.advance(rate);
         }
+        self.update_seed(ack);
         self.update_pacing_rate(ack);
         self.update_window(ack);
     }
@@ -407,6 +420,7 @@ impl Controller for Bbr3 {
     fn on_packet_lost(&mut self, now: Instant, lost: &PacketLoss) {
         self.delivered = self.delivered.max(lost.delivered_total);
         self.handle_lost_packet(now, lost);
+        self.note_seed_loss(lost);
     }
 
     fn on_loss(&mut self, now: Instant, loss: &LossSample) {
@@ -485,6 +499,8 @@ impl Controller for Bbr3 {
         self.early = EarlyProbes::default();
         self.bounds = Bounds::default();
         self.undo = Undo::default();
+        self.seed = None;
+        self.is_seeded = false;
         if self.state != State::ProbeRtt {
             self.state = State::Startup;
         }
@@ -508,6 +524,20 @@ impl Controller for Bbr3 {
         self.full_pipe.rebase(bandwidth);
         self.pacing_rate = Some(self.modelled_pacing_rate(self.pacing_gain()));
         self.put(self.window.min(self.max_in_flight()));
+    }
+
+    fn model(&self) -> Option<PathModel> {
+        let model = PathModel {
+            bandwidth: self.bandwidth.get(),
+            is_limit: self.full_pipe.is_reached(),
+            min_rtt: self.min_rtt.get()?,
+            random_loss: self.chance.share(),
+        };
+        model.is_sound().then_some(model)
+    }
+
+    fn seed(&mut self, now: Instant, model: &PathModel, first_rate: u64) -> bool {
+        self.begin_from(now, model, first_rate)
     }
 
     fn is_rate_based(&self) -> bool {

@@ -11,6 +11,7 @@ mod model;
 mod others;
 mod probe_bw;
 mod probe_rtt;
+mod seed;
 mod startup;
 mod wireless;
 

@@ -122,6 +122,15 @@ impl Bbr3 {
             self.pace_with(self.pacing_gain());
             self.pace_startup_by_window();
         }
+        self.pace_seed();
+    }
+
+    /// What a seed permits, and demands before packets sent at its rate are acknowledged.
+    fn pace_seed(&mut self) {
+        let Some(seed) = &self.seed else { return };
+        let most = seed.largest_rate(self.modelled_pacing_rate(1.0));
+        let rate = self.pacing_rate.map(|rate| rate.min(most.unwrap_or(rate)));
+        self.pacing_rate = rate.max(seed.least_rate());
     }
 
     /// The bandwidth follows the window with a delay, in which startup would be slower than slow start.

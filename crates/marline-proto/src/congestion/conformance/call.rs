@@ -7,7 +7,7 @@ use rand_pcg::Pcg32;
 
 use super::rtt_of;
 use crate::Instant;
-use crate::congestion::Controller;
+use crate::congestion::{Controller, PathModel};
 use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RateSample, SentSample};
 
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub(super) enum Call {
     EnterSlowStart,
     ExitSlowStart,
     Ssthresh(u64),
+    Seed { model: PathModel, first_rate: u64 },
 }
 
 /// A number whose size is random: from 0 to 2^62.
@@ -48,7 +49,7 @@ impl Call {
         let number = magnitude(rng);
         let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
         let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..25_u32) {
+        match rng.random_range(0..26_u32) {
             0..4 => Self::Sent(SentSample {
                 packet_number: number,
                 bytes,
@@ -109,6 +110,15 @@ impl Call {
                 delivered_total: magnitude(rng),
                 app_limited: rng.random(),
             }),
+            24 => Self::Seed {
+                model: PathModel {
+                    bandwidth: number,
+                    is_limit: rng.random(),
+                    min_rtt: rtt,
+                    random_loss: share(rng),
+                },
+                first_rate: bytes,
+            },
             _ if rng.random() => Self::EnterSlowStart,
             _ => Self::ExitSlowStart,
         }
@@ -130,6 +140,9 @@ impl Call {
             Self::EnterSlowStart => controller.enter_slow_start(),
             Self::ExitSlowStart => controller.exit_slow_start(),
             Self::Ssthresh(bytes) => controller.set_ssthresh(*bytes),
+            Self::Seed { model, first_rate } => {
+                controller.seed(now, model, *first_rate);
+            }
         }
     }
 
@@ -144,6 +157,7 @@ impl Call {
                 | Self::EnterSlowStart
                 | Self::ExitSlowStart
                 | Self::Ssthresh(_)
+                | Self::Seed { .. }
         )
     }
 
@@ -152,7 +166,7 @@ impl Call {
         let obeys = match self {
             Self::EnterSlowStart => after,
             Self::ExitSlowStart => !after,
-            Self::Share(_) | Self::Bandwidth(_) => before == after,
+            Self::Share(_) | Self::Bandwidth(_) | Self::Seed { .. } => before == after,
             Self::Window(_) => before || !after,
             _ => true,
         };

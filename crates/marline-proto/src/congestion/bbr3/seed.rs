@@ -1,0 +1,194 @@
+//! Beginning from a model that another connection measured. Not of the draft.
+//!
+//! The seeded bandwidth is a hypothesis and never becomes an estimate: that is made of delivery rates alone.
+//!
+//! | stage | rate and window | ends |
+//! | --- | --- | --- |
+//! | sending | at least the first rate, and what that sends in a round trip | with the first acknowledgment of a packet sent since |
+//! | judging | those of startup | when all packets of that round trip are acknowledged |
+//! | retreating | what was delivered so far | likewise |
+//! | approaching | those of startup, but no more than a quarter above the seeded bandwidth | when that is delivered and a packet meets a queue, or when clearly more is delivered: the limit was none |
+//!
+//! In the first two, losses beyond chance begin the retreat: a smaller part is enough beside a queue. If what was sent was
+//! not delivered and a queue stands, or after a retreat, startup ends at the rate that the path delivered. If the seed was
+//! no more than a lower bound, or fewer packets were sent than it permits, startup goes on as it is.
+
+use super::loss::LOSS_THRESHOLD;
+use super::window::product;
+use super::{Bbr3, State};
+use crate::Instant;
+use crate::congestion::PathModel;
+use crate::samples::{AckSample, PacketLoss};
+
+/// The part of the first rate that must be delivered, unless no queue stands.
+const DELIVERED: f64 = 0.75;
+
+/// The part of the seeded bandwidth whose delivery, beside a queue, ends startup.
+const REACHED: f64 = 0.9;
+
+/// The part of the seeded bandwidth that startup does not exceed, and the part whose delivery shows that there is more.
+const APPROACH: f64 = 1.25;
+const EXCEEDED: f64 = 1.125;
+
+/// The part of packets beyond chance that may be lost without a queue.
+const TOLERATED_LOSS: f64 = 0.125;
+
+/// A model to begin from, until measurements have replaced it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seed {
+    model: PathModel,
+    /// Bytes per second.
+    first_rate: u64,
+    /// The packets of the round trip at that rate.
+    packets: Option<SeededPackets>,
+    lost: u64,
+    stage: SeedStage,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SeededPackets {
+    first: u64,
+    last: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SeedStage {
+    Sending,
+    Judging,
+    Retreating,
+    Approaching,
+}
+
+impl Seed {
+    pub(super) fn on_sent(&mut self, packet_number: u64, bytes: u64) {
+        if self.stage != SeedStage::Sending {
+            return;
+        }
+        let packets = self.packets.get_or_insert(SeededPackets {
+            first: packet_number,
+            last: packet_number,
+            bytes: 0,
+        });
+        packets.last = packets.last.max(packet_number);
+        packets.bytes = packets.bytes.saturating_add(bytes);
+    }
+
+    /// The rate to send at whatever was measured, in bytes per second.
+    pub(super) fn least_rate(&self) -> Option<u64> {
+        (self.stage == SeedStage::Sending).then_some(self.first_rate)
+    }
+
+    /// The largest rate of startup, in bytes per second, if what was `measured` does not exceed it.
+    pub(super) fn largest_rate(&self, measured: u64) -> Option<u64> {
+        match self.stage {
+            SeedStage::Sending => Some(self.first_rate.max(measured)),
+            SeedStage::Retreating => Some(measured),
+            SeedStage::Judging | SeedStage::Approaching => {
+                let most = (self.model.bandwidth as f64 * APPROACH) as u64;
+                (self.model.is_limit && measured <= most).then_some(most)
+            }
+        }
+    }
+
+    fn holds(&self, packet_number: u64) -> bool {
+        self.packets
+            .is_some_and(|packets| (packets.first..=packets.last).contains(&packet_number))
+    }
+}
+
+impl Bbr3 {
+    /// Begins from `model` at `first_rate`; returns whether it does: only in startup, and only once.
+    pub(super) fn begin_from(&mut self, now: Instant, model: &PathModel, first_rate: u64) -> bool {
+        let is_ignorant = self.state == State::Startup && !self.full_pipe.is_reached();
+        if !is_ignorant || self.is_seeded || first_rate == 0 || !model.is_sound() {
+            return false;
+        }
+        self.is_seeded = true;
+        self.min_rtt.update(now, Some(model.min_rtt));
+        self.chance.seed(model.random_loss);
+        self.seed = Some(Seed {
+            model: *model,
+            first_rate,
+            packets: None,
+            lost: 0,
+            stage: SeedStage::Sending,
+        });
+        let delay = self.min_rtt.get().unwrap_or(model.min_rtt);
+        self.put(self.window.max(product(first_rate, delay, 1.0)));
+        self.pacing_rate = self.pacing_rate.max(Some(first_rate));
+        true
+    }
+
+    /// Follows the packets that were sent at the first rate.
+    pub(super) fn update_seed(&mut self, ack: &AckSample) {
+        let Some(mut seed) = self.seed.take() else {
+            return;
+        };
+        if self.full_pipe.is_reached() {
+            return;
+        }
+        let Some(packets) = seed.packets else {
+            self.seed = Some(seed);
+            return;
+        };
+        if seed.stage == SeedStage::Sending && ack.largest_acked >= packets.first {
+            seed.stage = SeedStage::Judging;
+        }
+        let bandwidth = self.bandwidth.get();
+        let all_acked = ack.largest_acked >= packets.last;
+        match seed.stage {
+            SeedStage::Judging if all_acked => {
+                let was_delivered = bandwidth as f64 >= seed.first_rate as f64 * DELIVERED;
+                if !was_delivered && self.meets_queue() {
+                    self.end_startup_by_congestion();
+                    return;
+                }
+                if !was_delivered || !seed.model.is_limit {
+                    return;
+                }
+                seed.stage = SeedStage::Approaching;
+            }
+            SeedStage::Retreating if all_acked => {
+                self.end_startup_by_congestion();
+                return;
+            }
+            _ => {}
+        }
+        let delivered = bandwidth as f64 / seed.model.bandwidth as f64;
+        let is_approaching = seed.stage == SeedStage::Approaching;
+        if is_approaching && delivered >= EXCEEDED {
+            return;
+        }
+        if is_approaching && delivered >= REACHED && self.meets_queue() {
+            self.full_pipe.set_reached(true);
+            return;
+        }
+        self.seed = Some(seed);
+    }
+
+    /// A packet was lost: if it was sent at the first rate, that may have been too fast.
+    pub(super) fn note_seed_loss(&mut self, lost: &PacketLoss) {
+        let Some(mut seed) = self.seed else {
+            return;
+        };
+        let is_open = matches!(seed.stage, SeedStage::Sending | SeedStage::Judging);
+        let Some(packets) = seed
+            .packets
+            .filter(|_| is_open && seed.holds(lost.packet_number))
+        else {
+            return;
+        };
+        seed.lost = seed.lost.saturating_add(lost.bytes);
+        let margin = match self.meets_queue() {
+            true => LOSS_THRESHOLD,
+            false => TOLERATED_LOSS,
+        };
+        if self.exceeds_chance(seed.lost, packets.bytes, margin) {
+            seed.stage = SeedStage::Retreating;
+            self.pacing_rate = Some(self.modelled_pacing_rate(1.0).max(1));
+            self.put(self.window.min(self.max_in_flight()));
+        }
+        self.seed = Some(seed);
+    }
+}
