@@ -129,6 +129,7 @@ fn learn(store: &SharedStore, now: Instant, key: &PathKey, window: u64) {
             window,
             rtt: SECOND / 10,
             at: now,
+            model: None,
         });
     });
     assert!(store.flush(MINUTE));

@@ -25,6 +25,7 @@ fn capacity(window: u64, at: Instant) -> Capacity {
         window,
         rtt: MINUTE / 1000,
         at,
+        model: None,
     }
 }
 

@@ -39,6 +39,7 @@ fn put(store: &FileStore, now: Instant, key: &PathKey, window: u64) {
             window,
             rtt: SECOND / 10,
             at: now,
+            model: None,
         });
     });
 }

@@ -179,8 +179,8 @@ pub trait Controller: Send + Debug {
     ///   sample or when they expire, and as packets arrive or are lost.
     /// - `first_rate`, usually a part of the bandwidth, is tried for a round trip: pacing and window permit it until a
     ///   packet sent since is acknowledged. [`bandwidth`](Self::bandwidth) stays what was measured.
-    /// - Delivery rate, delay and losses of that round trip decide. If the path does not deliver it, startup ends at the
-    ///   rate that was delivered. Otherwise startup goes on from there.
+    /// - Delivery rate and losses of that round trip decide. With too many losses, startup ends at the rate that was
+    ///   delivered. Otherwise it goes on from there; if the first rate was not delivered, as without a seed.
     /// - `bandwidth` itself is never trusted: if it `is_limit`, startup exceeds it by no more than a quarter, and ends where
     ///   that much is delivered and a queue begins. Where clearly more is delivered, startup goes on.
     fn seed(&mut self, _now: Instant, _model: &PathModel, _first_rate: u64) -> bool {

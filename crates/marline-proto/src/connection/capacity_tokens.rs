@@ -95,6 +95,7 @@ impl Connection {
             window: received.window.min(MAXIMUM_WINDOW),
             rtt: received.rtt,
             at: now - age,
+            model: received.model,
         })
     }
 
@@ -168,6 +169,7 @@ impl Connection {
             rtt: found.rtt,
             observed,
             source,
+            model: found.model,
         });
         self.issue_address_token(now);
     }

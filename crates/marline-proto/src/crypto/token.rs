@@ -25,8 +25,11 @@ const NEW_TOKEN: u8 = 1;
 /// A NEW_TOKEN token with a [`TokenCapacity`].
 const NEW_TOKEN_WITH_CAPACITY: u8 = 2;
 
-/// Set in the kind of a token of version 2. Tokens are valid in the version in which they were issued (RFC
-/// 9369, section 5).
+/// The same, and the [`TokenCapacity`] has the model of a rate-based controller.
+const NEW_TOKEN_WITH_MODEL: u8 = 3;
+
+/// Set in the kind of a token of version 2. Tokens are valid in the version that they were issued in (RFC 9369,
+/// section 5).
 const VERSION_2_BIT: u8 = 0x80;
 
 /// The first byte of a token.
@@ -101,7 +104,10 @@ impl TokenKey {
         rng: &mut SecureRng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
-            let kind = capacity.map_or(NEW_TOKEN, |_| NEW_TOKEN_WITH_CAPACITY);
+            let kind = capacity.map_or(NEW_TOKEN, |capacity| match capacity.model {
+                Some(_) => NEW_TOKEN_WITH_MODEL,
+                None => NEW_TOKEN_WITH_CAPACITY,
+            });
             buf.push(kind_byte(kind, version));
             buf.extend_from_slice(&now.to_be_bytes());
             encode_ip(ip, buf);
@@ -279,12 +285,13 @@ fn read(
                 retry_scid: retry.retry_scid,
             })
         }
-        NEW_TOKEN | NEW_TOKEN_WITH_CAPACITY => {
+        NEW_TOKEN | NEW_TOKEN_WITH_CAPACITY | NEW_TOKEN_WITH_MODEL => {
             let capacity = match kind {
-                NEW_TOKEN_WITH_CAPACITY => {
-                    Some(TokenCapacity::decode(&mut reader).map_err(|_| TokenError::Unknown)?)
+                NEW_TOKEN => None,
+                _ => {
+                    let capacity = TokenCapacity::decode(&mut reader, kind == NEW_TOKEN_WITH_MODEL);
+                    Some(capacity.map_err(|_| TokenError::Unknown)?)
                 }
-                _ => None,
             };
             check(NEW_TOKEN_LIFETIME, client.port()).map_err(TokenError::NewToken)?;
             Ok(Token::NewToken {

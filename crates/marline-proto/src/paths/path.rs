@@ -9,7 +9,9 @@ use super::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, SendQueue, T
 use crate::ack::AckPolicy;
 use crate::congestion::Phase;
 use crate::coordination::bundle::{Directive, LocalMember, MemberView};
-use crate::coordination::careful_resume::{CarefulResume, CarefulResumeDriver, ResumeStep};
+use crate::coordination::careful_resume::{
+    CarefulResume, CarefulResumeDriver, ResumeStep, SavedModel,
+};
 use crate::coordination::history::{PathSample, SampleEvent};
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
@@ -248,6 +250,7 @@ impl Path {
             delivered: recovery.delivered(),
             app_limited: !recovery.was_window_limited(),
             lost_at_first: recovery.had_congestion_at_first(),
+            model: recovery.controller().model().as_ref().map(SavedModel::of),
         };
         if let Some(careful_resume) = &self.careful_resume {
             careful_resume.bound(&mut sample);

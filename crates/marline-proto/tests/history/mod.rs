@@ -104,6 +104,7 @@ fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Va
                 delivered: u64::MAX,
                 app_limited: false,
                 lost_at_first: false,
+                model: None,
             },
         );
     }

@@ -5,13 +5,14 @@
 //! | stage | rate and window | ends |
 //! | --- | --- | --- |
 //! | sending | at least the first rate, and what that sends in a round trip | with the first acknowledgment of a packet sent since |
-//! | judging | those of startup | when all packets of that round trip are acknowledged |
+//! | judging | those of startup; the window grows by what is acknowledged, as in slow start | when all packets of that round trip are acknowledged |
 //! | retreating | what was delivered so far | likewise |
 //! | approaching | those of startup, but no more than a quarter above the seeded bandwidth | when that is delivered and a packet meets a queue, or when clearly more is delivered: the limit was none |
 //!
-//! In the first two, losses beyond chance begin the retreat: a smaller part is enough beside a queue. If what was sent was
-//! not delivered and a queue stands, or after a retreat, startup ends at the rate that the path delivered. If the seed was
-//! no more than a lower bound, or fewer packets were sent than it permits, startup goes on as it is.
+//! In the first two, losses beyond chance begin the retreat: a smaller part is enough beside a queue. After it, startup ends
+//! at the rate that the path delivered. If the seed was no more than a lower bound, or the first rate was not delivered,
+//! startup goes on without it: a delay alone is no proof of congestion where a radio's delays vary, and startup soon finds
+//! that the bandwidth grows no more.
 
 use super::loss::LOSS_THRESHOLD;
 use super::window::product;
@@ -20,7 +21,7 @@ use crate::Instant;
 use crate::congestion::PathModel;
 use crate::samples::{AckSample, PacketLoss};
 
-/// The part of the first rate that must be delivered, unless no queue stands.
+/// The part of the first rate that must be delivered for the seed to count further.
 const DELIVERED: f64 = 0.75;
 
 /// The part of the seeded bandwidth whose delivery, beside a queue, ends startup.
@@ -91,6 +92,12 @@ impl Seed {
         }
     }
 
+    /// Whether the window grows by what is acknowledged of the first round trip: what the measured bandwidth would permit
+    /// lags behind by that.
+    pub(super) fn grows(&self) -> bool {
+        self.stage == SeedStage::Judging
+    }
+
     fn holds(&self, packet_number: u64) -> bool {
         self.packets
             .is_some_and(|packets| (packets.first..=packets.last).contains(&packet_number))
@@ -140,10 +147,6 @@ impl Bbr3 {
         match seed.stage {
             SeedStage::Judging if all_acked => {
                 let was_delivered = bandwidth as f64 >= seed.first_rate as f64 * DELIVERED;
-                if !was_delivered && self.meets_queue() {
-                    self.end_startup_by_congestion();
-                    return;
-                }
                 if !was_delivered || !seed.model.is_limit {
                     return;
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bounds::UNBOUNDED;
-use super::{Bbr3, ProbeBwPhase, State, probe_rtt};
+use super::{Bbr3, ProbeBwPhase, Seed, State, probe_rtt};
 use crate::congestion::MAXIMUM_WINDOW;
 use crate::samples::{AckSample, RttView};
 
@@ -217,6 +217,7 @@ impl Bbr3 {
             self.put(grown.min(needed));
         } else if self.window < needed.max(self.startup_room())
             || self.delivered_here < self.unmeasured()
+            || self.seed.as_ref().is_some_and(Seed::grows)
         {
             self.put(grown);
         }

@@ -9,6 +9,7 @@ fn capacity(window: u64) -> TokenCapacity {
         rtt: RTT,
         observed: 1000,
         source: 1,
+        model: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::Instant;
+use crate::congestion::{MAXIMUM_WINDOW, PathModel};
 
 /// What a path was observed to carry: the saved congestion control parameters of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,4 +14,47 @@ pub struct Capacity {
     pub rtt: Duration,
     /// When it was observed.
     pub at: Instant,
+    /// The model of the rate-based controller that observed it; `None` from window-based ones.
+    pub model: Option<SavedModel>,
+}
+
+/// Random loss is saved in this unit: one packet in so many.
+const LOSS_UNITS: f64 = 1e6;
+
+/// What is saved of a [`PathModel`] beside the round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedModel {
+    /// The largest delivery rate, in bytes per second.
+    pub bandwidth: u64,
+    /// Whether the path was found to carry no more.
+    pub is_limit: bool,
+    /// Packets of a million that the path loses without congestion.
+    pub random_loss: u32,
+}
+
+impl SavedModel {
+    /// What is saved of `model`.
+    pub fn of(model: &PathModel) -> Self {
+        Self {
+            bandwidth: model.bandwidth,
+            is_limit: model.is_limit,
+            random_loss: (model.random_loss.clamp(0.0, 1.0) * LOSS_UNITS) as u32,
+        }
+    }
+
+    /// The model of a path with a round-trip time of `min_rtt`.
+    pub fn with_rtt(&self, min_rtt: Duration) -> PathModel {
+        PathModel {
+            bandwidth: self.bandwidth,
+            is_limit: self.is_limit,
+            min_rtt,
+            random_loss: f64::from(self.random_loss) / LOSS_UNITS,
+        }
+    }
+
+    /// Whether its values are possible: stored bytes may be anything.
+    pub fn is_sound(&self) -> bool {
+        (1..=MAXIMUM_WINDOW.saturating_mul(1 << 10)).contains(&self.bandwidth)
+            && f64::from(self.random_loss) <= LOSS_UNITS
+    }
 }

@@ -20,11 +20,13 @@ mod phases;
 pub(crate) mod sender;
 mod step;
 
-pub use capacity::Capacity;
+pub use capacity::{Capacity, SavedModel};
 pub use config::CarefulResumeConfig;
 pub(crate) use driver::{CarefulResumeDriver, CarefulResumeEvent};
 pub use phases::{CarefulResume, WindowLimited};
-pub use step::{ResumePhase, ResumeStep, ResumeTransition, ResumeTrigger, ResumeWindow};
+pub use step::{
+    ResumePhase, ResumeSeed, ResumeStep, ResumeTransition, ResumeTrigger, ResumeWindow,
+};
 
 #[cfg(test)]
 mod tests;

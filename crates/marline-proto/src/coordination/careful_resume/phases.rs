@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Capacity, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition, ResumeTrigger,
-    ResumeWindow,
+    Capacity, CarefulResumeConfig, ResumePhase, ResumeSeed, ResumeStep, ResumeTransition,
+    ResumeTrigger, ResumeWindow,
 };
 use crate::Instant;
 use crate::samples::{AckSample, LossSample, RttView, SentSample};
@@ -136,21 +136,24 @@ impl CarefulResume {
     }
 
     /// Whether the initial window was acknowledged without congestion, so that a jump may follow once more data
-    /// waits than the window lets leave (section 3.2).
+    /// waits than the window lets leave (section 3.2). Of a rate-based controller it may also have been lost by chance.
     pub const fn is_confirmed(&self) -> bool {
         match self.state {
             State::Reconnaissance { acked } => {
-                acked > 0 && acked.saturating_add(self.datagram) > self.initial_window
+                let resolved = match self.judges_losses {
+                    true => acked.saturating_add(self.exposed.lost),
+                    false => acked,
+                };
+                acked > 0 && resolved.saturating_add(self.datagram) > self.initial_window
             }
             _ => false,
         }
     }
 
-    /// Pacing rate in the unvalidated phase, which replaces that of the controller, in bytes per second: the
-    /// jump is spread over one smoothed round-trip time (section 4.3.2).
+    /// Pacing rate in the unvalidated phase, which replaces that of the controller, in bytes per second.
     pub fn pacing_rate(&self) -> Option<u64> {
         match self.state {
-            State::Unvalidated { window, .. } => Some(per_second(window, self.rtt?.smoothed)),
+            State::Unvalidated { window, .. } => Some(self.jump_rate(window, &self.rtt?)),
             _ => None,
         }
     }
@@ -301,11 +304,34 @@ impl CarefulResume {
         };
         ResumeStep {
             window: Some(ResumeWindow::To(window)),
+            seed: self.seed(now, window, &rtt),
             ..self.enter(
                 State::Unvalidated { since: now, window },
                 Some(ResumeTrigger::CongestionWindowLimited),
             )
         }
+    }
+
+    /// What a rate-based controller begins from when it jumps to `window` bytes.
+    fn seed(&self, now: Instant, window: u64, rtt: &RttView) -> Option<ResumeSeed> {
+        let model = self.saved.model.filter(|_| self.judges_losses)?;
+        Some(ResumeSeed {
+            at: now,
+            model,
+            min_rtt: rtt.min,
+            first_rate: self.jump_rate(window, rtt),
+        })
+    }
+
+    /// The rate of a jump to `window` bytes, in bytes per second: spread over one smoothed round-trip time (section 4.3.2),
+    /// and not faster than the path was found to deliver.
+    fn jump_rate(&self, window: u64, rtt: &RttView) -> u64 {
+        let rate = per_second(window, rtt.smoothed);
+        let limit = self
+            .saved
+            .model
+            .filter(|model| self.judges_losses && model.is_limit);
+        limit.map_or(rate, |model| rate.min(model.bandwidth).max(1))
     }
 
     /// Replaces the remembered capacity by a newer one. Decisions taken before stay as they are.

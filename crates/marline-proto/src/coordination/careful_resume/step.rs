@@ -1,5 +1,9 @@
 //! The phases, and what the path's controller shall do in response to an event.
 
+use std::time::Duration;
+
+use super::SavedModel;
+use crate::Instant;
 use crate::congestion::Controller;
 
 /// A phase of Careful Resume (RFC 9959, section 3).
@@ -65,6 +69,19 @@ pub enum ResumeWindow {
     AtMost(u64),
 }
 
+/// The model that the controller begins from at the jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeSeed {
+    /// When the jump takes place.
+    pub at: Instant,
+    /// The saved model.
+    pub model: SavedModel,
+    /// The smallest round-trip time of this connection: that of the path now.
+    pub min_rtt: Duration,
+    /// The rate of the jump, in bytes per second.
+    pub first_rate: u64,
+}
+
 /// The response to one event; most have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
@@ -78,6 +95,8 @@ pub struct ResumeStep {
     pub bandwidth: Option<u64>,
     /// Change of the window.
     pub window: Option<ResumeWindow>,
+    /// At the jump of a rate-based controller: the model to begin from.
+    pub seed: Option<ResumeSeed>,
     /// Where slow start ends from now on, in bytes.
     pub ssthresh: Option<u64>,
     /// Whether the remembered capacity was wrong and must not be used again.
@@ -101,6 +120,10 @@ impl ResumeStep {
                 controller.set_window(bytes);
             }
             Some(ResumeWindow::AtMost(_)) | None => {}
+        }
+        if let Some(seed) = &self.seed {
+            let model = seed.model.with_rtt(seed.min_rtt);
+            controller.seed(seed.at, &model, seed.first_rate);
         }
         if let Some(ssthresh) = self.ssthresh {
             controller.set_ssthresh(ssthresh);

@@ -18,6 +18,7 @@ const SAVED: Capacity = Capacity {
     window: 300 * sender::DATAGRAM,
     rtt: sender::RTT,
     at: Instant::EPOCH,
+    model: None,
 };
 
 const fn transition(

@@ -44,4 +44,4 @@ pub use scope::{PathKey, PathScope};
 pub use store::{PathStore, StoreLimits, StoreStatistics};
 pub use window::HistoryWindow;
 
-pub use super::careful_resume::Capacity;
+pub use super::careful_resume::{Capacity, SavedModel};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Capacity;
+use super::{Capacity, SavedModel};
 use crate::Instant;
 use crate::congestion::MAXIMUM_WINDOW;
 
@@ -23,6 +23,8 @@ pub struct PathSample {
     pub app_limited: bool,
     /// Whether any packet of the first flight was lost, or marked with ECN-CE.
     pub lost_at_first: bool,
+    /// The model of a rate-based controller, once it has one.
+    pub model: Option<SavedModel>,
 }
 
 impl PathSample {
@@ -44,6 +46,7 @@ impl PathSample {
             window,
             rtt: self.rtt,
             at: now,
+            model: self.model,
         })
     }
 }

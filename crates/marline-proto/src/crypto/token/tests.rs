@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::coordination::careful_resume::SavedModel;
 use crate::crypto::token::TokenFault;
 use crate::crypto::{Token, TokenError};
 
@@ -100,6 +101,7 @@ const CAPACITY: TokenCapacity = TokenCapacity {
     rtt: Duration::from_micros(38_500),
     observed: NOW - 7,
     source: 99,
+    model: None,
 };
 
 #[test]
@@ -122,6 +124,27 @@ fn a_new_token_carries_a_capacity() {
     assert_eq!(
         open(client, NOW + NEW_TOKEN_LIFETIME + 1),
         Err(TokenError::NewToken(TokenFault::Expired))
+    );
+}
+
+#[test]
+fn a_new_token_carries_the_model_of_a_rate_based_controller() {
+    let (key, mut rng) = key();
+    let client = address("[2001:db8::1]:4433");
+    let with_model = TokenCapacity {
+        model: Some(SavedModel {
+            bandwidth: 2_500_000,
+            is_limit: true,
+            random_loss: 20_000,
+        }),
+        ..CAPACITY
+    };
+    let token = key.new_token(Version::V1, client.ip(), NOW, Some(&with_model), &mut rng);
+    assert!(token.len() <= MAX_LEN, "{}", token.len());
+    let opened = key.open(Version::V1, &token, client, &ConnectionId::EMPTY, NOW);
+    assert!(
+        matches!(opened, Ok(Token::NewToken { capacity, .. }) if capacity == Some(with_model)),
+        "{opened:?}"
     );
 }
 
@@ -183,19 +206,25 @@ proptest! {
         micros: u32,
         observed: u64,
         source: u64,
+        bandwidth: u64,
+        is_limit: bool,
+        random_loss: u32,
+        has_model: bool,
         cut in 0..TokenCapacity::LEN,
     ) {
         let rtt = Duration::from_micros(micros.into());
-        let capacity = TokenCapacity { window, rtt, observed, source };
+        let model = has_model.then_some(SavedModel { bandwidth, is_limit, random_loss });
+        let capacity = TokenCapacity { window, rtt, observed, source, model };
         let mut buf = Vec::new();
         capacity.encode(&mut buf);
-        prop_assert_eq!(buf.len(), TokenCapacity::LEN);
-        prop_assert_eq!(TokenCapacity::decode(&mut Reader::new(&buf)), Ok(capacity));
-        prop_assert!(TokenCapacity::decode(&mut Reader::new(&buf[..cut])).is_err());
+        prop_assert_eq!(has_model, buf.len() > TokenCapacity::LEN);
+        let decode = |bytes| TokenCapacity::decode(&mut Reader::new(bytes), has_model);
+        prop_assert_eq!(decode(&buf), Ok(capacity));
+        prop_assert!(decode(&buf[..cut]).is_err());
     }
 
     #[test]
-    fn arbitrary_sealed_content_does_not_panic(plain in proptest::collection::vec(any::<u8>(), 0..60), kind in 0..4u8) {
+    fn arbitrary_sealed_content_does_not_panic(plain in proptest::collection::vec(any::<u8>(), 0..60), kind in 0..5u8) {
         let (key, mut rng) = key();
         let client = address("192.0.2.1:1000");
         let token = key.seal(&mut rng, |buf| {

@@ -157,6 +157,7 @@ mod tests {
             window: 300_000,
             rtt: Duration::from_millis(100),
             at: Instant::EPOCH,
+            model: None,
         };
         let mut resume = CarefulResume::new(saved, CarefulResumeConfig::default(), 10_000);
         let began = ResumeTransition {

@@ -104,6 +104,7 @@ pub fn check_careful_resume(input: &[u8]) {
         window: u64::from_le_bytes(window) % MOST_SAVED,
         rtt: Duration::from_nanos(u64::from_le_bytes(rtt)),
         at: Instant::EPOCH,
+        model: None,
     };
     let config = CarefulResumeConfig {
         max_jump: (options & 1 != 0).then_some(u64::from(jump) << 12),

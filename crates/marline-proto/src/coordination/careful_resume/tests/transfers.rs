@@ -32,6 +32,7 @@ fn of(path: Bottleneck) -> Capacity {
         window: path.product(),
         rtt: path.rtt,
         at: Instant::EPOCH,
+        model: None,
     }
 }
 

@@ -484,3 +484,67 @@ fn a_rate_based_controller_retreats_for_marks_and_persistent_congestion() {
     assert_eq!(sender.resume.phase(), Normal);
     assert!(sender.forgotten);
 }
+
+/// The model that a rate-based controller left of the saved capacity.
+const MODEL: SavedModel = SavedModel {
+    bandwidth: 1_000_000,
+    is_limit: true,
+    random_loss: 20_000,
+};
+
+fn with_model(model: SavedModel) -> Sender {
+    let saved = Capacity {
+        model: Some(model),
+        ..SAVED
+    };
+    Sender::confirmed(saved, CarefulResumeConfig::default())
+}
+
+fn jump_step(sender: &mut Sender) -> ResumeStep {
+    let limited = WindowLimited {
+        bytes_in_flight: sender.in_flight(),
+        window: sender.window,
+        in_slow_start: true,
+    };
+    sender.resume.on_window_limited(sender.now, &limited)
+}
+
+#[test]
+fn a_rate_based_controller_begins_from_the_saved_model_at_its_bandwidth_at_most() {
+    // 150 packets of the jump in 100 ms are 1.5 MB/s.
+    for (is_limit, first_rate) in [(true, 1_000_000), (false, 1_500_000)] {
+        let model = SavedModel { is_limit, ..MODEL };
+        let mut sender = with_model(model);
+        sender.resume = sender.resume.judging_losses();
+        let step = jump_step(&mut sender);
+        let seed = step.seed.expect("a model was saved");
+        assert_eq!((seed.model, seed.first_rate), (model, first_rate));
+        assert_eq!((seed.at, seed.min_rtt), (sender.now, sender::RTT));
+        assert_eq!(step.window, Some(ResumeWindow::To(150_000)));
+        assert_eq!(sender.resume.pacing_rate(), Some(first_rate));
+    }
+}
+
+#[test]
+fn a_window_based_controller_takes_the_window_alone() {
+    let mut sender = with_model(MODEL);
+    let step = jump_step(&mut sender);
+    assert_eq!(step.seed, None);
+    assert_eq!(step.window, Some(ResumeWindow::To(150_000)));
+    assert_eq!(sender.resume.pacing_rate(), Some(1_500_000));
+}
+
+#[test]
+fn a_packet_of_the_first_flight_that_chance_lost_does_not_delay_the_jump() {
+    for judges in [true, false] {
+        let mut sender = Sender::new(SAVED, CarefulResumeConfig::default());
+        if judges {
+            sender.resume = sender.resume.judging_losses();
+        }
+        sender.send(10);
+        sender.ack(9);
+        assert!(!sender.resume.is_confirmed(), "one is still under way");
+        sender.lose(false);
+        assert_eq!(sender.resume.is_confirmed(), judges);
+    }
+}

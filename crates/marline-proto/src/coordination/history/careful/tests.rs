@@ -25,6 +25,7 @@ fn seen(window: u64) -> PathSample {
         delivered: 10_000_000,
         app_limited: false,
         lost_at_first: false,
+        model: None,
     }
 }
 

@@ -25,8 +25,23 @@ fn ago() -> impl Strategy<Value = Instant> {
 }
 
 prop_compose! {
-    fn any_capacity()(window in 0..=MAXIMUM_WINDOW, nanos in 0..=varint::MAX, at in ago()) -> Capacity {
-        Capacity { window, rtt: Duration::from_nanos(nanos), at }
+    fn any_model()(
+        bandwidth in 1..=MAXIMUM_WINDOW,
+        is_limit in any::<bool>(),
+        random_loss in 0..=1_000_000_u32,
+    ) -> SavedModel {
+        SavedModel { bandwidth, is_limit, random_loss }
+    }
+}
+
+prop_compose! {
+    fn any_capacity()(
+        window in 0..=MAXIMUM_WINDOW,
+        nanos in 0..=varint::MAX,
+        at in ago(),
+        model in prop::option::of(any_model()),
+    ) -> Capacity {
+        Capacity { window, rtt: Duration::from_nanos(nanos), at, model }
     }
 }
 
@@ -48,7 +63,7 @@ fn time_that_passed_before_decoding_adds_to_the_age() {
     let bytes = record.encode(NOW + Duration::from_secs(60));
     assert_eq!(
         bytes,
-        [1, 0x80, 0, 0xea, 0x60, 0, 0, 1, 0x80, 0, 0xc3, 0x50, 1]
+        [2, 0x80, 0, 0xea, 0x60, 0, 0, 1, 0x80, 0, 0xc3, 0x50, 1]
     );
     let read = PathRecord::decode(&bytes, NOW).unwrap();
     assert_eq!(read.seen_at, NOW - Duration::from_secs(60));
@@ -99,16 +114,49 @@ fn invalid_encodings_are_rejected() {
         let bytes = [&head[..], tail].concat();
         assert_eq!(
             PathRecord::decode(&bytes, NOW),
-            Err(InvalidRecord),
+            Err(InvalidRecord::Malformed),
             "{tail:?}"
         );
     }
-    assert_eq!(PathRecord::decode(&[], NOW), Err(InvalidRecord));
+    assert_eq!(PathRecord::decode(&[], NOW), Err(InvalidRecord::Malformed));
+    let later = PathRecord::decode(&[3, 0, 0, 0, 0], NOW).unwrap_err();
+    assert_eq!(later, InvalidRecord::Version(3));
     assert_eq!(
-        PathRecord::decode(&[2, 0, 0, 0, 0], NOW),
-        Err(InvalidRecord)
+        later.to_string(),
+        "a path record of version 3; this program reads versions 1 and 2"
     );
-    assert!(PathRecord::decode(&[1, 0, 0, 0, 0], NOW).is_ok());
+    assert!(PathRecord::decode(&[2, 0, 0, 0, 0], NOW).is_ok());
+}
+
+#[test]
+fn records_of_the_version_before_have_capacities_without_a_model() {
+    // Age 5, 3 samples, a capacity of 100 bytes with 7 ns and age 9, no windows.
+    let read = PathRecord::decode(&[1, 5, 3, 1, 0x40, 100, 7, 9, 0], NOW).unwrap();
+    assert_eq!(
+        read.capacity,
+        Some(Capacity {
+            window: 100,
+            rtt: Duration::from_nanos(7),
+            at: NOW - Duration::from_millis(9),
+            model: None,
+        })
+    );
+    assert_eq!(read.samples, 3);
+    // The same of the present version, with a model of 8 bytes per second as the limit and 4 losses of a million.
+    let read = PathRecord::decode(&[2, 5, 3, 1, 0x40, 100, 7, 9, 2, 8, 4, 0], NOW).unwrap();
+    assert_eq!(
+        read.capacity.and_then(|capacity| capacity.model),
+        Some(SavedModel {
+            bandwidth: 8,
+            is_limit: true,
+            random_loss: 4,
+        })
+    );
+    for impossible in [[3, 8, 4], [1, 0, 4]] {
+        let bytes = [&[2, 5, 3, 1, 0x40, 100, 7, 9][..], &impossible, &[0]].concat();
+        let read = PathRecord::decode(&bytes, NOW);
+        assert_eq!(read, Err(InvalidRecord::Malformed), "{impossible:?}");
+    }
 }
 
 proptest! {
@@ -123,7 +171,7 @@ proptest! {
     fn a_truncated_record_is_rejected(record in any_record(), cut: prop::sample::Index) {
         let bytes = record.encode(NOW);
         let cut = cut.index(bytes.len());
-        prop_assert_eq!(PathRecord::decode(&bytes[..cut], NOW), Err(InvalidRecord));
+        prop_assert_eq!(PathRecord::decode(&bytes[..cut], NOW), Err(InvalidRecord::Malformed));
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn closed(window: u64) -> PathSample {
         delivered: 10_000_000,
         app_limited: false,
         lost_at_first: false,
+        model: None,
     }
 }
 
@@ -154,7 +155,7 @@ prop_compose! {
         app_limited: bool,
         lost_at_first: bool,
     ) -> PathSample {
-        PathSample { event, window, initial_window, rtt, delivered, app_limited, lost_at_first }
+        PathSample { event, window, initial_window, rtt, delivered, app_limited, lost_at_first, model: None }
     }
 }
 
