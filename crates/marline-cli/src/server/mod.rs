@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use marline::congestion::ControllerConfig;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::server::{
@@ -381,25 +380,7 @@ fn transport(
         .apply(TransportConfig::SETTINGS, &mut transport)
         .map_err(Failure::Usage)?;
     flags.adjust(&mut transport)?;
-    check_fairness(&transport, written)?;
     Ok(transport)
-}
-
-/// Refuses a bundle that is `fair` with a controller that has no window to share. The bundle may be
-/// `written` in a file.
-fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result<(), Failure> {
-    let is_fair = transport.bundle.as_ref().is_some_and(|bundle| bundle.fair);
-    let controller = transport.controller.build(ControllerConfig::new(1200));
-    if !is_fair || !controller.is_rate_based() {
-        return Ok(());
-    }
-    let key = ["bundle", "fair"];
-    let place = written.has(&key).then(|| written.place(&key));
-    let place = place.map_or_else(String::new, |place| format!("{place}: "));
-    let name = controller.name();
-    Err(Failure::Usage(format!(
-        "{place}`fair` divides a window, and {name} has none; leave `fair` out, or set `cc` to newreno or cubic"
-    )))
 }
 
 /// Opens an access log: a file, or standard output for `-`.

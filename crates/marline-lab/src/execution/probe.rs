@@ -155,7 +155,10 @@ impl EngineAction {
             BundleAction::Exited => Some(Self::Exited),
             BundleAction::Equalized | BundleAction::EqualizedRates => Some(Self::Equalized),
             BundleAction::BackedOff => Some(Self::BackedOff),
-            BundleAction::None | BundleAction::Split | BundleAction::Coalesced => None,
+            BundleAction::None
+            | BundleAction::Split
+            | BundleAction::Coalesced
+            | BundleAction::Shared => None,
         }
     }
 

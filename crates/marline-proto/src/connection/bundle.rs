@@ -50,6 +50,16 @@ impl Connection {
         // No member until the endpoint has added it.
         self.coordination.number = None;
         let main = self.paths.main_slot();
+        if self.paths[main].member.is_sharing() {
+            // The shared controller stays with the other members.
+            let first = self.paths[main].recovery.initial_window();
+            let fresh = self
+                .paths
+                .fresh_recovery(&self.config, main, first, &mut self.rng);
+            self.paths[main]
+                .recovery
+                .replace_controller(fresh.controller);
+        }
         self.paths[main].leave_bundle();
         let join = JoinBundle {
             config: config.clone(),
@@ -59,6 +69,7 @@ impl Connection {
             newcomer: Newcomer {
                 announced: membership.map(|membership| membership.connections),
                 initial_window: self.config.initial_window.window(&self.kind(now, moved)),
+                rate_based: self.paths.main().recovery.controller().is_rate_based(),
                 window: self.paths.main().recovery.controller().window(),
                 moved,
             },

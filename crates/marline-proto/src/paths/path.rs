@@ -307,6 +307,13 @@ impl Path {
 
     /// Applies a decision of the bundle's engine to the controller.
     pub(crate) fn apply_directive(&mut self, directive: &Directive) {
+        if let Some(shared) = &directive.shared {
+            let datagram = self.tuples.active.mtu.current().into();
+            if self.recovery.share_controller(shared, datagram) {
+                self.member.share();
+            }
+            return;
+        }
         self.member
             .apply_directive(directive, self.recovery.controller_mut());
     }

@@ -58,6 +58,11 @@ impl Budget {
         &mut *self.controller
     }
 
+    /// The controller, to be replaced.
+    pub(super) fn controller_place(&mut self) -> &mut Box<dyn Controller> {
+        &mut self.controller
+    }
+
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }

@@ -76,7 +76,13 @@ impl DeliveryRate {
         }
     }
 
-    /// Records the loss of packet `packet_number` of `bytes` bytes, sent at `sent_at`.
+    /// `bytes` of which no [snapshot](Self::on_sent) was kept are acknowledged: they measure nothing.
+    pub(crate) fn on_delivered(&mut self, now: Instant, bytes: u64) {
+        self.delivered = self.delivered.saturating_add(bytes);
+        self.delivered_at = now;
+    }
+
+    /// Packet `packet_number` of `bytes` bytes, sent at `sent_at`, is declared lost.
     pub fn on_packet_lost(
         &mut self,
         packet_number: u64,

@@ -14,6 +14,7 @@ use super::persistent::LossPeriod;
 use super::rtt::RttEstimator;
 use super::timers::{ArmedTimer, Expired, PROBES, ProbeConditions, Timers};
 use crate::congestion::{Controller, Pacer};
+use crate::coordination::bundle::{Joins, SharedController};
 use crate::level::SpaceId;
 use crate::limits::FORMER_TUPLES;
 use crate::samples::SentSample;
@@ -247,7 +248,23 @@ impl Recovery {
         self.budget.controller_mut()
     }
 
-    /// Pacing rate in bytes per second; `None` without pacing.
+    /// Joins those that use a `shared` controller. Returns whether it could.
+    pub(crate) fn share_controller(&mut self, shared: &SharedController, datagram: u64) -> bool {
+        let joins = Joins {
+            in_flight: self.in_flight(),
+            datagram,
+            rate: self.rate,
+            rtt: self.rtt.smoothed(),
+        };
+        shared.add(self.budget.controller_place(), &joins)
+    }
+
+    /// Puts a fresh controller in the place of the present one.
+    pub(crate) fn replace_controller(&mut self, fresh: Box<dyn Controller>) {
+        *self.budget.controller_place() = fresh;
+    }
+
+    /// How fast packets leave, in bytes per second; `None` if they are not paced.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         let rtt = self.rtt.view();
         self.budget

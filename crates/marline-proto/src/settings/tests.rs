@@ -249,6 +249,7 @@ fn every_field_of_a_configuration_has_a_key() {
         corroborated_by,
         floor_packets,
         fair,
+        rate_based_share,
         connections,
         match_addresses,
     });

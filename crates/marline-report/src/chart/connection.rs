@@ -4,7 +4,7 @@ use super::{Axis, Chart, Style, Unit};
 use crate::timeline::{PathTimeline, Timeline};
 
 /// Actions of a bundle's engine: name in the log, name of the strip, description.
-const DECISIONS: [(&str, &str, &str); 7] = [
+const DECISIONS: [(&str, &str, &str); 8] = [
     ("split", "split", "initial window divided"),
     (
         "synchronized",
@@ -16,6 +16,11 @@ const DECISIONS: [(&str, &str, &str); 7] = [
     ("exited", "exited", "slow start ended for all members"),
     ("equalized", "equal", "windows made equal"),
     ("equalized_rates", "rates", "rates made equal"),
+    (
+        "shared",
+        "shared",
+        "controller shared with the other members",
+    ),
 ];
 
 impl Timeline {

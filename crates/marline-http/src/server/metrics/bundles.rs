@@ -13,7 +13,7 @@ use marline::{Instant, MakeObserver};
 use super::super::exposition::head;
 
 const TRIGGERS: [&str; 5] = ["joined", "loss", "slow_start_exit", "round", "moved"];
-const ACTIONS: [&str; 8] = [
+const ACTIONS: [&str; 9] = [
     "none",
     "split",
     "synchronized",
@@ -22,6 +22,7 @@ const ACTIONS: [&str; 8] = [
     "exited",
     "equalized",
     "equalized_rates",
+    "shared",
 ];
 
 /// The index in [`TRIGGERS`].
@@ -46,6 +47,7 @@ const fn action(action: BundleAction) -> usize {
         BundleAction::Exited => 5,
         BundleAction::Equalized => 6,
         BundleAction::EqualizedRates => 7,
+        BundleAction::Shared => 8,
     }
 }
 

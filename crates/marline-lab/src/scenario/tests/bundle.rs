@@ -1,4 +1,4 @@
-use marline::coordination::bundle::{BundleConfig, BundleScope, Coalesce};
+use marline::coordination::bundle::{BundleConfig, BundleScope, Coalesce, RateBasedShare};
 
 use super::{read, read_with, with};
 
@@ -22,6 +22,7 @@ coalesce = "member"
 corroborated_by = 2
 floor_packets = 4
 fair = true
+rate_based_share = "one"
 connections = 6
 match_addresses = true
 "#;
@@ -43,6 +44,7 @@ match_addresses = true
         corroborated_by: Some(2),
         floor_packets: 4,
         fair: true,
+        rate_based_share: RateBasedShare::One,
         connections: 6,
         match_addresses: true,
     };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::congestion::slow_start::NoExit;
-use crate::congestion::{Algorithm, FixedWindow};
+use crate::congestion::{Algorithm, ControllerFactory, FixedWindow};
 use crate::coordination::bundle::{
     BundleConfig, BundleScope, Membership, MembershipId, split_initial_window,
 };
@@ -13,6 +13,7 @@ use crate::observe::{Event as Observed, Observer};
 
 mod hostile;
 mod migration;
+mod shared;
 
 /// A decision of a bundle's engine, copied from its event.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,12 +80,16 @@ struct Bundled {
     recorded: Recorded,
 }
 
-fn bundled(config: BundleConfig, controller: Algorithm) -> Bundled {
+fn bundled(config: BundleConfig, controller: impl ControllerFactory + 'static) -> Bundled {
     bundled_as(config, controller, PairConfig::default())
 }
 
 /// A pair whose server coordinates bundles; other settings are those of `pair`.
-fn bundled_as(config: BundleConfig, controller: Algorithm, pair: PairConfig) -> Bundled {
+fn bundled_as(
+    config: BundleConfig,
+    controller: impl ControllerFactory + 'static,
+    pair: PairConfig,
+) -> Bundled {
     let recorded = Recorded::default();
     let sink = Arc::clone(&recorded);
     let mut pair = Pair::with(PairConfig {
@@ -300,7 +305,7 @@ fn an_idle_or_dead_member_slows_the_others_no_more_than_a_closed_one() {
 
 #[test]
 fn a_bundle_of_bbr_connections_equalizes_rates_and_not_windows() {
-    let mut bundled = bundled(BundleConfig::default(), Algorithm::Bbr);
+    let mut bundled = bundled(BundleConfig::published(), Algorithm::Bbr);
     let members = bundled.open_all(1, 3);
     bundled.transfer(&members[..1], 500_000);
     bundled.transfer(&members, 2_000_000);

@@ -85,6 +85,30 @@ impl Named for Coalesce {
     ];
 }
 
+/// What rate-based members take together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RateBasedShare {
+    /// What one connection would: they share one controller.
+    One,
+    /// What as many connections would, as in the paper: each has a controller of its own, and their rates are made equal.
+    Each,
+}
+
+impl Named for RateBasedShare {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "one",
+            about: "That of one connection: they share one controller",
+            value: Self::One,
+        },
+        Word {
+            name: "each",
+            about: "That of as many connections: rates are made equal",
+            value: Self::Each,
+        },
+    ];
+}
+
 /// What something grows by, or how unequal things may be.
 const RATIO: Domain = Domain::number(1.0, 100.0);
 
@@ -131,9 +155,14 @@ pub struct BundleConfig {
     pub corroborated_by: Option<usize>,
     /// No window is made smaller than this many full datagrams.
     pub floor_packets: u64,
-    /// Whether all members together take no more than one connection would: they back off together, and
-    /// their windows grow by one datagram per round in total. For controllers that work with a window only.
+    /// Whether all members together take no more than one connection would. Those that work with a window back off
+    /// together, and their windows grow by one datagram per round in total; those that work with a rate share one
+    /// controller, whatever [`rate_based_share`](Self::rate_based_share) is.
     pub fair: bool,
+    /// What members take whose controllers work with a rate. With [`One`](RateBasedShare::One) no other key but
+    /// [`match_addresses`](Self::match_addresses) has an effect on them. Paths of one connection are always
+    /// [`Each`](RateBasedShare::Each).
+    pub rate_based_share: RateBasedShare,
     /// How many members share one initial window if the client does not announce a number.
     pub connections: u64,
     /// Server: whether connections without an identifier form a bundle if they come from one address and name
@@ -251,6 +280,12 @@ impl BundleConfig {
             |c: &mut Self| &mut c.fair,
         ),
         &Field::new(
+            "rate_based_share",
+            Domain::words::<RateBasedShare>(),
+            "The share of a link that connections with rate-based controllers take together",
+            |c: &mut Self| &mut c.rate_based_share,
+        ),
+        &Field::new(
             "connections",
             MEMBERS,
             "Members that share one initial window where the client does not say how many there will be",
@@ -263,6 +298,11 @@ impl BundleConfig {
             |c: &mut Self| &mut c.match_addresses,
         ),
     ];
+
+    /// Whether rate-based members share one controller.
+    pub fn shares_controller(&self) -> bool {
+        self.fair || self.rate_based_share == RateBasedShare::One
+    }
 
     /// The engine as published: growth is updated once in a round (section IV-A), with the growth of the affected member
     /// that reproduces figure 7.
@@ -283,6 +323,7 @@ impl BundleConfig {
             corroborated_by: None,
             floor_packets: 2,
             fair: false,
+            rate_based_share: RateBasedShare::Each,
             connections: 3,
             match_addresses: false,
         }
@@ -306,6 +347,7 @@ impl Default for BundleConfig {
             backoff_on_delay: false,
             scope: BundleScope::Active,
             corroborated_by: Some(2),
+            rate_based_share: RateBasedShare::One,
             ..Self::published()
         }
     }

@@ -36,6 +36,8 @@ pub enum DecisionAction {
     Equalized,
     /// Made the rates equal.
     EqualizedRates,
+    /// Replaced the member's controller by the one that the others share.
+    Shared,
 }
 
 /// The phase of a bundle as a whole.

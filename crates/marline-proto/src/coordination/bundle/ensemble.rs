@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::decision::{BundleDecision, DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 use super::loss_based::{Fluctuation, LossBasedConfig, LossBasedEngine};
 use super::member::{Directive, MemberDirective, MemberView, Signal};
-use super::{BundleConfig, BundleScope, Coalesce, MAX_MEMBERS, Newcomer};
+use super::{BundleConfig, BundleScope, Coalesce, MAX_MEMBERS, Newcomer, SharedController};
 use super::{equalize_rates, split_initial_window};
 use crate::time::Instant;
 
@@ -36,6 +36,8 @@ pub struct Bundle<M> {
     /// Members that ever joined.
     joined: u64,
     engine: LossBasedEngine,
+    /// The controller of the rate-based members, if they share one.
+    shared: SharedController,
     /// When an event of any member last counted.
     counted_at: Option<Instant>,
     backoff: f64,
@@ -130,6 +132,20 @@ struct Reason {
     affected: Option<usize>,
 }
 
+impl Reason {
+    /// A `newcomer` joined.
+    const fn of_joining(newcomer: &Newcomer, action: DecisionAction) -> Self {
+        Self {
+            cause: match newcomer.moved {
+                true => DecisionCause::Moved,
+                false => DecisionCause::Joined,
+            },
+            action,
+            affected: None,
+        }
+    }
+}
+
 impl<M: Copy + PartialEq> Bundle<M> {
     /// An empty bundle, which events and statistics call `number`.
     pub fn new(number: u64, config: Arc<BundleConfig>) -> Self {
@@ -138,6 +154,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
             members: Vec::new(),
             joined: 0,
             engine: engine(&config),
+            shared: SharedController::default(),
             counted_at: None,
             backoff: config.backoff.unwrap_or(USUAL_BACKOFF),
             growth: config.slow_start_growth.unwrap_or(USUAL_GROWTH),
@@ -161,6 +178,9 @@ impl<M: Copy + PartialEq> Bundle<M> {
         if !self.accepts(key) {
             return None;
         }
+        if newcomer.rate_based && self.config.shares_controller() {
+            return Some(self.join_shared(key, newcomer));
+        }
         let most = MAX_MEMBERS as u64;
         let sharers = newcomer
             .announced
@@ -178,14 +198,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
         };
         let window = window.unwrap_or(newcomer.window);
         self.members.push(Member::new(key));
-        let reason = Reason {
-            cause: match newcomer.moved {
-                true => DecisionCause::Moved,
-                false => DecisionCause::Joined,
-            },
-            action: DecisionAction::Split,
-            affected: None,
-        };
+        let reason = Reason::of_joining(newcomer, DecisionAction::Split);
         let decision = self.decision(reason, vec![newcomer.window], vec![window]);
         let mut directive = Directive {
             window: Some(window),
@@ -199,6 +212,24 @@ impl<M: Copy + PartialEq> Bundle<M> {
             directive.share = Some(self.set_share(self.members.len() - 1, self.members.len()));
         }
         Some(directive)
+    }
+
+    /// Adds a member that uses the controller of the others, or brings it if it is the first.
+    fn join_shared(&mut self, key: M, newcomer: &Newcomer) -> Directive {
+        self.joined += 1;
+        self.members.push(Member::new(key));
+        let reason = Reason::of_joining(newcomer, DecisionAction::Shared);
+        let before = newcomer.window;
+        let after = self.shared.window().unwrap_or(before);
+        let decision = self.decision(reason, vec![before], vec![after]);
+        Directive {
+            shared: Some(self.shared.clone()),
+            decision: Some(MemberDecision {
+                decision: Arc::new(decision),
+                own: 0,
+            }),
+            ..Directive::default()
+        }
     }
 
     fn accepts(&self, key: M) -> bool {

@@ -24,6 +24,8 @@ pub struct Newcomer {
     pub announced: Option<u64>,
     /// The initial window that it would have outside the bundle, in bytes.
     pub initial_window: u64,
+    /// Whether its controller works with a rate rather than a window.
+    pub rate_based: bool,
     /// Its present window, in bytes.
     pub window: u64,
     /// Whether it has left another bundle because it migrated to another address.

@@ -10,6 +10,8 @@ use crate::recovery::Reaction;
 #[derive(Debug, Default)]
 pub(crate) struct LocalMember {
     coordinated: bool,
+    /// Whether the controller is one that members share.
+    sharing: bool,
     signals: VecDeque<Signal>,
     /// The first packet number whose acknowledgment ends the present round.
     round_ends: u64,
@@ -25,7 +27,19 @@ impl LocalMember {
     /// The path is another one, with a controller that no engine knows.
     pub(crate) fn forget(&mut self) {
         self.coordinated = false;
+        self.sharing = false;
         self.signals.clear();
+    }
+
+    /// Whether the controller is one that members share.
+    pub(crate) fn is_sharing(&self) -> bool {
+        self.sharing
+    }
+
+    /// The path uses the controller of the other members from now on, which need no coordination beyond that.
+    pub(crate) fn share(&mut self) {
+        self.forget();
+        self.sharing = true;
     }
 
     /// Has `controller` do what the engine decided.

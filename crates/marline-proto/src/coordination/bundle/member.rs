@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::SharedController;
 use super::decision::MemberDecision;
 
 /// What a member reports.
@@ -51,6 +52,8 @@ pub struct Directive {
     pub window: Option<u64>,
     /// The rate estimate, in bytes per second.
     pub rate: Option<u64>,
+    /// The controller that the member shares with the others from now on, in the place of its own.
+    pub shared: Option<SharedController>,
     /// The part of one connection's growth that the member may take.
     pub share: Option<f64>,
     /// The decision behind it.

@@ -7,6 +7,7 @@
 //! | how is the initial window split? | `split` |
 //! | how does an event change windows and slow start? | `loss_based` |
 //! | how are rates that drift apart made equal? | `rate_based` |
+//! | how do rate-based members send like one connection? | `shared` |
 //! | what does a request to join contain? | `join` |
 //! | what does a member do itself? | `local` |
 //! | what does a member report, and what can the engine have it do? | `member` |
@@ -27,9 +28,10 @@ mod member;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod owner;
 mod rate_based;
+mod shared;
 mod split;
 
-pub use config::{BundleConfig, BundleScope, Coalesce, Membership, MembershipId};
+pub use config::{BundleConfig, BundleScope, Coalesce, Membership, MembershipId, RateBasedShare};
 pub use decision::{BundleDecision, DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 pub use ensemble::Bundle;
 pub use join::{JoinBundle, Newcomer};
@@ -37,6 +39,8 @@ pub(crate) use local::LocalMember;
 pub use loss_based::{Fluctuation, LossBasedConfig, LossBasedEngine, next_growth};
 pub use member::{Directive, MemberDirective, MemberView, Signal};
 pub use rate_based::equalize_rates;
+pub(crate) use shared::Joins;
+pub use shared::SharedController;
 pub use split::split_initial_window;
 
 /// The most members of one bundle: further ones are not coordinated.

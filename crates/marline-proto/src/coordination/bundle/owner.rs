@@ -206,6 +206,7 @@ impl Owner {
             announced,
             // It may have changed during the handshake.
             initial_window: 32 * MTU,
+            rate_based: false,
             window: member.controller.window(),
             moved: false,
         };

@@ -23,6 +23,7 @@ fn join(id: Option<u8>, server_name: &str) -> JoinBundle {
         newcomer: Newcomer {
             announced: Some(3),
             initial_window: 38_400,
+            rate_based: false,
             window: 38_400,
             moved: false,
         },

@@ -50,6 +50,8 @@ pub enum BundleAction {
     Equalized,
     /// Equalized the rates.
     EqualizedRates,
+    /// Replaced the member's controller by the one that the others share.
+    Shared,
 }
 
 impl From<DecisionAction> for BundleAction {
@@ -63,6 +65,7 @@ impl From<DecisionAction> for BundleAction {
             DecisionAction::Exited => Self::Exited,
             DecisionAction::Equalized => Self::Equalized,
             DecisionAction::EqualizedRates => Self::EqualizedRates,
+            DecisionAction::Shared => Self::Shared,
         }
     }
 }

@@ -204,6 +204,7 @@ pub(super) const fn bundle_action(action: BundleAction) -> &'static str {
         BundleAction::Exited => "exited",
         BundleAction::Equalized => "equalized",
         BundleAction::EqualizedRates => "equalized_rates",
+        BundleAction::Shared => "shared",
     }
 }
 

@@ -31,6 +31,7 @@ fn counted(directives: &Directives) -> u64 {
 const GROWN: Newcomer = Newcomer {
     announced: None,
     initial_window: 32 * MTU,
+    rate_based: false,
     window: 100 * MTU,
     moved: false,
 };
