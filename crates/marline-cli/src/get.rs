@@ -141,9 +141,8 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     bundle: bool,
 
-    /// Open a socket for each connection: networks that balance flows by port may route each over another path; HTTP/3
-    /// only
-    #[arg(long, conflicts_with = "bundle", help_heading = RESEARCH, hide_short_help = true)]
+    /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
+    #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
@@ -379,6 +378,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         connections: arguments.connections(),
         assignment: match arguments.version {
             Some(Version::Http2Parallel) => Assignment::Alternate,
+            _ if arguments.bundle => Assignment::First,
             _ => Assignment::Free,
         },
         resume: arguments.resume,

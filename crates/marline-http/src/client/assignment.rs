@@ -10,6 +10,9 @@ pub enum Assignment {
     Free,
     /// Each in turn, regardless of its number of requests: [`Alternation`].
     Alternate,
+    /// The first, whose server sends the most urgent object first: the others carry only ranges of large objects. For
+    /// connections that together send what one would.
+    First,
 }
 
 /// Assigns the requests to one host and port to sessions: a request opens a session while there are fewer than allowed,

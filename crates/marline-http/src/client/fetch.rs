@@ -169,12 +169,15 @@ impl Client {
                 (None, Some(_)) => options.connections.max(1),
                 (None, None) => options.connections.clamp(1, jobs.len()),
             };
-            let at_once = version
-                .requests_at_once()
-                .min(jobs.len().div_ceil(connections));
+            // Of objects whose ranges take all connections, too.
+            let places = match options.assignment {
+                Assignment::First => 1,
+                _ => connections,
+            };
+            let at_once = version.requests_at_once().min(jobs.len().div_ceil(places));
             let queue = Arc::new(Queue {
                 jobs: match options.assignment {
-                    Assignment::Free => vec![Mutex::new(jobs)],
+                    Assignment::Free | Assignment::First => vec![Mutex::new(jobs)],
                     Assignment::Alternate => alternate(jobs, connections),
                 },
                 client: Arc::clone(self),
@@ -187,7 +190,7 @@ impl Client {
                 progress: Arc::clone(progress),
                 start,
             });
-            for place in 0..connections {
+            for place in 0..places {
                 for _ in 0..at_once {
                     workers.spawn(work(Arc::clone(&queue), place));
                 }

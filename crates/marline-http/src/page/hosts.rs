@@ -50,6 +50,8 @@ enum Name {
 enum Assigner {
     /// To the one with the fewest requests.
     Freest,
+    /// To the first.
+    First,
     /// To each in turn.
     Alternate(Alternation),
     /// In ranges.
@@ -91,6 +93,10 @@ impl Hosts {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
         let assigner = match (min_range, options.assignment) {
+            (Some(min), Assignment::First) => {
+                Assigner::Planner(Planner::new(SplitPolicy::File, connections, min))
+            }
+            (None, Assignment::First) => Assigner::First,
             (Some(min), _) => Assigner::Planner(Planner::new(SplitPolicy::Page, connections, min)),
             (None, Assignment::Free) => Assigner::Freest,
             (None, Assignment::Alternate) => Assigner::Alternate(Alternation::new(connections)),
@@ -181,6 +187,7 @@ impl Hosts {
         };
         let lane = match assigner {
             Assigner::Alternate(alternation) => alternation.peek().index,
+            Assigner::First => 0,
             _ => (0..lanes.len()).min_by_key(|index| lanes[*index].requests)?,
         };
         if lanes[lane].requests >= self.requests_at_once {
@@ -199,7 +206,7 @@ impl Hosts {
         };
         let lane = pipe.as_ref().map_or(lane, Assigned::pipe);
         let planned = match assigner {
-            Assigner::Freest | Assigner::Pool(_) => None,
+            Assigner::Freest | Assigner::First | Assigner::Pool(_) => None,
             Assigner::Alternate(alternation) => {
                 alternation.assign();
                 None

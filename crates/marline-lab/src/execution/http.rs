@@ -23,7 +23,8 @@ use super::program::Program;
 use super::radio::LinkSignal;
 use super::{Kernel, PathEnds, Probe, Testbed, failed, transport};
 use crate::scenario::{
-    HttpClient, HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload, signal,
+    HttpClient, HttpSettings, HttpVersion, Job, LINK_SINR, RangeKind, RunError, Topology, Workload,
+    signal,
 };
 
 /// The same as for connections without HTTP: published results are for version 1 of QUIC.
@@ -226,10 +227,11 @@ pub(super) const fn client_version(version: HttpVersion) -> ClientVersion {
     }
 }
 
-/// The assignment of requests to connections.
-pub(super) const fn assignment(version: HttpVersion) -> Assignment {
-    match version {
+/// Which connection gets a request.
+pub(super) const fn assignment(http: &HttpSettings) -> Assignment {
+    match http.version {
         HttpVersion::Http2Parallel => Assignment::Alternate,
+        _ if http.whole_on_first => Assignment::First,
         _ => Assignment::Free,
     }
 }
@@ -324,7 +326,7 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     let http = &job.settings.http;
     FetchOptions {
         connections: http.connections,
-        assignment: assignment(http.version),
+        assignment: assignment(http),
         split: http.split.and_then(NonZeroU64::new),
         ranges: match http.ranges {
             RangeKind::Auto => Ranges::Auto,

@@ -217,7 +217,7 @@ pub(super) fn load_options(job: &Job) -> LoadOptions {
     let http = &job.settings.http;
     LoadOptions {
         connections: http.connections,
-        assignment: assignment(http.version),
+        assignment: assignment(http),
         split_critical: http.split.and_then(NonZeroU64::new),
         name_resolution: http.name_resolution,
         ..LoadOptions::default()

@@ -221,6 +221,9 @@ pub struct HttpSettings {
     pub split: Option<u64>,
     /// How such an object is split into ranges.
     pub ranges: RangeKind,
+    /// Whether all objects that are not split go over the first connection.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole_on_first: bool,
     /// Whether the client declares that its connections to a host are one bundle, so that the server may
     /// coordinate them.
     pub bundle: bool,
@@ -250,6 +253,7 @@ impl Default for HttpSettings {
             connections: 1,
             split: None,
             ranges: RangeKind::default(),
+            whole_on_first: false,
             bundle: false,
             own_sockets: false,
             pipes: None,

@@ -129,6 +129,9 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         ranges: reader
             .optional("ranges", |node| node.named("kind of ranges", &RANGES))?
             .unwrap_or(default.ranges),
+        whole_on_first: reader
+            .optional("whole_on_first", Node::switch)?
+            .unwrap_or_default(),
         bundle: reader
             .optional("bundle", Node::switch)?
             .unwrap_or(default.bundle),
@@ -162,11 +165,6 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     reader.finish()?;
     if settings.bundle && version.is_over_tcp() {
         return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
-    }
-    if settings.own_sockets && settings.bundle {
-        return Err(node.problem(
-            "connections of a bundle are to take one way; leave http.own_sockets or http.bundle out",
-        ));
     }
     if settings.own_sockets && version.is_over_tcp() {
         return Err(node.problem(

@@ -90,10 +90,6 @@ fn mistakes_are_explained() {
             "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
         ),
         (
-            "[http]\nbundle = true\nown_sockets = true",
-            "train.toml:4: http: connections of a bundle are to take one way; leave http.own_sockets or http.bundle out",
-        ),
-        (
             "[http]\nversion = '2'\nown_sockets = true",
             "train.toml:4: http: each connection over TCP has a socket of its own; leave http.own_sockets out",
         ),
