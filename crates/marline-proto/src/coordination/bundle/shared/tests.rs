@@ -213,7 +213,7 @@ fn one_window(members: &Members) -> u64 {
 }
 
 #[test]
-fn a_round_trip_time_or_persistent_congestion_of_one_is_that_of_all() {
+fn persistent_congestion_of_one_is_that_of_all_unless_another_was_answered() {
     let mut members = Members::new(2);
     let end = members.rounds(0, 5, &[0, 1]);
     let loss = |sent: u64| LossSample {
