@@ -34,6 +34,7 @@ fn views(count: u32) -> Vec<PathView> {
             in_flight: if id + 1 < count { 60_000 } else { 20_000 },
             queued: 0,
             mtu: 1452,
+            rate: None,
         })
         .collect()
 }

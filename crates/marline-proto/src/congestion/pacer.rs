@@ -93,16 +93,40 @@ impl Pacer {
     /// With the size of a whole burst, one wake-up is enough for all of it. For more bytes than the bucket
     /// holds, this is when the bucket is full.
     pub fn next_send(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
+        self.next_send_from(self.capacity(rate), now, rate, bytes)
+    }
+
+    /// The bucket at `rate`, as nanoseconds.
+    fn capacity(&self, rate: u64) -> u64 {
         let burst = self.full(self.burst_packets.max(self.quantum));
-        let capacity = cost(rate, burst).max(BURST_NANOS);
-        self.next_send_from(capacity, now, rate, bytes)
+        cost(rate, burst).max(BURST_NANOS)
     }
 
     /// As [`next_send`](Self::next_send), but with the smallest bursts, however high the rate:
     /// for a window that the path is not known to carry (RFC 9002, section 7.7).
     pub fn next_send_spread(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
-        let capacity = cost(rate, self.full(self.burst_packets));
-        self.next_send_from(capacity, now, rate, bytes)
+        self.next_send_from(self.capacity_spread(rate), now, rate, bytes)
+    }
+
+    fn capacity_spread(&self, rate: u64) -> u64 {
+        cost(rate, self.full(self.burst_packets))
+    }
+
+    /// How long the last of `bytes` waits that are sent at `rate` from now on, in packets; quanta do not count.
+    pub fn wait(&self, now: Instant, rate: u64, bytes: u64) -> Duration {
+        self.wait_from(self.capacity(rate), now, rate, bytes)
+    }
+
+    /// As [`wait`](Self::wait), but with the smallest bursts, as [`next_send_spread`](Self::next_send_spread).
+    pub fn wait_spread(&self, now: Instant, rate: u64, bytes: u64) -> Duration {
+        self.wait_from(self.capacity_spread(rate), now, rate, bytes)
+    }
+
+    fn wait_from(&self, capacity: u64, now: Instant, rate: u64, bytes: u64) -> Duration {
+        let capacity = Duration::from_nanos(capacity);
+        let missing = self.full_at.saturating_since(now).min(capacity);
+        let cost = Duration::from_nanos(cost(rate, bytes));
+        (missing + cost).saturating_sub(capacity)
     }
 
     /// As [`next_send`](Self::next_send), for a bucket of `capacity`, as nanoseconds at the rate.

@@ -48,6 +48,7 @@ impl PathPlanner {
     /// The decision of the scheduler when `next` is the stream that sends next.
     fn plan(
         &mut self,
+        now: Instant,
         next: StreamId,
         paths: &PathList,
         stream_planner: &mut StreamPlanner,
@@ -56,7 +57,7 @@ impl PathPlanner {
         let Self {
             scheduler, input, ..
         } = self;
-        input.show_paths(paths);
+        input.show_paths(now, paths);
         input.ids.clear();
         input.ids.push(next);
         if scheduler.compares_streams() {
@@ -77,14 +78,14 @@ impl PathPlanner {
 
 impl SchedulerInput {
     /// Shows the paths that are open and not suspected, or all open ones if all are suspected.
-    fn show_paths(&mut self, paths: &PathList) {
+    fn show_paths(&mut self, now: Instant, paths: &PathList) {
         let any_live = paths.iter().any(Path::is_live);
         let usable = paths.iter().filter(|path| match any_live {
             true => path.is_live(),
             false => path.is_open(),
         });
         self.paths.clear();
-        self.paths.extend(usable.map(Path::view));
+        self.paths.extend(usable.map(|path| path.view(now)));
     }
 }
 
@@ -98,20 +99,26 @@ fn unsent(paths: &PathList, streams: &Streams) -> u64 {
 impl Connection {
     /// Assigns stream data to paths as the scheduler decides, until `at` has enough for a packet or the scheduler
     /// assigns nothing more.
-    pub(super) fn plan_ahead(&mut self, at: Slot) {
+    pub(super) fn plan_ahead(&mut self, now: Instant, at: Slot) {
         let enough = u64::from(self.paths[at].tuples.active.mtu.current());
-        while self.paths[at].queue.bytes() < enough && self.assign_next() {}
+        while self.paths[at].queue.bytes() < enough && self.assign_next(now) {}
     }
 
     /// Queues the next segment on the path that the scheduler chooses; `false` if there is none, or if it waits.
-    fn assign_next(&mut self) -> bool {
+    fn assign_next(&mut self, now: Instant) -> bool {
         let Some(next) = self.stream_planner.ready() else {
             return false;
         };
         let Some(planner) = &mut self.path_planner else {
             return false;
         };
-        let plan = planner.plan(next, &self.paths, &mut self.stream_planner, &self.streams);
+        let plan = planner.plan(
+            now,
+            next,
+            &self.paths,
+            &mut self.stream_planner,
+            &self.streams,
+        );
         self.assign_as_planned(&plan)
     }
 
@@ -160,7 +167,7 @@ impl Connection {
         let input = &mut planner.input;
         input.paths.clear();
         let live = self.paths.iter().filter(|path| path.is_live());
-        input.paths.extend(live.map(Path::view));
+        input.paths.extend(live.map(|path| path.view(now)));
         reinjection.set_sent(self.streams.stats().bytes_sent);
         Reinjector {
             now,

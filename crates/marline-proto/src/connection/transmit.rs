@@ -127,7 +127,7 @@ impl Connection {
             }
             let permit = self.permit(now, at, size as u64);
             if permit == Permit::All && !self.paths.is_single() {
-                self.plan_ahead(at);
+                self.plan_ahead(now, at);
             }
             let from = buf.len();
             let next = NextDatagram {

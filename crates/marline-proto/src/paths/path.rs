@@ -16,7 +16,7 @@ use crate::coordination::history::{PathSample, SampleEvent};
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
 use crate::recovery::{Outcome, Recovery, RecoveryConfig};
-use crate::scheduling::path::{PathStatus, PathView};
+use crate::scheduling::path::{PathStatus, PathView, RateView};
 use crate::spaces::Space;
 use crate::time::Instant;
 use crate::token::Token;
@@ -77,7 +77,12 @@ pub(crate) struct PathIds {
     pub(crate) active_local: ConnectionId,
 }
 
-/// The state of a path ID. Without the multipath extension there is one path, 0.
+/// `bytes` in each `time`, in bytes per second.
+fn bytes_per_second(bytes: u64, time: Duration) -> u64 {
+    (bytes as f64 / time.as_secs_f64().max(1e-6)) as u64
+}
+
+/// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) id: PathId,
@@ -258,8 +263,8 @@ impl Path {
         sample
     }
 
-    /// The view of the path for its scheduler.
-    pub(crate) fn view(&self) -> PathView {
+    /// The path as its scheduler sees it at `now`.
+    pub(crate) fn view(&self, now: Instant) -> PathView {
         let rtt = self.recovery.rtt().view();
         let window = self.recovery.controller().window();
         let in_flight = self.recovery.in_flight();
@@ -274,7 +279,25 @@ impl Path {
             in_flight: in_flight + leaves,
             queued: waiting - leaves,
             mtu: self.tuples.active.mtu.current().into(),
+            rate: self.rate_view(now),
         }
+    }
+
+    fn rate_view(&self, now: Instant) -> Option<RateView> {
+        let recovery = &self.recovery;
+        let (controller, rtt) = (recovery.controller(), recovery.rtt());
+        if !controller.is_rate_based() || !rtt.has_sample() {
+            return None;
+        }
+        let next = self.queue.bytes() + u64::from(self.tuples.active.mtu.current());
+        Some(RateView {
+            bandwidth: controller
+                .bandwidth()
+                .unwrap_or_else(|| bytes_per_second(controller.window(), rtt.smoothed()))
+                .max(1),
+            min_rtt: rtt.min(),
+            paced_for: recovery.paced_for(now, next),
+        })
     }
 
     /// Order of preference among paths: smaller is better.

@@ -1,5 +1,7 @@
 //! The send budget of a path: congestion window, bytes in flight, pacing (RFC 9002, section 7).
 
+use std::time::Duration;
+
 use crate::congestion::{Controller, Pacer};
 use crate::samples::{RttView, SentSample};
 use crate::time::Instant;
@@ -150,7 +152,16 @@ impl Budget {
         }
     }
 
-    /// Records a sent packet of `bytes` that counts as in flight.
+    /// How long the pacer holds back a packet, if it is the last of `bytes` that leave from `now` on.
+    pub(super) fn paced_for(&self, now: Instant, bytes: u64, rtt: &RttView) -> Duration {
+        let wait = |pacer: &Pacer| match self.spread_rate(rtt) {
+            Some(rate) => pacer.wait_spread(now, rate, bytes),
+            None => pacer.wait(now, self.controller.pacing_rate(rtt), bytes),
+        };
+        self.pacer.as_ref().map_or(Duration::ZERO, wait)
+    }
+
+    /// A packet of `bytes` that counts as in flight left.
     pub(super) fn on_sent(
         &mut self,
         now: Instant,

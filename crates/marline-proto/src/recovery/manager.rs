@@ -197,7 +197,12 @@ impl Recovery {
         self.budget.paced_until()
     }
 
-    /// Called when the application has no more data, although window and pacer permit more.
+    /// How long the pacer holds back a packet, if it is the last of `bytes` that leave from `now` on.
+    pub(crate) fn paced_for(&self, now: Instant, bytes: u64) -> Duration {
+        self.budget.paced_for(now, bytes, &self.rtt.view())
+    }
+
+    /// The application has nothing more to send, though window and pacer would let it.
     pub(crate) fn on_app_limited(&mut self) {
         self.budget.set_app_limited(true);
         self.rate.on_app_limited(self.budget.in_flight());

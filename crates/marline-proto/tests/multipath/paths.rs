@@ -24,6 +24,7 @@ fn paths(input: &Value) -> Option<Vec<PathView>> {
             in_flight: path["inflight_bytes"].as_u64()?,
             queued: path["queue_bytes"].as_u64().unwrap_or(0),
             mtu: 1450,
+            rate: None,
         })
     });
     let mut paths: Vec<_> = paths.collect::<Option<_>>()?;

@@ -186,3 +186,22 @@ fn a_quantum_of_one_is_the_plain_pacer() {
         }
     }
 }
+
+#[test]
+fn the_wait_counts_all_that_is_sent_before() {
+    let mut pacer = Pacer::new(1000);
+    let now = Instant::EPOCH + Duration::from_secs(1);
+    let rate = 1_000_000;
+    assert_eq!(
+        pacer.wait(now, rate, 10_000),
+        Duration::ZERO,
+        "the bucket is full"
+    );
+    assert_eq!(pacer.wait(now, rate, 25_000), Duration::from_millis(15));
+    pacer.on_sent(now, rate, 10_000);
+    assert_eq!(pacer.wait(now, rate, 1000), Duration::from_millis(1));
+    assert_eq!(
+        pacer.next_send(now, rate, 1000),
+        Some(now + Duration::from_millis(1))
+    );
+}

@@ -14,7 +14,7 @@ use marline_wire::{PathId, StreamId};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-use super::{PathScheduler, PathStatus, PathView, Plan, StreamView, Work};
+use super::{PathScheduler, PathStatus, PathView, Plan, RateView, StreamView, Work};
 use crate::scheduling::stream::Sharing;
 
 const STEPS: usize = 20_000;
@@ -45,6 +45,7 @@ fn path(id: u32, rtt: u64) -> PathView {
         in_flight: 0,
         queued: 0,
         mtu: PACKET,
+        rate: None,
     }
 }
 
@@ -118,7 +119,7 @@ fn check(plan: Plan, paths: &[PathView], streams: &[StreamView]) {
         "{plan:?} does not suit {paths:?}"
     );
     if usable.iter().all(|path| path.is_full()) {
-        assert_eq!(plan, Plan::Wait, "every window is full");
+        assert_eq!(plan, Plan::Wait, "every path is full");
     }
 }
 
@@ -150,9 +151,21 @@ fn random_paths(rng: &mut Pcg32) -> Vec<PathView> {
             view.queued = magnitude(rng);
             view.mtu = magnitude(rng);
         }
+        if view.smoothed_rtt.is_some() && rng.random::<bool>() {
+            view.rate = Some(random_rate(rng));
+        }
         paths.push(view);
     }
     paths
+}
+
+fn random_rate(rng: &mut Pcg32) -> RateView {
+    let is_paced = rng.random::<bool>();
+    RateView {
+        bandwidth: magnitude(rng),
+        min_rtt: Duration::from_nanos(magnitude(rng)),
+        paced_for: Duration::from_nanos(if is_paced { magnitude(rng) } else { 0 }),
+    }
 }
 
 fn random_streams(rng: &mut Pcg32) -> Vec<StreamView> {

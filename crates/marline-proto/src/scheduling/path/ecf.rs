@@ -152,6 +152,9 @@ impl<'a> Offer<'a> {
 impl EcfConfig {
     /// Whether `unsent` bytes complete earlier if they wait for `fast`, which is full, than if some are sent on
     /// `slow`. `waiting` is the state of the hysteresis.
+    ///
+    /// The paper counts rounds of a window, and waits a round for `fast`. Where the rate is known, bytes take their time at
+    /// the rate, and the wait is what the pacer asks for.
     pub(super) fn waits(
         &self,
         fast: &PathView,
@@ -159,14 +162,20 @@ impl EcfConfig {
         unsent: f64,
         waiting: &mut bool,
     ) -> bool {
-        let rounds = |path: &PathView| {
-            let window = path.window_bytes();
-            let bytes = match self.variant {
-                EcfVariant::Linux => unsent.max(window),
-                EcfVariant::Paper => unsent,
-            };
-            bytes / window
+        let bytes = |path: &PathView| match self.variant {
+            EcfVariant::Linux => unsent.max(path.window_bytes()),
+            EcfVariant::Paper => unsent,
         };
+        if fast.rate.is_some() && slow.rate.is_some() {
+            let margin = fast.rttvar.max(slow.rttvar).as_secs_f64();
+            let hysteresis = if *waiting { 1.0 + self.beta } else { 1.0 };
+            let arrival = |path: &PathView| path.departure() + path.one_way().as_secs_f64();
+            let by_fast = arrival(fast) + unsent / fast.delivery_rate();
+            let waits = by_fast < hysteresis * (arrival(slow) + margin);
+            *waiting = waits;
+            return waits;
+        }
+        let rounds = |path: &PathView| bytes(path) / path.window_bytes();
         let seconds = |rtt: Option<Duration>| rtt.unwrap_or_default().as_secs_f64();
         let (fast_rtt, slow_rtt) = (seconds(fast.smoothed_rtt), seconds(slow.smoothed_rtt));
         let margin = fast.rttvar.max(slow.rttvar).as_secs_f64();

@@ -88,10 +88,14 @@ impl Hbes {
     }
 
     /// Seconds until the next packet of `path` arrives: it waits for those before it, is sent, and arrives half
-    /// a round trip later. `None` for a path without a sample.
+    /// a round trip later. `None` for a path without a sample. With a rate-based controller it waits for the pacer, and
+    /// leaves at the rate of the path.
     pub fn arrival(&self, path: &PathView) -> Option<f64> {
         // An emulated path may have no delay.
         let rtt = path.smoothed_rtt?.max(Duration::from_micros(1));
+        if path.rate.is_some() {
+            return Some(path.departure() + path.one_way().as_secs_f64());
+        }
         let packet = self.config.packet.unwrap_or(path.mtu);
         let bytes = path.queued.saturating_add(packet);
         let waits = match self.config.queue_model {

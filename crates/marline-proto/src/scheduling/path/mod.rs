@@ -24,7 +24,7 @@ pub use redundant::Redundant;
 pub use reinjection::{Outstanding, Reinject, Reinjection, ReinjectionConfig, ReinjectionOrder};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
-pub use view::{PathStatus, PathView, StreamView, Work};
+pub use view::{PathStatus, PathView, RateView, StreamView, Work};
 pub use water_filling::WaterFilling;
 
 use crate::settings::{Make, Registry, Spec};

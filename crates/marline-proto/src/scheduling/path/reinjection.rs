@@ -5,7 +5,7 @@ use std::time::Duration;
 use marline_wire::PathId;
 
 use super::PathView;
-use super::view::open;
+use super::view::usable;
 use crate::Instant;
 use crate::samples::scaled;
 use crate::settings::{Named, Word};
@@ -128,8 +128,9 @@ impl Reinjection {
     /// queue are moved if they then arrive earlier. If the acknowledgment is overdue, any other path is good
     /// enough.
     pub fn plan(&self, now: Instant, paths: &[PathView], oldest: &Outstanding) -> Reinject {
-        let others = open(paths).filter(|path| path.id != oldest.path);
-        let Some(best) = others.min_by_key(|path| path.delay()) else {
+        // The pacer of the other path may hold the copy back for a moment, which `flight` counts.
+        let others = usable(paths).filter(|path| path.id != oldest.path && path.has_window());
+        let Some(best) = others.min_by_key(|path| flight(path)) else {
             return Reinject::NotNow;
         };
         if oldest.sent_at.is_some() && !self.allows(oldest.bytes) {
@@ -140,7 +141,7 @@ impl Reinjection {
         let (known, overdue) = original.map_or((sent_at, sent_at), |path| {
             let late = path.delay().saturating_add(path.rttvar.saturating_mul(4));
             let answer = match oldest.sent_at {
-                Some(_) if best.delay() < path.delay() => scaled(path.delay(), 0.5),
+                Some(_) if best.delay() < path.delay() => path.way_back(),
                 _ => Duration::ZERO,
             };
             (sent_at + flight(path) + answer, sent_at + late)
@@ -165,6 +166,9 @@ impl Reinjection {
 
 /// Time until a packet on `path` arrives, its waiting time included; the maximum without a sample.
 fn flight(path: &PathView) -> Duration {
+    if path.rate.is_some() {
+        return scaled(Duration::from_secs(1), path.departure()).saturating_add(path.one_way());
+    }
     let rounds = path.queued as f64 / path.window_bytes() + 0.5;
     scaled(path.delay(), rounds)
 }

@@ -52,6 +52,7 @@ fn path(id: u32, rtt: u64, packets: u64) -> PathView {
         in_flight: 0,
         queued: 0,
         mtu: PACKET,
+        rate: None,
     }
 }
 
@@ -477,4 +478,55 @@ fn the_page_shows_the_scheduler_that_is_tested() {
             assert!(source.contains(&format!("{kept}\n")), "{kept}");
         }
     }
+}
+
+/// A path of a rate-based controller: one packet a millisecond, no queue in the network, a window of twice what it holds.
+fn rated(id: u32, rtt: u64, paced_for: u64) -> PathView {
+    PathView {
+        rate: Some(RateView {
+            bandwidth: 1000 * PACKET,
+            min_rtt: Duration::from_millis(rtt),
+            paced_for: Duration::from_millis(paced_for),
+        }),
+        ..path(id, rtt, 2 * rtt)
+    }
+}
+
+#[test]
+fn a_path_whose_pacer_holds_packets_back_has_no_room() {
+    assert!(!rated(0, 10, 0).is_full());
+    assert!(rated(0, 10, 1).is_full());
+    assert!(rated(0, 10, 1).has_window());
+    let paths = [rated(0, 10, 1), rated(1, 100, 0)];
+    assert_eq!(choice(&mut Lrf, &paths, 1), Some(1));
+}
+
+#[test]
+fn rates_of_controllers_count_not_their_windows() {
+    let paths = [rated(0, 10, 5), rated(1, 100, 0)];
+    // The fast path delivers 40 packets until 50 ms: 5 ms for its pacer, 5 ms on the way.
+    assert_eq!(choice(&mut WaterFilling, &paths, 39 * PACKET), None);
+    assert_eq!(choice(&mut WaterFilling, &paths, 41 * PACKET), Some(1));
+    assert_eq!(choice(&mut Ecf::default(), &paths, 39 * PACKET), None);
+    assert_eq!(choice(&mut Ecf::default(), &paths, 60 * PACKET), Some(1));
+    assert_eq!(
+        plan(&mut Hbes::default(), &paths, 1),
+        Plan::Queue {
+            stream: StreamId::from(0),
+            path: PathId(0)
+        },
+        "10 ms are less than 50"
+    );
+}
+
+#[test]
+fn a_queue_in_the_network_is_on_the_way_there() {
+    let queued = PathView {
+        smoothed_rtt: Some(Duration::from_millis(60)),
+        ..rated(0, 20, 0)
+    };
+    // 20 ms there and back, and a queue of 40 ms: 50 ms there.
+    let paths = [queued, rated(1, 80, 0)];
+    assert_eq!(choice(&mut Hbes::default(), &paths, 1), Some(1));
+    assert_eq!(choice(&mut WaterFilling, &paths, 1), Some(1));
 }

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use marline_wire::{PathId, StreamId};
 
+use crate::samples::scaled;
 use crate::scheduling::stream::Sharing;
+
+/// The round-trip time to divide by, at least, in seconds: an emulated path may have no delay.
+const LEAST_RTT: f64 = 1e-6;
 
 /// Whether a path is for ordinary use (draft-ietf-quic-multipath-21, section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,9 +20,23 @@ pub enum PathStatus {
     Backup,
 }
 
+/// What a rate-based controller knows of its path. The window of such a controller is about twice what the path holds:
+/// divided by the round-trip time it is no estimate of the rate, and the pacer, not the window, limits what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateView {
+    /// The rate at which the path delivers, in bytes per second; while the controller still searches for it, the window
+    /// in a round-trip time, if that is more.
+    pub bandwidth: u64,
+    /// The smallest round-trip time, without queues.
+    pub min_rtt: Duration,
+    /// How long the pacer holds back a full packet that is sent after all that the queue of the path has.
+    pub paced_for: Duration,
+}
+
 /// A path that can be used: it is validated and not suspected to have failed. Bytes are UDP payload.
 ///
-/// A path is *full* when its window has no room: `in_flight >= window`.
+/// A path is *full* when its window has no room, `in_flight >= window`, or when its pacer holds packets back
+/// ([`RateView::paced_for`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathView {
     /// Which path.
@@ -37,18 +55,26 @@ pub struct PathView {
     pub queued: u64,
     /// The size of a full packet, in bytes.
     pub mtu: u64,
+    /// What a rate-based controller knows of the path; `None` for others, and before the first sample.
+    pub rate: Option<RateView>,
 }
 
 impl PathView {
-    /// Whether the window has no room.
-    pub const fn is_full(&self) -> bool {
-        self.in_flight >= self.window
+    /// Whether a packet cannot leave now: the window has no room, or the pacer holds it back.
+    pub fn is_full(&self) -> bool {
+        let is_paced = |rate: RateView| !rate.paced_for.is_zero();
+        !self.has_window() || self.rate.is_some_and(is_paced)
+    }
+
+    /// Whether the window has room, whatever the pacer says.
+    pub const fn has_window(&self) -> bool {
+        self.in_flight < self.window
     }
 
     /// Accounts for a packet of `bytes` bytes that is sent on this path: it counts as in flight if the window has
     /// room, and as queued otherwise.
     pub const fn take(&mut self, bytes: u64) {
-        if self.is_full() {
+        if !self.has_window() {
             self.queued = self.queued.saturating_add(bytes);
         } else {
             self.in_flight = self.in_flight.saturating_add(bytes);
@@ -58,6 +84,37 @@ impl PathView {
     /// The delay by which paths are ordered: paths without a sample come last.
     pub(super) fn delay(&self) -> Duration {
         self.smoothed_rtt.unwrap_or(Duration::MAX)
+    }
+
+    /// Time from sending to arrival, queues of the network included; the maximum without a sample. A rate-based controller
+    /// knows what part of the round trip is a queue, and that is on the way there.
+    pub(super) fn one_way(&self) -> Duration {
+        let Some(rtt) = self.smoothed_rtt else {
+            return Duration::MAX;
+        };
+        self.rate
+            .map_or(rtt / 2, |rate| rtt.saturating_sub(rate.min_rtt / 2))
+    }
+
+    /// Time from the arrival of a packet to that of its acknowledgment; the maximum without a sample.
+    pub(super) fn way_back(&self) -> Duration {
+        self.rate
+            .map_or_else(|| scaled(self.delay(), 0.5), |rate| rate.min_rtt / 2)
+    }
+
+    /// The rate at which the path delivers, in bytes per second; 0 without a sample.
+    pub(super) fn delivery_rate(&self) -> f64 {
+        match (self.rate, self.smoothed_rtt) {
+            (Some(rate), _) => rate.bandwidth.max(1) as f64,
+            (None, Some(rtt)) => self.window_bytes() / rtt.as_secs_f64().max(LEAST_RTT),
+            (None, None) => 0.0,
+        }
+    }
+
+    /// Seconds until a packet that is queued now leaves, behind what is queued already, on a path that has a sample.
+    pub(super) fn departure(&self) -> f64 {
+        let paced = self.rate.map_or(0.0, |rate| rate.paced_for.as_secs_f64());
+        paced.max(self.queued as f64 / self.delivery_rate())
     }
 
     /// The window in bytes, to divide by.

@@ -19,8 +19,8 @@ pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, ()> = Entry::plain(
 /// stream, nothing is sent.
 ///
 /// This is the water-filling principle: fast paths are filled first, slower ones from the point in time at
-/// which they contribute. That point follows from half the round-trip time of a path, its rate from its window
-/// and round-trip time. The bytes that count for a stream are its own and those that its siblings send
+/// which they contribute. That point follows from the time to arrival on a path and from its rate: half the round-trip time
+/// and a window each round-trip time, or what a rate-based controller knows of them. The bytes that count for a stream are its own and those that its siblings send
 /// meanwhile, as the stream scheduler shares: a short or urgent stream stays on fast paths beside a long one
 /// that uses all. Nothing is queued on a path, so that more urgent data that is written later can still be
 /// sent first.
@@ -34,12 +34,11 @@ pub struct WaterFilling;
 impl WaterFilling {
     /// Bytes given to `path`, which is full, from now on that it delivers within `seconds`.
     fn delivers(path: &PathView, seconds: f64) -> f64 {
-        let Some(rtt) = path.smoothed_rtt else {
+        if path.smoothed_rtt.is_none() {
             return 0.0;
-        };
-        let rtt = rtt.as_secs_f64().max(1e-6);
-        let bytes = path.window_bytes() * (seconds - rtt / 2.0) / rtt;
-        (bytes - path.queued as f64).max(0.0)
+        }
+        let left = seconds - path.one_way().as_secs_f64() - path.departure();
+        (path.delivery_rate() * left).max(0.0)
     }
 }
 
@@ -67,14 +66,14 @@ impl PathScheduler for WaterFilling {
         let Some(first) = work.streams.first() else {
             return Plan::Wait;
         };
-        let Some(path) = open(paths).min_by_key(|path| path.delay()) else {
+        let Some(path) = open(paths).min_by_key(|path| path.one_way()) else {
             return Plan::Wait;
         };
-        let faster = usable(paths).filter(|other| other.delay() < path.delay());
-        let (Some(rtt), true) = (path.smoothed_rtt, faster.clone().next().is_some()) else {
+        let faster = usable(paths).filter(|other| other.one_way() < path.one_way());
+        if path.smoothed_rtt.is_none() || faster.clone().next().is_none() {
             return Plan::send(first.id, Some(path));
-        };
-        let arrival = (rtt / 2 + path.rttvar).as_secs_f64();
+        }
+        let arrival = (path.one_way() + path.rttvar).as_secs_f64();
         let meanwhile: f64 = faster.map(|other| Self::delivers(other, arrival)).sum();
         let is_late = |(place, stream): &(usize, &StreamView)| {
             until_complete(work, *place, stream) > meanwhile

@@ -15,6 +15,7 @@ fn path(id: u32, rtt: u64) -> PathView {
         in_flight: 0,
         queued: 0,
         mtu: 1200,
+        rate: None,
     }
 }
 
