@@ -101,6 +101,9 @@ impl Connection {
     /// assigns nothing more.
     pub(super) fn plan_ahead(&mut self, now: Instant, at: Slot) {
         let enough = u64::from(self.paths[at].tuples.active.mtu.current());
+        if self.paths[at].queue.is_empty() {
+            self.copy_late(now, at);
+        }
         while self.paths[at].queue.bytes() < enough && self.assign_next(now) {}
     }
 
@@ -156,12 +159,15 @@ impl Connection {
         true
     }
 
-    /// When nothing is left to send, but a slow path has data queued or in flight: queues a packet of it on a path
-    /// that may send now; returns that path.
-    pub(super) fn reinject(&mut self, now: Instant) -> Option<Slot> {
-        if self.stream_planner.ready().is_some() || self.paths.is_single() {
-            return None;
+    /// Queues a packet on `to` that is late on another path, if there is one.
+    fn copy_late(&mut self, now: Instant, to: Slot) {
+        if let Some(mut reinjector) = self.reinjector(now) {
+            reinjector.copy_late(to);
         }
+    }
+
+    /// The copier of what is in flight; `None` without reinjection.
+    fn reinjector(&mut self, now: Instant) -> Option<Reinjector<'_>> {
         let planner = self.path_planner.as_deref_mut()?;
         let reinjection = planner.reinjection.as_mut()?;
         let input = &mut planner.input;
@@ -169,14 +175,22 @@ impl Connection {
         let live = self.paths.iter().filter(|path| path.is_live());
         input.paths.extend(live.map(|path| path.view(now)));
         reinjection.set_sent(self.streams.stats().bytes_sent);
-        Reinjector {
+        Some(Reinjector {
             now,
             paths: &mut self.paths,
             streams: &mut self.streams,
             reinjection,
             views: &input.paths,
             segments: &mut input.segments,
+        })
+    }
+
+    /// When nothing is left to send, but a slow path has data queued or in flight: queues a packet of it on a path
+    /// that may send now; returns that path.
+    pub(super) fn reinject(&mut self, now: Instant) -> Option<Slot> {
+        if self.stream_planner.ready().is_some() || self.paths.is_single() {
+            return None;
         }
-        .run()
+        self.reinjector(now)?.run()
     }
 }

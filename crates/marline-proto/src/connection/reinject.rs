@@ -38,6 +38,33 @@ impl Reinjector<'_> {
         self.move_waiting().or_else(|| self.copy())
     }
 
+    /// Queues a copy of the oldest packet of another path on `to`, which may send now, if that packet
+    /// [is late](Reinjection::is_late).
+    pub(super) fn copy_late(&mut self, to: Slot) {
+        let id = self.paths[to].id;
+        for from in self.paths.slots() {
+            if from == to || !self.paths[from].is_live() {
+                continue;
+            }
+            while let Some(original) = self.paths[from].space.sent.oldest_to_copy() {
+                let Some(bytes) = self.in_flight_once(from, original) else {
+                    self.paths[from].space.sent.pass(original.number);
+                    continue;
+                };
+                let oldest = Outstanding {
+                    path: self.paths[from].id,
+                    sent_at: Some(original.sent_at),
+                    bytes,
+                };
+                if self.reinjection.is_late(self.now, self.views, &oldest, id) {
+                    self.queue_copy(&Copy { from, original, to });
+                    return;
+                }
+                break;
+            }
+        }
+    }
+
     /// Moves a segment from the queue of a path to that of another by which it arrives earlier.
     fn move_waiting(&mut self) -> Option<Slot> {
         for from in self.paths.slots() {
@@ -87,10 +114,17 @@ impl Reinjector<'_> {
                 first = Some(copy);
             }
         }
-        let Copy { from, original, to } = first?;
-        if !self.may_carry(to) {
+        let first = first?;
+        if !self.may_carry(first.to) {
             return None;
         }
+        self.queue_copy(&first);
+        Some(first.to)
+    }
+
+    /// Queues what a packet carries and no other copy does.
+    fn queue_copy(&mut self, copy: &Copy) {
+        let &Copy { from, original, to } = copy;
         let sent = &mut self.paths[from].space.sent;
         let tokens = sent.tokens_of(original.number);
         self.segments.clear();
@@ -103,7 +137,6 @@ impl Reinjector<'_> {
                 self.paths[to].queue.push_copy(copy);
             }
         }
-        Some(to)
     }
 
     /// Which packet of a path is to be copied first, if any is.

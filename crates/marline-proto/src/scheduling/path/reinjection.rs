@@ -158,6 +158,31 @@ impl Reinjection {
         }
     }
 
+    /// Whether the path `to` is to carry a copy of `oldest`, the oldest bytes of another path that are neither acknowledged
+    /// nor copied, before it carries new data.
+    ///
+    /// A path whose rate falls, as on a walk out of Wi-Fi, holds in its buffer what was sent at the rate before, and what
+    /// another path delivers meanwhile waits for that. So these bytes are late when they have taken two round trips of the empty path and one of the
+    /// other. Only what a rate-based controller knows of a path tells its delay from its queue: on other paths nothing is late.
+    pub fn is_late(
+        &self,
+        now: Instant,
+        paths: &[PathView],
+        oldest: &Outstanding,
+        to: PathId,
+    ) -> bool {
+        let view = |id: PathId| paths.iter().find(|path| path.id == id);
+        let (Some(from), Some(to), Some(sent_at)) = (view(oldest.path), view(to), oldest.sent_at)
+        else {
+            return false;
+        };
+        let (Some(rate), Some(rtt)) = (from.rate, to.smoothed_rtt) else {
+            return false;
+        };
+        let due = rate.min_rtt.saturating_mul(2) + rtt + to.rttvar.saturating_mul(4);
+        now.saturating_since(sent_at) > due && self.allows(oldest.bytes)
+    }
+
     fn allows(&self, bytes: u64) -> bool {
         let budget = (self.sent as f64 * self.config.budget) as u64;
         self.copied.saturating_add(bytes) <= budget.saturating_add(ALLOWANCE)

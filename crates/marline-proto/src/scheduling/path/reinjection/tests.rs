@@ -1,4 +1,4 @@
-use super::super::PathStatus;
+use super::super::{PathStatus, RateView};
 use super::*;
 
 fn millis(n: u64) -> Duration {
@@ -143,4 +143,43 @@ fn copies_stay_within_their_budget() {
         }
     }
     assert_eq!(copies, 108, "a tenth, and the first eight");
+}
+
+#[test]
+fn what_a_fading_path_holds_is_late_before_new_data() {
+    let rated = |id, rtt| PathView {
+        rate: Some(RateView {
+            bandwidth: 1_000_000,
+            min_rtt: millis(rtt),
+            paced_for: Duration::ZERO,
+        }),
+        ..path(id, rtt)
+    };
+    let is_late = |after: u64, paths: &[PathView]| {
+        let oldest = outstanding(Some(Instant::EPOCH));
+        let now = Instant::EPOCH + millis(after);
+        Reinjection::default().is_late(now, paths, &oldest, PathId(0))
+    };
+    let paths = [rated(0, 60), rated(1, 30)];
+    assert!(
+        !is_late(140, &paths),
+        "two round trips and one there, and what that varies by"
+    );
+    assert!(is_late(141, &paths));
+    let slow = PathView {
+        smoothed_rtt: Some(millis(900)),
+        ..rated(1, 30)
+    };
+    assert!(
+        is_late(141, &[rated(0, 60), slow]),
+        "its queue is no excuse"
+    );
+    assert!(
+        !is_late(141, &[path(0, 60), path(1, 30)]),
+        "windows do not tell"
+    );
+    let mut spent = Reinjection::default();
+    spent.on_copied(ALLOWANCE);
+    let oldest = outstanding(Some(Instant::EPOCH));
+    assert!(!spent.is_late(Instant::EPOCH + millis(500), &paths, &oldest, PathId(0)));
 }
