@@ -136,7 +136,12 @@ impl PathSet {
         if first.is_validated {
             tuple.amplification = AmplificationLimit::validated();
         }
-        let controllers = config.controller.of_connection();
+        // The engine of a bundle coordinates its paths itself.
+        let is_coupled = |multipath: &MultipathConfig| multipath.bundle_paths.is_none();
+        let controllers = match config.multipath.as_ref().is_some_and(is_coupled) {
+            true => config.controller.of_connection(),
+            false => None,
+        };
         let controllers = controllers.unwrap_or_else(|| Arc::clone(&config.controller));
         let recovery = recovery_config(
             config,

@@ -25,6 +25,7 @@
 //! | `startup_by_window`: startup is as fast as slow start | [`window`] |
 //! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
 //! | `jitter`: what delays vary by is a part of what the path holds | [`jitter`] |
+//! | `coupled`: paths of a connection that share a bottleneck take the share of one | [`coupling`] |
 //!
 //! A coordinator may have it begin from the model of another connection: [`seed`].
 //!
@@ -47,6 +48,7 @@ mod aggregation;
 mod bandwidth;
 mod bounds;
 mod chance;
+mod coupling;
 mod early;
 mod ecn;
 mod full_pipe;
@@ -71,6 +73,7 @@ use self::aggregation::{AckedBurst, ExtraAcked};
 use self::bandwidth::MaxBandwidth;
 use self::bounds::{Bounds, UNBOUNDED};
 use self::chance::ChanceLosses;
+use self::coupling::{CoupledPaths, Coupling};
 use self::early::EarlyProbes;
 use self::ecn::Marks;
 use self::full_pipe::FullPipe;
@@ -128,6 +131,8 @@ pub struct Bbr3Config {
     pub early_probes: bool,
     /// Whether what round-trip times vary by counts as delay of the path.
     pub jitter: bool,
+    /// Whether the paths of a connection whose queues show that they share a bottleneck together take the share of one.
+    pub coupled: bool,
 }
 
 impl Bbr3Config {
@@ -139,6 +144,7 @@ impl Bbr3Config {
         startup_by_window: true,
         early_probes: true,
         jitter: true,
+        coupled: true,
     };
 
     /// Its parameters in settings.
@@ -179,12 +185,23 @@ impl Bbr3Config {
             "Count what round-trip times vary by, beyond half of the smallest, as delay of the path",
             |c: &mut Self| &mut c.jitter,
         ),
+        &Field::new(
+            "coupled",
+            Domain::SWITCH,
+            "Take the share of one flow with all paths of a connection that share a bottleneck",
+            |c: &mut Self| &mut c.coupled,
+        ),
     ];
 }
 
 impl ControllerFactory for Bbr3Config {
     fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
         Box::new(Bbr3::with_settings(&config, *self))
+    }
+
+    fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
+        self.coupled
+            .then(|| Arc::new(CoupledPaths::new(*self)) as _)
     }
 }
 
@@ -243,6 +260,8 @@ pub struct Bbr3 {
     /// Whether it began from a model since startup began.
     is_seeded: bool,
     window_use: WindowUse,
+    /// The other paths of the connection, if there can be any.
+    coupling: Option<Box<Coupling>>,
     /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
     app_limited: bool,
@@ -290,6 +309,7 @@ impl Bbr3 {
             seed: None,
             is_seeded: false,
             window_use: WindowUse::default(),
+            coupling: None,
             was_idle: false,
             app_limited: false,
         };
@@ -382,13 +402,20 @@ impl Controller for Bbr3 {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
+        let is_resting = self.resting_rate().is_some();
+        let ack = &AckSample {
+            app_limited: ack.app_limited || is_resting,
+            ..*ack
+        };
         self.app_limited = ack.app_limited;
         self.in_flight = ack.bytes_in_flight;
         self.delivered_here = self.delivered_here.saturating_add(ack.bytes);
         self.round_begins = false;
         self.leave_recovery(ack.largest_acked_sent_at);
         let rate = ack.rate.map(|rate| RateSample {
-            app_limited: rate.app_limited || self.probe_rtt.limits(rate.prior_delivered),
+            app_limited: rate.app_limited
+                || is_resting
+                || self.probe_rtt.limits(rate.prior_delivered),
             ..rate
         });
         if let Some(rate) = &rate {
@@ -403,6 +430,7 @@ impl Controller for Bbr3 {
         self.update_jitter(&ack.rtt);
         if ack.rtt_updated {
             self.note_queue(&ack.rtt);
+            self.compare_queues(now, ack.rtt.adjusted);
         }
         self.count_arrived(ack.bytes);
         self.check_probe_rtt(now, expired);
@@ -456,12 +484,16 @@ impl Controller for Bbr3 {
     }
 
     fn window(&self) -> u64 {
-        self.window
+        match self.resting_rate() {
+            Some(_) => self.window.min(self.minimum_window()),
+            None => self.window,
+        }
     }
 
     fn pacing_rate(&self, rtt: &RttView) -> u64 {
         let rate = self.pacing_rate;
-        rate.unwrap_or_else(|| self.initial_pacing_rate(rtt)).max(1)
+        let rate = rate.unwrap_or_else(|| self.initial_pacing_rate(rtt)).max(1);
+        rate.min(self.resting_rate().unwrap_or(rate))
     }
 
     fn phase(&self) -> Phase {
@@ -549,7 +581,9 @@ impl Controller for Bbr3 {
     }
 
     fn bandwidth(&self) -> Option<u64> {
-        Some(self.bandwidth_now()).filter(|bandwidth| *bandwidth > 0)
+        let bandwidth = self.bandwidth_now();
+        let bandwidth = bandwidth.min(self.resting_rate().unwrap_or(bandwidth));
+        Some(bandwidth).filter(|bandwidth| *bandwidth > 0)
     }
 
     fn name(&self) -> &'static str {

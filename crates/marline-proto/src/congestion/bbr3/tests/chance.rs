@@ -9,6 +9,7 @@ const CHANCE: Bbr3Config = Bbr3Config {
     startup_by_window: false,
     early_probes: false,
     jitter: false,
+    coupled: false,
 };
 
 impl Bench {

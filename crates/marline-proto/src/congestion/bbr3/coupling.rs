@@ -1,0 +1,329 @@
+//! Paths of one connection that share a bottleneck. Not of the draft.
+//!
+//! Each path of a connection has a controller, and takes the share of one flow. Where two of them share a bottleneck, the
+//! connection would take two (RFC 6356, goal 2). Paths that share one share its queue: what a packet waits there rises and
+//! falls on both at the same time and by as much, as in RFC 8382, section 3. Queues of different bottlenecks do not.
+//!
+//! Controllers of one connection publish how long their packets waited lately. Each compares the queues of the others with its
+//! own, by twice their covariance over the sum of their variances: 1 for one queue, 0 for queues that have nothing in
+//! common or if only one varies. Paths of their own that probe at the same times have similar queues as well, so both have to see other flows, which
+//! each of two at one bottleneck is to the other. Once [`EVIDENCE`] shows one queue, the path with the larger bandwidth goes on as the one flow that the
+//! connection is there, from half of its bandwidth, and the others *rest*: they send one [`RESTING_PART`]th of its rate, which
+//! suffices to go on comparing, and keep their model. A path that rests where the other does not share its queue soon shows that, since the queue of its own stays empty
+//! then; the next time it asks for longer evidence.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{Bbr3, Bbr3Config, State};
+use crate::Instant;
+use crate::congestion::{Controller, ControllerConfig, ControllerFactory};
+use crate::limits::COUPLED_PATHS;
+
+/// Samples older than this weigh 1/e of a new one.
+const MEMORY: Duration = Duration::from_secs(3);
+
+/// The time between two samples, at least.
+const SAMPLE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Without samples of both paths for so long, what was known of them is forgotten.
+const LONGEST_GAP: Duration = Duration::from_secs(5);
+
+/// A path that goes on for others was heard of within this time: else it has failed, or has nothing to send.
+const LONGEST_SILENCE: Duration = Duration::from_millis(250);
+
+/// How long two queues have to be compared before they can be taken for one.
+const EVIDENCE: Duration = Duration::from_secs(2);
+
+/// Queues that are as similar are one.
+const SAME: f64 = 0.6;
+
+/// And two, if they are less similar than this.
+const DIFFERENT: f64 = 0.2;
+
+/// Queues that vary by less tell nothing, in seconds.
+const LEAST_DEVIATION: f64 = 0.0005;
+
+/// Weight of a new sample in what packets of a path waited lately: packets of different paths do not meet the same moment of
+/// a queue that changes with every packet.
+const SMOOTHING: f64 = 0.125;
+
+/// Rounds in which the queue of startup is drained, unless it is of others.
+const DRAIN_ROUNDS: u64 = 8;
+
+/// The part of the rate of the other path at which a resting one sends.
+const RESTING_PART: u64 = 32;
+
+/// And at least, in bytes per second: a packet each 50 ms.
+const LEAST_RESTING_RATE: u64 = 24_000;
+
+/// Mistakes after which the evidence that is asked for grows no more.
+const MOST_MISTAKES: u32 = 4;
+
+/// The controllers of the paths of one connection: at most 16 are coupled.
+#[derive(Clone, Debug)]
+pub(super) struct CoupledPaths {
+    config: Bbr3Config,
+    slots: Arc<[Slot; COUPLED_PATHS]>,
+}
+
+/// The state of a path that the others see. One thread drives the connection; atomics make it possible to move it to another.
+#[derive(Debug, Default)]
+struct Slot {
+    is_taken: AtomicBool,
+    is_resting: AtomicBool,
+    /// Whether it shares its queue with flows that it does not know.
+    has_others: AtomicBool,
+    /// Whether another path has just begun to rest for this one.
+    is_relied_on: AtomicBool,
+    /// What packets waited lately, in nanoseconds.
+    queue: AtomicU64,
+    /// When that was, in nanoseconds since the epoch; 0 is never.
+    sampled_at: AtomicU64,
+    /// Bytes per second.
+    bandwidth: AtomicU64,
+}
+
+impl Slot {
+    /// Whether the path sends as it can at the time of `nanos`.
+    fn goes_on(&self, nanos: u64) -> bool {
+        let heard_at = self.sampled_at.load(Ordering::Relaxed);
+        heard_at > 0
+            && nanos.saturating_sub(heard_at) < nanos_of(LONGEST_SILENCE)
+            && !self.is_resting.load(Ordering::Relaxed)
+    }
+}
+
+impl CoupledPaths {
+    pub(super) fn new(config: Bbr3Config) -> Self {
+        Self {
+            config,
+            slots: Arc::default(),
+        }
+    }
+}
+
+impl ControllerFactory for CoupledPaths {
+    fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
+        let is_free = |slot: &Slot| !slot.is_taken.swap(true, Ordering::Relaxed);
+        let place = self.slots.iter().position(is_free);
+        let mut bbr = Bbr3::with_settings(&config, self.config);
+        bbr.coupling = place.map(|place| {
+            Box::new(Coupling {
+                slots: Arc::clone(&self.slots),
+                place,
+                pairs: [Similarity::default(); COUPLED_PATHS],
+                sampled_at: None,
+                queue: None,
+                rests_for: None,
+                rested_for: None,
+                mistakes: 0,
+            })
+        });
+        Box::new(bbr)
+    }
+
+    fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
+        Some(Arc::new(Self::new(self.config)))
+    }
+}
+
+/// How similar two queues are: moments of both, each sample weighed by the time since the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Similarity {
+    /// How long they have been compared.
+    compared_for: Duration,
+    own_mean: f64,
+    other_mean: f64,
+    own_variance: f64,
+    other_variance: f64,
+    covariance: f64,
+}
+
+impl Similarity {
+    /// Packets waited for `own` and `other` seconds; the samples before were `elapsed` ago.
+    fn add(&mut self, elapsed: Duration, own: f64, other: f64) {
+        if self.compared_for.is_zero() {
+            (self.own_mean, self.other_mean) = (own, other);
+        }
+        self.compared_for += elapsed;
+        let memory = self.compared_for.min(MEMORY).as_secs_f64().max(1e-9);
+        let weight = (elapsed.as_secs_f64() / memory).min(1.0);
+        let (own_off, other_off) = (own - self.own_mean, other - self.other_mean);
+        self.own_mean += weight * own_off;
+        self.other_mean += weight * other_off;
+        let keep = 1.0 - weight;
+        let update = |moment: &mut f64, product: f64| *moment = keep * (*moment + weight * product);
+        update(&mut self.own_variance, own_off * own_off);
+        update(&mut self.other_variance, other_off * other_off);
+        update(&mut self.covariance, own_off * other_off);
+    }
+
+    /// From -1 to 1; `None` if the queues vary too little to tell.
+    fn get(&self) -> Option<f64> {
+        let variances = self.own_variance + self.other_variance;
+        let is_enough = variances > 2.0 * LEAST_DEVIATION * LEAST_DEVIATION;
+        is_enough.then(|| 2.0 * self.covariance / variances)
+    }
+}
+
+/// A path among those of its connection.
+#[derive(Debug)]
+pub(super) struct Coupling {
+    slots: Arc<[Slot; COUPLED_PATHS]>,
+    place: usize,
+    /// What is known of the queue of each other path.
+    pairs: [Similarity; COUPLED_PATHS],
+    sampled_at: Option<Instant>,
+    /// What packets waited lately, in seconds.
+    queue: Option<f64>,
+    /// The path that goes on for this one.
+    rests_for: Option<usize>,
+    /// The last path for which this one rested, unless that was a mistake: it has gone back once.
+    rested_for: Option<usize>,
+    /// How often this path rested for one that does not share its queue.
+    mistakes: u32,
+}
+
+impl Coupling {
+    /// The rate at which this path sends at most, in bytes per second, if it rests.
+    pub(super) fn resting_rate(&self) -> Option<u64> {
+        let other = &self.slots[self.rests_for?];
+        let part = other.bandwidth.load(Ordering::Relaxed) / RESTING_PART;
+        Some(part.max(LEAST_RESTING_RATE))
+    }
+
+    /// A packet waited for `queue`; the path delivers `bandwidth` bytes per second, and `has_others`: flows that it does
+    /// not know are there.
+    fn on_sample(&mut self, now: Instant, queue: Duration, bandwidth: u64, has_others: bool) {
+        let elapsed = now.saturating_since(self.sampled_at.unwrap_or(now));
+        if self.sampled_at.is_some() && elapsed < SAMPLE_PAUSE {
+            return;
+        }
+        self.sampled_at = Some(now);
+        let waited = queue.as_secs_f64();
+        let before = *self.queue.get_or_insert(waited);
+        let queue = before + SMOOTHING * (waited - before);
+        self.queue = Some(queue);
+        let nanos = nanos_of(now.saturating_since(Instant::EPOCH)).max(1);
+        let own = &self.slots[self.place];
+        own.queue.store((queue * 1e9) as u64, Ordering::Relaxed);
+        own.sampled_at.store(nanos, Ordering::Relaxed);
+        own.bandwidth.store(bandwidth, Ordering::Relaxed);
+        own.has_others.store(has_others, Ordering::Relaxed);
+        for place in (0..COUPLED_PATHS).filter(|place| *place != self.place) {
+            let other = &self.slots[place];
+            let age = nanos.saturating_sub(other.sampled_at.load(Ordering::Relaxed));
+            let is_known = other.sampled_at.load(Ordering::Relaxed) > 0;
+            if !is_known || age > nanos_of(LONGEST_GAP) || elapsed > LONGEST_GAP {
+                self.pairs[place] = Similarity::default();
+                continue;
+            }
+            let theirs = other.queue.load(Ordering::Relaxed) as f64 / 1e9;
+            self.pairs[place].add(elapsed, queue, theirs);
+        }
+        self.decide(nanos, bandwidth);
+    }
+
+    /// Whether another path has begun to rest for this one since the last call.
+    fn takes_over(&self) -> bool {
+        self.slots[self.place]
+            .is_relied_on
+            .swap(false, Ordering::Relaxed)
+    }
+
+    fn decide(&mut self, nanos: u64, bandwidth: u64) {
+        if let Some(other) = self.rests_for {
+            let pair = &self.pairs[other];
+            let goes_on = self.slots[other].goes_on(nanos);
+            let differs = pair.get().is_some_and(|similarity| similarity < DIFFERENT);
+            if differs {
+                self.mistakes = (self.mistakes + 1).min(MOST_MISTAKES);
+                self.pairs[other] = Similarity::default();
+                self.rested_for = None;
+            }
+            if differs || !goes_on {
+                self.rest(None);
+            }
+            return;
+        }
+        let evidence = EVIDENCE * (1 << self.mistakes);
+        let place = self.place;
+        let is_better = |other: usize| {
+            let theirs = self.slots[other].bandwidth.load(Ordering::Relaxed);
+            (theirs, place) > (bandwidth, other)
+        };
+        let is_one = |other: &usize| {
+            let pair = &self.pairs[*other];
+            pair.compared_for >= evidence
+                && pair.get().is_some_and(|similarity| similarity > SAME)
+                && self.slots[*other].goes_on(nanos)
+                && is_better(*other)
+        };
+        let has_others = |place: usize| self.slots[place].has_others.load(Ordering::Relaxed);
+        let is_beside = |other: &usize| has_others(place) && has_others(*other);
+        let found = (0..COUPLED_PATHS).find(|other| is_beside(other) && is_one(other));
+        if let Some(other) = found {
+            if self.rested_for != found {
+                self.slots[other]
+                    .is_relied_on
+                    .store(true, Ordering::Relaxed);
+                self.rested_for = found;
+            }
+            self.rest(found);
+        }
+    }
+
+    fn rest(&mut self, rests_for: Option<usize>) {
+        self.rests_for = rests_for;
+        let own = &self.slots[self.place];
+        own.is_resting.store(rests_for.is_some(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Coupling {
+    fn drop(&mut self) {
+        let slot = &self.slots[self.place];
+        slot.sampled_at.store(0, Ordering::Relaxed);
+        slot.is_resting.store(false, Ordering::Relaxed);
+        slot.is_taken.store(false, Ordering::Relaxed);
+    }
+}
+
+fn nanos_of(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Bbr3 {
+    /// Compares the queue of this path with those of the others, once the queue of startup is drained. If one of them begins to rest, two
+    /// flows have shared the bottleneck, perhaps with others which they kept from their share: this one goes back to half of its bandwidth,
+    /// and probes from there.
+    pub(super) fn compare_queues(&mut self, now: Instant, rtt: Duration) {
+        let bandwidth = self.bandwidth.get();
+        let is_over = match self.state {
+            State::Startup => false,
+            State::Drain { since } => self.rounds.count() > since + DRAIN_ROUNDS,
+            State::ProbeBw(_) | State::ProbeRtt => true,
+        };
+        let Some(min_rtt) = self.min_rtt.get().filter(|_| is_over) else {
+            return;
+        };
+        if let Some(coupling) = &mut self.coupling {
+            let has_others = self.others.are_there();
+            coupling.on_sample(now, rtt.saturating_sub(min_rtt), bandwidth, has_others);
+            if coupling.takes_over() {
+                self.others.on_seen(now);
+                self.set_bandwidth(bandwidth / 2);
+            }
+        }
+    }
+
+    /// The rate at which the path sends at most, in bytes per second, if it rests for another one.
+    pub(super) fn resting_rate(&self) -> Option<u64> {
+        self.coupling.as_ref()?.resting_rate()
+    }
+}
+
+#[cfg(test)]
+mod tests;
