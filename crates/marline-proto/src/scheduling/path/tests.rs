@@ -530,3 +530,34 @@ fn a_queue_in_the_network_is_on_the_way_there() {
     assert_eq!(choice(&mut Hbes::default(), &paths, 1), Some(1));
     assert_eq!(choice(&mut WaterFilling, &paths, 1), Some(1));
 }
+
+#[test]
+fn what_is_in_flight_on_a_narrow_path_arrives_first() {
+    let narrow = PathView {
+        in_flight: 100 * PACKET,
+        ..rated(1, 40, 0)
+    };
+    let chosen = |narrow: PathView, packets| {
+        choice(
+            &mut WaterFilling,
+            &[rated(0, 10, 5), narrow],
+            packets * PACKET,
+        )
+    };
+    let idle = rated(1, 40, 0);
+    assert_eq!(
+        chosen(idle, 12),
+        Some(1),
+        "20 ms, in which the fast path delivers 10 packets"
+    );
+    let narrow = PathView {
+        window: 200 * PACKET,
+        ..narrow
+    };
+    assert_eq!(
+        chosen(narrow, 70),
+        None,
+        "81 ms: 101 packets less half a round trip"
+    );
+    assert_eq!(chosen(narrow, 72), Some(1));
+}

@@ -96,6 +96,17 @@ impl PathView {
             .map_or(rtt / 2, |rate| rtt.saturating_sub(rate.min_rtt / 2))
     }
 
+    /// Seconds until a packet that is sent now arrives, on a path that has a sample. Where the rate is known, all that is in flight arrives
+    /// before: round-trip times tell of a queue only a round trip later, which is too late for a narrow path in slow start.
+    pub(super) fn arrival(&self) -> f64 {
+        let one_way = self.one_way().as_secs_f64();
+        self.rate.map_or(one_way, |rate| {
+            let in_flight = self.in_flight.saturating_add(self.mtu) as f64;
+            let behind = in_flight / self.delivery_rate() - rate.min_rtt.as_secs_f64() / 2.0;
+            one_way.max(behind)
+        })
+    }
+
     /// Time from the arrival of a packet to that of its acknowledgment; the maximum without a sample.
     pub(super) fn way_back(&self) -> Duration {
         self.rate

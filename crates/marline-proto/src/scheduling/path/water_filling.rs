@@ -73,7 +73,7 @@ impl PathScheduler for WaterFilling {
         if path.smoothed_rtt.is_none() || faster.clone().next().is_none() {
             return Plan::send(first.id, Some(path));
         }
-        let arrival = (path.one_way() + path.rttvar).as_secs_f64();
+        let arrival = path.arrival() + path.rttvar.as_secs_f64();
         let meanwhile: f64 = faster.map(|other| Self::delivers(other, arrival)).sum();
         let is_late = |(place, stream): &(usize, &StreamView)| {
             until_complete(work, *place, stream) > meanwhile
