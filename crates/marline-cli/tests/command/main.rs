@@ -548,12 +548,6 @@ fn errors_of_serve_are_printed_in_one_line() {
         2,
         &["site.toml:3:", "fare"],
     );
-    fs::write(&config, "dir = '.'\n[bundle]\nfair = true\n").unwrap();
-    fails(
-        &["serve", "--config", text(&config), "--cc", "bbr"],
-        2,
-        &["site.toml:3:", "`fair`", "bbr"],
-    );
     for (set, words) in [
         ("receive_windw=4MB", "did you mean receive_window? See `"),
         (
