@@ -40,7 +40,6 @@ pub mod recovery;
 mod rng;
 pub mod samples;
 pub mod scheduling;
-pub mod settings;
 mod spaces;
 mod streams;
 #[cfg(any(test, feature = "testing"))]
@@ -68,6 +67,8 @@ pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
     default_crypto_provider,
 };
+/// The vocabulary of settings: how a policy or a setting is named, written, checked and shown.
+pub use marline_settings as settings;
 pub use marline_wire::{
     ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError, Version,
 };

@@ -91,7 +91,6 @@ mod replaced;
 mod source;
 mod sweep;
 mod tcp;
-mod units;
 mod wsp;
 
 pub use channel::{Channel, ChannelDef, StationDef};

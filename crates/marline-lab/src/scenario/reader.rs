@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use marline::TransportConfig;
-use marline::settings::{is_key, misplaced_policy, read_bytes, read_time};
+use marline::settings::{is_key, misplaced_policy, read_bytes, read_rate, read_time};
 
+use super::Value;
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{Value, units};
 
 /// Reads the entries of a table by name.
 pub(super) struct Reader<'a> {
@@ -132,7 +132,7 @@ impl Node {
     }
 
     pub(super) fn rate(&self) -> Result<u64, Problem> {
-        units::rate(&self.words()?).map_err(|text| self.problem(text))
+        read_rate(&self.words()?).map_err(|text| self.problem(text))
     }
 
     /// A value by its name.

@@ -1,6 +1,6 @@
 //! A Wi-Fi channel that is written as its stations and the links among them.
 
-use marline_words::advice;
+use marline_settings::advice;
 
 use super::key::Key;
 use super::{Problem, SpecError, WifiSpec, pairs, wifi};

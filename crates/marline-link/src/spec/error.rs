@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use marline_words::advice;
+use marline_settings::advice;
 
 /// An error in a link specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

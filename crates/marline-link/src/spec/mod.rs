@@ -54,7 +54,7 @@ pub use wifi::{PhyName, Scan, WifiSpec};
 use std::fmt;
 use std::str::FromStr;
 
-use marline_words::advice;
+use marline_settings::advice;
 
 use crate::preset::{self, Preset};
 use key::{Key, PairWriter, named};

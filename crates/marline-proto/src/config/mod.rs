@@ -16,3 +16,6 @@ pub use multipath::MultipathConfig;
 pub use peer::{ClientConfig, ConnectionInfo, MakeObserver, ServerConfig};
 pub use transport::{AckFrequencyConfig, MtuConfig, TransportConfig};
 pub use versions::Versions;
+
+#[cfg(test)]
+mod tests;

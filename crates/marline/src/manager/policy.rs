@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use marline_proto::scheduling::path::PathStatus;
+use marline_proto::settings::read_bytes;
 
 /// The policy for the host's addresses that a client's connections use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ impl Default for PathPolicy {
 
 /// A path that connections should have.
 ///
-/// Written as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes take `B`, `kB`,
-/// `MB`, `GB`, `KiB`, `MiB` or `GiB`.
+/// Written as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes are
+/// [written](marline_proto::settings::units) as those of settings, or as a number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
     /// Its local end.
@@ -141,22 +142,9 @@ pub enum InvalidPathRule {
 }
 
 fn size(text: &str) -> Result<u64, InvalidPathRule> {
+    let read = text.parse().or_else(|_| read_bytes(text));
     let wrong = || InvalidPathRule::Size(text.to_owned());
-    let digits = text.find(|c: char| !c.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let unit = match unit.trim() {
-        "" | "B" => 1,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let bytes = number.checked_mul(unit).ok_or_else(wrong)?;
-    if bytes == 0 { Err(wrong()) } else { Ok(bytes) }
+    read.ok().filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn mistakes_are_explained() {
         ),
         (
             "time_limit = '30'",
-            "train.toml:4: time_limit: \"30\" has no unit; append one of ns, us, ms, s, min",
+            "train.toml:4: time_limit: \"30\" has no unit; write 30ns, 30us, 30ms, 30s, 30min",
         ),
         ("time_limit = 30", "\"30\" has no unit"),
         (

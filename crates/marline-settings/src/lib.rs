@@ -1,6 +1,7 @@
 //! The vocabulary of settings: how a policy or a switch is named, written, checked and shown.
 //!
-//! Command lines, configuration files, scenarios, results and the reference pages all read the same tables.
+//! Command lines, configuration files, links, scenarios, results and the reference pages all read the same tables, with one grammar
+//! for [times, sizes, rates and shares](units).
 //! A table stands beside what it describes, in the module that owns it:
 //!
 //! | table | is |
@@ -25,25 +26,26 @@ mod choice;
 mod domain;
 mod field;
 mod lines;
+mod names;
 mod policy;
 mod section;
 mod table;
-mod units;
+pub mod units;
 
 pub use choice::Choice;
 pub use domain::{Domain, FormerName, Named, Shown, Value, Word, Written};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
-pub use marline_words::{advice, one_line, quote, unknown};
+pub use names::{advice, one_line, quote, unknown};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, show};
-pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
+pub use units::{
+    Share, find_unit, read_bytes, read_rate, read_share, read_time, refused_unit, split,
+    split_unit, write_bytes, write_rate, write_time,
+};
 
 use std::sync::Arc;
 
 /// Makes a policy for each connection or path: what the fields of configurations hold.
 pub type Make<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,9 @@
 //! Rows that are a table themselves: a configuration inside another one.
 
-use marline_words::unknown;
+use crate::names::unknown;
 
-use super::domain::{Domain, Shown, Value, Written};
-use super::table::{Refused, Row, Setting, Settings, apply_but, find, rows, show};
+use crate::domain::{Domain, Shown, Value, Written};
+use crate::table::{Refused, Row, Setting, Settings, apply_but, find, rows, show};
 
 /// A set of values that a table can start from.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 use std::fmt::Debug;
 
-use super::*;
 use crate::coordination::bundle::BundleConfig;
 use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::coordination::history::{HistoryConfig, StoreLimits};
 use crate::scheduling::path::{EcfConfig, HbesConfig, SaEcfConfig};
 use crate::scheduling::stream::WrrConfig;
+use crate::settings::*;
 use crate::{AckFrequencyConfig, EndpointConfig, MultipathConfig, TransportConfig};
 
 fn table(entries: &[(&str, &str)]) -> Vec<(String, Written)> {

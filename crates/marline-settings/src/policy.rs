@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use marline_words::{quote, unknown};
+use crate::names::{quote, unknown};
 
-use super::domain::{Shown, Word, Written};
-use super::table::{Refused, Row, Settings, apply, call, is_key, rows};
+use crate::domain::{Shown, Word, Written};
+use crate::table::{Refused, Row, Settings, apply, call, is_key, rows};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
 ///
@@ -195,8 +195,8 @@ impl<F> Registry<F> {
 
     /// Calls `check` with each of them: with its default parameters, and with each parameter at the edges of what
     /// it can be. Prints which, for when `check` fails.
-    #[cfg(test)]
-    pub(crate) fn check_each(&self, check: impl Fn(&F)) {
+    #[cfg(feature = "testing")]
+    pub fn check_each(&self, check: impl Fn(&F)) {
         for entry in self.entries {
             let name = entry.name();
             println!("{name}");
@@ -237,7 +237,7 @@ impl<F> Registry<F> {
     }
 
     /// The same of what stands in a file.
-    pub(super) fn read(&self, written: &Written) -> Result<F, String> {
+    pub(crate) fn read(&self, written: &Written) -> Result<F, String> {
         match written {
             Written::Text(text) => self.make(text),
             other => Err(format!(

@@ -1,8 +1,8 @@
 //! A key whose value is a policy.
 
-use super::domain::{Shown, Value, Written};
-use super::policy::{Registry, Spec};
-use super::table::{Refused, Row, Setting};
+use crate::domain::{Shown, Value, Written};
+use crate::policy::{Registry, Spec};
+use crate::table::{Refused, Row, Setting};
 
 /// A policy in `C`, one of a registry of `F`.
 pub struct Choice<C, F: 'static> {

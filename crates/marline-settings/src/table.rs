@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use marline_words::{quote, unknown};
+use crate::names::{quote, unknown};
 
-use super::domain::{Domain, Shown, Word, Written};
+use crate::domain::{Domain, Shown, Word, Written};
 
 /// The settings of a configuration `C`.
 pub type Settings<C> = &'static [&'static dyn Setting<C>];
@@ -72,7 +72,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(super) fn here(text: impl Into<String>) -> Self {
+    pub(crate) fn here(text: impl Into<String>) -> Self {
         Self {
             path: Vec::new(),
             text: text.into(),
@@ -80,7 +80,7 @@ impl Refused {
     }
 
     /// The same in a table with this key.
-    pub(super) fn within(mut self, key: &str) -> Self {
+    pub(crate) fn within(mut self, key: &str) -> Self {
         self.path.insert(0, key.to_owned());
         self
     }
@@ -108,7 +108,7 @@ pub fn apply<C>(
 }
 
 /// The same with keys of somebody else's, `others`, left out.
-pub(super) fn apply_but<C>(
+pub(crate) fn apply_but<C>(
     others: &[&'static str],
     settings: Settings<C>,
     config: &mut C,
@@ -155,7 +155,7 @@ pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) 
 }
 
 /// `name` with those of `parameters` that are plain values, as a policy is written.
-pub(super) fn call(name: &str, parameters: &[(String, Written)]) -> String {
+pub(crate) fn call(name: &str, parameters: &[(String, Written)]) -> String {
     let parameters: Vec<_> = parameters
         .iter()
         .filter_map(|(key, written)| match written {
@@ -198,7 +198,7 @@ pub fn is_key(written: &str, key: &str) -> bool {
             .all(|(a, b)| a == b || (a == b'-' && b == b'_'))
 }
 
-pub(super) fn find<'a>(
+pub(crate) fn find<'a>(
     written: &'a [(String, Written)],
     key: &str,
 ) -> Option<(&'a str, &'a Written)> {

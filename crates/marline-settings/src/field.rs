@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::domain::{Domain, Named, Shown, Value, Written};
-use super::table::{Refused, Row, Setting};
+use crate::domain::{Domain, Named, Shown, Value, Written};
+use crate::table::{Refused, Row, Setting};
 
 /// One field of `C`.
 pub struct Field<C, T> {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::Bound;
 use std::time::Duration;
 
-use marline_words::{quote, unknown};
+use crate::names::{quote, unknown};
 
-use super::units::{read_bytes, read_time, write_bytes, write_time};
+use crate::units::{read_bytes, read_share, read_time, write_bytes, write_time};
 
 /// What somebody wrote for a setting, on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,10 +28,15 @@ pub enum Written {
 }
 
 impl Written {
-    /// Reads a plain value as command lines have it: what is neither a switch nor a number is text.
+    /// Reads a plain value as command lines have it: what is neither a switch (`true`, `false`, `on`, `off`) nor a number is text.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
-        if let Ok(switch) = text.parse() {
+        let switch = match text {
+            "on" | "true" => Some(true),
+            "off" | "false" => Some(false),
+            _ => None,
+        };
+        if let Some(switch) = switch {
             Self::Switch(switch)
         } else if let Ok(integer) = text.parse() {
             Self::Integer(integer)
@@ -218,7 +223,7 @@ impl Domain {
         Self::of(Kind::Bytes { least, most })
     }
 
-    /// Numbers from `least` to `most`.
+    /// Numbers from `least` to `most`, of which shares may also be written in percent.
     pub const fn number(least: f64, most: f64) -> Self {
         Self::of(Kind::Number {
             least: Bound::Included(least),
@@ -300,6 +305,10 @@ impl Domain {
             (Kind::Number { least, most }, Written::Integer(number)) => {
                 real(*number as f64, least, most).ok_or_else(wrong)
             }
+            (Kind::Number { least, most }, Written::Text(text)) if text.ends_with('%') => {
+                let share = read_share(text).map_err(|why| format!("{}: {why}", wrong()))?;
+                real(share.as_f64(), least, most).ok_or_else(wrong)
+            }
             (Kind::Time { least, most }, Written::Text(text)) => {
                 let time = read_time(text).map_err(|why| format!("{}: {why}", wrong()))?;
                 let is_within = (least..=most).contains(&time);
@@ -338,7 +347,7 @@ impl Domain {
     }
 
     /// `value` with the word for no value in its place; `None` if there is neither.
-    pub(super) fn show(&self, value: Value) -> Option<Shown> {
+    pub(crate) fn show(&self, value: Value) -> Option<Shown> {
         let value = match value {
             Value::Without => Value::Word(self.without?.to_owned()),
             other => other,
@@ -481,4 +490,35 @@ fn names<T: Named>() -> Vec<Word<()>> {
             value: (),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_has_two_words_for_each_switch() {
+        for (text, switch) in [
+            ("on", true),
+            ("true", true),
+            ("off", false),
+            (" false", false),
+        ] {
+            assert_eq!(Written::parse(text), Written::Switch(switch), "{text}");
+        }
+        assert_eq!(Written::parse("On"), Written::from("On"));
+    }
+
+    #[test]
+    fn a_number_may_be_written_in_percent() {
+        let read = |text| Domain::WEIGHT.read("weight", &Written::parse(text));
+        assert_eq!(read("12.5%"), Ok(Value::Number(0.125)));
+        assert_eq!(read("12.5%"), read("0.125"));
+        let why = read("0%").unwrap_err();
+        assert_eq!(
+            why,
+            "this must be a number above 0 and at most 1, not \"0%\""
+        );
+        assert!(read("101%").unwrap_err().contains("above 100%"));
+    }
 }

@@ -130,7 +130,7 @@ fn normalized(word: &str) -> String {
 }
 
 /// `a, b or c`.
-fn or(names: &[&str]) -> String {
+pub(crate) fn or(names: &[&str]) -> String {
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => names.concat(),
