@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::str::FromStr;
 
-use marline::settings::{FieldValue, Value};
+use marline::settings::text_values;
 use marline_http::tcp::socket2::SockRef;
 
 /// The form of such an address.
@@ -94,15 +94,7 @@ impl fmt::Display for Listen {
     }
 }
 
-impl FieldValue for Listen {
-    fn to_value(&self) -> Value {
-        Value::Word(self.to_string())
-    }
-
-    fn from_value(value: &Value) -> Option<Self> {
-        String::from_value(value)?.parse().ok()
-    }
-}
+text_values!(Listen);
 
 #[cfg(test)]
 mod tests {

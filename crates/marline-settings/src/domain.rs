@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::names::{quote, unknown};
 
-use crate::units::{read_bytes, read_share, read_time, write_bytes, write_time};
+use crate::units::{
+    Share, read_bytes, read_rate, read_share, read_time, write_bytes, write_rate, write_time,
+};
 
 /// What somebody wrote for a setting, on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,8 @@ pub enum Value {
     Number(f64),
     /// A length of time.
     Time(Duration),
+    /// A share of packets or of time.
+    Share(Share),
     /// One of several words, a policy, or any text.
     Word(String),
 }
@@ -105,6 +109,13 @@ pub struct Word<T> {
     pub about: &'static str,
     /// The value.
     pub value: T,
+}
+
+impl<T> Word<T> {
+    /// `value` by its name, with one line about it.
+    pub const fn new(name: &'static str, about: &'static str, value: T) -> Self {
+        Self { name, about, value }
+    }
 }
 
 /// A name that is refused, with the name to write instead.
@@ -170,6 +181,10 @@ enum Kind {
         least: Duration,
         most: Duration,
     },
+    Rate {
+        most: u64,
+    },
+    Share,
     Words {
         words: fn() -> Vec<Word<()>>,
         former: &'static [FormerName],
@@ -205,6 +220,15 @@ impl Domain {
     )
     .or("none");
 
+    /// A share of packets or of time, in percent.
+    pub const SHARE: Self = Self::of(Kind::Share);
+
+    /// Any size.
+    pub const SIZE: Self = Self::bytes(0, u64::MAX);
+
+    /// Any time.
+    pub const TIME: Self = Self::time(Duration::ZERO, Duration::MAX);
+
     const fn of(kind: Kind) -> Self {
         Self {
             kind,
@@ -216,6 +240,16 @@ impl Domain {
     /// Whole numbers from `least` to `most`.
     pub const fn integer(least: u64, most: u64) -> Self {
         Self::of(Kind::Integer { least, most })
+    }
+
+    /// Whole numbers from `least` on.
+    pub const fn count(least: u64) -> Self {
+        Self::integer(least, i64::MAX as u64)
+    }
+
+    /// Rates in bits per second up to `most`.
+    pub const fn rate(most: u64) -> Self {
+        Self::of(Kind::Rate { most })
     }
 
     /// Bytes from `least` to `most`: a whole number, or text with a unit, as `64kB`.
@@ -281,6 +315,7 @@ impl Domain {
             _ => {}
         }
         let wrong = || format!("this must be {self}, not {written}");
+        let explained = |why| format!("{}: {why}", wrong());
         match (self.kind, written) {
             (Kind::Switch | Kind::SwitchOr(_), Written::Switch(switch)) => {
                 Ok(Value::Switch(*switch))
@@ -295,7 +330,7 @@ impl Domain {
                 integer(*number, least, most).ok_or_else(wrong)
             }
             (Kind::Bytes { least, most }, Written::Text(text)) => {
-                let bytes = read_bytes(text).map_err(|why| format!("{}: {why}", wrong()))?;
+                let bytes = read_bytes(text).map_err(explained)?;
                 let is_within = (least..=most).contains(&bytes);
                 is_within.then_some(Value::Integer(bytes)).ok_or_else(wrong)
             }
@@ -306,13 +341,26 @@ impl Domain {
                 real(*number as f64, least, most).ok_or_else(wrong)
             }
             (Kind::Number { least, most }, Written::Text(text)) if text.ends_with('%') => {
-                let share = read_share(text).map_err(|why| format!("{}: {why}", wrong()))?;
+                let share = read_share(text).map_err(explained)?;
                 real(share.as_f64(), least, most).ok_or_else(wrong)
             }
-            (Kind::Time { least, most }, Written::Text(text)) => {
-                let time = read_time(text).map_err(|why| format!("{}: {why}", wrong()))?;
+            (
+                Kind::Time { least, most },
+                Written::Text(_) | Written::Integer(_) | Written::Number(_),
+            ) => {
+                let time = read_time(&text_of(written)).map_err(explained)?;
                 let is_within = (least..=most).contains(&time);
                 is_within.then_some(Value::Time(time)).ok_or_else(wrong)
+            }
+            (Kind::Rate { most }, Written::Text(_) | Written::Integer(_) | Written::Number(_)) => {
+                let rate = read_rate(&text_of(written)).map_err(explained)?;
+                (rate <= most)
+                    .then_some(Value::Integer(rate))
+                    .ok_or_else(wrong)
+            }
+            (Kind::Share, Written::Text(_) | Written::Integer(_) | Written::Number(_)) => {
+                let share = read_share(&text_of(written)).map_err(explained)?;
+                Ok(Value::Share(share))
             }
             (Kind::Text(_), Written::Text(text)) => Ok(Value::Word(text.clone())),
             // A version, as 1.3, may stand without quotes.
@@ -333,11 +381,21 @@ impl Domain {
         }
     }
 
+    /// What `text` of a command line or of a link is, if it is for this domain: text that may look like a number or a switch stays text.
+    pub fn parse(&self, text: &str) -> Written {
+        match self.kind {
+            Kind::Text(_) => Written::from(text.trim()),
+            _ => Written::parse(text),
+        }
+    }
+
     /// `value` as it is written.
     pub fn write(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Without) => self.without.unwrap_or("none").to_owned(),
             (Kind::Bytes { .. }, Value::Integer(bytes)) => write_bytes(*bytes),
+            (Kind::Rate { .. }, Value::Integer(rate)) => write_rate(*rate),
+            (_, Value::Share(share)) => share.to_string(),
             (_, Value::Switch(switch)) => switch.to_string(),
             (_, Value::Integer(number)) => number.to_string(),
             (_, Value::Number(number)) => number.to_string(),
@@ -386,6 +444,8 @@ impl Domain {
                 ]
             }
             Kind::Time { least, most } => vec![text(write_time(least)), text(write_time(most))],
+            Kind::Rate { most } => vec![text(write_rate(1)), text(write_rate(most))],
+            Kind::Share => vec![text(Share::NONE.to_string()), text(Share::ALL.to_string())],
             Kind::Words { words, .. } => {
                 let words = words().into_iter();
                 words.map(|word| text(word.name.to_owned())).collect()
@@ -413,7 +473,14 @@ impl fmt::Display for Domain {
         match self.kind {
             Kind::Switch => f.write_str("true or false")?,
             Kind::SwitchOr(word) => write!(f, "true, false or \"{word}\"")?,
+            Kind::Integer { least, most } if most == i64::MAX as u64 => {
+                write!(f, "an integer from {least}")?;
+            }
             Kind::Integer { least, most } => write!(f, "an integer from {least} to {most}")?,
+            Kind::Bytes {
+                least: 0,
+                most: u64::MAX,
+            } => f.write_str("a size")?,
             Kind::Bytes { least, most } => {
                 let (least, most) = (write_bytes(least), write_bytes(most));
                 write!(f, "a size from {least} to {most}")?;
@@ -427,6 +494,12 @@ impl fmt::Display for Domain {
                 };
                 write!(f, "a number {low}{high}")?;
             }
+            Kind::Time {
+                least: Duration::ZERO,
+                most: Duration::MAX,
+            } => f.write_str("a time")?,
+            Kind::Rate { most } => write!(f, "a rate up to {}", write_rate(most))?,
+            Kind::Share => f.write_str("a share in percent")?,
             Kind::Time { least, most } => {
                 let (least, most) = (write_time(least), write_time(most));
                 write!(f, "a time from {least} to {most}")?;
@@ -444,6 +517,14 @@ impl fmt::Display for Domain {
             (Some(_), None) => f.write_str(", or true"),
             (None, None) => Ok(()),
         }
+    }
+}
+
+/// A quantity, with its unit or without.
+fn text_of(written: &Written) -> String {
+    match written {
+        Written::Text(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -1,10 +1,15 @@
 //! Rows that have a plain value: one field, or what is made of several.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
+use crate::Share;
 use crate::domain::{Domain, Named, Shown, Value, Written};
+use crate::names::quote;
 use crate::table::{Refused, Row, Setting};
 
 /// One field of `C`.
@@ -47,8 +52,7 @@ impl<C: Clone, T: FieldValue> Setting<C> for Field<C, T> {
 
     fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
         let value = self.domain.read(self.key, written).map_err(Refused::here)?;
-        let wrong = || Refused::here(format!("this must be {}, not {written}", self.domain));
-        *(self.field)(config) = T::from_value(&value).ok_or_else(wrong)?;
+        *(self.field)(config) = T::read(&value).map_err(Refused::here)?;
         Ok(())
     }
 
@@ -125,95 +129,104 @@ pub trait FieldValue: Clone {
     /// The field's value.
     fn to_value(&self) -> Value;
 
+    /// The field with this value.
+    ///
+    /// # Errors
+    /// It cannot have the value; the message says why.
+    fn read(value: &Value) -> Result<Self, String>;
+
     /// The field with this value; `None` if it cannot have it.
-    fn from_value(value: &Value) -> Option<Self>;
-}
-
-impl FieldValue for bool {
-    fn to_value(&self) -> Value {
-        Value::Switch(*self)
-    }
-
     fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Switch(switch) => Some(*switch),
-            _ => None,
-        }
+        Self::read(value).ok()
     }
 }
 
-macro_rules! integer_fields {
+/// Makes types fields whose value is text, by their `Display` and their `FromStr`, whose errors are shown as they are.
+#[macro_export]
+macro_rules! text_values {
+    ($($text:ty),+ $(,)?) => {$(
+        impl $crate::FieldValue for $text {
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::Word(self.to_string())
+            }
+
+            fn read(value: &$crate::Value) -> Result<Self, String> {
+                match value {
+                    $crate::Value::Word(text) => text.parse::<Self>().map_err(|why| why.to_string()),
+                    _ => Err("it is no text".to_owned()),
+                }
+            }
+        }
+    )+};
+}
+
+text_values!(String);
+
+impl FieldValue for SocketAddr {
+    fn to_value(&self) -> Value {
+        Value::Word(self.to_string())
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let wrong = |_| {
+            format!(
+                "\"{}\" is not an address with a port, as 192.0.2.1:443",
+                quote(&text)
+            )
+        };
+        text.parse().map_err(wrong)
+    }
+}
+
+macro_rules! plain_values {
+    ($($field:ty: $value:ident),+) => {$(
+        impl FieldValue for $field {
+            fn to_value(&self) -> Value {
+                Value::$value(*self)
+            }
+
+            fn read(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::$value(value) => Ok(*value),
+                    _ => Err("it is another kind of value".to_owned()),
+                }
+            }
+        }
+    )+};
+}
+
+plain_values!(bool: Switch, f64: Number, Duration: Time, Share: Share);
+
+macro_rules! integer_values {
     ($($integer:ty),+) => {$(
         impl FieldValue for $integer {
             fn to_value(&self) -> Value {
                 // None of them has more bits.
-                Value::Integer(*self as u64)
+                Value::Integer(u64::try_from(*self).unwrap_or(u64::MAX))
             }
 
-            fn from_value(value: &Value) -> Option<Self> {
+            fn read(value: &Value) -> Result<Self, String> {
                 match value {
-                    Value::Integer(number) => (*number).try_into().ok(),
-                    _ => None,
+                    Value::Integer(number) => {
+                        (*number).try_into().map_err(|_| "it is out of range".to_owned())
+                    }
+                    _ => Err("it is no whole number".to_owned()),
                 }
             }
         }
     )+};
 }
 
-integer_fields!(u8, u16, u32, u64, usize);
-
-impl FieldValue for f64 {
-    fn to_value(&self) -> Value {
-        Value::Number(*self)
-    }
-
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
-}
-
-impl FieldValue for Duration {
-    fn to_value(&self) -> Value {
-        Value::Time(*self)
-    }
-
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Time(time) => Some(*time),
-            _ => None,
-        }
-    }
-}
-
-macro_rules! text_fields {
-    ($($text:ty),+) => {$(
-        impl FieldValue for $text {
-            fn to_value(&self) -> Value {
-                Value::Word(self.to_string())
-            }
-
-            fn from_value(value: &Value) -> Option<Self> {
-                match value {
-                    Value::Word(text) => text.parse().ok(),
-                    _ => None,
-                }
-            }
-        }
-    )+};
-}
-
-text_fields!(String, SocketAddr);
+integer_values!(u8, u16, u32, u64, usize, NonZeroU64);
 
 impl FieldValue for PathBuf {
     fn to_value(&self) -> Value {
         Value::Word(self.display().to_string())
     }
 
-    fn from_value(value: &Value) -> Option<Self> {
-        String::from_value(value).map(Self::from)
+    fn read(value: &Value) -> Result<Self, String> {
+        String::read(value).map(Self::from)
     }
 }
 
@@ -222,12 +235,14 @@ impl<T: Named> FieldValue for T {
         Value::Word(self.name().to_owned())
     }
 
-    fn from_value(value: &Value) -> Option<Self> {
-        let Value::Word(name) = value else {
-            return None;
+    fn read(value: &Value) -> Result<Self, String> {
+        let named = match value {
+            Value::Word(name) => T::WORDS.iter().find(|word| word.name == name),
+            _ => None,
         };
-        let mut words = T::WORDS.iter();
-        words.find(|word| word.name == name).map(|word| word.value)
+        named
+            .map(|word| word.value)
+            .ok_or_else(|| "it is no name".to_owned())
     }
 }
 
@@ -236,10 +251,33 @@ impl<T: FieldValue> FieldValue for Option<T> {
         self.as_ref().map_or(Value::Without, T::to_value)
     }
 
-    fn from_value(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Without => Some(None),
-            other => T::from_value(other).map(Some),
+            Value::Without => Ok(None),
+            other => T::read(other).map(Some),
+        }
+    }
+}
+
+/// Members joined by `+`.
+impl<T: Clone + Display + FromStr<Err: Display>> FieldValue for Vec<T> {
+    fn to_value(&self) -> Value {
+        let members: Vec<_> = self.iter().map(T::to_string).collect();
+        match members.is_empty() {
+            true => Value::Without,
+            false => Value::Word(members.join("+")),
+        }
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Word(text) => {
+                let members = text.split('+').map(|member| member.trim().parse());
+                members
+                    .collect::<Result<_, T::Err>>()
+                    .map_err(|why| why.to_string())
+            }
+            _ => Ok(Self::new()),
         }
     }
 }

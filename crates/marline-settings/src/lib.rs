@@ -39,7 +39,9 @@ pub use lines::Lines;
 pub use names::{advice, one_line, quote, unknown};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
-pub use table::{Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, show};
+pub use table::{
+    Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, setting, show,
+};
 pub use units::{
     Share, find_unit, read_bytes, read_rate, read_share, read_time, refused_unit, split,
     split_unit, write_bytes, write_rate, write_time,

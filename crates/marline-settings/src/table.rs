@@ -126,7 +126,7 @@ pub(crate) fn apply_but<C>(
                 .unwrap_or_else(|| unknown("key", key, others.iter().copied().chain(keys())));
             return Err(Refused::here(text).within(key));
         }
-        let is_same = |(other, _): &&(String, Written)| is_key(other, &key.replace('-', "_"));
+        let is_same = |(other, _): &&(String, Written)| is_key(other, key);
         if written.iter().filter(is_same).count() > 1 {
             let text = "this key is there twice; keep one of them";
             return Err(Refused::here(text).within(key));
@@ -189,13 +189,17 @@ pub fn rows<C>(settings: Settings<C>, prefix: &str, default: &C) -> Vec<Row> {
         .collect()
 }
 
-/// Whether somebody who wrote `written` means `key`: a `-` may stand for each `_`.
+/// Whether somebody who wrote `written` means `key`: `-` and `_` stand for each other.
 pub fn is_key(written: &str, key: &str) -> bool {
-    written.len() == key.len()
-        && written
-            .bytes()
-            .zip(key.bytes())
-            .all(|(a, b)| a == b || (a == b'-' && b == b'_'))
+    let is_joint = |byte| matches!(byte, b'-' | b'_');
+    let mut pairs = written.bytes().zip(key.bytes());
+    written.len() == key.len() && pairs.all(|(a, b)| a == b || (is_joint(a) && is_joint(b)))
+}
+
+/// The setting that is written as `key`.
+pub fn setting<C>(settings: Settings<C>, key: &str) -> Option<&'static dyn Setting<C>> {
+    let mut settings = settings.iter().copied();
+    settings.find(|setting| is_key(key, setting.key()))
 }
 
 pub(crate) fn find<'a>(

@@ -32,7 +32,7 @@ struct Preset {
 #[derive(Serialize)]
 struct Key {
     name: &'static str,
-    about: &'static str,
+    about: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

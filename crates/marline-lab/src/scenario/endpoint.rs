@@ -151,6 +151,7 @@ pub(super) fn shown_value(shown: Shown) -> Value {
         Shown::Value(Setting::Integer(number)) => number.into(),
         Shown::Value(Setting::Number(number)) => number.into(),
         Shown::Value(Setting::Time(time)) => time.as_secs_f64().into(),
+        Shown::Value(Setting::Share(share)) => share.as_f64().into(),
         Shown::Value(Setting::Word(word)) => word.into(),
         Shown::Value(Setting::Without) => Value::Null,
     }

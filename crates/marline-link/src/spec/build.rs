@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Problem, Radio, SpecError};
+use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Radio, SpecError};
 use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
@@ -170,10 +170,11 @@ impl DirectionSpec {
             DistributionName::ParetoNormal => Distribution::ParetoNormal,
             DistributionName::Exponential => Distribution::Exponential,
             DistributionName::PicoquicWifi => Distribution::PicoquicWifi,
-            DistributionName::Table(file) => Distribution::Table(Arc::new(
-                load(file, read, |text| text.parse())
-                    .map_err(|problem| problem.at("jitter-law"))?,
-            )),
+            DistributionName::Table(file) => {
+                Distribution::Table(Arc::new(load("jitter-law", file, read, |text| {
+                    text.parse()
+                })?))
+            }
         };
         Ok(JitterConfig {
             correlation: self.jitter_corr,
@@ -184,16 +185,14 @@ impl DirectionSpec {
     }
 }
 
-/// Reads and parses a file.
+/// Reads and parses the file that `key` names.
 fn load<T, E: std::fmt::Display>(
+    key: &str,
     file: &str,
     read: Reader<'_>,
     parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<T, Problem> {
-    let problem = |reason: String| Problem::File {
-        name: file.to_owned(),
-        reason,
-    };
+) -> Result<T, SpecError> {
+    let problem = |reason: String| SpecError::new(key, format_args!("{file}: {reason}"));
     let text = read(file).map_err(|error| problem(error.to_string()))?;
     parse(&text).map_err(|error| problem(error.to_string()))
 }

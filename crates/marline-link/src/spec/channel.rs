@@ -1,9 +1,8 @@
 //! A Wi-Fi channel that is written as its stations and the links among them.
 
-use marline_settings::advice;
+use marline_settings::{advice, setting};
 
-use super::key::Key;
-use super::{Problem, SpecError, WifiSpec, pairs, wifi};
+use super::{SpecError, WifiSpec, pairs, put, refuse_malformed, wifi};
 use crate::Station;
 
 /// A Wi-Fi channel that several links share: its stations, and which of them send to each other.
@@ -118,30 +117,24 @@ impl ChannelSpec {
 fn amended(base: &WifiSpec, text: &str, part: &Part) -> Result<WifiSpec, SpecError> {
     let mut spec = base.clone();
     let pairs = pairs(text)?;
-    for (index, &(name, value)) in pairs.iter().enumerate() {
-        let known = || {
-            let names = wifi::KEYS.iter().map(|key| key.name);
-            names.filter(|name| (part.sets)(name))
-        };
-        let key = Key::find(wifi::KEYS, name);
-        let Some(key) = key.filter(|key| (part.sets)(key.name)) else {
-            let is_elsewhere = key.is_some();
-            let problem = Problem::NotOf {
-                part: part.name,
-                advice: match is_elsewhere {
-                    true => format!("known: {}", known().collect::<Vec<_>>().join(", ")),
-                    false => advice(name, known()),
-                },
-            };
-            return Err(problem.at(name));
-        };
-        if value.is_empty() {
-            return Err(Problem::NoValue.at(name));
+    refuse_malformed(&pairs)?;
+    for (name, value) in pairs {
+        let known = wifi::KEYS.iter().map(|key| key.key());
+        let known = known.filter(|name| (part.sets)(name));
+        match setting(wifi::KEYS, name) {
+            Some(key) if (part.sets)(key.key()) => put(key, &mut spec, value),
+            Some(_) => {
+                let known: Vec<_> = known.collect();
+                let known = known.join(", ");
+                Err(format!("not a key of {}; known: {known}", part.name))
+            }
+            None => Err(format!(
+                "not a key of {}; {}",
+                part.name,
+                advice(name, known)
+            )),
         }
-        if pairs[..index].iter().any(|other| other.0 == name) {
-            return Err(Problem::Twice.at(name));
-        }
-        (key.set)(&mut spec, value).map_err(|problem| problem.at(name))?;
+        .map_err(|why| SpecError::new(name, why))?;
     }
     spec.check()?;
     Ok(spec)
@@ -191,7 +184,7 @@ mod tests {
         );
         assert_eq!(
             problem(channel.add_link([0, 1], "wifi.mcs=16")),
-            "wifi.mcs: 16 is out of range: 0 to 15"
+            "wifi.mcs: this must be an integer from 0 to 15, not 16"
         );
         assert_eq!(
             problem(channel.add_link([0, 1], "wifi.mcs=1, wifi.mcs=2")),

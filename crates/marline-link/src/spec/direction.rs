@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::key::{Key, Rate, Size, Value};
-use super::units::Share;
+use marline_settings::{Domain, Field, Settings, Share};
+
 use super::values::{Buffer, Burst, DistributionName, QueueKind, Window};
-use super::{Problem, SpecError};
+use super::{RATE, SpecError};
 use crate::outage::Schedule;
 
 /// One direction of a wire: queue and rate, then losses, then delay.
@@ -121,22 +121,15 @@ impl DirectionSpec {
         !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi
     }
 
+    /// Checks that the keys are consistent.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let default = Self::default();
-        let needs = |holds: bool, key, other| {
-            if holds {
-                Ok(())
-            } else {
-                Err(Problem::Needs { key: other }.at(key))
-            }
-        };
+        let needs = SpecError::unless;
         if self.rate.is_some() && self.trace.is_some() {
-            return Err(Problem::Conflict { with: "rate" }.at("trace"));
+            return Err(SpecError::conflict("trace", "rate"));
         }
         if self.rate == Some(0) {
-            let problem =
-                Problem::out_of_range("0bps", "above 0; use `outage` for a link that is down");
-            return Err(problem.at("rate"));
+            return Err(SpecError::out_of_range("rate", "0bps", DOWN));
         }
         needs(
             self.rate_std == 0 || self.rate.is_some(),
@@ -154,9 +147,7 @@ impl DirectionSpec {
         needs(!self.ecn || managed, "ecn", "queue=codel")?;
         needs(self.mark.is_none() || self.has_rate(), "mark", "rate")?;
         if self.policer == Some(0) {
-            let problem =
-                Problem::out_of_range("0bps", "above 0; use `outage` for a link that is down");
-            return Err(problem.at("policer"));
+            return Err(SpecError::out_of_range("policer", "0bps", DOWN));
         }
         needs(
             self.policer_burst.is_none() || self.policer.is_some(),
@@ -165,10 +156,10 @@ impl DirectionSpec {
         )?;
         if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
         {
-            return Err(Problem::Conflict {
-                with: "jitter-law=picoquic-wifi",
-            }
-            .at("jitter-corr"));
+            return Err(SpecError::conflict(
+                "jitter-corr",
+                "jitter-law=picoquic-wifi",
+            ));
         }
         needs(
             self.overtake_corr.is_none() || !self.overtake.is_none(),
@@ -177,163 +168,81 @@ impl DirectionSpec {
         )?;
         if !self.overtake.is_none() {
             if self.varies() {
-                return Err(Problem::Conflict { with: "jitter" }.at("overtake"));
+                return Err(SpecError::conflict("overtake", "jitter"));
             }
             needs(!self.delay.is_zero(), "overtake", "delay")?;
         }
         if self.loss_row.is_some() && self.loss_burst.is_some() {
-            let problem = Problem::Conflict { with: "loss-burst" };
-            return Err(problem.at("loss-row"));
+            return Err(SpecError::conflict("loss-row", "loss-burst"));
         }
         if self.loss == Share::ALL && self.loss_burst.is_some() {
-            return Err(Problem::out_of_range("100%", "below 100% in bursts").at("loss"));
+            return Err(SpecError::out_of_range(
+                "loss",
+                "100%",
+                "below 100% in bursts",
+            ));
         }
         Ok(())
     }
 }
 
+/// The range of rates.
+const DOWN: &str = "above 0; use `outage` for a link that is down";
+
+/// The field `field` of a direction.
 macro_rules! key {
-    ($name:literal, $field:ident, $help:literal) => {
-        Key {
-            name: $name,
-            help: $help,
-            set: |direction: &mut DirectionSpec, text| {
-                direction.$field = Value::read(text)?;
-                Ok(())
-            },
-            show: |direction| direction.$field.write(),
-        }
+    ($name:literal, $field:ident: $domain:expr, $about:literal) => {
+        &Field::new($name, $domain, $about, |direction: &mut DirectionSpec| {
+            &mut direction.$field
+        })
     };
 }
 
 /// All keys of a direction. `rtt` sets the delay of both.
-pub(super) const KEYS: &[Key<DirectionSpec>] = &[
-    Key {
-        name: "rate",
-        help: "bits per second: bps, kbps, mbps, gbps",
-        set: |direction, text| {
-            direction.rate = Option::<Rate>::read(text)?.map(|rate| rate.0);
-            Ok(())
-        },
-        show: |direction| direction.rate.map(Rate).write(),
-    },
-    Key {
-        name: "rate-std",
-        help: "standard deviation of a varying rate",
-        set: |direction, text| {
-            direction.rate_std = Rate::read(text)?.0;
-            Ok(())
-        },
-        show: |direction| Rate(direction.rate_std).write(),
-    },
-    key!(
-        "rate-tau",
-        rate_tau,
-        "correlation time of the rate: ns, us, ms, s"
-    ),
-    key!(
-        "trace",
-        trace,
-        "a file of delivery opportunities in the format of Mahimahi"
-    ),
-    key!("once", once, "on: delivery ends with the trace"),
+pub(super) const KEYS: Settings<DirectionSpec> = &[
+    key!("rate", rate: RATE.or("none"), "bits per second"),
+    key!("rate-std", rate_std: RATE, "standard deviation of a varying rate"),
+    key!("rate-tau", rate_tau: Domain::TIME, "correlation time of the rate"),
+    key!("trace", trace: Domain::text("a file").or("none"), "delivery opportunities in the format of Mahimahi"),
+    key!("once", once: Domain::SWITCH, "delivery ends with the trace"),
     key!(
         "buffer",
-        buffer,
-        "queue limit: 45kB, 100p (packets), 50ms (at the rate), 1bdp"
+        buffer: Domain::text("a queue limit, as 45kB, 100p (packets), 50ms (at the rate) or 1bdp").or("none"),
+        "queue limit"
     ),
-    key!(
-        "queue",
-        queue,
-        "droptail, drophead, codel, fq-codel, red or dualpi2"
-    ),
-    key!(
-        "ecn",
-        ecn,
-        "on: the queue marks ECN-capable packets instead of dropping them"
-    ),
-    key!(
-        "mark",
-        mark,
-        "how long packets with ECT(1) may wait before the queue marks them: 1ms"
-    ),
-    Key {
-        name: "policer",
-        help: "the rate of a policer, which drops what exceeds it: 10mbps",
-        set: |direction, text| {
-            direction.policer = Option::<Rate>::read(text)?.map(|rate| rate.0);
-            Ok(())
-        },
-        show: |direction| direction.policer.map(Rate).write(),
-    },
-    Key {
-        name: "policer-burst",
-        help: "what the policer lets pass at once: 64kB",
-        set: |direction, text| {
-            direction.policer_burst = Option::<Size>::read(text)?.map(|size| size.0);
-            Ok(())
-        },
-        show: |direction| direction.policer_burst.map(Size).write(),
-    },
-    key!("delay", delay, "one-direction delay"),
-    key!("jitter", jitter, "scale of the delay variation"),
+    key!("queue", queue: Domain::words::<QueueKind>(), "queueing discipline"),
+    key!("ecn", ecn: Domain::SWITCH, "the queue marks ECN-capable packets instead of dropping them"),
+    key!("mark", mark: Domain::TIME.or("none"), "how long packets with ECT(1) may wait before the queue marks them"),
+    key!("policer", policer: RATE.or("none"), "the rate of a policer, which drops what exceeds it"),
+    key!("policer-burst", policer_burst: Domain::SIZE.or("none"), "what the policer lets pass at once"),
+    key!("delay", delay: Domain::TIME, "one-direction delay"),
+    key!("jitter", jitter: Domain::TIME, "scale of the delay variation"),
     key!(
         "jitter-law",
-        jitter_distribution,
-        "normal, uniform, pareto, paretonormal, exponential, picoquic-wifi or table:FILE"
+        jitter_distribution: Domain::text("normal, uniform, pareto, paretonormal, exponential, picoquic-wifi or table:FILE"),
+        "distribution of the delay"
     ),
-    key!("jitter-corr", jitter_corr, "correlation time of the delay"),
-    key!(
-        "jitter-batch",
-        jitter_batch,
-        "packets that arrive within this time share a delay"
-    ),
-    key!("reorder", reorder, "on: packets may overtake each other"),
-    key!(
-        "overtake",
-        overtake,
-        "share of packets that overtake others, because they do not take the delay: 25%"
-    ),
-    key!(
-        "overtake-corr",
-        overtake_corr,
-        "correlation of overtaking packets, as netem defines it: 50%"
-    ),
-    key!("loss", loss, "share of packets lost: 1%"),
-    key!(
-        "loss-burst",
-        loss_burst,
-        "mean length of loss bursts: 3p (packets) or 20ms"
-    ),
+    key!("jitter-corr", jitter_corr: Domain::TIME, "correlation time of the delay"),
+    key!("jitter-batch", jitter_batch: Domain::TIME, "packets that arrive within this time share a delay"),
+    key!("reorder", reorder: Domain::SWITCH, "packets may overtake each other"),
+    key!("overtake", overtake: Domain::SHARE, "share of packets that overtake others, because they do not take the delay"),
+    key!("overtake-corr", overtake_corr: Domain::SHARE, "correlation of overtaking packets, as netem defines it"),
+    key!("loss", loss: Domain::SHARE, "share of packets lost"),
+    key!("loss-burst", loss_burst: Domain::text("a length, as 3p (packets) or 20ms").or("none"), "mean length of loss bursts"),
     key!(
         "loss-row",
-        loss_row,
-        "packets lost in a row, always this many unless no packet arrives for 100 ms: 5"
+        loss_row: Domain::count(1).or("none"),
+        "packets lost in a row, always this many unless no packet arrives for 100 ms"
     ),
-    key!("loss-every", loss_every, "every n-th packet is lost"),
-    key!("loss-at", loss_at, "numbers of lost packets, from 0: 3+7"),
-    key!("duplicate", duplicate, "share of packets duplicated"),
-    key!("corrupt", corrupt, "share of packets with a bit error"),
-    Key {
-        name: "mtu",
-        help: "the largest IP packet: 1400B",
-        set: |direction, text| {
-            let bytes = Option::<Size>::read(text)?.map(|size| u32::try_from(size.0));
-            direction.mtu = bytes
-                .transpose()
-                .map_err(|_| Problem::out_of_range(text, "below 4 GiB"))?;
-            Ok(())
-        },
-        show: |direction| direction.mtu.map(|bytes| Size(bytes.into())).write(),
-    },
-    key!(
-        "outage",
-        outage,
-        "periods in which the link drops packets: 2s..2.5s+7s..8s"
-    ),
+    key!("loss-every", loss_every: Domain::count(1).or("none"), "every n-th packet is lost"),
+    key!("loss-at", loss_at: Domain::text("numbers, as 3+7").or("none"), "numbers of lost packets, from 0"),
+    key!("duplicate", duplicate: Domain::SHARE, "share of packets duplicated"),
+    key!("corrupt", corrupt: Domain::SHARE, "share of packets with a bit error"),
+    key!("mtu", mtu: Domain::bytes(0, u32::MAX as u64).or("none"), "the largest IP packet"),
+    key!("outage", outage: Domain::text("periods, as 2s..2.5s+7s..8s").or("none"), "periods in which the link drops packets"),
     key!(
         "suspend",
-        suspend,
-        "pauses that hold packets back: 100ms..250ms/3s (length/interval)"
+        suspend: Domain::text("pauses, as 100ms..250ms/3s (length/interval)").or("none"),
+        "pauses that hold packets back"
     ),
 ];

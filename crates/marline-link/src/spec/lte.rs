@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::key::{Key, Rate, Size, Value, name_of, named};
-use super::units::Share;
-use super::{Problem, SpecError};
+use marline_settings::{Domain, Field, Named, Settings, Share, Word, write_rate, write_time};
+
+use super::{RATE, SpecError};
 use crate::lte::{Direction, LteConfig, RlcMode, StdScope};
 
 /// An LTE link, as seen by its one user.
@@ -53,11 +53,19 @@ impl Default for LteSpec {
     }
 }
 
-const SCOPES: &[(&str, StdScope)] = &[("window", StdScope::Window), ("run", StdScope::Run)];
-const MODES: &[(&str, RlcMode)] = &[
-    ("am", RlcMode::Acknowledged),
-    ("um", RlcMode::Unacknowledged),
-];
+impl Named for StdScope {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new("window", "within a run", Self::Window),
+        Word::new("run", "between runs", Self::Run),
+    ];
+}
+
+impl Named for RlcMode {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new("am", "they are late", Self::Acknowledged),
+        Word::new("um", "they are lost", Self::Unacknowledged),
+    ];
+}
 
 impl LteSpec {
     /// The settings of one direction.
@@ -87,74 +95,38 @@ impl LteSpec {
     }
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
-        let range = |key, value: String, range| Err(Problem::OutOfRange { value, range }.at(key));
         for (key, rate) in [("lte.rate", self.rate), ("lte.up-rate", self.up_rate)] {
             if rate == 0 {
-                return range(key, Rate(rate).write(), "above 0");
+                return Err(SpecError::out_of_range(key, &write_rate(rate), "above 0"));
             }
         }
         if !(Duration::from_millis(1)..=Duration::from_secs(10)).contains(&self.sr) {
-            return range("lte.sr", self.sr.write(), "1ms to 10s");
+            return Err(SpecError::out_of_range(
+                "lte.sr",
+                &write_time(self.sr),
+                "1ms to 10s",
+            ));
         }
         Ok(())
     }
 }
 
 macro_rules! key {
-    ($name:literal, $field:ident, $help:literal) => {
-        Key {
-            name: $name,
-            help: $help,
-            set: |lte: &mut LteSpec, text| {
-                lte.$field = Value::read(text)?;
-                Ok(())
-            },
-            show: |lte| lte.$field.write(),
-        }
-    };
-    ($name:literal, $field:ident: $kind:ident, $help:literal) => {
-        Key {
-            name: $name,
-            help: $help,
-            set: |lte: &mut LteSpec, text| {
-                lte.$field = $kind::read(text)?.0;
-                Ok(())
-            },
-            show: |lte| $kind(lte.$field).write(),
-        }
+    ($name:literal, $field:ident: $domain:expr, $about:literal) => {
+        &Field::new($name, $domain, $about, |lte: &mut LteSpec| &mut lte.$field)
     };
 }
 
-pub(super) const KEYS: &[Key<LteSpec>] = &[
-    key!("lte.rate", rate: Rate, "mean rate of the downlink"),
-    key!("lte.up-rate", up_rate: Rate, "mean rate of the uplink"),
-    key!("lte.std", std: Rate, "standard deviation of the downlink's rate"),
-    key!("lte.tau", tau, "correlation time of the rate"),
-    Key {
-        name: "lte.std-scope",
-        help: "window or run: deviation within a run, or between runs",
-        set: |lte, text| {
-            lte.std_scope = named(text, SCOPES)?;
-            Ok(())
-        },
-        show: |lte| name_of(&lte.std_scope, SCOPES),
-    },
-    key!("lte.bler", bler, "block error rate of first transmissions"),
-    Key {
-        name: "lte.rlc",
-        help: "am or um: blocks that fail all transmissions are late, or lost",
-        set: |lte, text| {
-            lte.rlc = named(text, MODES)?;
-            Ok(())
-        },
-        show: |lte| name_of(&lte.rlc, MODES),
-    },
-    key!("lte.sr", sr, "period of scheduling requests"),
-    key!(
-        "lte.loss",
-        loss,
-        "residual loss after the last retransmission"
-    ),
-    key!("lte.queue", queue: Size, "queue limit of each direction"),
-    key!("lte.core", core, "one-way delay of the operator's network"),
+pub(super) const KEYS: Settings<LteSpec> = &[
+    key!("lte.rate", rate: RATE, "mean rate of the downlink"),
+    key!("lte.up-rate", up_rate: RATE, "mean rate of the uplink"),
+    key!("lte.std", std: RATE, "standard deviation of the downlink's rate"),
+    key!("lte.tau", tau: Domain::TIME, "correlation time of the rate"),
+    key!("lte.std-scope", std_scope: Domain::words::<StdScope>(), "over what the deviation is taken"),
+    key!("lte.bler", bler: Domain::SHARE, "block error rate of first transmissions"),
+    key!("lte.rlc", rlc: Domain::words::<RlcMode>(), "how the radio link control treats blocks that fail all transmissions"),
+    key!("lte.sr", sr: Domain::TIME, "period of scheduling requests"),
+    key!("lte.loss", loss: Domain::SHARE, "residual loss after the last retransmission"),
+    key!("lte.queue", queue: Domain::SIZE, "queue limit of each direction"),
+    key!("lte.core", core: Domain::TIME, "one-way delay of the operator's network"),
 ];

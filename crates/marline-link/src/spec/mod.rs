@@ -30,10 +30,8 @@ mod build;
 mod channel;
 mod direction;
 mod error;
-mod key;
 mod lte;
 mod sinr;
-mod units;
 mod unloaded;
 mod values;
 mod wifi;
@@ -43,10 +41,10 @@ mod tests;
 
 pub use channel::ChannelSpec;
 pub use direction::DirectionSpec;
-pub use error::{Problem, SpecError};
+pub use error::SpecError;
 pub use lte::LteSpec;
+pub use marline_settings::Share;
 pub use sinr::Sinr;
-pub use units::Share;
 pub use unloaded::Unloaded;
 pub use values::{Buffer, Burst, DistributionName, QueueKind, Window};
 pub use wifi::{PhyName, Scan, WifiSpec};
@@ -54,10 +52,15 @@ pub use wifi::{PhyName, Scan, WifiSpec};
 use std::fmt;
 use std::str::FromStr;
 
-use marline_settings::advice;
+use marline_settings::{
+    Domain, Setting, Settings, Shown, Value, advice, is_key, read_time, setting, unknown,
+    write_time,
+};
 
 use crate::preset::{self, Preset};
-use key::{Key, PairWriter, named};
+
+/// Rates of links: larger ones are mistakes.
+const RATE: Domain = Domain::rate(1_000_000_000_000);
 
 /// A link between a client and a server.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,12 +117,57 @@ const SPECIAL: [(&str, &str); 3] = [
 ];
 
 /// All keys with their help texts.
-pub fn keys() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let way = direction::KEYS.iter().map(|key| (key.name, key.help));
-    let lte = lte::KEYS.iter().map(|key| (key.name, key.help));
-    let wifi = wifi::KEYS.iter().map(|key| (key.name, key.help));
-    SPECIAL.into_iter().chain(way).chain(lte).chain(wifi)
+pub fn keys() -> impl Iterator<Item = (&'static str, String)> {
+    let special = SPECIAL
+        .iter()
+        .map(|(name, about)| (*name, (*about).to_owned()));
+    let way = direction::KEYS.iter().map(|key| help(*key));
+    let lte = lte::KEYS.iter().map(|key| help(*key));
+    let wifi = wifi::KEYS.iter().map(|key| help(*key));
+    special.chain(way).chain(lte).chain(wifi)
 }
+
+/// A key, and its meaning and values.
+fn help<C>(key: &dyn Setting<C>) -> (&'static str, String) {
+    let allowed = key
+        .domain()
+        .map_or_else(String::new, |domain| domain.to_string());
+    (key.key(), format!("{}: {allowed}", key.about()))
+}
+
+/// Puts the `text` of a value into `spec`.
+fn put<C>(key: &dyn Setting<C>, spec: &mut C, text: &str) -> Result<(), String> {
+    let written = key.domain().map(|domain| domain.parse(text));
+    let written = written.unwrap_or_else(|| text.into());
+    key.set(spec, &written).map_err(|why| why.text)
+}
+
+/// The text of the value that `spec` has.
+fn shown<C>(key: &dyn Setting<C>, spec: &C) -> String {
+    match (key.show(spec), key.domain()) {
+        (Some(Shown::Value(Value::Switch(switch))), _) => {
+            if switch { "on" } else { "off" }.to_owned()
+        }
+        (Some(Shown::Value(value)), Some(domain)) => domain.write(&value),
+        _ => String::new(),
+    }
+}
+
+/// Checks that each of `pairs` has a value, and each key is there once.
+fn refuse_malformed(pairs: &[(&str, &str)]) -> Result<(), SpecError> {
+    for (index, (key, value)) in pairs.iter().enumerate() {
+        if value.is_empty() {
+            return Err(SpecError::new(*key, NO_VALUE));
+        }
+        if pairs[..index].iter().any(|(other, _)| is_key(other, key)) {
+            return Err(SpecError::new(*key, "is set more than once"));
+        }
+    }
+    Ok(())
+}
+
+/// The problem of a key without a value.
+const NO_VALUE: &str = "no value; keys are written `key=value`, a preset's name comes first";
 
 impl LinkSpec {
     /// The link with these keys and values, in any order. Keys for one direction override keys for
@@ -151,21 +199,14 @@ impl LinkSpec {
             .into_iter()
             .map(|(key, value)| (key.trim(), value.trim()))
             .collect();
-        for (index, (key, value)) in pairs.iter().enumerate() {
-            if value.is_empty() {
-                return Err(Problem::NoValue.at(*key));
-            }
-            if pairs[..index].iter().any(|other| other.0 == *key) {
-                return Err(Problem::Twice.at(*key));
-            }
-        }
+        refuse_malformed(&pairs)?;
         let has = |name: &str| {
             pairs
                 .iter()
                 .any(|(key, _)| directional(key).map_or(*key, |key| key.name) == name)
         };
         if has("rtt") && has("delay") {
-            return Err(Problem::Conflict { with: "delay" }.at("rtt"));
+            return Err(SpecError::conflict("rtt", "delay"));
         }
         // Keys that others modify come first, keys for one direction last.
         pairs.sort_by_key(|(key, _)| match *key {
@@ -175,44 +216,44 @@ impl LinkSpec {
             _ => 3,
         });
         for (key, value) in pairs {
-            self.set(key, value).map_err(|problem| problem.at(key))?;
+            self.set(key, value)
+                .map_err(|why| SpecError::new(key, why))?;
         }
         self.check()?;
         Ok(self)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Problem> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         if let Some(Directional { up, name }) = directional(key) {
-            let Some(key) = Key::find(direction::KEYS, name) else {
-                return Err(match keys().any(|key| key.0 == name) {
-                    true => Problem::BothDirections,
-                    false => unknown(key),
+            let Some(key) = setting(direction::KEYS, name) else {
+                return Err(match keys().any(|(key, _)| is_key(name, key)) {
+                    true => "cannot be set per direction".to_owned(),
+                    false => unknown_key(key),
                 });
             };
-            return (key.set)(if up { &mut self.up } else { &mut self.down }, value);
+            return put(key, if up { &mut self.up } else { &mut self.down }, value);
         }
         match key {
             "preset" => {
                 *self = Preset::find(value)
-                    .ok_or_else(|| Problem::UnknownPreset {
-                        advice: advice(value, preset::PRESETS.iter().map(|preset| preset.name)),
+                    .ok_or_else(|| {
+                        let names = preset::PRESETS.iter().map(|preset| preset.name);
+                        unknown("preset", value, names)
                     })?
                     .link();
                 Ok(())
             }
             "model" => {
-                self.radio = named(
-                    value,
-                    &[
-                        ("none", Radio::None),
-                        ("lte", Radio::Lte(LteSpec::default())),
-                        ("wifi", Radio::Wifi(WifiSpec::default())),
-                    ],
-                )?;
+                self.radio = match value {
+                    "none" => Radio::None,
+                    "lte" => Radio::Lte(LteSpec::default()),
+                    "wifi" => Radio::Wifi(WifiSpec::default()),
+                    _ => return Err(unknown("radio", value, ["none", "lte", "wifi"])),
+                };
                 Ok(())
             }
             "rtt" => {
-                let rtt = units::time(value)?;
+                let rtt = read_time(value)?;
                 self.up.delay = rtt / 2;
                 self.down.delay = rtt - self.up.delay;
                 Ok(())
@@ -221,22 +262,22 @@ impl LinkSpec {
         }
     }
 
-    fn set_field(&mut self, name: &str, value: &str) -> Result<(), Problem> {
-        if let Some(key) = Key::find(lte::KEYS, name) {
+    fn set_field(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if let Some(key) = setting(lte::KEYS, name) {
             return match &mut self.radio {
-                Radio::Lte(lte) => (key.set)(lte, value),
-                _ => Err(Problem::Needs { key: "model=lte" }),
+                Radio::Lte(lte) => put(key, lte, value),
+                _ => Err("requires `model=lte`".to_owned()),
             };
         }
-        if let Some(key) = Key::find(wifi::KEYS, name) {
+        if let Some(key) = setting(wifi::KEYS, name) {
             return match &mut self.radio {
-                Radio::Wifi(wifi) => (key.set)(wifi, value),
-                _ => Err(Problem::Needs { key: "model=wifi" }),
+                Radio::Wifi(wifi) => put(key, wifi, value),
+                _ => Err("requires `model=wifi`".to_owned()),
             };
         }
-        let key = Key::find(direction::KEYS, name).ok_or_else(|| unknown(name))?;
-        (key.set)(&mut self.up, value)?;
-        (key.set)(&mut self.down, value)
+        let key = setting(direction::KEYS, name).ok_or_else(|| unknown_key(name))?;
+        put(key, &mut self.up, value)?;
+        put(key, &mut self.down, value)
     }
 
     /// Checks that the keys are consistent.
@@ -271,17 +312,17 @@ fn directional(key: &str) -> Option<Directional<'_>> {
     of("up.", true).or_else(|| of("down.", false))
 }
 
-fn unknown(name: &str) -> Problem {
+fn unknown_key(name: &str) -> String {
     let advice = match directional(name) {
         Some(Directional { name: key, .. }) => {
             let prefix = &name[..name.len() - key.len()];
             let known = direction::KEYS.iter();
-            let known: Vec<_> = known.map(|key| format!("{prefix}{}", key.name)).collect();
+            let known: Vec<_> = known.map(|key| format!("{prefix}{}", key.key())).collect();
             advice(name, known.iter().map(String::as_str))
         }
-        None => advice(name, keys().map(|key| key.0)),
+        None => advice(name, keys().map(|(key, _)| key)),
     };
-    Problem::UnknownKey { advice }
+    format!("unknown key; {advice}")
 }
 
 impl FromStr for LinkSpec {
@@ -302,7 +343,7 @@ fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SpecError> {
         .map(|(index, word)| match word.split_once('=') {
             Some((key, value)) => Ok((key.trim(), value.trim())),
             None if index == 0 => Ok(("preset", word)),
-            None => Err(Problem::NoValue.at(word)),
+            None => Err(SpecError::new(word, NO_VALUE)),
         })
         .collect()
 }
@@ -310,35 +351,38 @@ fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SpecError> {
 /// Writes the keys that differ from their defaults; parsing the text gives the same link.
 impl fmt::Display for LinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut writer = PairWriter::new(f);
-        match &self.radio {
-            Radio::None => {}
-            Radio::Lte(lte) => {
-                writer.pair("", "model", "lte")?;
-                writer.part("", lte, lte::KEYS)?;
-            }
-            Radio::Wifi(wifi) => {
-                writer.pair("", "model", "wifi")?;
-                writer.part("", wifi, wifi::KEYS)?;
-            }
-        }
+        let mut pairs = match &self.radio {
+            Radio::None => Vec::new(),
+            Radio::Lte(lte) => differing("lte", lte, lte::KEYS),
+            Radio::Wifi(wifi) => differing("wifi", wifi, wifi::KEYS),
+        };
         let default = DirectionSpec::default();
         for key in direction::KEYS {
-            let [up, down, default] = [&self.up, &self.down, &default].map(key.show);
-            if up == down {
-                if key.name == "delay" && up != default {
-                    writer.pair("", "rtt", &units::show_time(self.up.delay * 2))?;
-                } else if up != default {
-                    writer.pair("", key.name, &up)?;
-                }
-                continue;
-            }
-            for (prefix, value) in [("up.", up), ("down.", down)] {
-                if value != default {
-                    writer.pair(prefix, key.name, &value)?;
-                }
+            let name = key.key();
+            let [up, down, default] =
+                [&self.up, &self.down, &default].map(|direction| shown(*key, direction));
+            if up != down {
+                let ways = [("up", up), ("down", down)].into_iter();
+                let ways = ways.filter(|(_, value)| *value != default);
+                pairs.extend(ways.map(|(way, value)| format!("{way}.{name}={value}")));
+            } else if up != default && name == "delay" {
+                pairs.push(format!("rtt={}", write_time(self.up.delay * 2)));
+            } else if up != default {
+                pairs.push(format!("{name}={up}"));
             }
         }
-        Ok(())
+        f.write_str(&pairs.join(","))
     }
+}
+
+/// The radio `model`, and the keys of `radio` that differ from their defaults.
+fn differing<C: Default>(model: &str, radio: &C, keys: Settings<C>) -> Vec<String> {
+    let default = C::default();
+    let keys = keys.iter().filter_map(|key| {
+        let value = shown(*key, radio);
+        (value != shown(*key, &default)).then(|| format!("{}={value}", key.key()))
+    });
+    std::iter::once(format!("model={model}"))
+        .chain(keys)
+        .collect()
 }

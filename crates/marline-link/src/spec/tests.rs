@@ -95,12 +95,40 @@ fn buffers_are_bytes_packets_time_or_bdp() {
         ("45kB", Buffer::Bytes(45_000)),
         ("2KiB", Buffer::Bytes(2048)),
         ("1.5MiB", Buffer::Bytes(1_572_864)),
+        ("1GB", Buffer::Bytes(1_000_000_000)),
+        ("1_000P", Buffer::Packets(1000)),
+        ("0.5min", Buffer::Time(Duration::from_secs(30))),
         ("50ms", Buffer::Time(Duration::from_millis(50))),
         ("1.5bdp", Buffer::Bdp(1.5)),
     ] {
         let link: LinkSpec = format!("rate=1mbps,buffer={text}").parse().unwrap();
         assert_eq!(link.up.buffer, Some(expected));
     }
+}
+
+#[test]
+fn switches_and_keys_have_the_spellings_of_settings() {
+    let link = |text: &str| text.parse::<LinkSpec>().unwrap();
+    for text in ["reorder=on", "reorder=true"] {
+        assert!(link(text).up.reorder, "{text}");
+    }
+    for text in ["reorder=off", "reorder=false"] {
+        assert_eq!(link(text), LinkSpec::default(), "{text}");
+    }
+    assert_eq!(
+        link("rate=1Gbps,rate_std=2mbps"),
+        link("rate=1000mbps,rate-std=2mbps")
+    );
+    assert_eq!(link("mtu=1400"), link("mtu=1400B"));
+    assert_eq!(
+        link("trace=1.50,loss-at=none").up.trace.as_deref(),
+        Some("1.50")
+    );
+    let twice = "rate=1mbps,rate_std=2kbps,rate-std=2kbps".parse::<LinkSpec>();
+    assert_eq!(
+        twice.unwrap_err().to_string(),
+        "rate-std: is set more than once"
+    );
 }
 
 #[test]
@@ -134,7 +162,10 @@ fn errors_name_the_key_and_the_permitted_values() {
     for (text, error) in [
         ("los=2%", "los: unknown key; did you mean loss?"),
         ("up.los=2%", "up.los: unknown key; did you mean up.loss?"),
-        ("wifi-8", "preset: unknown preset; did you mean wifi-7?"),
+        (
+            "wifi-8",
+            "preset: unknown preset \"wifi-8\"; did you mean wifi-7?",
+        ),
         (
             "rate=7mbps,rtt",
             "rtt: no value; keys are written `key=value`, a preset's name comes first",
@@ -146,21 +177,37 @@ fn errors_name_the_key_and_the_permitted_values() {
         ("loss=1%,loss=2%", "loss: is set more than once"),
         (
             "rtt=50",
-            "rtt: `50` has no unit; write 50s, 50ms, 50us or 50ns",
+            "rtt: \"50\" has no unit; write 50ns, 50us, 50ms, 50s, 50min, 50h or 50d",
         ),
-        ("loss=0.02", "loss: `0.02` has no unit; write 0.02%"),
         (
-            "rate=7Mbps",
-            "rate: unknown unit `Mbps`; did you mean mbps? known: gbps, mbps, kbps, bps",
+            "loss=0.02",
+            "loss: this must be a share in percent, not 0.02: \"0.02\" has no unit; write 0.02%",
+        ),
+        (
+            "rate=7mbp",
+            "rate: this must be a rate up to 1000gbps, or \"none\", not \"7mbp\": \"7mbp\" has an unknown unit \"mbp\"; did you mean mbps? known: bps, kbps, mbps, gbps",
         ),
         (
             "rate=1mbps,buffer=45",
-            "buffer: `45` has no unit; write 45B, 45kB, 45MB, 45KiB, 45MiB, 45p, 45ms or 45bdp",
+            "buffer: \"45\" has no unit; write 45B, 45kB, 45MB, 45GB, 45KiB, 45MiB, 45GiB, 45p, 45ns, 45us, 45ms, \
+             45s, 45min, 45h, 45d or 45bdp",
         ),
-        ("loss=120%", "loss: 120% is above 100%"),
-        ("loss=-1%", "loss: `-1%` is not a number"),
-        ("rate=fast", "rate: `fast` is not a number"),
-        ("rate=1.2.3mbps", "rate: `1.2.3mbps` is not a number"),
+        (
+            "loss=120%",
+            "loss: this must be a share in percent, not \"120%\": \"120%\" is above 100%",
+        ),
+        (
+            "loss=-1%",
+            "loss: this must be a share in percent, not \"-1%\": \"-1%\" is out of range for a share",
+        ),
+        (
+            "rate=fast",
+            "rate: this must be a rate up to 1000gbps, or \"none\", not \"fast\": \"fast\" is not a rate; write a number and one of bps, kbps, mbps, gbps",
+        ),
+        (
+            "rate=1.2.3mbps",
+            "rate: this must be a rate up to 1000gbps, or \"none\", not \"1.2.3mbps\": \"1.2.3mbps\" is not a rate; write a number and one of bps, kbps, mbps, gbps",
+        ),
         ("delay=5ms,rtt=10ms", "rtt: cannot be combined with `delay`"),
         (
             "up.delay=5ms,rtt=10ms",
@@ -168,7 +215,7 @@ fn errors_name_the_key_and_the_permitted_values() {
         ),
         (
             "rate=1mbps,queue=cdel",
-            "queue: unknown name `cdel`; did you mean codel? known: droptail, drophead, codel, fq-codel, red, dualpi2",
+            "queue: unknown queue \"cdel\"; did you mean codel? known: droptail, drophead, codel, fq-codel, red, dualpi2",
         ),
         ("buffer=45kB", "buffer: requires `rate`"),
         ("rate=1mbps,ecn=on", "ecn: requires `queue=codel`"),
@@ -184,11 +231,11 @@ fn errors_name_the_key_and_the_permitted_values() {
         ),
         (
             "rate=2000gbps",
-            "rate: 2000gbps is out of range: at most 1000gbps",
+            "rate: this must be a rate up to 1000gbps, or \"none\", not \"2000gbps\"",
         ),
         (
             "loss=1%,loss-burst=0.5p",
-            "loss-burst: 0.5p is out of range: 1p or more",
+            "loss-burst: \"0.5p\" is out of range; write 1p or more",
         ),
         (
             "loss=1%,loss-burst=3p,loss-row=5",
@@ -201,7 +248,7 @@ fn errors_name_the_key_and_the_permitted_values() {
         ),
         (
             "outage=3s..2s",
-            "outage: 3s..2s is out of range: written `2s..2.5s`, with the end after the start",
+            "outage: \"3s..2s\" is not written 2s..2.5s, with the end after the start",
         ),
     ] {
         let actual = text.parse::<LinkSpec>().unwrap_err();
@@ -226,10 +273,7 @@ fn every_key_has_help_and_is_known_to_the_parser() {
             continue;
         };
         assert_eq!(error.key, key);
-        assert!(
-            !matches!(error.problem, Problem::UnknownKey { .. }),
-            "{error}"
-        );
+        assert!(!error.problem.starts_with("unknown key"), "{error}");
     }
 }
 
@@ -250,9 +294,9 @@ prop_compose! {
         loss in share(),
         corrupt in share(),
         bursts in option::of(1.0..1e6_f64),
-        row in any::<u64>(),
+        row in 0..i64::MAX as u64,
         buffer in prop_oneof![
-            (0..u64::MAX).prop_map(Buffer::Bytes),
+            (0..100_000_000_000_000_000_u64).prop_map(Buffer::Bytes),
             (0..u64::MAX).prop_map(Buffer::Packets),
             duration().prop_map(Buffer::Time),
             (0.0..1e6_f64).prop_map(Buffer::Bdp),

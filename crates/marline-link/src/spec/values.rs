@@ -1,11 +1,17 @@
 //! Types of values that are not plain numbers.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::Problem;
-use super::key::{Value, name_of, named};
-use super::units::{self, Quantity};
+use marline_settings::{
+    Named, Word, find_unit, read_bytes, read_time, refused_unit, split, text_values, write_bytes,
+    write_time,
+};
+
 use crate::outage::Schedule;
+
+text_values!(Buffer, Burst, DistributionName, Schedule);
 
 /// A queue limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,38 +26,52 @@ pub enum Buffer {
     Bdp(f64),
 }
 
-impl Value for Buffer {
-    fn read(text: &str) -> Result<Self, Problem> {
-        const UNITS: [&str; 8] = ["B", "kB", "MB", "KiB", "MiB", "p", "ms", "bdp"];
-        let Quantity { number, unit } = units::split(text)?;
-        let units = || UNITS.to_vec();
-        match unit {
-            "" => Err(Problem::UnitMissing {
-                value: number.to_owned(),
-                units: units(),
-            }),
-            "p" => u64::read(number).map(Self::Packets),
-            "bdp" => number
-                .parse()
-                .map(Self::Bdp)
-                .map_err(|_| Problem::not_a_number(number)),
-            "s" | "ms" | "us" | "ns" => units::time(text).map(Self::Time),
-            "B" | "kB" | "MB" | "KiB" | "MiB" => units::size(text).map(Self::Bytes),
-            _ => Err(Problem::UnknownUnit {
-                unit: unit.to_owned(),
-                units: units(),
-            }),
-        }
-    }
+impl Buffer {
+    const UNITS: [&str; 16] = [
+        "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "p", "ns", "us", "ms", "s", "min", "h", "d",
+        "bdp",
+    ];
+}
 
-    fn write(&self) -> String {
-        match self {
-            Self::Bytes(bytes) => units::show_size(*bytes),
-            Self::Packets(packets) => format!("{packets}p"),
-            Self::Time(time) => units::show_time(*time),
-            Self::Bdp(products) => format!("{products}bdp"),
+impl FromStr for Buffer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let quantity = split(text).and_then(|(number, unit)| {
+            let unit = find_unit(unit, Self::UNITS)?;
+            Some((number, unit))
+        });
+        match quantity {
+            Some((number, "p")) => number
+                .replace('_', "")
+                .parse()
+                .map(Self::Packets)
+                .map_err(|_| format!("\"{text}\" is not a number of packets")),
+            Some((number, "bdp")) => real(number)
+                .map(Self::Bdp)
+                .ok_or_else(|| format!("\"{text}\" is out of range")),
+            Some((_, unit)) if unit.ends_with('B') => read_bytes(text).map(Self::Bytes),
+            Some(_) => read_time(text).map(Self::Time),
+            None => Err(refused_unit(text, "queue limit", Self::UNITS)),
         }
     }
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => f.write_str(&write_bytes(*bytes)),
+            Self::Packets(packets) => write!(f, "{packets}p"),
+            Self::Time(time) => f.write_str(&write_time(*time)),
+            Self::Bdp(products) => write!(f, "{products}bdp"),
+        }
+    }
+}
+
+/// A number that is not negative.
+fn real(text: &str) -> Option<f64> {
+    let number: f64 = text.replace('_', "").parse().ok()?;
+    (number >= 0.0 && number.is_finite()).then_some(number)
 }
 
 /// Mean length of loss bursts.
@@ -63,35 +83,31 @@ pub enum Burst {
     Time(Duration),
 }
 
-impl Value for Burst {
-    fn read(text: &str) -> Result<Self, Problem> {
-        let Quantity { number, unit } = units::split(text)?;
-        let units = || vec!["p", "s", "ms", "us"];
-        match unit {
-            "" => Err(Problem::UnitMissing {
-                value: number.to_owned(),
-                units: units(),
-            }),
-            "p" => match number.parse() {
-                Ok(packets) if (1.0..=1e9).contains(&packets) => Ok(Self::Packets(packets)),
-                _ => Err(Problem::out_of_range(text, "1p or more")),
+impl FromStr for Burst {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const UNITS: [&str; 8] = ["p", "ns", "us", "ms", "s", "min", "h", "d"];
+        let out_of_range = |least| format!("\"{text}\" is out of range; write {least} or more");
+        match split(text).and_then(|(number, unit)| Some((number, find_unit(unit, UNITS)?))) {
+            Some((number, "p")) => match real(number) {
+                Some(packets) if (1.0..=1e9).contains(&packets) => Ok(Self::Packets(packets)),
+                _ => Err(out_of_range("1p")),
             },
-            "s" | "ms" | "us" => match units::time(text)? {
+            Some(_) => match read_time(text)? {
                 time if time >= crate::loss::Timed::SHORTEST => Ok(Self::Time(time)),
-                _ => Err(Problem::out_of_range(text, "1us or more")),
+                _ => Err(out_of_range("1us")),
             },
-            _ => Err(Problem::UnknownUnit {
-                unit: unit.to_owned(),
-                units: units(),
-            }),
+            None => Err(refused_unit(text, "length of bursts", UNITS)),
         }
     }
+}
 
-    fn write(&self) -> String {
+impl fmt::Display for Burst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Packets(packets) => format!("{packets}p"),
-            // At least 1 us, so that the unit is never ns.
-            Self::Time(time) => units::show_time(*time),
+            Self::Packets(packets) => write!(f, "{packets}p"),
+            Self::Time(time) => f.write_str(&write_time(*time)),
         }
     }
 }
@@ -114,23 +130,23 @@ pub enum QueueKind {
     DualPi2,
 }
 
-const QUEUES: &[(&str, QueueKind)] = &[
-    ("droptail", QueueKind::DropTail),
-    ("drophead", QueueKind::DropHead),
-    ("codel", QueueKind::CoDel),
-    ("fq-codel", QueueKind::FqCoDel),
-    ("red", QueueKind::Red),
-    ("dualpi2", QueueKind::DualPi2),
-];
-
-impl Value for QueueKind {
-    fn read(text: &str) -> Result<Self, Problem> {
-        named(text, QUEUES)
-    }
-
-    fn write(&self) -> String {
-        name_of(self, QUEUES)
-    }
+impl Named for QueueKind {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new(
+            "droptail",
+            "drops arriving packets when it is full",
+            Self::DropTail,
+        ),
+        Word::new(
+            "drophead",
+            "drops the oldest packets when it is full",
+            Self::DropHead,
+        ),
+        Word::new("codel", "CoDel (RFC 8289)", Self::CoDel),
+        Word::new("fq-codel", "FQ-CoDel (RFC 8290)", Self::FqCoDel),
+        Word::new("red", "random early detection", Self::Red),
+        Word::new("dualpi2", "DualPI2 (RFC 9332)", Self::DualPi2),
+    ];
 }
 
 /// The name of a [`Distribution`](crate::jitter::Distribution) of jitter.
@@ -153,28 +169,38 @@ pub enum DistributionName {
     Table(String),
 }
 
-const DISTRIBUTIONS: &[(&str, DistributionName)] = &[
-    ("normal", DistributionName::Normal),
-    ("uniform", DistributionName::Uniform),
-    ("pareto", DistributionName::Pareto),
-    ("paretonormal", DistributionName::ParetoNormal),
-    ("exponential", DistributionName::Exponential),
-    ("picoquic-wifi", DistributionName::PicoquicWifi),
-];
+impl DistributionName {
+    const NAMES: [(&str, Self); 6] = [
+        ("normal", Self::Normal),
+        ("uniform", Self::Uniform),
+        ("pareto", Self::Pareto),
+        ("paretonormal", Self::ParetoNormal),
+        ("exponential", Self::Exponential),
+        ("picoquic-wifi", Self::PicoquicWifi),
+    ];
+}
 
-impl Value for DistributionName {
-    fn read(text: &str) -> Result<Self, Problem> {
-        match text.strip_prefix("table:") {
-            Some(file) => Ok(Self::Table(file.to_owned())),
-            None => named(text, DISTRIBUTIONS),
+impl FromStr for DistributionName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(file) = text.strip_prefix("table:") {
+            return Ok(Self::Table(file.to_owned()));
         }
+        let named = Self::NAMES.into_iter().find(|(name, _)| *name == text);
+        named.map(|(_, value)| value).ok_or_else(|| {
+            marline_settings::unknown("distribution", text, Self::NAMES.map(|(name, _)| name))
+        })
     }
+}
 
-    fn write(&self) -> String {
-        match self {
-            Self::Table(file) => format!("table:{file}"),
-            name => name_of(name, DISTRIBUTIONS),
+impl fmt::Display for DistributionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Table(file) = self {
+            return write!(f, "table:{file}");
         }
+        let named = Self::NAMES.into_iter().find(|(_, value)| value == self);
+        f.write_str(named.map_or("", |(name, _)| name))
     }
 }
 
@@ -187,49 +213,51 @@ pub struct Window {
     pub to: Duration,
 }
 
-impl Value for Window {
-    fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str = "written `2s..2.5s`, with the end after the start";
-        let (from, to) = text
-            .split_once("..")
-            .ok_or_else(|| Problem::out_of_range(text, FORM))?;
-        let (from, to) = (units::time(from.trim())?, units::time(to.trim())?);
-        if from < to {
-            Ok(Self { from, to })
-        } else {
-            Err(Problem::out_of_range(text, FORM))
-        }
-    }
+impl FromStr for Window {
+    type Err = String;
 
-    fn write(&self) -> String {
-        let [from, to] = [self.from, self.to].map(units::show_time);
-        format!("{from}..{to}")
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed =
+            || format!("\"{text}\" is not written 2s..2.5s, with the end after the start");
+        let (from, to) = text.split_once("..").ok_or_else(malformed)?;
+        let (from, to) = (read_time(from)?, read_time(to)?);
+        (from < to)
+            .then_some(Self { from, to })
+            .ok_or_else(malformed)
     }
 }
 
-impl Value for Schedule {
-    fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str =
-            "written `100ms..250ms/3s`: shortest, longest, and interval, which must be longer";
-        let malformed = || Problem::out_of_range(text, FORM);
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", write_time(self.from), write_time(self.to))
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed = || {
+            format!(
+                "\"{text}\" is not written 100ms..250ms/3s: shortest, longest, and interval, which must be longer"
+            )
+        };
         let (lengths, every) = text.split_once('/').ok_or_else(malformed)?;
         let (shortest, longest) = lengths.split_once("..").unwrap_or((lengths, lengths));
         let schedule = Self {
-            every: units::time(every.trim())?,
-            shortest: units::time(shortest.trim())?,
-            longest: units::time(longest.trim())?,
+            every: read_time(every)?,
+            shortest: read_time(shortest)?,
+            longest: read_time(longest)?,
         };
         let ordered = schedule.shortest <= schedule.longest && schedule.longest < schedule.every;
-        if ordered && schedule.every >= Duration::from_micros(1) {
-            Ok(schedule)
-        } else {
-            Err(malformed())
-        }
+        let is_valid = ordered && schedule.every >= Duration::from_micros(1);
+        is_valid.then_some(schedule).ok_or_else(malformed)
     }
+}
 
-    fn write(&self) -> String {
-        let [shortest, longest, every] =
-            [self.shortest, self.longest, self.every].map(units::show_time);
-        format!("{shortest}..{longest}/{every}")
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [shortest, longest, every] = [self.shortest, self.longest, self.every].map(write_time);
+        write!(f, "{shortest}..{longest}/{every}")
     }
 }

@@ -1,10 +1,16 @@
 //! The Wi-Fi at the client.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::key::{Key, Rate, Size, Value, name_of, named};
-use super::units::Share;
-use super::{Problem, SpecError};
+use marline_settings::{
+    Domain, Field, Named, Settings, Share, Word, read_time, text_values, write_time,
+};
+
+use super::{RATE, SpecError};
+
+text_values!(Scan);
 
 /// A Wi-Fi channel shared by the client, the access point and other stations.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,11 +86,13 @@ pub enum PhyName {
     Vht80,
 }
 
-const PHYS: &[(&str, PhyName)] = &[
-    ("ht20", PhyName::Ht20),
-    ("ht40", PhyName::Ht40),
-    ("vht80", PhyName::Vht80),
-];
+impl Named for PhyName {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new("ht20", "802.11n, 20 MHz", Self::Ht20),
+        Word::new("ht40", "802.11n, 40 MHz", Self::Ht40),
+        Word::new("vht80", "802.11ac, 80 MHz, two streams", Self::Vht80),
+    ];
+}
 
 /// Length and interval of a radio's scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,21 +103,25 @@ pub struct Scan {
     pub every: Duration,
 }
 
-impl Value for Scan {
-    fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str = "written `150ms/3s`: length and interval, which must be longer";
-        let malformed = || Problem::out_of_range(text, FORM);
-        let (length, every) = text.split_once('/').ok_or_else(malformed)?;
-        let [length, every] = [length, every].map(|time| Duration::read(time.trim()));
-        let (length, every) = (length?, every?);
-        if length.is_zero() || length >= every {
-            return Err(malformed());
-        }
-        Ok(Self { length, every })
-    }
+impl FromStr for Scan {
+    type Err = String;
 
-    fn write(&self) -> String {
-        format!("{}/{}", self.length.write(), self.every.write())
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed = || {
+            format!("\"{text}\" is not written 150ms/3s: length and interval, which must be longer")
+        };
+        let (length, every) = text.split_once('/').ok_or_else(malformed)?;
+        let (length, every) = (read_time(length)?, read_time(every)?);
+        let is_valid = !length.is_zero() && length < every;
+        is_valid
+            .then_some(Self { length, every })
+            .ok_or_else(malformed)
+    }
+}
+
+impl fmt::Display for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", write_time(self.length), write_time(self.every))
     }
 }
 
@@ -120,7 +132,7 @@ impl WifiSpec {
     }
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
-        let range = |key, value: String, range| Err(Problem::OutOfRange { value, range }.at(key));
+        let range = |key, value: String, range| Err(SpecError::out_of_range(key, &value, range));
         if self.phy == PhyName::Vht80 && self.mcs > 9 {
             return range("wifi.mcs", self.mcs.to_string(), "0 to 9 with vht80");
         }
@@ -128,141 +140,35 @@ impl WifiSpec {
             return range("wifi.busy", self.busy.to_string(), "below 100%");
         }
         if self.busy_time < Duration::from_micros(1) {
-            return range("wifi.busy-time", self.busy_time.write(), "1us or more");
+            return range("wifi.busy-time", write_time(self.busy_time), "1us or more");
         }
         Ok(())
     }
 }
 
 macro_rules! key {
-    ($name:literal, $field:ident, $help:literal) => {
-        Key {
-            name: $name,
-            help: $help,
-            set: |wifi: &mut WifiSpec, text| {
-                wifi.$field = Value::read(text)?;
-                Ok(())
-            },
-            show: |wifi| wifi.$field.write(),
-        }
+    ($name:literal, $field:ident: $domain:expr, $about:literal) => {
+        &Field::new($name, $domain, $about, |wifi: &mut WifiSpec| {
+            &mut wifi.$field
+        })
     };
 }
 
-pub(super) const KEYS: &[Key<WifiSpec>] = &[
-    Key {
-        name: "wifi.phy",
-        help: "ht20, ht40 or vht80",
-        set: |wifi, text| {
-            wifi.phy = named(text, PHYS)?;
-            Ok(())
-        },
-        show: |wifi| name_of(&wifi.phy, PHYS),
-    },
-    Key {
-        name: "wifi.mcs",
-        help: "modulation and coding: 0 to 15; 0 to 9 with vht80",
-        set: |wifi, text| {
-            wifi.mcs = u8::try_from(u64::read(text)?)
-                .ok()
-                .filter(|mcs| *mcs <= 15)
-                .ok_or_else(|| Problem::out_of_range(text, "0 to 15"))?;
-            Ok(())
-        },
-        show: |wifi| wifi.mcs.to_string(),
-    },
-    key!(
-        "wifi.short-guard",
-        short_guard,
-        "on: the short guard interval"
-    ),
-    key!(
-        "wifi.aggregation",
-        aggregation,
-        "off: one packet per transmission"
-    ),
-    Key {
-        name: "wifi.acks",
-        help: "most acknowledgments in an A-MPDU of the client; none for no limit",
-        set: |wifi, text| {
-            wifi.acks = Option::<u64>::read(text)?;
-            if wifi.acks == Some(0) {
-                return Err(Problem::out_of_range(text, "1 or more, or none"));
-            }
-            Ok(())
-        },
-        show: |wifi| wifi.acks.write(),
-    },
-    key!("wifi.error", error, "MPDU error rate"),
-    key!(
-        "wifi.busy",
-        busy,
-        "share of time in which other traffic occupies the channel"
-    ),
-    key!(
-        "wifi.busy-time",
-        busy_time,
-        "mean duration of occupation by other traffic"
-    ),
-    Key {
-        name: "wifi.contenders",
-        help: "other stations that always have packets to send, 0 to 16",
-        set: |wifi, text| {
-            wifi.contenders = u64::read(text)?;
-            if wifi.contenders > 16 {
-                return Err(Problem::out_of_range(text, "0 to 16"));
-            }
-            Ok(())
-        },
-        show: |wifi| wifi.contenders.to_string(),
-    },
-    Key {
-        name: "wifi.cable",
-        help: "rate of the cable between the client and its station; none if the client is the station",
-        set: |wifi, text| {
-            wifi.cable = Option::<Rate>::read(text)?.map(|rate| rate.0);
-            Ok(())
-        },
-        show: |wifi| wifi.cable.map(Rate).write(),
-    },
-    Key {
-        name: "wifi.hops",
-        help: "hops of a mesh, 1 to 16",
-        set: |wifi, text| {
-            wifi.hops = u64::read(text)?;
-            if !(1..=16).contains(&wifi.hops) {
-                return Err(Problem::out_of_range(text, "1 to 16"));
-            }
-            Ok(())
-        },
-        show: |wifi| wifi.hops.to_string(),
-    },
-    key!(
-        "wifi.shared",
-        shared,
-        "off: each hop of a mesh has a channel of its own"
-    ),
-    key!(
-        "wifi.reorder",
-        reorder,
-        "off: receivers deliver packets out of order"
-    ),
-    Key {
-        name: "wifi.queue",
-        help: "queue limit of each station",
-        set: |wifi, text| {
-            wifi.queue = Size::read(text)?.0;
-            Ok(())
-        },
-        show: |wifi| Size(wifi.queue).write(),
-    },
-    key!(
-        "wifi.delay",
-        delay,
-        "delay added to every packet, in each direction"
-    ),
-    key!(
-        "wifi.scan",
-        scan,
-        "length and interval of the client's scans: 150ms/3s"
-    ),
+pub(super) const KEYS: Settings<WifiSpec> = &[
+    key!("wifi.phy", phy: Domain::words::<PhyName>(), "channel type"),
+    key!("wifi.mcs", mcs: Domain::integer(0, 15), "modulation and coding; 0 to 9 with vht80"),
+    key!("wifi.short-guard", short_guard: Domain::SWITCH, "the short guard interval"),
+    key!("wifi.aggregation", aggregation: Domain::SWITCH, "off: one packet per transmission"),
+    key!("wifi.acks", acks: Domain::count(1).or("none"), "most acknowledgments in an A-MPDU of the client; none for no limit"),
+    key!("wifi.error", error: Domain::SHARE, "MPDU error rate"),
+    key!("wifi.busy", busy: Domain::SHARE, "share of time in which other traffic occupies the channel"),
+    key!("wifi.busy-time", busy_time: Domain::TIME, "mean duration of occupation by other traffic"),
+    key!("wifi.contenders", contenders: Domain::integer(0, 16), "other stations that always have packets to send"),
+    key!("wifi.cable", cable: RATE.or("none"), "rate of the cable between the client and its station; none if the client is the station"),
+    key!("wifi.hops", hops: Domain::integer(1, 16), "hops of a mesh"),
+    key!("wifi.shared", shared: Domain::SWITCH, "off: each hop of a mesh has a channel of its own"),
+    key!("wifi.reorder", reorder: Domain::SWITCH, "off: receivers deliver packets out of order"),
+    key!("wifi.queue", queue: Domain::SIZE, "queue limit of each station"),
+    key!("wifi.delay", delay: Domain::TIME, "delay added to every packet, in each direction"),
+    key!("wifi.scan", scan: Domain::text("scans, as 150ms/3s (length/interval)").or("none"), "the client's scans for other channels"),
 ];

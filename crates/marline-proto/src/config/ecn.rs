@@ -29,12 +29,12 @@ impl FieldValue for EcnMode {
         }
     }
 
-    fn from_value(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Switch(false) => Some(Self::Off),
-            Value::Switch(true) => Some(Self::Classic),
-            Value::Word(word) if word == Self::L4S => Some(Self::L4s),
-            _ => None,
+            Value::Switch(false) => Ok(Self::Off),
+            Value::Switch(true) => Ok(Self::Classic),
+            Value::Word(word) if word == Self::L4S => Ok(Self::L4s),
+            _ => Err("it is no use of ECN".to_owned()),
         }
     }
 }

@@ -126,7 +126,7 @@ fn policies_keep_their_parameters_and_refuse_invalid_ones() {
         ),
         (
             "hybrid(min_rise=4)",
-            "min_rise: this must be a time from 0s to 10s, not 4",
+            "min_rise: this must be a time from 0s to 10s, not 4: \"4\" has no unit; write 4ns",
         ),
         (
             "hybrid(facter=1)",

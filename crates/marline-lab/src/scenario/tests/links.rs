@@ -71,15 +71,15 @@ fn errors_in_links_name_the_setting() {
         ),
         (
             "[sweep]\n'link.loss' = ['1%', '101%']",
-            "train.toml:5: [sweep] link.loss: loss: 101% is above 100%",
+            "train.toml:5: [sweep] link.loss: loss: this must be a share in percent, not \"101%\": \"101%\" is above 100%",
         ),
         (
             "[sweep]\n'link.rtt' = ['5']",
-            "train.toml:5: [sweep] link.rtt: rtt: `5` has no unit; write",
+            "train.toml:5: [sweep] link.rtt: rtt: \"5\" has no unit; write",
         ),
         (
             "[sweep]\nlink = ['lte-a', 'lte-b']",
-            "train.toml:5: [sweep] link: preset: unknown preset; did you mean lte-a?",
+            "train.toml:5: [sweep] link: preset: unknown preset \"lte-b\"; did you mean lte-a?",
         ),
         (
             "[variant.a]\nlink = 'loss=1%, loss=2%'",

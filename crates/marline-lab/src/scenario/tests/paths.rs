@@ -88,7 +88,7 @@ fn errors_in_paths_name_line_and_key() {
         ),
         (
             "[variant.a]\npaths.2.rtt = '1'",
-            "train.toml:5: [variant.a.paths.2] rtt: rtt: `1` has no unit",
+            "train.toml:5: [variant.a.paths.2] rtt: rtt: \"1\" has no unit",
         ),
         (
             "[[change]]\nat = '1s'\npaths.3.loss = '1%'",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::lte::{Direction, Lte};
 use crate::spec::channel::ChannelLink;
-use crate::spec::{ChannelSpec, LinkSpec, LteSpec, PhyName, Problem, SpecError, WifiSpec};
+use crate::spec::{ChannelSpec, LinkSpec, LteSpec, PhyName, SpecError, WifiSpec};
 use crate::station_pair::StationPair;
 use crate::wifi::{
     Contender, Errors, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
@@ -180,8 +180,5 @@ impl ChannelSpec {
 }
 
 fn medium<B: Send>(config: &WifiConfig, seed: Seed) -> Result<WifiMedium<B>, SpecError> {
-    WifiMedium::new(config, seed).map_err(|error| {
-        let reason = error.to_string();
-        Problem::Model { reason }.at("model")
-    })
+    WifiMedium::new(config, seed).map_err(|error| SpecError::new("model", error))
 }

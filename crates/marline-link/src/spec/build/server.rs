@@ -39,7 +39,7 @@ impl DirectionSpec {
         read: Reader<'_>,
     ) -> Result<Option<Box<dyn Link<B>>>, SpecError> {
         if let Some(file) = &self.trace {
-            let trace = load(file, read, Trace::parse).map_err(|problem| problem.at("trace"))?;
+            let trace = load("trace", file, read, Trace::parse)?;
             let queue = self.queue(trace.mean_bits_per_second(), rtt, seed);
             let link = TraceLink::new(trace, queue);
             return Ok(Some(Box::new(if self.once { link.once() } else { link })));
