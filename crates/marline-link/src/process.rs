@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use crate::random::{exponential, normal, uniform};
+use crate::random::normal;
 use crate::{Seed, Time};
 
 /// A piecewise constant rate.
@@ -39,70 +38,6 @@ impl RateProcess for Steady {
         Segment {
             bits_per_second: self.bits_per_second,
             until: Time::MAX,
-        }
-    }
-}
-
-/// A change of a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateChange {
-    /// Time of the change.
-    pub at: Time,
-    /// New rate in bits per second.
-    pub bits_per_second: u64,
-}
-
-/// A rate that follows a list of changes.
-#[derive(Clone, Debug)]
-pub struct Steps {
-    /// Changes in time order.
-    changes: Vec<RateChange>,
-    /// The rate before the first change, in bits per second.
-    initial: u64,
-    /// The period after which the list repeats, in nanoseconds.
-    period: Option<u64>,
-}
-
-impl Steps {
-    /// A rate of `initial` bits per second until the first of `changes`. Of several changes at one
-    /// time the last takes effect.
-    pub fn new(initial: u64, mut changes: Vec<RateChange>) -> Self {
-        changes.sort_by_key(|change| change.at);
-        Self {
-            changes,
-            initial,
-            period: None,
-        }
-    }
-
-    /// Repeats the list, from the initial rate, every `period`, which is at least a nanosecond.
-    #[must_use]
-    pub fn repeating(mut self, period: Duration) -> Self {
-        self.period = Some(nanos(period));
-        self
-    }
-}
-
-impl RateProcess for Steps {
-    fn at(&mut self, now: Time) -> Segment {
-        let (base, end) = match self.period {
-            Some(period) => {
-                let base = now.as_nanos() / period * period;
-                (base, base.saturating_add(period))
-            }
-            None => (0, u64::MAX),
-        };
-        let now = Time::from_nanos(now.as_nanos() - base);
-        let next = self.changes.partition_point(|change| change.at <= now);
-        Segment {
-            bits_per_second: match next.checked_sub(1) {
-                Some(last) => self.changes[last].bits_per_second,
-                None => self.initial,
-            },
-            until: Time::from_nanos(match self.changes.get(next) {
-                Some(change) => base.saturating_add(change.at.as_nanos()).min(end),
-                None => end,
-            }),
         }
     }
 }
@@ -157,94 +92,6 @@ impl RateProcess for OrnsteinUhlenbeck {
         Segment {
             bits_per_second: bits_per_second(self.mean + self.deviation),
             until: Time::from_nanos((index + 1).saturating_mul(self.period)),
-        }
-    }
-}
-
-/// A continuous-time Markov process: the rate jumps between states with exponential dwell times.
-///
-/// The next state is any of the others with equal probability; two states make an on-off process.
-#[derive(Clone, Debug)]
-pub struct Markov {
-    /// The states.
-    states: Vec<State>,
-    /// The current state.
-    current: usize,
-    /// End of the current state.
-    until: Time,
-    /// Generator of transitions and dwell times.
-    rng: Pcg64Mcg,
-}
-
-/// A state of a [`Markov`] process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The rate.
-    pub bits_per_second: u64,
-    /// Mean dwell time, at least a microsecond.
-    pub mean_dwell: Duration,
-}
-
-impl Markov {
-    /// Starts in one of `states` drawn from the stationary distribution, that is, in proportion to the
-    /// mean dwell times. Without states the rate is 0.
-    pub fn new(states: Vec<State>, seed: Seed) -> Self {
-        let mut rng = seed.of("rate").rng();
-        let total: Duration = states.iter().map(|state| state.mean_dwell).sum();
-        let mut point = total.mul_f64(uniform(&mut rng));
-        let found = states.iter().position(|state| {
-            let inside = point < state.mean_dwell;
-            point = point.saturating_sub(state.mean_dwell);
-            inside
-        });
-        let mut process = Self {
-            states,
-            current: found.unwrap_or(0),
-            until: Time::ZERO,
-            rng,
-        };
-        process.until = process.dwell(Time::ZERO);
-        process
-    }
-
-    /// Alternates between `bits_per_second` for `on` and 0 for `off`, both mean durations.
-    pub fn on_off(bits_per_second: u64, on: Duration, off: Duration, seed: Seed) -> Self {
-        let state = |bits_per_second, mean_dwell| State {
-            bits_per_second,
-            mean_dwell,
-        };
-        Self::new(vec![state(bits_per_second, on), state(0, off)], seed)
-    }
-
-    /// A random end of the current state, which began at `now`.
-    fn dwell(&mut self, now: Time) -> Time {
-        let Some(state) = self
-            .states
-            .get(self.current)
-            .filter(|_| self.states.len() > 1)
-        else {
-            return Time::MAX;
-        };
-        let mean = state.mean_dwell.max(Duration::from_micros(1));
-        now + mean
-            .mul_f64(exponential(&mut self.rng))
-            .max(Duration::from_nanos(1))
-    }
-}
-
-impl RateProcess for Markov {
-    fn at(&mut self, now: Time) -> Segment {
-        while self.until <= now && self.until < Time::MAX {
-            let hop = self.rng.random_range(1..self.states.len());
-            self.current = (self.current + hop) % self.states.len();
-            self.until = self.dwell(self.until);
-        }
-        Segment {
-            bits_per_second: self
-                .states
-                .get(self.current)
-                .map_or(0, |state| state.bits_per_second),
-            until: self.until,
         }
     }
 }

@@ -21,8 +21,6 @@ pub struct Rate<B> {
     process: Box<dyn RateProcess>,
     /// The current segment of the rate, while a packet is in transmission.
     segment: Segment,
-    /// Framing bytes added to each packet.
-    overhead: u32,
     /// The packet in transmission.
     transmission: Option<Transmission<B>>,
     /// Packets that left or were dropped, not popped yet.
@@ -60,17 +58,9 @@ impl<B> Rate<B> {
                 bits_per_second: 0,
                 until: Time::ZERO,
             },
-            overhead: 0,
             transmission: None,
             exits: VecDeque::new(),
         }
-    }
-
-    /// Adds `bytes` of framing to the transmission of each packet; they do not count in the queue.
-    #[must_use]
-    pub const fn with_overhead(mut self, bytes: u32) -> Self {
-        self.overhead = bytes;
-        self
     }
 
     /// Starts to transmit `packet`; `credit` is the capacity left over since the previous departure.
@@ -78,8 +68,9 @@ impl<B> Rate<B> {
         if self.segment.until <= now {
             self.segment = self.process.at(now);
         }
-        let bytes = u64::from(packet.size) + u64::from(self.overhead);
-        let left = bytes.saturating_mul(BYTE).saturating_sub(credit);
+        let left = u64::from(packet.size)
+            .saturating_mul(BYTE)
+            .saturating_sub(credit);
         self.transmission = Some(Transmission {
             packet,
             since: now,

@@ -36,11 +36,6 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Whether `jitter` scales the distribution, and successive deviations can be correlated.
-    pub const fn is_scaled(&self) -> bool {
-        !matches!(self, Self::PicoquicWifi)
-    }
-
     /// A deviation in nanoseconds, derived from the standard normal value `z`.
     pub(super) fn deviation(&self, z: f64, jitter: f64, rng: &mut Pcg64Mcg) -> f64 {
         match self {

@@ -1,29 +1,23 @@
 use super::*;
 use crate::queue::{DropTail, Limit};
-use crate::testing::{Moments, arrivals, moments, ms, ns, satisfies_contract};
+use crate::testing::{Moments, arrivals, moments, ms, satisfies_contract};
 use crate::{Link, Packet, Rate};
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-#[test]
-fn steps_hold_each_rate_until_the_next_change() {
-    let change = |at, bits_per_second| RateChange {
-        at,
-        bits_per_second,
-    };
-    let mut steps = Steps::new(5, vec![change(ms(20), 0), change(ms(10), 7)]);
-    let segment = |bits_per_second, until| Segment {
-        bits_per_second,
-        until,
-    };
-    assert_eq!(steps.at(ms(0)), segment(5, ms(10)));
-    assert_eq!(steps.at(ms(10)), segment(7, ms(20)));
-    assert_eq!(steps.at(ms(25)), segment(0, Time::MAX));
-    let mut again = Steps::new(5, vec![change(ms(10), 7)]).repeating(Duration::from_millis(30));
-    assert_eq!(again.at(ms(35)), segment(5, ms(40)));
-    assert_eq!(again.at(ms(59)), segment(7, ms(60)));
-    assert_eq!(again.at(ms(60)), segment(5, ms(70)));
+/// A rate that follows a list of changes, whose first is at the beginning.
+#[derive(Debug)]
+struct Steps(Vec<(Time, u64)>);
+
+impl RateProcess for Steps {
+    fn at(&mut self, now: Time) -> Segment {
+        let next = self.0.partition_point(|(at, _)| *at <= now);
+        Segment {
+            bits_per_second: self.0[next - 1].1,
+            until: self.0.get(next).map_or(Time::MAX, |(at, _)| *at),
+        }
+    }
 }
 
 #[test]
@@ -64,51 +58,9 @@ fn ornstein_uhlenbeck_is_clipped_at_zero() {
 }
 
 #[test]
-fn markov_states_have_the_configured_dwell_times() {
-    let state = |bits_per_second, millis| State {
-        bits_per_second,
-        mean_dwell: Duration::from_millis(millis),
-    };
-    let states = vec![state(1, 50), state(2, 100), state(3, 350)];
-    let mut process = Markov::new(states, Seed::new(5));
-    let mut shares = [0; 4];
-    let mut now = Time::ZERO;
-    while now < ms(10_000_000) {
-        let segment = process.at(now);
-        assert!(segment.until > now);
-        let share = usize::try_from(segment.bits_per_second).unwrap();
-        shares[share] += segment.until.since(now).as_millis();
-        now = segment.until;
-    }
-    let total: u128 = shares.iter().sum();
-    let percent = shares.map(|share| share * 100 / total);
-    assert!((9..=10).contains(&percent[1]), "{percent:?}");
-    assert!((19..=21).contains(&percent[2]), "{percent:?}");
-}
-
-#[test]
-fn markov_with_fewer_than_two_states_is_constant() {
-    assert_eq!(
-        Markov::new(vec![], Seed::new(1)).at(ms(5)).bits_per_second,
-        0
-    );
-    let one = State {
-        bits_per_second: 9,
-        mean_dwell: Duration::ZERO,
-    };
-    let segment = Markov::new(vec![one], Seed::new(1)).at(ms(5));
-    assert_eq!((segment.bits_per_second, segment.until), (9, Time::MAX));
-}
-
-#[test]
 fn a_rate_change_takes_effect_within_a_packet() {
     // 12,000 bits: 6,000 in the first 6 ms, none in the next 10 ms, the rest in 3 ms.
-    let change = |at, bits_per_second| RateChange {
-        at,
-        bits_per_second,
-    };
-    let changes = vec![change(ms(6), 0), change(ms(16), 2_000_000)];
-    let steps = Steps::new(1_000_000, changes);
+    let steps = Steps(vec![(ms(0), 1_000_000), (ms(6), 0), (ms(16), 2_000_000)]);
     let queue = DropTail::new(Limit::Infinite);
     let mut link = Rate::varying(Box::new(steps), Box::new(queue));
     link.push(ms(0), Packet::new(1500, 0));
@@ -124,34 +76,12 @@ proptest! {
     fn varying_rates_satisfy_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         seed: u64,
-        ornstein_uhlenbeck: bool,
     ) {
         let ten = Duration::from_millis(10);
         let make = || {
-            let seed = Seed::new(seed);
-            let process: Box<dyn RateProcess> = if ornstein_uhlenbeck {
-                Box::new(OrnsteinUhlenbeck::new(5e6, 5e6, ten, ten / 5, seed))
-            } else {
-                Box::new(Markov::on_off(10_000_000, ten, ten, seed))
-            };
-            Rate::varying(process, Box::new(DropTail::new(Limit::Packets(5))))
+            let process = OrnsteinUhlenbeck::new(5e6, 5e6, ten, ten / 5, Seed::new(seed));
+            Rate::varying(Box::new(process), Box::new(DropTail::new(Limit::Packets(5))))
         };
         satisfies_contract(make, &arrivals)?;
-    }
-
-    #[test]
-    fn segments_end_after_the_query_time(
-        initial: u64,
-        changes in proptest::collection::vec((0..100u64, any::<u64>()), 0..5),
-        period in 1..50u64,
-        now in 0..200u64,
-    ) {
-        let changes = changes.into_iter().map(|(at, bits_per_second)| RateChange {
-            at: ns(at),
-            bits_per_second,
-        });
-        let changes = changes.collect();
-        let mut steps = Steps::new(initial, changes).repeating(Duration::from_nanos(period));
-        prop_assert!(steps.at(ns(now)).until > ns(now));
     }
 }

@@ -42,15 +42,6 @@ fn rounding_to_nanoseconds_does_not_accumulate() {
 }
 
 #[test]
-fn framing_takes_time_but_no_queue_space() {
-    let mut link = link(8_000_000_000, Limit::Bytes(1500)).with_overhead(20);
-    link.push(ns(0), Packet::new(1500, 0));
-    link.push(ns(0), Packet::new(1500, 1));
-    assert_eq!(link.pop(ns(9999)).unwrap().at, ns(1520));
-    assert_eq!(link.pop(ns(9999)).unwrap().at, ns(3040));
-}
-
-#[test]
 fn the_packet_in_transmission_does_not_count_towards_the_limit() {
     for limit in [Limit::Packets(2), Limit::Bytes(3000)] {
         let mut link = link(1_000_000, limit);

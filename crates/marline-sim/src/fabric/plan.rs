@@ -14,8 +14,6 @@ pub struct Plan<B> {
     nodes: Vec<NodePlan>,
     media: Vec<MediumPlan>,
     carriers: Vec<Box<dyn Medium<B>>>,
-    /// Pairs of hosts between which no route is required.
-    apart: Vec<[Node; 2]>,
 }
 
 struct NodePlan {
@@ -105,7 +103,6 @@ impl<B> Plan<B> {
             nodes: Vec::new(),
             media: Vec::new(),
             carriers: Vec::new(),
-            apart: Vec::new(),
         }
     }
 
@@ -290,29 +287,22 @@ impl<B> Plan<B> {
         Ok(())
     }
 
-    /// Permits that there is no route between `a` and `b`.
-    pub fn set_apart(&mut self, a: Node, b: Node) {
-        self.apart.push([a, b]);
-    }
-
-    /// Builds the network: assigns addresses, computes routes.
+    /// Makes the network: assigns addresses, finds routes.
     ///
     /// # Errors
-    /// If a name or an address is used twice, a host has no link, or there is no route from one host
-    /// to another, unless they are [set apart](Self::set_apart).
+    /// A name or an address is given twice, a host has no link, or there is no route from one host to
+    /// another.
     pub fn build(self) -> Result<Fabric<B>, PlanError> {
         unique(self.nodes.iter().map(|node| &node.name))?;
         unique(self.media.iter().map(|medium| &medium.name))?;
         let layout = self.layout()?;
         let node_names: Vec<String> = self.nodes.into_iter().map(|node| node.name).collect();
         let routes = layout.routes();
-        for [from, to] in layout.unreachable(&routes) {
-            if !self.apart.contains(&[from, to]) && !self.apart.contains(&[to, from]) {
-                return Err(PlanError::NoRoute {
-                    from: node_names[from.index()].clone(),
-                    to: node_names[to.index()].clone(),
-                });
-            }
+        if let Some([from, to]) = layout.unreachable(&routes).next() {
+            return Err(PlanError::NoRoute {
+                from: node_names[from.index()].clone(),
+                to: node_names[to.index()].clone(),
+            });
         }
         let media = self.media.into_iter().map(|plan| MediumParts {
             name: plan.name,

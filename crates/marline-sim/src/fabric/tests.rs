@@ -233,10 +233,9 @@ fn invalid_plans_are_refused() {
     assert_eq!(error(plan).unwrap(), "no route from \"a\" to \"b\"");
 
     let mut plan = Plan::new();
-    let [a, relay, b] = ["a", "relay", "b"].map(|name| plan.host(name));
+    let [a, relay, b] = [plan.host("a"), plan.router("relay"), plan.host("b")];
     let first = plan.join("ar", wire(), &[a, relay]).unwrap();
     let second = plan.join("rb", wire(), &[relay, b]).unwrap();
-    plan.set_apart(b, a);
     plan.set_address(first, a, [1; 4].into()).unwrap();
     plan.set_address(second, b, [1; 4].into()).unwrap();
     assert_eq!(error(plan).unwrap(), "the address 1.1.1.1 is used twice");
