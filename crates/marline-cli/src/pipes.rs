@@ -6,15 +6,16 @@ use marline_http::pipes::{POLICIES, PipePolicy, PipesConfig};
 
 use crate::failure::Failure;
 use crate::signal::SignalFlag;
-use crate::transport::{PolicyParser, RESEARCH};
+use crate::transport::RESEARCH;
+use crate::values::policy;
 
 /// The pools of a client. They conflict with the verb's flags `bundle` and `connections`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PipeFlags {
-    /// Use as many connections to a server as this policy chooses, and fetch each object on one of them; for any server
-    /// with HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With
-    /// parameters as in 'cba(creation=od)'; `marline reference policies` lists them
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<PipePolicy>(&POLICIES),
+    /// Use as many connections to a server as this policy says, and fetch each object on one of them; for any server with
+    /// HTTP/3. rr: a fixed number, each in turn; cba: as many as radio, round-trip time and losses ask for. With parameters
+    /// as in 'cba(creation=od)'; `marline reference policies` lists them
+    #[arg(long, value_name = "NAME", value_parser = policy(&POLICIES),
           conflicts_with_all = ["bundle", "connections"], help_heading = RESEARCH, hide_short_help = true)]
     pipes: Option<String>,
 

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     health: Option<String>,
 
     /// The fields that tell the application about the client [default: x_forwarded]
-    #[arg(long, value_name = "FIELDS", value_parser = named::<ForwardedFields>())]
+    #[arg(long, value_name = "FIELDS", value_parser = named::<ForwardedFields>("form of fields"))]
     forwarded: Option<ForwardedFields>,
 
     #[command(flatten)]

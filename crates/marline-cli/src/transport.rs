@@ -1,20 +1,16 @@
 //! Flags of QUIC, shared by server and client.
 
-use std::ffi::OsStr;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::error::ErrorKind;
-use clap::{Arg, Args, Command, ValueEnum};
-use marline::congestion::{CONTROLLERS, ControllerFactory};
-use marline::scheduling::path::{PathScheduler, SCHEDULERS};
-use marline::settings::{Make, Refused, Registry, Written, apply, is_key};
-use marline::{Profile, TransportConfig, UnknownProfile};
+use clap::{Args, ValueEnum};
+use marline::congestion::CONTROLLERS;
+use marline::scheduling::path::SCHEDULERS;
+use marline::settings::{Refused, Written, apply, is_key};
+use marline::{Profile, TransportConfig};
 
 use crate::failure::Failure;
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
+use crate::values::{policy, profile};
 
 /// The heading of flags for research on the transport, which the short help leaves out.
 pub(crate) const RESEARCH: &str = "Transport research";
@@ -41,15 +37,15 @@ impl From<QuicVersion> for marline::Version {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TransportFlags {
     /// The set of policies to use; `marline reference policies` also has the baselines for experiments
-    #[arg(long, value_name = "NAME", value_parser = ProfileParser)]
+    #[arg(long, value_name = "NAME", value_parser = profile())]
     pub(crate) profile: Option<Profile>,
 
     /// The congestion controller to use instead of the profile's
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Arc<dyn ControllerFactory>>(&CONTROLLERS), help_heading = RESEARCH, hide_short_help = true)]
+    #[arg(long, value_name = "NAME", value_parser = policy(&CONTROLLERS), help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) cc: Option<String>,
 
     /// The path scheduler, which selects the path of each packet that this end sends; switches multipath on. With parameters as in 'ecf(beta=0.5)'
-    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Make<dyn PathScheduler>>(&SCHEDULERS), help_heading = RESEARCH, hide_short_help = true)]
+    #[arg(long, value_name = "NAME", value_parser = policy(&SCHEDULERS), help_heading = RESEARCH, hide_short_help = true)]
     pub(crate) scheduler: Option<String>,
 
     /// Change one setting; repeatable. `marline reference settings` lists the keys and their values
@@ -173,73 +169,6 @@ impl std::str::FromStr for Set {
             Ok(()) => Ok(set),
             Err(why) => Err(why.to_string()),
         }
-    }
-}
-
-/// Parses the name of a profile; the help lists them.
-#[derive(Clone)]
-struct ProfileParser;
-
-impl TypedValueParser for ProfileParser {
-    type Value = Profile;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<Profile, clap::Error> {
-        let text = StringValueParser::new().parse_ref(command, arg, value)?;
-        text.parse()
-            .map_err(|why: UnknownProfile| invalid_value(&text, arg, &why))
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Profile::ALL.into_iter().map(|profile| {
-            PossibleValue::new(profile.name())
-                .help(profile.about())
-                .hide(profile.is_baseline())
-        })))
-    }
-}
-
-/// The error for `text`, which `arg` does not take.
-fn invalid_value(text: &str, arg: Option<&Arg>, why: &dyn Display) -> clap::Error {
-    let arg = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
-    let message = format!("invalid value '{text}'{arg}: {why}\n");
-    clap::Error::raw(ErrorKind::ValueValidation, message)
-}
-
-/// Parses a policy, with or without parameters; the help lists all of them.
-pub(crate) struct PolicyParser<F: 'static>(pub(crate) &'static Registry<F>);
-
-impl<F> Clone for PolicyParser<F> {
-    fn clone(&self) -> Self {
-        Self(self.0)
-    }
-}
-
-impl<F: 'static> TypedValueParser for PolicyParser<F> {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        let text = StringValueParser::new().parse_ref(command, arg, value)?;
-        match self.0.make(&text) {
-            Ok(_) => Ok(text),
-            Err(why) => Err(invalid_value(&text, arg, &why)),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let entries = self.0.entries().iter();
-        Some(Box::new(entries.map(|entry| {
-            PossibleValue::new(entry.name()).help(entry.about())
-        })))
     }
 }
 

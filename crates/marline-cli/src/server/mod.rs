@@ -51,8 +51,8 @@ pub(crate) struct ServerFlags {
 
     /// The lowest version of TLS over TCP [default: 1.2]
     ///
-    /// QUIC always uses TLS 1.3.
-    #[arg(long, value_name = "VERSION", value_parser = named::<TlsVersion>())]
+    /// QUIC has TLS 1.3 in any case.
+    #[arg(long, value_name = "VERSION", value_parser = named::<TlsVersion>("version of TLS"))]
     tls_min: Option<TlsVersion>,
 
     /// Change connections to this version of QUIC if the client offers it; v1 and v2 are served in any case
