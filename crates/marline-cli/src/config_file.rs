@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
 use marline::settings::{Derived, FieldValue, Value};
-use marline::settings::{Domain, Field, Row, Settings, Table, rows};
+use marline::settings::{Domain, Row, Settings, Table, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_http::proxy::ProxyConfig;
 use marline_http::server::ServerLimits;
@@ -75,48 +75,19 @@ const DIRECTORY: Domain = Domain::text("the path of a directory");
 impl ConfigFile {
     /// The keys that are not settings of the transport; most are flags as well.
     const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "listen",
-            Domain::text(ADDRESS),
-            "The address to listen on, TCP and UDP; port 0 selects a free one; localhost is 127.0.0.1 and ::1",
-            |c: &mut Self| &mut c.listen,
+        field!(
+            listen: Domain::text(ADDRESS),
+            "Where to listen, TCP and UDP alike; port 0 finds a free one; localhost is 127.0.0.1 and ::1"
         ),
-        &Field::new(
-            "cert",
-            FILE,
-            "The certificate chain in PEM; by default, a self-signed certificate is made",
-            |c: &mut Self| &mut c.cert,
+        field!(cert: FILE, "The certificate chain in PEM; without, a self-signed certificate is made"),
+        field!(key: FILE, "The certificate's private key in PEM"),
+        field!(tls_min: Domain::words::<TlsVersion>(), "The least version of TLS over TCP; QUIC has TLS 1.3 in any case"),
+        field!(
+            state: DIRECTORY,
+            "Where to keep keys, sessions and the self-signed certificate; without, in the user's state directory"
         ),
-        &Field::new(
-            "key",
-            FILE,
-            "The certificate's private key in PEM",
-            |c: &mut Self| &mut c.key,
-        ),
-        &Field::new(
-            "tls_min",
-            Domain::words::<TlsVersion>(),
-            "The lowest version of TLS over TCP; QUIC always uses TLS 1.3",
-            |c: &mut Self| &mut c.tls_min,
-        ),
-        &Field::new(
-            "state",
-            DIRECTORY,
-            "The directory of keys, sessions and the self-signed certificate; by default, the user's state directory",
-            |c: &mut Self| &mut c.state,
-        ),
-        &Field::new(
-            "profile",
-            Domain::words::<Profile>(),
-            "The set of policies to use",
-            |c: &mut Self| &mut c.profile,
-        ),
-        &Field::new(
-            "qlog",
-            DIRECTORY,
-            "The directory for a qlog file of each QUIC connection",
-            |c: &mut Self| &mut c.qlog,
-        ),
+        field!(profile: Domain::words::<Profile>(), "The set of policies to use"),
+        field!(qlog: DIRECTORY, "Where to write a qlog file for each QUIC connection"),
         #[cfg(feature = "tracing")]
         &Derived {
             key: "log",
@@ -131,17 +102,10 @@ impl ConfigFile {
                 Ok(())
             },
         },
-        &Field::new(
-            "metrics",
-            Domain::text(ADDRESS),
-            "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics",
-            |c: &mut Self| &mut c.metrics,
-        ),
-        &Field::new(
-            "access_log",
-            Domain::text("the path of a file, or \"-\" for standard output"),
-            "The file to which a JSON object is appended for each request",
-            |c: &mut Self| &mut c.access_log,
+        field!(metrics: Domain::text(ADDRESS), "Where to serve metrics for Prometheus, as http://ADDR:PORT/metrics"),
+        field!(
+            access_log: Domain::text("the path of a file, or \"-\" for standard output"),
+            "Where to append a JSON object for each request"
         ),
         &Table {
             key: "http",
@@ -156,30 +120,10 @@ impl ConfigFile {
 
     /// The keys of `serve` alone.
     const OF_SERVE: Settings<Self> = &[
-        &Field::new(
-            "dir",
-            DIRECTORY,
-            "The directory whose files to serve",
-            |c: &mut Self| &mut c.dir,
-        ),
-        &Field::new(
-            "follow_links",
-            Domain::SWITCH,
-            "Whether symbolic links may lead out of the directory",
-            |c: &mut Self| &mut c.follow_links,
-        ),
-        &Field::new(
-            "cleartext",
-            Domain::SWITCH,
-            "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port",
-            |c: &mut Self| &mut c.cleartext,
-        ),
-        &Field::new(
-            "mptcp",
-            Domain::SWITCH,
-            "Whether connections over TCP may use Multipath TCP, where the kernel has it",
-            |c: &mut Self| &mut c.mptcp,
-        ),
+        field!(dir: DIRECTORY, "The directory whose files to serve"),
+        field!(follow_links: Domain::SWITCH, "Whether symbolic links may lead out of the directory"),
+        field!(cleartext: Domain::SWITCH, "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port"),
+        field!(mptcp: Domain::SWITCH, "Whether connections over TCP may use Multipath TCP, where the kernel has it"),
     ];
 
     /// The keys of `proxy` alone.

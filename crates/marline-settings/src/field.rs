@@ -41,6 +41,22 @@ impl<C, T> Field<C, T> {
     }
 }
 
+/// The row of a field whose key is its name, in a table of `Self`: `field!(name: DOMAIN, "What it is")`, or
+/// `field!(outer.name: DOMAIN, "What it is")` for a field of a struct in a field.
+#[macro_export]
+macro_rules! field {
+    ($field:ident: $domain:expr, $about:expr) => {
+        &$crate::Field::new(stringify!($field), $domain, $about, |config: &mut Self| {
+            &mut config.$field
+        })
+    };
+    ($outer:ident.$field:ident: $domain:expr, $about:expr) => {
+        &$crate::Field::new(stringify!($field), $domain, $about, |config: &mut Self| {
+            &mut config.$outer.$field
+        })
+    };
+}
+
 impl<C: Clone, T: FieldValue> Setting<C> for Field<C, T> {
     fn key(&self) -> &'static str {
         self.key

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use marline::coordination::history::{HistoryConfig, HistoryPolicy, StoreLimits};
-use marline::settings::{Domain, Field, Settings};
+use marline::settings::{Domain, Settings, field};
 
 use super::FILE;
 use super::written::WrittenTable;
@@ -25,36 +25,11 @@ pub(crate) struct HistoryKeys {
 impl HistoryKeys {
     /// Its keys in settings.
     pub(crate) const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "policy",
-            Domain::words::<HistoryPolicy>(),
-            "How connections use what earlier ones learnt",
-            |c: &mut Self| &mut c.policy,
-        ),
-        &Field::new(
-            "tokens",
-            Domain::SWITCH,
-            "Whether address tokens carry the capacity of the path as well, sealed",
-            |c: &mut Self| &mut c.tokens,
-        ),
-        &Field::new(
-            "file",
-            FILE,
-            "The file of the store; without `file` and `server` it is in memory until the process ends",
-            |c: &mut Self| &mut c.file,
-        ),
-        &Field::new(
-            "server",
-            Domain::text("a URL, as \"redis://host:6379\""),
-            "The server with a store that several servers share",
-            |c: &mut Self| &mut c.server,
-        ),
-        &Field::new(
-            "namespace",
-            Domain::text("a name"),
-            "The namespace of the records in `server`; \"marline\" unless set",
-            |c: &mut Self| &mut c.namespace,
-        ),
+        field!(policy: Domain::words::<HistoryPolicy>(), "How connections use what earlier ones learnt"),
+        field!(tokens: Domain::SWITCH, "Whether address tokens carry the capacity of the path as well, sealed"),
+        field!(file: FILE, "The file of the store; without `file` and `server` it is in memory until the process ends"),
+        field!(server: Domain::text("a URL, as \"redis://host:6379\""), "The server with a store that several servers share"),
+        field!(namespace: Domain::text("a name"), "The namespace of the records in `server`; \"marline\" unless set"),
     ];
 
     /// The location of the store; relative paths start at `base`.

@@ -8,7 +8,7 @@ use super::{
     Requested,
 };
 use crate::samples::scaled;
-use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+use crate::settings::{Domain, Entry, Make, Settings, Spec, field};
 
 /// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
@@ -56,36 +56,17 @@ impl Default for Decimation {
 impl Decimation {
     /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "packets",
-            Domain::integer(1, 1000),
-            "Ack-eliciting packets after which an acknowledgment is due",
-            |c: &mut Self| &mut c.packets,
+        field!(packets: Domain::integer(1, 1000), "Packets that make an acknowledgment due"),
+        field!(max_delay: MAX_DELAY, "The longest a packet waits for its acknowledgment"),
+        field!(
+            start_after: Domain::integer(0, 1_000_000),
+            "Packets to receive before acknowledgments become rarer than one for two packets"
         ),
-        &Field::new(
-            "max_delay",
-            MAX_DELAY,
-            "Maximum delay of an acknowledgment",
-            |c: &mut Self| &mut c.max_delay,
+        field!(
+            rtt_fraction: Domain::number(0.0, 1.0),
+            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such limit"
         ),
-        &Field::new(
-            "start_after",
-            Domain::integer(0, 1_000_000),
-            "Packets to receive before acknowledgments become less frequent than one for two packets",
-            |c: &mut Self| &mut c.start_after,
-        ),
-        &Field::new(
-            "rtt_fraction",
-            Domain::number(0.0, 1.0),
-            "Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables it",
-            |c: &mut Self| &mut c.rtt_fraction,
-        ),
-        &Field::new(
-            "until_asked",
-            Domain::SWITCH,
-            "Whether a request of the peer (ACK_FREQUENCY) overrides these settings",
-            |c: &mut Self| &mut c.until_asked,
-        ),
+        field!(until_asked: Domain::SWITCH, "Whether a request of the peer (ACK_FREQUENCY) takes the place of all that"),
     ];
 
     /// Ten packets or 25 ms, from the first packet on.

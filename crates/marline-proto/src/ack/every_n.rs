@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, MAX_DELAY, ReceivedView};
-use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+use crate::settings::{Domain, Entry, Make, Settings, Spec, field};
 
 /// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
@@ -38,18 +38,8 @@ impl Default for EveryN {
 impl EveryN {
     /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "packets",
-            Domain::integer(1, 1000),
-            "Ack-eliciting packets after which an acknowledgment is due",
-            |c: &mut Self| &mut c.packets,
-        ),
-        &Field::new(
-            "max_delay",
-            MAX_DELAY,
-            "Maximum delay of an acknowledgment",
-            |c: &mut Self| &mut c.max_delay,
-        ),
+        field!(packets: Domain::integer(1, 1000), "Packets that make an acknowledgment due"),
+        field!(max_delay: MAX_DELAY, "The longest a packet waits for its acknowledgment"),
     ];
 
     /// The decision by number and delay, regardless of order and ECN marks.

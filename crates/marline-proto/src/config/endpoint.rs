@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ClientLimits;
 use crate::crypto::{ResetKey, TokenKey, hmac_sha256};
-use crate::settings::{Domain, Field, Settings};
+use crate::settings::{Domain, Settings, field};
 
 /// Settings shared by all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -40,48 +40,25 @@ impl EndpointConfig {
 
     /// The keys in settings: all except secrets.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "connection_id_len",
-            Domain::integer(4, 20),
-            "Length of this end's connection IDs in bytes",
-            |c: &mut Self| &mut c.connection_id_len,
+        field!(connection_id_len: Domain::integer(4, 20), "Bytes of the connection IDs that this end chooses"),
+        field!(grease_fixed_bit: Domain::SWITCH, "Whether packets with a cleared fixed bit are understood (RFC 9287)"),
+        field!(
+            clients.max_connections_per_address: Domain::integer(1, 1_000_000),
+            "Connections of one address, or of one IPv6 /64; more are refused"
         ),
-        &Field::new(
-            "grease_fixed_bit",
-            Domain::SWITCH,
-            "Whether packets with a cleared QUIC bit are accepted (RFC 9287)",
-            |c: &mut Self| &mut c.grease_fixed_bit,
+        field!(
+            clients.max_connections_per_prefix: Domain::integer(1, 1_000_000),
+            "Connections of one IPv4 /24 or IPv6 /48; more are refused"
         ),
-        &Field::new(
-            "max_connections_per_address",
-            Domain::integer(1, 1_000_000),
-            "Maximum number of connections per IPv4 address or IPv6 /64",
-            |c: &mut Self| &mut c.clients.max_connections_per_address,
+        field!(
+            clients.max_handshakes_per_address: Domain::integer(1, 1_000_000),
+            "Handshakes in progress of one address; more need a Retry, then are refused"
         ),
-        &Field::new(
-            "max_connections_per_prefix",
-            Domain::integer(1, 1_000_000),
-            "Maximum number of connections per IPv4 /24 or IPv6 /48",
-            |c: &mut Self| &mut c.clients.max_connections_per_prefix,
+        field!(
+            clients.max_handshakes_per_prefix: Domain::integer(1, 1_000_000),
+            "Handshakes in progress of one IPv4 /24 or IPv6 /48; more need a Retry, then are refused"
         ),
-        &Field::new(
-            "max_handshakes_per_address",
-            Domain::integer(1, 1_000_000),
-            "Maximum number of handshakes in progress per address; beyond it clients need a Retry, then are refused",
-            |c: &mut Self| &mut c.clients.max_handshakes_per_address,
-        ),
-        &Field::new(
-            "max_handshakes_per_prefix",
-            Domain::integer(1, 1_000_000),
-            "Maximum number of handshakes in progress per IPv4 /24 or IPv6 /48; beyond it clients need a Retry, then are refused",
-            |c: &mut Self| &mut c.clients.max_handshakes_per_prefix,
-        ),
-        &Field::new(
-            "evict_idle",
-            Domain::SWITCH,
-            "Whether a full server closes an idle connection for a new client",
-            |c: &mut Self| &mut c.clients.evict_idle,
-        ),
+        field!(clients.evict_idle: Domain::SWITCH, "Whether a full server closes an idle connection for a new client"),
     ];
 }
 

@@ -9,7 +9,7 @@ use crate::limits::PATHS;
 use crate::scheduling::path::{
     PathScheduler, ReinjectionConfig, ReinjectionOrder, SCHEDULERS, WaterFilling,
 };
-use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
+use crate::settings::{Choice, Derived, Domain, FieldValue, Make, Settings, Table, Value, field};
 
 /// Configuration of a multipath connection (draft-ietf-quic-multipath-21).
 ///
@@ -70,12 +70,7 @@ impl MultipathConfig {
 
     /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "max_paths",
-            Domain::integer(1, PATHS as u64),
-            "Maximum number of open paths",
-            |c: &mut Self| &mut c.max_paths,
-        ),
+        field!(max_paths: Domain::integer(1, PATHS as u64), "Paths that a connection may have at once"),
         &Choice {
             key: "scheduler",
             about: "Scheduler that selects the path of this end's next packet",
@@ -83,24 +78,9 @@ impl MultipathConfig {
             get: |c: &Self| (c.scheduler)().spec(),
             field: |c: &mut Self| &mut c.scheduler,
         },
-        &Field::new(
-            "probe_interval",
-            WAIT,
-            "Maximum interval between probes of a path that does not answer",
-            |c: &mut Self| &mut c.probe_interval,
-        ),
-        &Field::new(
-            "give_up_after",
-            WAIT.or("never"),
-            "Time without an answer after which a path is abandoned",
-            |c: &mut Self| &mut c.give_up_after,
-        ),
-        &Field::new(
-            "keep_alive",
-            WAIT.or("never"),
-            "Time without a packet after which a PING is sent on a path",
-            |c: &mut Self| &mut c.keep_alive,
-        ),
+        field!(probe_interval: WAIT, "The longest pause between two probes of a path that does not answer"),
+        field!(give_up_after: WAIT.or("never"), "How long a path may be without an answer before it is abandoned"),
+        field!(keep_alive: WAIT.or("never"), "How long a path may be idle before it is pinged"),
         &Derived {
             key: "reinjection",
             domain: Domain::number(0.0, 1.0)
@@ -137,12 +117,7 @@ impl MultipathConfig {
                 _ => Err("there is no order without reinjection".to_owned()),
             },
         },
-        &Field::new(
-            "same_tuple_paths",
-            Domain::integer(1, PATHS as u64),
-            "Client: number of paths between the addresses of the handshake",
-            |c: &mut Self| &mut c.same_tuple_paths,
-        ),
+        field!(same_tuple_paths: Domain::integer(1, PATHS as u64), "Client: paths between the addresses of the handshake"),
         &Table {
             key: "bundle_paths",
             about: "Coordination of paths that share one 4-tuple",

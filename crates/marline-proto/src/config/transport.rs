@@ -19,7 +19,7 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::paths::MAX_CEILING;
 use crate::recovery::loss::{Adaptive, DETECTORS, LossDetector};
 use crate::scheduling::stream::{self, Rfc9218, StreamScheduler};
-use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
+use crate::settings::{Choice, Derived, Domain, FieldValue, Make, Settings, Table, Value, field};
 use crate::tuple::EcnCodepoint;
 
 /// Configuration of a connection.
@@ -187,24 +187,12 @@ impl TransportConfig {
             get: |c: &Self| c.initial_window.spec(),
             field: |c: &mut Self| &mut c.initial_window,
         },
-        &Field::new(
-            "backoff",
-            Domain::PART.or("own"),
-            "Factor applied to the window after a loss; own is the controller's value",
-            |c: &mut Self| &mut c.backoff,
+        field!(
+            backoff: Domain::PART.or("own"),
+            "The part of the window that remains after a loss; own is the controller's value"
         ),
-        &Field::new(
-            "emulated_flows",
-            Domain::integer(1, 16),
-            "Number of connections that newreno and cubic emulate when they back off and grow",
-            |c: &mut Self| &mut c.emulated_flows,
-        ),
-        &Field::new(
-            "slow_start_growth",
-            Domain::number(1.1, 2.0),
-            "Growth factor of the window per round trip of slow start",
-            |c: &mut Self| &mut c.slow_start_growth,
-        ),
+        field!(emulated_flows: Domain::integer(1, 16), "How many connections newreno and cubic back off and grow like"),
+        field!(slow_start_growth: Domain::number(1.1, 2.0), "Factor by which the window grows in a round trip of slow start"),
         &Choice {
             key: "loss_detection",
             about: "Loss detection algorithm",
@@ -226,23 +214,14 @@ impl TransportConfig {
             get: |c: &Self| (c.stream_scheduler)().spec(),
             field: |c: &mut Self| &mut c.stream_scheduler,
         },
-        &Field::new(
-            "pacing",
-            Domain::SWITCH,
-            "Whether packets are paced over the round trip",
-            |c: &mut Self| &mut c.pacing,
+        field!(pacing: Domain::SWITCH, "Whether packets are spread over the round trip"),
+        field!(
+            send_quantum: Domain::integer(1, 64),
+            "Packets that the pacer lets leave together, if the window holds four times as many"
         ),
-        &Field::new(
-            "send_quantum",
-            Domain::integer(1, 64),
-            "Pacing burst in packets, if the window is at least four times as large",
-            |c: &mut Self| &mut c.send_quantum,
-        ),
-        &Field::new(
-            "ecn",
-            Domain::switch_or(EcnMode::L4S),
-            "Whether packets are marked ECT(0), and marks count as congestion; l4s marks them ECT(1) for short queues, with bbr3, prague and wireless",
-            |c: &mut Self| &mut c.ecn,
+        field!(
+            ecn: Domain::switch_or(EcnMode::L4S),
+            "Whether packets are marked ECT(0), and marks count as congestion; l4s marks them ECT(1) for short queues, with bbr3, prague and wireless"
         ),
         &Derived {
             key: "mtu",
@@ -262,161 +241,76 @@ impl TransportConfig {
                 Ok(())
             },
         },
-        &Field::new(
-            "max_udp_payload_size",
-            Domain::bytes(MIN_DATAGRAM_SIZE as u64, MAX_CEILING as u64),
-            "The announced max_udp_payload_size (RFC 9000, section 18.2)",
-            |c: &mut Self| &mut c.max_udp_payload_size,
+        field!(
+            max_udp_payload_size: Domain::bytes(MIN_DATAGRAM_SIZE as u64, MAX_CEILING as u64),
+            "The largest UDP payload that the peer is told to send (RFC 9000, section 18.2)"
         ),
-        &Field::new(
-            "initial_rtt",
-            Domain::time(Duration::from_millis(1), Duration::from_secs(60)),
-            "The round-trip time assumed before the first sample",
-            |c: &mut Self| &mut c.initial_rtt,
+        field!(
+            initial_rtt: Domain::time(Duration::from_millis(1), Duration::from_secs(60)),
+            "The round-trip time assumed before the first sample"
         ),
-        &Field::new(
-            "first_flight_copy",
-            Domain::time(Duration::from_millis(1), Duration::from_secs(60)).or("never"),
-            "Time without an answer after which a client retransmits its first flight, and again after three and seven times as long",
-            |c: &mut Self| &mut c.first_flight_copy,
+        field!(
+            first_flight_copy: Domain::time(Duration::from_millis(1), Duration::from_secs(60)).or("never"),
+            "A client's first flight leaves again after this long without an answer, and after three and seven times as long"
         ),
-        &Field::new(
-            "early_repeats",
-            Domain::SWITCH,
-            "Whether a flight of the handshake, or a client's first request, is retransmitted before its probe timeout when it seems lost",
-            |c: &mut Self| &mut c.early_repeats,
+        field!(
+            early_repeats: Domain::SWITCH,
+            "Whether a flight of the handshake, or a client's first request, is repeated before its probe timeout when it seems lost"
         ),
-        &Field::new(
-            "finished_copy",
-            Domain::SWITCH,
-            "Whether a client's first datagram with application data after the handshake repeats the Finished message",
-            |c: &mut Self| &mut c.finished_copy,
+        field!(
+            finished_copy: Domain::SWITCH,
+            "Whether a client's first datagram with application data after the handshake carries the Finished message again"
         ),
-        &Field::new(
-            "request_copy",
-            Domain::SWITCH,
-            "Whether a client's first request, if it is short, is sent again a quarter of a round trip later; requires early_repeats",
-            |c: &mut Self| &mut c.request_copy,
+        field!(
+            request_copy: Domain::SWITCH,
+            "Whether a client's first request, if it is short, leaves again a quarter of a round trip later; with early_repeats"
         ),
-        &Field::new(
-            "tail_copies",
-            Domain::SWITCH,
-            "Whether retransmitted data is sent twice if nothing else waits, with one path",
-            |c: &mut Self| &mut c.tail_copies,
+        field!(tail_copies: Domain::SWITCH, "Whether what repeats lost data leaves twice if nothing else waits, with one path"),
+        field!(
+            remember_rtt: Domain::SWITCH,
+            "Whether a client assumes the round-trip time of its last connection to the server before the first sample"
         ),
-        &Field::new(
-            "remember_rtt",
-            Domain::SWITCH,
-            "Whether a client assumes the round-trip time of its last connection to the server until the first sample",
-            |c: &mut Self| &mut c.remember_rtt,
+        field!(
+            two_probes: Domain::SWITCH,
+            "Whether both probes of a probe timeout repeat application data; otherwise the second is a PING"
         ),
-        &Field::new(
-            "two_probes",
-            Domain::SWITCH,
-            "Whether both probes of a probe timeout repeat application data; otherwise the second is a PING",
-            |c: &mut Self| &mut c.two_probes,
+        field!(
+            late_mtu_probes: Domain::SWITCH,
+            "Whether the first probe for larger datagrams waits for a round trip after the handshake, and up to a probe timeout more for a request"
         ),
-        &Field::new(
-            "late_mtu_probes",
-            Domain::SWITCH,
-            "Whether the first PMTU probe waits for a round trip after the handshake, and up to another probe timeout for a request",
-            |c: &mut Self| &mut c.late_mtu_probes,
+        field!(
+            max_idle_timeout: WAIT.or("never"),
+            "The connection closes after this long without a packet; the smaller of both ends' counts"
         ),
-        &Field::new(
-            "max_idle_timeout",
-            WAIT.or("never"),
-            "Idle timeout, after which the connection closes; the smaller value of both ends applies",
-            |c: &mut Self| &mut c.max_idle_timeout,
+        field!(handshake_timeout: WAIT, "How long a handshake may take"),
+        field!(keep_alive: WAIT.or("never"), "How long a connection may be idle before it is pinged"),
+        field!(
+            response_ping: WAIT.or("never"),
+            "How long a client that awaits a response receives nothing before it sends a PING"
         ),
-        &Field::new(
-            "handshake_timeout",
-            WAIT,
-            "Timeout of the handshake",
-            |c: &mut Self| &mut c.handshake_timeout,
+        field!(max_concurrent_bidi_streams: STREAMS, "Streams that the peer may have open at once, in both directions"),
+        field!(max_concurrent_uni_streams: STREAMS, "Streams that the peer may have open at once, from it to us"),
+        field!(
+            stream_receive_window: WINDOW.or("by_role"),
+            "What the peer may send on one stream before we read, at first; by_role is 8 MiB at a client, 512 KiB at a server"
         ),
-        &Field::new(
-            "keep_alive",
-            WAIT.or("never"),
-            "Time without a packet after which a PING is sent",
-            |c: &mut Self| &mut c.keep_alive,
+        field!(
+            receive_window: WINDOW.or("by_role"),
+            "What the peer may send on all streams before we read, at first; by_role is 16 MiB at a client, 1 MiB at a server"
         ),
-        &Field::new(
-            "response_ping",
-            WAIT.or("never"),
-            "Time without a received packet after which a client that awaits a response sends a PING",
-            |c: &mut Self| &mut c.response_ping,
+        field!(max_stream_receive_window: WINDOW, "How far auto-tuning may widen stream_receive_window"),
+        field!(max_receive_window: WINDOW, "How far auto-tuning may widen receive_window"),
+        field!(send_buffer: WINDOW, "What streams hold of data written and not yet acknowledged, before writes block"),
+        field!(
+            datagram_receive_buffer: DATAGRAMS.or("none"),
+            "Received datagrams kept for the application; none refuses datagrams"
         ),
-        &Field::new(
-            "max_concurrent_bidi_streams",
-            STREAMS,
-            "Maximum number of bidirectional streams that the peer may have open",
-            |c: &mut Self| &mut c.max_concurrent_bidi_streams,
-        ),
-        &Field::new(
-            "max_concurrent_uni_streams",
-            STREAMS,
-            "Maximum number of unidirectional streams that the peer may have open",
-            |c: &mut Self| &mut c.max_concurrent_uni_streams,
-        ),
-        &Field::new(
-            "stream_receive_window",
-            WINDOW.or("by_role"),
-            "Initial flow control window of a stream; by_role is 8 MiB at a client, 512 KiB at a server",
-            |c: &mut Self| &mut c.stream_receive_window,
-        ),
-        &Field::new(
-            "receive_window",
-            WINDOW.or("by_role"),
-            "Initial flow control window of all streams; by_role is 16 MiB at a client, 1 MiB at a server",
-            |c: &mut Self| &mut c.receive_window,
-        ),
-        &Field::new(
-            "max_stream_receive_window",
-            WINDOW,
-            "Limit up to which auto-tuning widens stream_receive_window",
-            |c: &mut Self| &mut c.max_stream_receive_window,
-        ),
-        &Field::new(
-            "max_receive_window",
-            WINDOW,
-            "Limit up to which auto-tuning widens receive_window",
-            |c: &mut Self| &mut c.max_receive_window,
-        ),
-        &Field::new(
-            "send_buffer",
-            WINDOW,
-            "Limit on written, unacknowledged data of streams, at which writes block",
-            |c: &mut Self| &mut c.send_buffer,
-        ),
-        &Field::new(
-            "datagram_receive_buffer",
-            DATAGRAMS.or("none"),
-            "Receive buffer for datagrams; none refuses datagrams",
-            |c: &mut Self| &mut c.datagram_receive_buffer,
-        ),
-        &Field::new(
-            "datagram_send_buffer",
-            DATAGRAMS,
-            "Send buffer for datagrams",
-            |c: &mut Self| &mut c.datagram_send_buffer,
-        ),
-        &Field::new(
-            "grease",
-            Domain::SWITCH,
-            "Whether to send reserved transport parameters and clear the QUIC bit (RFC 9287)",
-            |c: &mut Self| &mut c.grease,
-        ),
-        &Field::new(
-            "skip_packet_numbers",
-            Domain::SWITCH,
-            "Whether to skip packet numbers occasionally (RFC 9000, section 21.4)",
-            |c: &mut Self| &mut c.skip_packet_numbers,
-        ),
-        &Field::new(
-            "key_update_interval",
-            Domain::integer(1, 1 << 40).or("never"),
-            "Packets protected with one key before a key update, besides updates at the AEAD's limit",
-            |c: &mut Self| &mut c.key_update_interval,
+        field!(datagram_send_buffer: DATAGRAMS, "Datagrams that wait to be sent"),
+        field!(grease: Domain::SWITCH, "Whether to send reserved transport parameters and clear the fixed bit (RFC 9287)"),
+        field!(skip_packet_numbers: Domain::SWITCH, "Whether to leave out packet numbers now and then (RFC 9000, section 21.4)"),
+        field!(
+            key_update_interval: Domain::integer(1, 1 << 40).or("never"),
+            "Packets sealed with one key before a key update, beside those that the AEAD requires"
         ),
         &Table {
             key: "ack_frequency",
@@ -590,42 +484,21 @@ pub struct AckFrequencyConfig {
 impl AckFrequencyConfig {
     /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "threshold",
-            Domain::integer(0, 1_000_000),
-            "Ack-eliciting packets that may arrive without an immediate ACK",
-            |c: &mut Self| &mut c.threshold,
+        field!(threshold: Domain::integer(0, 1_000_000), "Ack-eliciting packets that may come without an immediate ACK"),
+        field!(max_delay: Domain::time(Duration::from_micros(1), Duration::from_secs(16)), "The longest an ACK may wait"),
+        field!(
+            reordering_threshold: Domain::integer(0, 1_000_000),
+            "The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is"
         ),
-        &Field::new(
-            "max_delay",
-            Domain::time(Duration::from_micros(1), Duration::from_secs(16)),
-            "Maximum delay of an ACK",
-            |c: &mut Self| &mut c.max_delay,
+        field!(
+            acks_per_window: Domain::integer(0, 1000),
+            "ACKs that a congestion window gets at least, so that small windows ask for more; with 0 the window does not matter"
         ),
-        &Field::new(
-            "reordering_threshold",
-            Domain::integer(0, 1_000_000),
-            "Reordering, in packet numbers, at which an ACK is sent immediately; 0 disables it",
-            |c: &mut Self| &mut c.reordering_threshold,
+        field!(
+            rtt_fraction: Domain::number(0.0, 1.0),
+            "An ACK waits no longer than this part of the smoothed round-trip time; 0 is no such limit"
         ),
-        &Field::new(
-            "acks_per_window",
-            Domain::integer(0, 1000),
-            "Minimum number of ACKs per congestion window, so that small windows request more; 0 disables it",
-            |c: &mut Self| &mut c.acks_per_window,
-        ),
-        &Field::new(
-            "rtt_fraction",
-            Domain::number(0.0, 1.0),
-            "Maximum delay of an ACK as a divisor of the smoothed round-trip time; 0 disables it",
-            |c: &mut Self| &mut c.rtt_fraction,
-        ),
-        &Field::new(
-            "start_after",
-            Domain::integer(0, 1_000_000),
-            "Packets to send before the first request",
-            |c: &mut Self| &mut c.start_after,
-        ),
+        field!(start_after: Domain::integer(0, 1_000_000), "Packets to send before anything is requested"),
     ];
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{LossDetector, Spurious, Thresholds};
 use crate::samples::{RttView, scaled};
-use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+use crate::settings::{Domain, Entry, Make, Settings, Spec, field};
 
 /// The detector's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
@@ -42,35 +42,16 @@ pub struct AdaptiveLimits {
 impl AdaptiveLimits {
     /// The parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "from_packets",
-            Domain::integer(3, 1_000_000).or("none"),
-            "Initial packet threshold; none to use the time threshold only",
-            |c: &mut Self| &mut c.from_packets,
+        field!(
+            from_packets: Domain::integer(3, 1_000_000).or("none"),
+            "The packet threshold at first; none if time alone ever decides"
         ),
-        &Field::new(
-            "from_patience",
-            Domain::number(0.125, 10.0),
-            "Initial additional waiting time as a fraction of the round-trip time",
-            |c: &mut Self| &mut c.from_patience,
-        ),
-        &Field::new(
-            "packets",
-            Domain::integer(3, 1_000_000),
-            "Maximum packet threshold",
-            |c: &mut Self| &mut c.packets,
-        ),
-        &Field::new(
-            "patience",
-            Domain::number(0.125, 10.0),
-            "Maximum additional waiting time as a fraction of the round-trip time",
-            |c: &mut Self| &mut c.patience,
-        ),
-        &Field::new(
-            "wait",
-            Domain::time(Duration::ZERO, Duration::from_secs(10)),
-            "Maximum waiting time that is learned regardless of the round-trip time",
-            |c: &mut Self| &mut c.wait,
+        field!(from_patience: Domain::number(0.125, 10.0), "The time to wait beyond a round trip at first, as a part of it"),
+        field!(packets: Domain::integer(3, 1_000_000), "The largest packet threshold"),
+        field!(patience: Domain::number(0.125, 10.0), "The longest time to wait beyond a round trip, as a part of it"),
+        field!(
+            wait: Domain::time(Duration::ZERO, Duration::from_secs(10)),
+            "The longest time that it learns to wait, whatever the round-trip time"
         ),
     ];
 }

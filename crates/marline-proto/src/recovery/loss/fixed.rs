@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::LossDetector;
 use crate::recovery::GRANULARITY;
 use crate::samples::{RttView, scaled};
-use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+use crate::settings::{Domain, Entry, Make, Settings, Spec, field};
 
 type FixedEntry = Entry<Make<dyn LossDetector>, Thresholds>;
 
@@ -52,24 +52,12 @@ pub struct Thresholds {
 impl Thresholds {
     /// The parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Field::new(
-            "packets",
-            Domain::integer(3, 1_000_000).or("none"),
-            "Packet threshold; none to use the time threshold only",
-            |c: &mut Self| &mut c.packets,
+        field!(
+            packets: Domain::integer(3, 1_000_000).or("none"),
+            "Packet numbers behind the largest acknowledged one; none if only time decides"
         ),
-        &Field::new(
-            "patience",
-            Domain::number(0.0, 10.0),
-            "Additional waiting time as a fraction of the round-trip time",
-            |c: &mut Self| &mut c.patience,
-        ),
-        &Field::new(
-            "granularity",
-            Domain::time(Duration::from_micros(1), Duration::from_secs(1)),
-            "Minimum waiting time",
-            |c: &mut Self| &mut c.granularity,
-        ),
+        field!(patience: Domain::number(0.0, 10.0), "Time to wait beyond a round trip, as a part of it"),
+        field!(granularity: Domain::time(Duration::from_micros(1), Duration::from_secs(1)), "Time to wait at least"),
     ];
 
     /// Three packets, or nine eighths of a round trip (RFC 9002, section 6.1).
