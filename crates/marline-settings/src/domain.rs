@@ -1,5 +1,6 @@
 //! What values a setting takes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Bound;
 use std::time::Duration;
@@ -118,13 +119,50 @@ impl<T> Word<T> {
     }
 }
 
-/// A name that is refused, with the name to write instead.
+/// A name of an earlier version. It is read as the present one, or refused with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerName {
-    /// As it was written.
+    /// As it was written; `{}` stands for a word.
     pub name: &'static str,
-    /// The name that has its meaning now.
+    /// The name that has its meaning now, in which `{}` is that word.
     pub now: &'static str,
+    is_refused: bool,
+}
+
+impl FormerName {
+    /// `name`, which still means `now`.
+    pub const fn read(name: &'static str, now: &'static str) -> Self {
+        Self {
+            name,
+            now,
+            is_refused: false,
+        }
+    }
+
+    /// `name`, which meant `now`, and which nobody shall write any more.
+    pub const fn refused(name: &'static str, now: &'static str) -> Self {
+        Self {
+            name,
+            now,
+            is_refused: true,
+        }
+    }
+
+    /// The present name, if `text` is this one.
+    fn present(&self, text: &str) -> Option<String> {
+        let Some((before, after)) = self.name.split_once("{}") else {
+            return (self.name == text).then(|| self.now.to_owned());
+        };
+        let word = text.strip_prefix(before)?.strip_suffix(after)?.trim();
+        (!word.is_empty()).then(|| self.now.replace("{}", word))
+    }
+}
+
+/// `text`, or the present name in place of one of `former` that is still read.
+pub(crate) fn present<'a>(former: &[FormerName], text: &'a str) -> Cow<'a, str> {
+    let mut read = former.iter().filter(|former| !former.is_refused);
+    let now = read.find_map(|former| former.present(text));
+    now.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// An enum whose values have names in settings.
@@ -372,7 +410,8 @@ impl Domain {
             (Kind::Words { words, former }, Written::Text(text)) => {
                 let words = words();
                 let names = words.iter().map(|word| word.name).chain(self.without);
-                match names.clone().find(|name| name == text) {
+                let present = present(former, text);
+                match names.clone().find(|name| *name == present) {
                     Some(name) => Ok(Value::Word(name.to_owned())),
                     None => Err(refusal(what, text, names, former)),
                 }
@@ -588,6 +627,31 @@ mod tests {
             assert_eq!(Written::parse(text), Written::Switch(switch), "{text}");
         }
         assert_eq!(Written::parse("On"), Written::from("On"));
+    }
+
+    #[test]
+    fn a_former_name_is_read_or_refused_with_the_present_one() {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        struct Ewma;
+        impl Named for Ewma {
+            const WORDS: &'static [Word<Self>] = &[Word::new("ewma", "an average", Self)];
+            const FORMER: &'static [FormerName] = &[
+                FormerName::read("moving", "ewma"),
+                FormerName::refused("mean", "ewma"),
+            ];
+        }
+        let read = |text| Domain::words::<Ewma>().read("average", &Written::from(text));
+        assert_eq!(read("moving"), Ok(Value::Word("ewma".to_owned())));
+        let why = read("mean").unwrap_err();
+        assert_eq!(why, "the average mean has a new name: ewma");
+        let former = [FormerName::read("every {}", "as_asked(packets={})")];
+        for (text, now) in [
+            ("every 10", "as_asked(packets=10)"),
+            ("every ", "every "),
+            ("ten", "ten"),
+        ] {
+            assert_eq!(present(&former, text), now);
+        }
     }
 
     #[test]

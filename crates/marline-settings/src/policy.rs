@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::names::{quote, unknown};
 
-use crate::domain::{Shown, Word, Written};
+use crate::domain::{FormerName, Shown, Word, Written, present};
 use crate::table::{Refused, Row, Settings, apply, call, is_key, rows};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
@@ -158,12 +158,22 @@ impl fmt::Display for Spec {
 pub struct Registry<F: 'static> {
     what: &'static str,
     entries: &'static [&'static dyn Policy<F>],
+    former: &'static [FormerName],
 }
 
 impl<F> Registry<F> {
     /// `what` they are, for messages, and all of them in the order of the reference.
     pub const fn new(what: &'static str, entries: &'static [&'static dyn Policy<F>]) -> Self {
-        Self { what, entries }
+        Self {
+            what,
+            entries,
+            former: &[],
+        }
+    }
+
+    /// The same with policies that were written in other ways.
+    pub const fn with_former(self, former: &'static [FormerName]) -> Self {
+        Self { former, ..self }
     }
 
     /// What they are.
@@ -228,7 +238,8 @@ impl<F> Registry<F> {
     /// # Errors
     /// There is no such policy, or it has no such parameter or value; the message says what there is.
     pub fn make(&self, text: &str) -> Result<F, String> {
-        let call = Call::read(text)?;
+        let text = present(self.former, text.trim());
+        let call = Call::read(&text)?;
         let entry = self.entries.iter().find(|entry| entry.name() == call.name);
         let entry = entry.ok_or_else(|| unknown(self.what, call.name, self.names()))?;
         entry

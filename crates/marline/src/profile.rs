@@ -290,22 +290,10 @@ impl Named for Profile {
     ];
 
     const FORMER: &'static [FormerName] = &[
-        FormerName {
-            name: "plain",
-            now: "default",
-        },
-        FormerName {
-            name: "today",
-            now: "rfc",
-        },
-        FormerName {
-            name: "published",
-            now: "gquic",
-        },
-        FormerName {
-            name: "wifi",
-            now: "default",
-        },
+        FormerName::refused("plain", "default"),
+        FormerName::refused("today", "rfc"),
+        FormerName::refused("published", "gquic"),
+        FormerName::refused("wifi", "default"),
     ];
 }
 

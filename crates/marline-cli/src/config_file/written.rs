@@ -233,7 +233,7 @@ fn read_table(
                 });
             }
         };
-        let written = read_value(&name, value, lines, &mut slot.inside);
+        let written = read_value(value, lines, &mut slot.inside);
         let written = written.map_err(|mut twice| {
             twice.path.insert(0, name.clone());
             twice
@@ -243,15 +243,14 @@ fn read_table(
     Ok(entries)
 }
 
-/// Reads the value of `key`, and the lines of keys in it into `inside`.
+/// Reads a value, and the lines of keys in it into `inside`.
 fn read_value(
-    key: &str,
     value: &Spanned<DeValue<'_>>,
     lines: &Lines,
     inside: &mut Keys,
 ) -> Result<Written, Twice> {
     Ok(match value.get_ref() {
-        DeValue::String(word) => Written::Text(current(key, word)),
+        DeValue::String(word) => Written::from(&**word),
         DeValue::Boolean(switch) => Written::Switch(*switch),
         DeValue::Integer(integer) => {
             let digits = integer.as_str().replace('_', "");
@@ -274,14 +273,6 @@ fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
     settings
         .iter()
         .any(|setting| is_key(written, setting.key()))
-}
-
-/// Replaces an older spelling of the value of `key`.
-fn current(key: &str, word: &str) -> String {
-    match (key, word) {
-        ("average", "moving") => "ewma".to_owned(),
-        _ => word.to_owned(),
-    }
 }
 
 #[cfg(test)]

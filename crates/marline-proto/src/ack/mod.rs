@@ -17,13 +17,14 @@ pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
 pub(crate) use request::{OwnRequest, ReceiverView, SendView};
 
 use crate::Instant;
-use crate::settings::{Domain, Make, Registry, Spec};
+use crate::settings::{Domain, FormerName, Make, Registry, Spec};
 
 /// Acknowledgment policies by name.
 pub const POLICIES: Registry<Make<dyn AckPolicy>> = Registry::new(
     "acknowledgment policy",
     &[&as_asked::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
-);
+)
+.with_former(&[FormerName::read("every {}", "as_asked(packets={})")]);
 
 /// Range of acknowledgment delays: transport parameters have 14 bits of milliseconds.
 const MAX_DELAY: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(16));

@@ -30,7 +30,7 @@ impl Node {
     /// The value as a written setting.
     pub(in crate::scenario) fn written(&self) -> Written {
         match &self.item {
-            Item::Text(text) => Written::Text(current(text)),
+            Item::Text(text) => Written::Text(text.clone()),
             Item::Integer(number) => Written::Integer(*number),
             Item::Float(number) => Written::Number(*number),
             Item::Switch(switch) => Written::Switch(*switch),
@@ -42,14 +42,5 @@ impl Node {
                 Written::Table(entries.collect())
             }
         }
-    }
-}
-
-/// Older spellings of policies, from before policies had parameters.
-fn current(text: &str) -> String {
-    match text.strip_prefix("every ").map(str::trim) {
-        Some(packets) if !packets.is_empty() => format!("as_asked(packets={packets})"),
-        _ if text == "hbes_free_window" => "hbes(queue_model=free_window)".to_owned(),
-        _ => text.to_owned(),
     }
 }

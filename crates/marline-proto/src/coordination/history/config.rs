@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::{Average, MAX_WINDOW_SAMPLES, PathScope};
-use crate::settings::{Derived, Domain, Field, FieldValue, Named, Settings, Value, Word};
+use crate::settings::{
+    Derived, Domain, Field, FieldValue, FormerName, Named, Settings, Value, Word,
+};
 
 /// The initial window of a connection whose session was resumed, with 0-RTT data or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +66,8 @@ impl Named for AverageKind {
             value: Self::Ewma,
         },
     ];
+
+    const FORMER: &'static [FormerName] = &[FormerName::read("moving", "ewma")];
 }
 
 impl AverageKind {

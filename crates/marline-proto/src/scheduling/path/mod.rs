@@ -27,7 +27,7 @@ pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
 pub use view::{PathStatus, PathView, RateView, StreamView, Work};
 pub use water_filling::WaterFilling;
 
-use crate::settings::{Make, Registry, Spec};
+use crate::settings::{FormerName, Make, Registry, Spec};
 
 /// Schedulers of paths, by name.
 pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
@@ -41,7 +41,11 @@ pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
         &redundant::ENTRY,
         &water_filling::ENTRY,
     ],
-);
+)
+.with_former(&[FormerName::read(
+    "hbes_free_window",
+    "hbes(queue_model=free_window)",
+)]);
 
 /// What to do with the next opportunity to send a packet; it holds no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
