@@ -51,7 +51,7 @@ async fn bundles_are_counted_while_they_last() {
     }
     wait_for(&server, "marline_bundles 1").await;
     wait_for(&server, "marline_bundle_members 3").await;
-    let joined = "marline_bundle_decisions_total{trigger=\"joined\",action=\"split\"} 3";
+    let joined = "marline_bundle_decisions_total{trigger=\"joined\",action=\"shared\"} 3";
     wait_for(&server, joined).await;
     visitors.truncate(1);
     wait_for(&server, "marline_bundle_members 0").await;
