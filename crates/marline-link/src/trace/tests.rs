@@ -42,7 +42,7 @@ fn traces_in_the_format_of_mahimahi_are_parsed() {
     );
     assert_eq!(
         Trace::parse("5\n4\n").unwrap_err().to_string(),
-        "line 2: 4 ms is earlier than the line before, 5 ms"
+        "line 2: 4 ms is earlier than the previous line, 5 ms"
     );
 }
 
