@@ -100,8 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let out = &arguments.out;
     let stop = stop_switch()?;
     for (experiment, out) in [
-        (page(directory, out, has_kernel)?, out.clone()),
-        (read(PRODUCTS, "products")?, out.join(PRODUCTS_OUT)),
+        (page(directory, out, has_kernel)?, out),
+        (read(PRODUCTS, "products")?, &out.join(PRODUCTS_OUT)),
     ] {
         show(experiment, out, arguments, &stop)?;
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Runs `experiment`, prints its table, and writes its report into `out`.
 fn show(
     mut experiment: Experiment,
-    out: PathBuf,
+    out: &Path,
     arguments: &Arguments,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -119,7 +119,7 @@ fn show(
     experiment.command = Some(arguments.command());
     let options = Options {
         quick: arguments.quick,
-        out: Some(out.clone()),
+        out: Some(out.to_owned()),
         fresh: true,
         watch: true,
         stop: Some(stop),
@@ -135,7 +135,7 @@ fn show(
     if let Some(results) = &finished.results {
         table::print(results);
     }
-    report::write(&out)?;
+    report::write(out)?;
     if finished.failed > 0 {
         return Err(Failure::Failed(format!(
             "{} of the runs failed",

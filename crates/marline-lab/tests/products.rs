@@ -1,5 +1,7 @@
 //! Who turns a product on does not lose by it: a sample of `combine/*`, in the simulator.
 
+use std::error::Error;
+
 use marline_lab::run::{Options, run};
 use marline_lab::scenario::Experiment;
 use marline_lab::sim::Simulator;
@@ -15,12 +17,11 @@ const SAMPLE: &str = r#"
 "#;
 
 /// Runs `scenario`, and asserts that each of its claims holds.
-#[track_caller]
-fn assert_holds(scenario: &str) {
-    let experiment = Experiment::parse(scenario, "products.toml", &[]).unwrap();
-    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {}).unwrap();
-    let results = finished.results.unwrap();
+fn assert_holds(scenario: &str) -> Result<(), Box<dyn Error>> {
+    let experiment = Experiment::parse(scenario, "products.toml", &[])?;
+    let finished = run(&experiment, &Simulator, &Options::default(), &mut |_| {})?;
     assert_eq!(finished.failed, 0);
+    let results = finished.results.ok_or("no results")?;
     assert!(!results.must.is_empty());
     for claim in &results.must {
         assert_eq!(
@@ -31,6 +32,7 @@ fn assert_holds(scenario: &str) {
             claim.violations
         );
     }
+    Ok(())
 }
 
 /// The claim that each of `products` is at most 3 % slower than `than` at the median.
@@ -67,7 +69,8 @@ fn a_first_visit_with_a_product_is_as_fast_as_without() {
             {claim}
             "#,
             claim = never_loses(r#"['history', 'multipath', 'bundle']"#, "default"),
-        ));
+        ))
+        .unwrap();
     }
 }
 
@@ -90,7 +93,8 @@ fn a_second_visit_with_history_is_as_fast_as_without() {
             {claim}
             "#,
             claim = never_loses("'history'", "default"),
-        ));
+        ))
+        .unwrap();
     }
 }
 
@@ -135,6 +139,7 @@ fn two_paths_are_as_fast_as_the_better_one() {
             {claim}
             "#,
             claim = never_loses("'both'", "wifi"),
-        ));
+        ))
+        .unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! Inputs of runs besides their settings: the files and programs that they read, and in real time the machine.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::{env, fs};
@@ -61,17 +62,9 @@ fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
             add_file(inputs, "the page", Path::new(page))?;
         }
         Workload::Files { directory, .. } => {
-            let name = format!("the files in {directory}");
-            if !inputs.contains_key(&name) {
-                let root = Path::new(directory);
-                let unusable = |problem: String| RunFailure::Input { problem };
-                let files = files_below(root).map_err(|error| unusable(error.to_string()))?;
-                let mut digest = Digest::default();
-                for (path, content) in &files {
-                    digest.text(path);
-                    digest.bytes(content);
-                }
-                inputs.insert(name, digest.hex());
+            let entry = inputs.entry(format!("the files in {directory}"));
+            if let Entry::Vacant(entry) = entry {
+                entry.insert(hash_of_files(Path::new(directory))?);
             }
         }
         _ => {}
@@ -85,6 +78,18 @@ fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
         add_file(inputs, "the program or file", &path)?;
     }
     Ok(())
+}
+
+fn hash_of_files(root: &Path) -> Result<String, RunFailure> {
+    let files = files_below(root).map_err(|error| RunFailure::Input {
+        problem: error.to_string(),
+    })?;
+    let mut digest = Digest::default();
+    for (path, content) in &files {
+        digest.text(path);
+        digest.bytes(content);
+    }
+    Ok(digest.hex())
 }
 
 /// The traces of a link; that of a channel has none.

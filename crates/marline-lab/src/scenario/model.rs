@@ -88,10 +88,10 @@ impl Settings {
             link.spec = parts.collect::<Vec<_>>().join(",");
         }
         match &mut self.workload {
-            Workload::Page { page, .. } | Workload::Devices { page, .. } => {
-                if page.ends_with(".json") {
-                    *page = found(page);
-                }
+            Workload::Page { page, .. } | Workload::Devices { page, .. }
+                if page.ends_with(".json") =>
+            {
+                *page = found(page);
             }
             Workload::Files { directory, .. } => *directory = found(directory),
             _ => {}
