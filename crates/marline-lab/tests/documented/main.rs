@@ -1,4 +1,4 @@
-//! Numbers in `docs/*.md` are those of runs.
+//! Numbers in `docs/*.md` and in the README are those of runs.
 //!
 //! A page writes what a table shows in a comment, and the table follows it:
 //!
@@ -61,6 +61,7 @@ fn pages() -> Vec<Page> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .chain([root().join("README.md")])
         .collect();
     paths.sort();
     let pages = paths.into_iter().map(Page::read);
