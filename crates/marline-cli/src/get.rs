@@ -146,8 +146,8 @@ pub(crate) struct Arguments {
     own_sockets: bool,
 
     /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
-    /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: about
-    /// this many bytes in both directions together, exceeded by at most the data of one round trip; then the path is
+    /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: at
+    /// least this many bytes in both directions together, counted ten times a second and more often near the end; then the path is
     /// abandoned, or the transfer ends if there is no other. HTTP/3 only. An interface needs a route of its own, an address needs a routing
     /// rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]", help_heading = RESEARCH, hide_short_help = true)]

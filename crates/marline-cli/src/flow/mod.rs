@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     server_log: Vec<PathBuf>,
 
-    /// End the record of a flow after this long, and begin its next one, as exporters of NetFlow do [default: never]
+    /// End the record of a flow after this long, and begin its next one, as exporters of NetFlow do [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     active_timeout: Option<Duration>,
 
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut failure = None;
     for (mut capture, path) in captures.into_iter().zip(&arguments.captures) {
-        let is_stream = arguments.output.is_continuous() && is_standard(path);
+        let is_stream = is_standard(path);
         failure = match export.read(&mut capture, arguments, is_stream) {
             // A stream cannot be read again: the packets before the error are kept.
             Err(Interruption::Capture(error)) if is_stream => Some(unreadable(&error)),
@@ -209,8 +209,7 @@ impl Export {
             }
             // A stream has no end of its own.
             Err(Interruption::Stopped)
-                if arguments.output.is_continuous()
-                    && arguments.captures.iter().any(|path| is_standard(path)) =>
+                if arguments.captures.iter().any(|path| is_standard(path)) =>
             {
                 Ok(())
             }

@@ -35,6 +35,8 @@ pub(crate) fn print(results: &Results) {
             );
         }
         let Some(summary) = cell.metrics.get(metric) else {
+            let none = format!("0 of {}", cell.runs);
+            rows.push(vec![cell.variant.clone(), words(&cell.parameters), none]);
             continue;
         };
         let published = results.published.iter().find(|published| {
@@ -46,7 +48,10 @@ pub(crate) fn print(results: &Results) {
         rows.push(vec![
             cell.variant.clone(),
             words(&cell.parameters),
-            summary.n.to_string(),
+            match summary.censored {
+                0 => summary.n.to_string(),
+                longer => format!("{}, {longer} longer", summary.n),
+            },
             summary.median.map_or_else(unknown, units::number),
             summary.ci95.as_ref().map_or(String::new(), |interval| {
                 let [low, high] = interval.map(units::number);

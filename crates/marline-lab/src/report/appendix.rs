@@ -63,7 +63,7 @@ fn failures(page: Report, data: &ReportData) -> Report {
         return page;
     }
     page.section("Failed and invalid runs")
-        .text("Nothing else on this page includes these runs.")
+        .text("No chart includes these runs. Tables count those that exceeded their time limit as longer than all others.")
         .table(&table)
 }
 

@@ -19,13 +19,22 @@ pub(super) fn add(mut page: Report, data: &ReportData) -> Report {
         results.cells.iter().map(|cell| pick(cell) as u64).sum()
     };
     let runs = of(|cell| cell.runs);
+    let timed_out = of(|cell| cell.timed_out);
+    let failed = of(|cell| cell.failed.values().sum()).saturating_sub(timed_out);
     for (count, what) in [
-        (of(|cell| cell.failed.values().sum()), "failed"),
-        (of(|cell| cell.invalid.values().sum()), "are invalid"),
+        (failed, "failed, and do not count"),
+        (
+            of(|cell| cell.invalid.values().sum()),
+            "are invalid, and do not count",
+        ),
+        (
+            timed_out,
+            "exceeded their time limit: they count as longer than all others, and are in no chart",
+        ),
     ] {
         if count > 0 {
             let (count, runs) = (units::count(count), units::count(runs));
-            page = page.text(&format!("{count} of {runs} runs {what}, and do not count."));
+            page = page.text(&format!("{count} of {runs} runs {what}."));
         }
     }
     match results.caution() {

@@ -279,7 +279,7 @@ fn failed_runs_are_reported() {
         "Failed and invalid runs",
         "not done after 300 s",
         "too late &lt;by&gt; 3 ms",
-        "<p>2 of 32 runs failed, and do not count.</p>",
+        "<p>2 of 32 runs exceeded their time limit: they count as longer than all others, and are in no chart.</p>",
         "<p>2 of 32 runs are invalid, and do not count.</p>",
     ] {
         assert!(html.contains(text), "{text}");

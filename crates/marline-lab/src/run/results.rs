@@ -116,6 +116,9 @@ pub struct CellResult {
     pub parameters: BTreeMap<String, Value>,
     /// Runs, those without an outcome included.
     pub runs: usize,
+    /// Runs that exceeded their time limit; they are among the `failed` ones.
+    #[serde(default)]
+    pub timed_out: usize,
     /// Runs without an outcome, by reason.
     pub failed: BTreeMap<String, usize>,
     /// Runs that do not count, by reason.

@@ -207,6 +207,7 @@ fn summarize_cell(
         variant: plan.variants[variant].clone(),
         parameters: plan.points[point].clone(),
         runs: records.len(),
+        timed_out,
         failed: count(records.iter().filter_map(|record| record.failed.as_ref())),
         invalid: count(records.iter().filter_map(|record| record.invalid.as_ref())),
         metrics: summaries.collect(),
