@@ -7,7 +7,7 @@ use std::io::BufReader;
 use libfuzzer_sys::fuzz_target;
 use marline_flow::{Capture, Exporter, Item, KeyLog, Options, Sources, Timeouts};
 
-/// Of the connections in the seeds.
+/// The key log of the connections in the seeds.
 const KEYS: &[u8] = include_bytes!("../../crates/marline-flow/tests/captures/keys.log");
 
 const MAX_FLOWS: usize = 8;

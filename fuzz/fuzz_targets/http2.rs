@@ -1,4 +1,4 @@
-//! What the targets of HTTP/2 share.
+//! The frames that the HTTP/2 targets share.
 
 /// A frame of RFC 9113, section 4.1.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -29,17 +29,17 @@ fuzz_target!(|input: &[u8]| {
 });
 
 struct World {
-    /// The end that gets arbitrary bytes, as if from the other.
+    /// The end that gets arbitrary bytes, as if from its peer.
     attacked: Connection,
-    /// An honest peer, which sends what the connection needs, and some messages.
+    /// A correct peer, which sends what the connection needs, and some messages.
     honest: Connection,
     requests: BTreeMap<StreamId, Progress>,
-    /// How far each stream to the attacked end has come.
+    /// Whether each stream to the attacked end has ended.
     ended: BTreeMap<StreamId, bool>,
     is_closed: bool,
 }
 
-/// What has been reported about a request.
+/// The events reported for a request.
 #[derive(Default)]
 struct Progress {
     header: bool,
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// The attacked end needs the stream no more; nothing else of it is given to it.
+    /// The attacked end no longer needs the stream; nothing else on it is given to it.
     fn forget(&mut self, id: StreamId) {
         self.attacked.forget(id);
         self.requests.remove(&id);
@@ -188,8 +188,8 @@ impl World {
         }
     }
 
-    /// Passes what both ends have to send on their own streams. After other bytes on these streams, the honest end may
-    /// get a wrong answer, which is no finding.
+    /// Delivers what both ends send on their own streams. After other bytes on these streams, the honest end may get a
+    /// wrong answer, which is not a finding.
     fn exchange(&mut self) {
         while let Some(Transmit { stream, bytes }) = self.honest.poll_transmit() {
             let id = own(self.honest.side(), stream);

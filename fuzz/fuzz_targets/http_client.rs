@@ -82,7 +82,7 @@ async fn fetch_twice(client: &Arc<Client>, replies: &Replies, options: FetchOpti
         beside(".file.part.tag"),
     ];
     for file in &files {
-        // It is there if an earlier input left it.
+        // The file exists if an earlier input left it.
         let _ = std::fs::remove_file(file);
     }
     let object = fetch(client, &target, options).await;
@@ -113,7 +113,7 @@ async fn fetch(client: &Arc<Client>, file: &Path, options: FetchOptions) -> Obje
     report.objects.into_iter().next().expect("one object")
 }
 
-/// The file is there if the report says so, and is what the report says.
+/// The file exists if the report says so, and matches it.
 fn check(object: &ObjectReport, file: &Path) {
     let saved = std::fs::read(file).ok();
     assert_eq!(saved.is_some(), object.error.is_none(), "{object:?}");

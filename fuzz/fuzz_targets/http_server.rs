@@ -25,10 +25,10 @@ const PORT: u16 = 443;
 /// Size in bytes of the buffer of each direction over TCP.
 const BUFFER: usize = 1 << 16;
 
-/// How long the server waits for a request.
+/// Time for which the server waits for a request.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the server does next; shared by its connections.
+/// The server's next replies; shared by its connections.
 #[derive(Clone, Default)]
 pub struct Replies(Arc<Mutex<State>>);
 

@@ -308,7 +308,7 @@ impl World {
         assert!(done, "stalled");
         for server in [false, true] {
             if let Some(error) = self.end(server).and_then(|end| end.error().cloned()) {
-                // Both ends may abandon different paths at once, until none is left.
+                // Both ends may abandon different paths at once, until no path is left.
                 let code = match &error {
                     ConnectionError::Transport(error) => Some(error.code),
                     ConnectionError::PeerTransport { code, .. } => Some(*code),

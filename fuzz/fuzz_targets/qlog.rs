@@ -1,5 +1,5 @@
 //! Arbitrary qlog files. Checks that reading, summaries and time lines do not panic, that there are no more events than bytes,
-//! that times are finite, and that an event which is written again is read as it was.
+//! that times are finite, and that an event survives being written and read again.
 #![no_main]
 
 use std::path::Path;
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// An event, written in the newest version, is read as it was.
+/// An event survives being written in the newest version and read again.
 fn check_again(event: &Event) {
     let written = json!({
         "time": event.time_s * 1000.0,

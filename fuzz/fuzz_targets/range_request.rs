@@ -1,5 +1,5 @@
 //! Arbitrary `Range` and `If-Range` fields in requests for a file. Checks that each part of a response is the part of the file
-//! that it is said to be, that lengths agree, and that no more is sent than the file has.
+//! that it claims to be, that lengths agree, and that no more is sent than the file has.
 #![no_main]
 
 use std::ops::RangeInclusive;

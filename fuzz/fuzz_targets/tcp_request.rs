@@ -43,7 +43,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The bytes of a step over HTTP/1.1: a request with the bytes as content or as further fields, or the bytes alone.
+/// The bytes of a step over HTTP/1.1: a request with them as content or as further fields, or the bytes alone.
 fn over_http1(step: Step<'_>) -> Vec<u8> {
     let Step { action, bytes, .. } = step;
     let len = bytes.len();
@@ -63,7 +63,7 @@ fn over_http1(step: Step<'_>) -> Vec<u8> {
     [head.as_bytes(), bytes, tail].concat()
 }
 
-/// What the server answers to these pieces over HTTP/1.1, each of which it reads alone.
+/// The server's answers over HTTP/1.1 to these pieces, each of which it reads alone.
 fn exchange(pieces: Vec<Vec<u8>>) -> Vec<u8> {
     web::runtime().block_on(async {
         let (ours, theirs) = duplex(BUFFER);
@@ -77,7 +77,7 @@ fn exchange(pieces: Vec<Vec<u8>>) -> Vec<u8> {
                     let _ = write.write_all(&piece).await;
                     tokio::task::yield_now().await;
                 }
-                // A client that closes its direction is taken to be gone: first everything is answered.
+                // A client that closes its direction is taken to have left: wait for all answers first.
                 sleep(Duration::from_secs(1)).await;
                 let _ = write.shutdown().await;
             };
@@ -95,8 +95,8 @@ async fn collect(read: &mut ReadHalf<DuplexStream>) -> Vec<u8> {
     answers
 }
 
-/// The answers to valid requests, without the fields that show the time of day. Whether bytes that are no request
-/// are answered before the connection ends depends on how many of them have arrived.
+/// The answers to valid requests, without the fields that show the time of day. Whether bytes that are not a request are
+/// answered before the connection ends depends on how many of them have arrived.
 fn answered(answers: &[u8]) -> Vec<u8> {
     const MALFORMED: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
     let mut places = answers.windows(MALFORMED.len());

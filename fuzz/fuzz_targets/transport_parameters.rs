@@ -1,4 +1,5 @@
-//! Any transport parameters: those that are accepted do not change when they are written again.
+//! Arbitrary transport parameters. Checks that accepted ones do not change when they are written
+//! again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! What the targets of HTTP share: a runtime in virtual time, and a site.
+//! The runtime in virtual time and the site that the HTTP targets share.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,8 +22,8 @@ pub fn runtime() -> Runtime {
     runtime.expect("a runtime starts")
 }
 
-/// Echoes the content of POST, answers GET, and rejects other methods without reading content. Checks that content which is
-/// complete has the length that was announced.
+/// Echoes the content of POST, answers GET, and rejects other methods without reading content. Checks that complete content
+/// has the announced length.
 pub fn site() -> Site {
     BoxCloneSyncService::new(tower::service_fn(answer))
 }

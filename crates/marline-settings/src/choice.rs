@@ -8,13 +8,13 @@ use crate::table::{Refused, Row, Setting};
 pub struct Choice<C, F: 'static> {
     /// Its key.
     pub key: &'static str,
-    /// What it decides, in one line.
+    /// The decision that the policy makes, in one line.
     pub about: &'static str,
-    /// Which policies there are.
+    /// The available policies.
     pub registry: &'static Registry<F>,
-    /// What a configuration has.
+    /// Returns the policy of a configuration.
     pub get: fn(&C) -> Spec,
-    /// The field.
+    /// Returns the field.
     pub field: fn(&mut C) -> &mut F,
 }
 

@@ -1,4 +1,4 @@
-//! What values a setting takes.
+//! The values that a setting takes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::units::{
     Share, read_bytes, read_rate, read_share, read_time, write_bytes, write_rate, write_time,
 };
 
-/// What somebody wrote for a setting, on a command line or in a file.
+/// A value as written on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
     /// `true` or `false`.
@@ -26,12 +26,12 @@ pub enum Written {
     Date(String),
     /// A list, which no setting takes.
     List,
-    /// Keys and what was written for each.
+    /// Keys, each with its value as written.
     Table(Vec<(String, Self)>),
 }
 
 impl Written {
-    /// Reads a plain value as command lines have it: what is neither a switch (`true`, `false`, `on`, `off`) nor a number is text.
+    /// Reads a plain value of a command line: anything other than a switch (`true`, `false`, `on`, `off`) or a number is text.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let switch = match text {
@@ -58,7 +58,7 @@ impl From<&str> for Written {
     }
 }
 
-/// As a message quotes it.
+/// The value as quoted in messages.
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -76,7 +76,7 @@ impl fmt::Display for Written {
 /// A value that a [`Domain`] contains.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// No value, which the domain has a word for.
+    /// No value, written as a word of the domain.
     Without,
     /// On or off.
     Switch(bool),
@@ -95,25 +95,25 @@ pub enum Value {
 /// A setting as results have it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
-    /// Its value. [`Value::Without`] does not occur: its word stands there.
+    /// Its value. [`Value::Without`] does not occur: it is shown as its word.
     Value(Value),
     /// The settings inside it, by key.
     Table(Vec<(&'static str, Self)>),
 }
 
-/// A name in settings, and what it stands for: a value of an enum, or a policy.
+/// A name in settings, and its meaning: a value of an enum, or a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word<T> {
-    /// As it is written.
+    /// The name as written.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub about: &'static str,
     /// The value.
     pub value: T,
 }
 
 impl<T> Word<T> {
-    /// `value` by its name, with one line about it.
+    /// `value` with its name and a one-line description.
     pub const fn new(name: &'static str, about: &'static str, value: T) -> Self {
         Self { name, about, value }
     }
@@ -122,9 +122,9 @@ impl<T> Word<T> {
 /// A name of an earlier version. It is read as the present one, or refused with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerName {
-    /// As it was written; `{}` stands for a word.
+    /// The former name; `{}` stands for a word.
     pub name: &'static str,
-    /// The name that has its meaning now, in which `{}` is that word.
+    /// The present name with the same meaning, in which `{}` is that word.
     pub now: &'static str,
     is_refused: bool,
 }
@@ -139,7 +139,7 @@ impl FormerName {
         }
     }
 
-    /// `name`, which meant `now`, and which nobody shall write any more.
+    /// `name`, which meant `now`, and is refused.
     pub const fn refused(name: &'static str, now: &'static str) -> Self {
         Self {
             name,
@@ -191,7 +191,7 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 }
 
-/// What a setting can be, and how that is written.
+/// The values that a setting takes, and their notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Domain {
     kind: Kind,
@@ -251,7 +251,7 @@ impl Domain {
         most: Bound::Included(1.0),
     });
 
-    /// How long something learnt can hold: a year at most, or for good.
+    /// A lifetime of learnt data: up to a year, or unlimited.
     pub const LIFETIME: Self = Self::time(
         Duration::from_millis(1),
         Duration::from_secs(365 * 24 * 3600),
@@ -316,12 +316,12 @@ impl Domain {
         })
     }
 
-    /// Text that is `what`, as "a path"; the type of the field says which text that is.
+    /// Text described by `what`, as "a path"; the type of the field validates it.
     pub const fn text(what: &'static str) -> Self {
         Self::of(Kind::Text(what))
     }
 
-    /// The same, and `word` for no value; `false` is that, too.
+    /// The same domain, plus `word` for no value, also written `false`.
     pub const fn or(self, word: &'static str) -> Self {
         Self {
             without: Some(word),
@@ -329,7 +329,7 @@ impl Domain {
         }
     }
 
-    /// The same, and `true` for `number`.
+    /// The same domain, plus `true` for `number`.
     pub const fn or_true(self, number: f64) -> Self {
         Self {
             yes: Some(number),
@@ -337,7 +337,7 @@ impl Domain {
         }
     }
 
-    /// The value that was `written` for `what`.
+    /// Reads the value `written` for `what`.
     ///
     /// # Errors
     /// It is not in the domain; the message says what is.
@@ -420,7 +420,8 @@ impl Domain {
         }
     }
 
-    /// What `text` of a command line or of a link is, if it is for this domain: text that may look like a number or a switch stays text.
+    /// Reads `text` from a command line or a link for this domain: in a text domain, text that looks like a number or a switch
+    /// stays text.
     pub fn parse(&self, text: &str) -> Written {
         match self.kind {
             Kind::Text(_) => Written::from(text.trim()),
@@ -428,7 +429,7 @@ impl Domain {
         }
     }
 
-    /// `value` as it is written.
+    /// The notation of `value`.
     pub fn write(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Without) => self.without.unwrap_or("none").to_owned(),
@@ -443,7 +444,7 @@ impl Domain {
         }
     }
 
-    /// `value` with the word for no value in its place; `None` if there is neither.
+    /// `value`, with no value shown as its word; `None` if there is neither.
     pub(crate) fn show(&self, value: Value) -> Option<Shown> {
         let value = match value {
             Value::Without => Value::Word(self.without?.to_owned()),
@@ -452,7 +453,7 @@ impl Domain {
         Some(Shown::Value(value))
     }
 
-    /// Values at the edges of the domain, as they are written: what a test of a setting tries. Text has none.
+    /// Values at the edges of the domain, as written, for tests of a setting. Text has none.
     pub fn samples(&self) -> Vec<Written> {
         let text = |text: String| Written::Text(text);
         let mut samples = match self.kind {
@@ -495,7 +496,7 @@ impl Domain {
         samples
     }
 
-    /// The words that it has, with what they mean; none where it is no choice.
+    /// The words of the domain, with their meanings; empty if it is not a choice.
     pub fn choices(&self) -> Vec<Word<()>> {
         match self.kind {
             Kind::Words { words, .. } => words(),
@@ -504,7 +505,7 @@ impl Domain {
     }
 }
 
-/// What is allowed, for messages and the reference.
+/// The allowed values, for messages and the reference.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let without = self.without;
@@ -559,7 +560,7 @@ impl fmt::Display for Domain {
     }
 }
 
-/// A quantity, with its unit or without.
+/// A quantity, with or without a unit.
 fn text_of(written: &Written) -> String {
     match written {
         Written::Text(text) => text.clone(),

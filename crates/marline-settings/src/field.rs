@@ -1,4 +1,4 @@
-//! Rows that have a plain value: one field, or what is made of several.
+//! Rows with a plain value: one field, or a value derived from several.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ use crate::table::{Refused, Row, Setting};
 pub struct Field<C, T> {
     /// Its key.
     pub key: &'static str,
-    /// What it can be.
+    /// Its allowed values.
     pub domain: Domain,
-    /// What it is, in one line.
+    /// Its meaning, in one line.
     pub about: &'static str,
-    /// The field. Reading goes through a copy of the configuration.
+    /// Returns the field. Reading uses a copy of the configuration.
     pub field: fn(&mut C) -> &mut T,
 }
 
@@ -90,13 +90,13 @@ impl<C: Clone, T: FieldValue> Setting<C> for Field<C, T> {
 pub struct Derived<C> {
     /// Its key.
     pub key: &'static str,
-    /// What it can be.
+    /// Its allowed values.
     pub domain: Domain,
-    /// What it is, in one line.
+    /// Its meaning, in one line.
     pub about: &'static str,
-    /// What a configuration has; `None` if it does not apply there.
+    /// The value in a configuration; `None` if it does not apply there.
     pub get: fn(&C) -> Option<Value>,
-    /// Puts a value of the domain into a configuration, or says what it needs there.
+    /// Puts a value of the domain into a configuration, or reports what it requires there.
     pub set: fn(&mut C, &Value) -> Result<(), String>,
 }
 
@@ -140,7 +140,7 @@ fn row<C>(setting: &dyn Setting<C>, domain: &Domain, prefix: &str, default: &C) 
     }
 }
 
-/// The type of a field that a setting can be.
+/// A type of field that can be a setting.
 pub trait FieldValue: Clone {
     /// The field's value.
     fn to_value(&self) -> Value;
@@ -157,7 +157,8 @@ pub trait FieldValue: Clone {
     }
 }
 
-/// Makes types fields whose value is text, by their `Display` and their `FromStr`, whose errors are shown as they are.
+/// Implements [`FieldValue`] for types whose value is text, by their `Display` and their `FromStr`, whose errors are
+/// shown unchanged.
 #[macro_export]
 macro_rules! text_values {
     ($($text:ty),+ $(,)?) => {$(

@@ -2,7 +2,7 @@
 //!
 //! Command lines, configuration files, links, scenarios, results and the reference pages all read the same tables, with one grammar
 //! for [times, sizes, rates and shares](units).
-//! A table stands beside what it describes, in the module that owns it:
+//! A table is declared beside the type it describes, in the module that owns it:
 //!
 //! | table | is |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | a row of `Settings` | is for |
 //! | --- | --- |
 //! | [`Field`] | one field: its key, its [`Domain`], one line, and which field |
-//! | [`Derived`] | what is not one field: several of them, or a part of one |
+//! | [`Derived`] | a value that is not one field: several of them, or a part of one |
 //! | [`Choice`] | a policy, from a [`Registry`] |
 //! | [`Table`] | keys of a configuration inside this one |
 //!
@@ -49,5 +49,5 @@ pub use units::{
 
 use std::sync::Arc;
 
-/// Makes a policy for each connection or path: what the fields of configurations hold.
+/// Makes a policy for each connection or path, as held by fields of configurations.
 pub type Make<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;

@@ -1,6 +1,6 @@
 //! Lines of a text, for messages.
 
-/// The offsets at which the lines of a text begin.
+/// The offsets of the first bytes of a text's lines.
 #[derive(Clone, Debug)]
 pub struct Lines(Vec<usize>);
 
@@ -16,8 +16,8 @@ impl Lines {
         self.0.partition_point(|start| *start <= offset)
     }
 
-    /// The key of the `key = value` of `text` in whose value the byte at `offset` is, if both are in one line and the key
-    /// needs no quotes.
+    /// The key of the `key = value` in `text` whose value contains the byte at `offset`, if both are on one line and the
+    /// key needs no quotes.
     pub fn key_before<'t>(&self, text: &'t str, offset: usize) -> Option<&'t str> {
         let start = *self.0.get(self.line(offset).checked_sub(1)?)?;
         let (key, _) = text.get(start..offset)?.split_once('=')?;

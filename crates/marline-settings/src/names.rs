@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-/// Names that messages list at most.
+/// Largest number of names in a message.
 const LISTED: usize = 12;
 
-/// The nearest of more names that messages list.
+/// Number of nearest names in a message if there are more.
 const NEAREST: usize = 3;
 
-/// Messages quote no more characters of a word than this, and compare no more.
+/// Largest number of characters of a word that are quoted and compared.
 const QUOTED: usize = 64;
 
-/// Bytes from which the beginning of a part of a name, as `conn` of `connections`, can stand for it.
+/// Smallest number of bytes that can abbreviate a part of a name, as `conn` for `connections`.
 const LEAST_PART: usize = 3;
 
-/// `text` as messages quote it: in one line, and only the beginning of one that is long.
+/// `text` as quoted in messages: on one line, and truncated if it is long.
 pub fn quote(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => Cow::Owned(format!("{}...", one_line(&text[..end]))),
@@ -22,7 +22,7 @@ pub fn quote(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `text` with escapes for line breaks and other control characters, which a terminal would obey.
+/// `text` with line breaks and other control characters escaped, which a terminal would interpret.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -43,7 +43,7 @@ pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a s
     format!("unknown {what} \"{}\"; {advice}", quote(word))
 }
 
-/// The name that `word` may have meant, or which names are `known`: all, if they are few, or the nearest.
+/// The name that `word` was probably meant to be, or else the `known` names: all, if they are few, or the nearest.
 pub fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known {
@@ -63,7 +63,7 @@ pub fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Which of `names` somebody may have meant by `word`: the one with the fewest edits between, or else those that share parts.
+/// The `names` that `word` was probably meant to be: those with the fewest edits, or else those that share parts.
 fn meant<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
     let near = names
         .iter()
@@ -78,8 +78,8 @@ fn meant<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
     sharing
 }
 
-/// The edits between `word` and `name` if somebody may have meant `name`. Words of another length are not compared: what a
-/// file has for a word can be long.
+/// The edits between `word` and `name` if it was probably meant. Words of very different length are not compared: a word in a
+/// file can be long.
 fn edits(word: &str, name: &str) -> Option<usize> {
     let most = (name.len() / 3).max(1).min(name.len().saturating_sub(1));
     if word.len().abs_diff(name.len()) > most * char::MAX.len_utf8() {
@@ -108,7 +108,7 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// The names that are most like `word`, whether or not somebody may have meant them.
+/// The names most similar to `word`, regardless of the distance.
 fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
     let word = normalized(word);
     let mut names: Vec<_> = names
@@ -123,7 +123,7 @@ fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// The beginning of `word` in lower case, with `_` for each `-`, as both are written for keys.
+/// The beginning of `word` in lower case, with `_` for each `-`, as keys are compared.
 fn normalized(word: &str) -> String {
     let begin = word.chars().take(QUOTED).flat_map(char::to_lowercase);
     begin.map(|c| if c == '-' { '_' } else { c }).collect()

@@ -12,15 +12,15 @@ use crate::table::{Refused, Row, Settings, apply, call, is_key, rows};
 /// `F` is what a configuration holds of the policy, `C` the parameters. Each implementation has its entry in its
 /// own file, and the [`Registry`] of its trait lists it.
 pub struct Entry<F, C: 'static> {
-    /// As it is written, in snake case.
+    /// The name as written, in snake case.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its behaviour, in one line.
     pub about: &'static str,
     /// Its parameters.
     pub parameters: Settings<C>,
-    /// Their values where nothing is said.
+    /// Their default values.
     pub default: fn() -> C,
-    /// Makes it.
+    /// Makes the policy.
     pub make: fn(C) -> F,
 }
 
@@ -38,7 +38,7 @@ impl<F> Entry<F, ()> {
 }
 
 impl<F, C> Entry<F, C> {
-    /// How one with these parameters is written: those that have their default value are left out.
+    /// The notation of the policy with these parameters: those with their default values are omitted.
     pub fn spec(&self, parameters: &C) -> Spec {
         let default = (self.default)();
         let settings = self.parameters.iter();
@@ -61,16 +61,16 @@ impl<F, C> Entry<F, C> {
 
 /// An [`Entry`], whatever its parameters are.
 pub trait Policy<F>: Sync {
-    /// As it is written.
+    /// The name as written.
     fn name(&self) -> &'static str;
 
-    /// What it does, in one line.
+    /// Its behaviour, in one line.
     fn about(&self) -> &'static str;
 
     /// Its parameters and their defaults.
     fn parameters(&self) -> Vec<Row>;
 
-    /// Values for each parameter that a test should try.
+    /// Values of each parameter for tests to try.
     fn samples(&self) -> Vec<(&'static str, Written)>;
 
     /// Makes one with the default parameters.
@@ -117,7 +117,7 @@ impl<F, C> Policy<F> for Entry<F, C> {
     }
 }
 
-/// A policy as it is written: a name, and parameters that differ from the defaults.
+/// A policy as written: a name, and the parameters that differ from the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     name: &'static str,
@@ -162,7 +162,7 @@ pub struct Registry<F: 'static> {
 }
 
 impl<F> Registry<F> {
-    /// `what` they are, for messages, and all of them in the order of the reference.
+    /// A registry of `entries`, in the order of the reference; `what` names their kind in messages.
     pub const fn new(what: &'static str, entries: &'static [&'static dyn Policy<F>]) -> Self {
         Self {
             what,
@@ -171,12 +171,12 @@ impl<F> Registry<F> {
         }
     }
 
-    /// The same with policies that were written in other ways.
+    /// The same registry, with former names of policies.
     pub const fn with_former(self, former: &'static [FormerName]) -> Self {
         Self { former, ..self }
     }
 
-    /// What they are.
+    /// The kind of policies, for messages.
     pub const fn what(&self) -> &'static str {
         self.what
     }
@@ -203,8 +203,8 @@ impl<F> Registry<F> {
             .collect()
     }
 
-    /// Calls `check` with each of them: with its default parameters, and with each parameter at the edges of what
-    /// it can be. Prints which, for when `check` fails.
+    /// Calls `check` with each policy: with its default parameters, and with each parameter at the edges of its
+    /// domain. Prints the policy, for when `check` fails.
     #[cfg(feature = "testing")]
     pub fn check_each(&self, check: impl Fn(&F)) {
         for entry in self.entries {
@@ -221,7 +221,7 @@ impl<F> Registry<F> {
         }
     }
 
-    /// Their names, and what they do.
+    /// Their names and behaviours.
     pub fn words(&self) -> Vec<Word<()>> {
         let entries = self.entries.iter();
         entries
@@ -236,7 +236,7 @@ impl<F> Registry<F> {
     /// Makes the policy in `text`, as `hybrid(factor=0.25)`.
     ///
     /// # Errors
-    /// There is no such policy, or it has no such parameter or value; the message says what there is.
+    /// The policy is unknown, or has no such parameter or value; the message names the known ones.
     pub fn make(&self, text: &str) -> Result<F, String> {
         let text = present(self.former, text.trim());
         let call = Call::read(&text)?;
@@ -247,7 +247,7 @@ impl<F> Registry<F> {
             .map_err(|why| format!("{}: {why}", call.name))
     }
 
-    /// The same of what stands in a file.
+    /// As [`make`](Self::make), from a file.
     pub(crate) fn read(&self, written: &Written) -> Result<F, String> {
         match written {
             Written::Text(text) => self.make(text),
@@ -258,7 +258,7 @@ impl<F> Registry<F> {
         }
     }
 
-    /// A policy that has the parameters in `written`, if that is a table of some; or the first one.
+    /// A policy with the parameters in `written`, if that is a table of some; or the first one.
     fn example(&self, written: &Written) -> String {
         if let Written::Table(parameters) = written {
             let mut entries = self.entries.iter();

@@ -8,26 +8,26 @@ use crate::table::{Refused, Row, Setting, Settings, apply_but, find, rows, show}
 /// A set of values that a table can start from.
 #[derive(Clone, Copy)]
 pub struct Base<D> {
-    /// As it is written.
+    /// The name as written.
     pub name: &'static str,
     /// Makes it.
     pub make: fn() -> D,
 }
 
-/// A configuration `D` inside of `C`. Naming a key of it switches it on; `false` switches it off, if it can
-/// be; the name of a base sets all of it, as the key `base` does inside.
+/// A configuration `D` inside `C`. Setting one of its keys switches it on; `false` switches it off, if it
+/// can be; the name of a base sets all of it, as the key `base` does inside.
 pub struct Table<C, D: 'static> {
     /// Its key.
     pub key: &'static str,
-    /// What it is, in one line.
+    /// Its meaning, in one line.
     pub about: &'static str,
     /// Its keys.
     pub settings: Settings<D>,
-    /// What it can start from.
+    /// The bases that it can start from.
     pub bases: &'static [Base<D>],
-    /// What it holds; `None` if it is off.
+    /// Returns its configuration; `None` if it is off.
     pub get: fn(&C) -> Option<&D>,
-    /// The same, switched on with its default values if it is off.
+    /// Returns its configuration, switched on with the default values if it was off.
     pub open: fn(&mut C) -> &mut D,
     /// Switches it off, if it can be.
     pub off: Option<fn(&mut C)>,
@@ -36,7 +36,7 @@ pub struct Table<C, D: 'static> {
 /// The key inside a table that switches it.
 const ON: &str = "on";
 
-/// The key inside a table that names what it starts from.
+/// The key inside a table that names its base.
 const BASE: &str = "base";
 
 impl<C, D> Table<C, D> {

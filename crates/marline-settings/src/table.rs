@@ -1,4 +1,4 @@
-//! Tables of settings: which keys a configuration has.
+//! Tables of settings: the keys of a configuration.
 
 use std::fmt;
 
@@ -14,22 +14,22 @@ pub trait Setting<C>: Sync {
     /// Its name, in snake case.
     fn key(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// Its meaning, in one line.
     fn about(&self) -> &'static str;
 
-    /// Puts what was `written` into `config`.
+    /// Puts the value `written` into `config`.
     ///
     /// # Errors
     /// It is not allowed; the message says what is.
     fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused>;
 
-    /// What `config` has; `None` if it does not apply there.
+    /// The value in `config`; `None` if it does not apply there.
     fn show(&self, config: &C) -> Option<Shown>;
 
-    /// Its rows in the reference, of which `default` has the values; `prefix` goes before its key.
+    /// Its rows in the reference, with the values of `default`; `prefix` precedes its key.
     fn rows(&self, prefix: &str, default: &C) -> Vec<Row>;
 
-    /// The values that it takes, if they are plain ones.
+    /// The domain of its values, if they are plain ones.
     fn domain(&self) -> Option<Domain> {
         None
     }
@@ -39,7 +39,7 @@ pub trait Setting<C>: Sync {
         None
     }
 
-    /// Values that it takes, as they are written: what a test of it tries.
+    /// Values that it takes, as written, for tests to try.
     fn samples(&self) -> Vec<Written> {
         self.domain()
             .map(|domain| domain.samples())
@@ -47,27 +47,27 @@ pub trait Setting<C>: Sync {
     }
 }
 
-/// A setting as the reference describes it.
+/// A setting as described in the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its key, with the tables it is in, as `multipath.max_paths`.
+    /// Its key, after those of its tables, as `multipath.max_paths`.
     pub key: String,
-    /// What it is.
+    /// Its meaning.
     pub about: &'static str,
-    /// What it can be.
+    /// Its allowed values.
     pub allowed: String,
-    /// The words that it can be, with what they mean; none where it is no choice.
+    /// The words it takes, with their meanings; empty if it is not a choice.
     pub words: Vec<Word<()>>,
-    /// What it is unless somebody says otherwise; empty if it does not apply then.
+    /// Its default value; empty if it does not apply by default.
     pub default: String,
 }
 
-/// Why a value does not become a setting.
+/// The reason why a value is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The key at fault as it was written, after the tables that it is in.
+    /// The key at fault as written, after those of its tables.
     pub path: Vec<String>,
-    /// What is wrong, and what is allowed.
+    /// The problem, and the allowed values.
     pub text: String,
 }
 
@@ -79,7 +79,7 @@ impl Refused {
         }
     }
 
-    /// The same in a table with this key.
+    /// The same refusal, in a table with this key.
     pub(crate) fn within(mut self, key: &str) -> Self {
         self.path.insert(0, key.to_owned());
         self
@@ -98,7 +98,7 @@ impl fmt::Display for Refused {
 /// Puts everything `written` into `config`, in the order of the table.
 ///
 /// # Errors
-/// A key is unknown, or a value is not allowed. What came before it is set.
+/// A key is unknown, or a value is not allowed. Earlier values are already set.
 pub fn apply<C>(
     settings: Settings<C>,
     config: &mut C,
@@ -107,7 +107,7 @@ pub fn apply<C>(
     apply_but(&[], settings, config, written)
 }
 
-/// The same with keys of somebody else's, `others`, left out.
+/// As [`apply`], without the keys of `others`.
 pub(crate) fn apply_but<C>(
     others: &[&'static str],
     settings: Settings<C>,
@@ -140,7 +140,8 @@ pub(crate) fn apply_but<C>(
     Ok(())
 }
 
-/// What to write if `key` is not a key of `settings` but a policy that one of them takes, as in `hybrid.factor = 0.5`.
+/// Advice on the notation if `key` is not a key of `settings` but a policy that one of them takes, as in
+/// `hybrid.factor = 0.5`.
 pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) -> Option<String> {
     let policy = key.replace('-', "_");
     let mut settings = settings.iter();
@@ -154,7 +155,7 @@ pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) 
     ))
 }
 
-/// `name` with those of `parameters` that are plain values, as a policy is written.
+/// `name` with the plain values of `parameters`, in the notation of a policy.
 pub(crate) fn call(name: &str, parameters: &[(String, Written)]) -> String {
     let parameters: Vec<_> = parameters
         .iter()
@@ -173,7 +174,7 @@ pub(crate) fn call(name: &str, parameters: &[(String, Written)]) -> String {
     }
 }
 
-/// What `config` has, by key.
+/// The values in `config`, by key.
 pub fn show<C>(settings: Settings<C>, config: &C) -> Vec<(&'static str, Shown)> {
     let settings = settings.iter();
     settings
@@ -189,14 +190,14 @@ pub fn rows<C>(settings: Settings<C>, prefix: &str, default: &C) -> Vec<Row> {
         .collect()
 }
 
-/// Whether somebody who wrote `written` means `key`: `-` and `_` stand for each other.
+/// Whether `written` means `key`: `-` and `_` are equivalent.
 pub fn is_key(written: &str, key: &str) -> bool {
     let is_joint = |byte| matches!(byte, b'-' | b'_');
     let mut pairs = written.bytes().zip(key.bytes());
     written.len() == key.len() && pairs.all(|(a, b)| a == b || (is_joint(a) && is_joint(b)))
 }
 
-/// The setting that is written as `key`.
+/// The setting with the key `key`.
 pub fn setting<C>(settings: Settings<C>, key: &str) -> Option<&'static dyn Setting<C>> {
     let mut settings = settings.iter().copied();
     settings.find(|setting| is_key(key, setting.key()))

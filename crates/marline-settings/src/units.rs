@@ -11,15 +11,15 @@ use crate::names::{advice, or, quote};
 /// The units of one kind of quantity.
 struct Scale {
     what: &'static str,
-    /// The largest first.
+    /// The units, largest first.
     units: &'static [Unit],
 }
 
 struct Unit {
     name: &'static str,
-    /// In the smallest unit.
+    /// The unit in terms of the smallest one.
     scale: u64,
-    /// Whether only whole numbers of it are written.
+    /// Whether only whole multiples of it are written.
     is_whole: bool,
 }
 
@@ -39,7 +39,7 @@ const fn decimal(name: &'static str, scale: u64) -> Unit {
     }
 }
 
-/// In bytes.
+/// Sizes, in bytes.
 const SIZE: Scale = Scale {
     what: "size",
     units: &[
@@ -53,7 +53,7 @@ const SIZE: Scale = Scale {
     ],
 };
 
-/// In nanoseconds.
+/// Times, in nanoseconds.
 const TIME: Scale = Scale {
     what: "time",
     units: &[
@@ -67,7 +67,7 @@ const TIME: Scale = Scale {
     ],
 };
 
-/// In bits per second.
+/// Rates, in bits per second.
 const RATE: Scale = Scale {
     what: "rate",
     units: &[
@@ -78,13 +78,13 @@ const RATE: Scale = Scale {
     ],
 };
 
-/// In billionths.
+/// Shares, in billionths.
 const SHARE: Scale = Scale {
     what: "share",
     units: &[decimal("%", 10_000_000)],
 };
 
-/// Larger values in the smallest unit are mistakes: petabytes, years.
+/// Largest plausible value in the smallest unit: petabytes, years.
 const LARGEST: u64 = 100_000_000_000_000_000;
 
 /// A share from 0 to 1, with a resolution of a billionth.
@@ -117,7 +117,7 @@ impl Share {
     }
 }
 
-/// In percent.
+/// The share in percent.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&SHARE.write(self.0.into()))
@@ -127,7 +127,7 @@ impl fmt::Display for Share {
 /// Reads a number of bytes, as `64kB` or `1.5MiB`.
 ///
 /// # Errors
-/// It is no size; the message says what is.
+/// It is not a size; the message names what is.
 pub fn read_bytes(text: &str) -> Result<u64, String> {
     SIZE.read(text)
 }
@@ -135,7 +135,7 @@ pub fn read_bytes(text: &str) -> Result<u64, String> {
 /// Reads a length of time, as `30s` or `2.5ms`.
 ///
 /// # Errors
-/// It is no time; the message says what is.
+/// It is not a time; the message names what is.
 pub fn read_time(text: &str) -> Result<Duration, String> {
     TIME.read(text).map(Duration::from_nanos)
 }
@@ -143,7 +143,7 @@ pub fn read_time(text: &str) -> Result<Duration, String> {
 /// Reads a rate in bits per second, as `7mbps`.
 ///
 /// # Errors
-/// It is no rate; the message says what is.
+/// It is not a rate; the message names what is.
 pub fn read_rate(text: &str) -> Result<u64, String> {
     RATE.read(text)
 }
@@ -151,7 +151,7 @@ pub fn read_rate(text: &str) -> Result<u64, String> {
 /// Reads a share, as `0.5%`.
 ///
 /// # Errors
-/// It is no share, or above 100 %.
+/// It is not a share, or above 100 %.
 pub fn read_share(text: &str) -> Result<Share, String> {
     let share = u32::try_from(SHARE.read(text)?).ok().map(Share);
     share
@@ -178,13 +178,13 @@ pub fn write_rate(rate: u64) -> String {
     RATE.write(rate)
 }
 
-/// The number and the unit of a quantity, whatever the unit is; `None` if it does not begin with a number.
+/// The number and the unit of a quantity in any unit; `None` if it does not begin with a number.
 pub fn split_unit(text: &str) -> Option<(f64, &str)> {
     let (number, unit) = split(text)?;
     Some((number.replace('_', "").parse().ok()?, unit))
 }
 
-/// The same with the number as it is written.
+/// As [`split_unit`], with the number as written.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')));
@@ -193,13 +193,13 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
     Some((number, unit.trim()))
 }
 
-/// Which of `units` is meant by `unit`, whose case does not matter.
+/// The one of `units` that equals `unit`, ignoring case.
 pub fn find_unit<'a>(unit: &str, units: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut units = units.into_iter();
     units.find(|name| name.eq_ignore_ascii_case(unit))
 }
 
-/// The message for `text`, a `what` whose unit is none of `units`.
+/// The message for `text`, a `what` with an unknown unit; `units` are the known ones.
 pub fn refused_unit<'a>(
     text: &str,
     what: &str,
@@ -266,7 +266,7 @@ impl Scale {
 /// A decimal number, without loss of precision.
 struct Decimal {
     digits: u128,
-    /// How many of the digits are behind the point.
+    /// The number of digits after the decimal point.
     decimals: u32,
     is_negative: bool,
 }

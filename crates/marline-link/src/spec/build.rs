@@ -21,10 +21,10 @@ mod tests;
 /// Reads a file named in a specification.
 type Reader<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
-/// Bytes of a file: hours of a trace.
+/// Largest size of a file in bytes: hours of a trace.
 const MAX_FILE: u64 = 64 << 20;
 
-/// The text of a regular file: a pipe would be waited for, and a device has no end.
+/// The text of a regular file. Others are refused: a pipe may block, and a device has no end.
 fn read_file(path: &str) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));

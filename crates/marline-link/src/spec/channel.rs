@@ -1,4 +1,4 @@
-//! A Wi-Fi channel that is written as its stations and the links among them.
+//! A Wi-Fi channel specified by its stations and the links among them.
 
 use marline_settings::{advice, setting};
 

@@ -29,12 +29,12 @@ pub struct DirectionSpec {
     pub queue: QueueKind,
     /// Whether active queue management marks ECN-capable packets instead of dropping them. DualPI2 always does.
     pub ecn: bool,
-    /// How long packets with ECT(1) may wait before they are marked; `None` marks none for that, but for DualPI2, which
-    /// has a ramp from 0.8 to 1.2 ms then.
+    /// Longest time that packets with ECT(1) wait unmarked; `None` never marks for delay, except for DualPI2, which
+    /// then marks on a ramp from 0.8 to 1.2 ms.
     pub mark: Option<Duration>,
     /// Rate of a policer before the queue in bits per second; `None` for no policer.
     pub policer: Option<u64>,
-    /// What the policer lets pass at once, in bytes; by default 100 ms of its rate, at least ten full packets.
+    /// Burst of the policer, in bytes; by default 100 ms of its rate, at least ten full packets.
     pub policer_burst: Option<u64>,
     /// One-direction delay.
     pub delay: Duration,
@@ -50,13 +50,13 @@ pub struct DirectionSpec {
     pub reorder: bool,
     /// Share of packets that do not take the delay, and so overtake others (netem's `reorder`).
     pub overtake: Share,
-    /// Correlation of the draws that decide on that. As in netem, it makes overtaking rarer than the share.
+    /// Correlation of the draws for `overtake`. As in netem, it makes overtaking rarer than the share.
     pub overtake_corr: Share,
     /// Share of packets lost at random.
     pub loss: Share,
     /// Mean length of loss bursts; `None` for independent losses.
     pub loss_burst: Option<Burst>,
-    /// The length of rows of losses, in packets, if all have the same.
+    /// Fixed length of loss bursts, in packets.
     pub loss_row: Option<NonZeroU64>,
     /// Every n-th packet is lost.
     pub loss_every: Option<NonZeroU64>,
@@ -111,12 +111,12 @@ impl Default for DirectionSpec {
 }
 
 impl DirectionSpec {
-    /// Whether a rate or a trace limits it.
+    /// Whether its rate is limited, by a rate or a trace.
     pub const fn has_rate(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
     }
 
-    /// Whether its delay is drawn from a distribution. That of picoquic has a scale of its own.
+    /// Whether its delay is drawn from a distribution. picoquic's distribution has a scale of its own.
     pub(super) fn varies(&self) -> bool {
         !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi
     }

@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SpecError {
-    /// The key as written, or the word in its place.
+    /// The key as written, or the word found in its place.
     pub key: String,
-    /// What is wrong, and what to do.
+    /// The problem and its remedy.
     pub problem: String,
 }
 
@@ -28,7 +28,7 @@ impl SpecError {
         Self::new(key, format_args!("{value} is out of range: {range}"))
     }
 
-    /// `key` requires `other`, which is there if it `holds`.
+    /// `key` requires `other`, which is present if the condition `holds`.
     pub(super) fn unless(holds: bool, key: &str, other: &str) -> Result<(), Self> {
         match holds {
             true => Ok(()),

@@ -19,7 +19,7 @@ pub struct LteSpec {
     pub std: u64,
     /// Correlation time of the rate.
     pub tau: Duration,
-    /// Over what the standard deviation is taken.
+    /// The averaging that the standard deviation refers to.
     pub std_scope: StdScope,
     /// Block error rate of first transmissions; that of retransmissions is a tenth of it.
     pub bler: Share,

@@ -90,12 +90,12 @@ pub enum Radio {
 pub enum RadioPart {
     /// The cable from the client to its station.
     Cable,
-    /// A channel; its number, from 1 at the client, if there are several.
+    /// A channel, with its number, from 1 at the client, if there are several.
     Channel(Option<usize>),
 }
 
 impl Radio {
-    /// The media that it consists of, from the client on.
+    /// The media of the radio, starting at the client.
     pub fn parts(&self) -> Vec<RadioPart> {
         let (cable, channels) = match self {
             Self::None => (None, 0),
@@ -153,7 +153,7 @@ fn shown<C>(key: &dyn Setting<C>, spec: &C) -> String {
     }
 }
 
-/// Checks that each of `pairs` has a value, and each key is there once.
+/// Checks that each of `pairs` has a value and that no key is repeated.
 fn refuse_malformed(pairs: &[(&str, &str)]) -> Result<(), SpecError> {
     for (index, (key, value)) in pairs.iter().enumerate() {
         if value.is_empty() {
@@ -186,7 +186,7 @@ impl LinkSpec {
     ///
     /// # Errors
     ///
-    /// What is wrong with the key.
+    /// The problem with the key.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, SpecError> {
         self.clone().changed([(key, value)])
     }

@@ -1,4 +1,4 @@
-//! What a phone or a station reads of its radio.
+//! The SINR that the client's radio reports.
 
 use super::{LinkSpec, Radio};
 use crate::lte::{Direction, LteSignal};

@@ -26,7 +26,7 @@ impl LteSpec {
 }
 
 impl WifiSpec {
-    /// The media from the client on: a cable, if there is one, and one channel, or one for each hop.
+    /// The media, starting at the client: a cable, if any, and one channel, or one for each hop.
     pub(super) fn build<B: Clone + Send + 'static>(
         &self,
         seed: Seed,
@@ -71,7 +71,7 @@ impl WifiSpec {
         config
     }
 
-    /// The configuration of the medium. The client is the last station; station 0 is at the wire.
+    /// The configuration of the medium. The client is the last station; station 0 is at the wired end.
     pub fn config(&self) -> WifiConfig {
         let mut config = self.channel(self.hops as usize);
         let client = config.stations.len() - 1;
@@ -100,7 +100,7 @@ impl WifiSpec {
         }
     }
 
-    /// What all stations have in common, of `stations` and station 0.
+    /// The settings that all `stations` share, and those of station 0.
     fn channel(&self, stations: usize) -> WifiConfig {
         let mut config = WifiConfig::new(self.phy(), stations);
         if self.phy == PhyName::Vht80 {
@@ -155,7 +155,7 @@ impl ChannelSpec {
     ///
     /// # Errors
     ///
-    /// It has fewer than two stations, or a link is there twice, or between stations that are not.
+    /// It has fewer than two stations, a duplicate link, or a link to an unknown station.
     pub fn build<B: Send + 'static>(&self, seed: Seed) -> Result<Box<dyn Medium<B>>, SpecError> {
         Ok(Box::new(medium(&self.config(), seed)?))
     }

@@ -24,7 +24,7 @@ const CODEL_DEFAULT: usize = 1000;
 /// Default queue limit with DualPI2 (RFC 9332, appendix A.1).
 const DUALPI2_DEFAULT: Duration = Duration::from_millis(250);
 
-/// Default of what a policer lets pass at once, of its rate.
+/// Default burst of a policer, as time at its rate.
 const POLICER_BURST: Duration = Duration::from_millis(100);
 
 /// Sampling period of a varying rate.
@@ -134,7 +134,7 @@ impl DirectionSpec {
     }
 }
 
-/// What a policer of `rate` bits per second lets pass at once by default, in bytes.
+/// The default burst in bytes of a policer of `rate` bits per second.
 pub(super) fn policer_burst(rate: u64) -> u64 {
     bytes(Limit::time(POLICER_BURST, rate)).max(SMALLEST_DEFAULT * FULL_PACKET)
 }

@@ -340,7 +340,7 @@ fn pings_over_presets_take_as_long_as_measured() {
     assert_eq!(pings("wifi-7,loss=0%,rate=none,buffer=none", 3), [50.0; 3]);
 }
 
-/// Digests that were computed on a different machine.
+/// Digests computed on a different machine.
 #[test]
 fn results_are_identical_on_every_platform() {
     for (text, expected) in [
