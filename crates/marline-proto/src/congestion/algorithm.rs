@@ -1,4 +1,4 @@
-//! Which controller a path gets.
+//! The choice of a path's controller.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use super::{
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::settings::Spec;
 
-/// What a new controller needs to know.
+/// The parameters of a new controller.
 #[derive(Debug)]
 pub struct ControllerConfig {
     /// The initial window, in bytes.
     pub initial_window: u64,
     /// Size of a full datagram, in bytes.
     pub max_datagram_size: u64,
-    /// When slow start ends before a loss ends it.
+    /// The policy that ends slow start before a loss does.
     pub slow_start_exit: Box<dyn SlowStartExit>,
-    /// What is left of the window after a loss, above 0 and below 1; `None` is the algorithm's own
-    /// (NewReno 0.5, CUBIC 0.7). BBR does not use it.
+    /// The part of the window kept after a loss, above 0 and below 1; `None` is the algorithm's own (NewReno 0.5,
+    /// CUBIC 0.7). BBR does not use it.
     pub backoff: Option<f64>,
-    /// How many connections (N, at least 1) a window-based controller backs off and grows like in congestion
-    /// avoidance, as the controllers of gQUIC do: it keeps (N - 1 + b) / N of the window, where b is what
-    /// one connection keeps. BBR and OLIA do not use it.
+    /// The number of connections (N, at least 1) that a window-based controller emulates in congestion avoidance,
+    /// as the controllers of gQUIC do: it keeps (N - 1 + b) / N of the window, where b is the part that one
+    /// connection keeps. BBR and OLIA do not use it.
     pub emulated_flows: u32,
-    /// Growth of the window in a round trip of slow start, above 1 and at most 2: 2 adds all that is acknowledged
+    /// Growth of the window in a round trip of slow start, above 1 and at most 2: 2 adds all bytes acknowledged
     /// (RFC 9002, section 7.3.1). BBR does not use it.
     pub slow_start_growth: f64,
-    /// Any number, different for each path: when BBR probes.
+    /// A number that differs between paths and randomizes when BBR probes.
     pub seed: u64,
 }
 
@@ -51,11 +51,11 @@ impl ControllerConfig {
 
 /// Makes the controllers of new paths.
 pub trait ControllerFactory: Send + Sync + fmt::Debug {
-    /// A controller for a path that has just come up.
+    /// A controller for a new path.
     fn build(&self, config: ControllerConfig) -> Box<dyn Controller>;
 
-    /// What makes the controllers of one new connection, if those of its paths have something in common;
-    /// `None` if every path is on its own.
+    /// The factory of the controllers of one new connection, if its paths share state; `None` if they are
+    /// independent.
     fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
         None
     }
@@ -66,17 +66,17 @@ pub trait ControllerFactory: Send + Sync + fmt::Debug {
             .is_scalable()
     }
 
-    /// How its controllers are written in settings.
+    /// The notation of its controllers in settings.
     fn spec(&self) -> Spec {
         self.build(ControllerConfig::new(MIN_DATAGRAM_SIZE.into()))
             .spec()
     }
 }
 
-/// Makes a controller for each path from a function; paths have nothing in common.
+/// Makes a controller for each path from a function; paths share no state.
 #[derive(Clone, Copy, Debug)]
 pub struct PerPath(
-    /// Makes one.
+    /// Makes one controller.
     pub fn(ControllerConfig) -> Box<dyn Controller>,
 );
 
@@ -86,7 +86,7 @@ impl ControllerFactory for PerPath {
     }
 }
 
-/// Controllers of [`CONTROLLERS`](super::CONTROLLERS) that programs name by a value.
+/// Controllers of [`CONTROLLERS`](super::CONTROLLERS) that programs select by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// RFC 9002, appendix B.
@@ -97,9 +97,9 @@ pub enum Algorithm {
     Bbr,
     /// BBR version 3.
     Bbr3,
-    /// OLIA, which couples the paths of a connection; NewReno where there is one.
+    /// OLIA, which couples the paths of a connection; NewReno with a single path.
     Olia,
-    /// Prague, for short queues that mark.
+    /// Prague, for short queues that mark packets.
     Prague,
 }
 

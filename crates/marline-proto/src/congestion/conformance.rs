@@ -1,4 +1,4 @@
-//! Rules that every controller must keep under any sequence of calls.
+//! Rules that every controller must obey under any sequence of calls.
 //!
 //! The test of a further controller is one line:
 //!
@@ -53,7 +53,7 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
 
 type Make<'a> = &'a dyn Fn(ControllerConfig) -> Box<dyn Controller>;
 
-/// A controller on a path without queue: packets are acknowledged `RTT` after they were sent.
+/// A controller on a path without a queue: packets are acknowledged `RTT` after they were sent.
 struct Path {
     controller: Box<dyn Controller>,
     now: Instant,
@@ -80,7 +80,7 @@ impl Path {
         self.controller.window()
     }
 
-    /// Sends `bytes`, full datagrams all, and acknowledges them two by two a round trip later.
+    /// Sends `bytes` in full datagrams, and acknowledges them two by two a round trip later.
     fn round(&mut self, bytes: u64, app_limited: bool) {
         let packets = (bytes / MTU).max(1);
         let (sent_at, prior_delivered) = (self.now, self.delivered);
@@ -220,7 +220,7 @@ fn reduces_once_per_flight(make: Make<'_>) {
     path.now += RTT;
     path.lose(sent_at, false);
     let once = path.window();
-    // A controller of a rate may wait for what the path delivers after the loss.
+    // A rate-based controller may wait to measure the delivery after the loss.
     let may_wait = path.controller.is_rate_based();
     assert!(
         once < before || may_wait && once == before,
@@ -235,7 +235,7 @@ fn reduces_once_per_flight(make: Make<'_>) {
     assert_eq!(again, once, "losses of one flight reduce the window once");
 }
 
-/// Controllers that react to losses alone may undo all that they did.
+/// Controllers that react to losses alone may undo the whole reaction.
 fn keeps_what_marks_demand(make: Make<'_>) {
     for marked_first in [true, false] {
         let mut path = Path::new(make);
@@ -407,7 +407,7 @@ fn capacity_rate() -> u64 {
     (CAPACITY as f64 / RTT.as_secs_f64()) as u64
 }
 
-/// A path on which another connection found `bandwidth`.
+/// The model of a path on which another connection found `bandwidth`.
 fn model_of(bandwidth: u64) -> PathModel {
     PathModel {
         bandwidth,
@@ -441,7 +441,7 @@ fn measures_a_model(make: Make<'_>) {
     assert_eq!(model.product(), model.bandwidth * 40 / 1000);
 }
 
-/// A controller that takes a seed sends at the first rate at once, and measures it.
+/// A controller that accepts a seed sends at the first rate at once, and measures it.
 fn begins_from_a_model(make: Make<'_>) {
     let mut path = Path::new(make);
     path.fill(1);
@@ -471,7 +471,7 @@ fn begins_from_a_model(make: Make<'_>) {
     assert!(found >= rate * 9 / 10, "{found} bytes/s of {rate}");
 }
 
-/// A seed that exceeds the path is replaced by what the path delivers.
+/// A seed that exceeds the path is replaced by the measured delivery rate.
 fn leaves_a_wrong_model(make: Make<'_>) {
     let mut path = Path::new(make);
     path.fill(1);

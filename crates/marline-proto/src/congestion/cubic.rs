@@ -14,7 +14,7 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
     |()| Arc::new(Algorithm::Cubic),
 );
 
-/// How aggressively the cubic grows, in datagrams per second cubed (RFC 9438, section 5.1).
+/// The growth constant C, in datagrams per second cubed (RFC 9438, section 5.1).
 const C: f64 = 0.4;
 
 /// The target is at most this many times the window (RFC 9438, section 4.4).
@@ -37,7 +37,7 @@ pub struct Curve {
     /// Whether a coordinator has set the window since.
     is_moved: bool,
     epoch: Option<Epoch>,
-    /// Since when sending is app-limited.
+    /// When sending became app-limited.
     paused_at: Option<Instant>,
 }
 
@@ -86,8 +86,8 @@ impl Epoch {
     }
 }
 
-/// Growth in datagrams a round trip with which `flows` connections that keep `backoff` of their window get as much as
-/// as many of Reno (alpha; RFC 9438, section 4.3, and for several connections the controllers of gQUIC).
+/// Growth in datagrams a round trip with which `flows` connections that keep `backoff` of their window get as much as the
+/// same number of Reno connections (alpha; RFC 9438, section 4.3, and for several connections the controllers of gQUIC).
 fn reno_friendly_growth(flows: f64, backoff: f64) -> f64 {
     3.0 * flows * flows * (1.0 - backoff) / (1.0 + backoff)
 }
@@ -96,7 +96,7 @@ impl Curve {
     fn begin(&mut self, sample: &GrowthSample) -> Epoch {
         let window = sample.window as f64;
         let plateau = self.plateau.get_or_insert(window);
-        // The minimum window may be above what congestion left.
+        // The minimum window may exceed the window that congestion left.
         if self.epoch.is_none() && !self.is_moved {
             *plateau = plateau.max(window);
         }
@@ -136,7 +136,7 @@ impl Growth for Curve {
             },
             _ => self.begin(sample),
         };
-        // Section 4.3: once Reno is where the window was, each connection grows by one datagram a round.
+        // Section 4.3: once Reno's window is back at its earlier size, each connection grows by one datagram a round.
         let alpha = if epoch.reno < self.prior {
             reno_friendly_growth(sample.flows, sample.backoff)
         } else {
@@ -156,9 +156,8 @@ impl Growth for Curve {
         next as u64
     }
 
-    /// Moves along the curve and leaves the plateau where it is: growth is as fast as it would have
-    /// been at that height, on either side of the plateau. A plateau that followed the window would
-    /// hold one that is set every round.
+    /// Moves along the curve and keeps the plateau: growth is as fast as it would have been at that height, on either
+    /// side of the plateau. A plateau that followed the window would hold back a window that is set every round.
     fn on_window_set(&mut self, before: u64, after: u64) {
         self.is_moved = true;
         if let Some(epoch) = &mut self.epoch {

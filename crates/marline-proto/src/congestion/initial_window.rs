@@ -23,7 +23,7 @@ pub(super) const FIXED: Entry<Arc<dyn InitialWindow>, FixedWindow> = Entry {
     make: |window| Arc::new(window),
 };
 
-/// What is known of a connection or path when its initial window is chosen.
+/// The properties of a connection or path by which its initial window is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionKind<'a> {
     /// The present time.
@@ -44,12 +44,12 @@ pub trait InitialWindow: Send + Sync + Debug {
     fn window(&self, kind: &ConnectionKind<'_>) -> u64;
 
     /// The window until the handshake has validated the peer's address, in bytes. It must not depend on
-    /// what earlier connections learnt of that address, which may be forged.
+    /// what earlier connections learnt about that address, which may be forged.
     fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {
         self.window(kind)
     }
 
-    /// How it is written in settings.
+    /// Its notation in settings.
     fn spec(&self) -> Spec {
         Spec::named("custom")
     }

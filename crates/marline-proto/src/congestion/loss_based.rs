@@ -11,27 +11,27 @@ use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 /// Lower bound of the share of growth.
 const MINIMUM_SHARE: f64 = 1e-6;
 
-/// How a window grows in congestion avoidance, and how that depends on earlier congestion.
+/// The growth of a window in congestion avoidance, and its dependence on earlier congestion.
 ///
-/// [`LossBasedController`] does all the rest of a controller; it starts over from the default where a coordinator
+/// [`LossBasedController`] implements the rest of a controller; it resets the growth to its default where a coordinator
 /// enters slow start.
 pub trait Growth: Copy + Default + Debug + Send {
     /// A short, lower-case name for logs and command lines.
     const NAME: &'static str;
 
-    /// The part of the window that a congestion event leaves, unless it is configured.
+    /// The part of the window kept after a congestion event, unless it is configured.
     const BACKOFF: f64;
 
     /// Whether it can grow like several connections, whose number is [`GrowthSample::flows`].
     const EMULATES: bool = false;
 
-    /// There was congestion at a window of `window` bytes, of which the part `backoff` is left.
+    /// Congestion at a window of `window` bytes, of which the part `backoff` is kept.
     fn on_congestion(&mut self, window: u64, backoff: f64);
 
     /// The window after an acknowledgment in congestion avoidance, in bytes.
     fn grow(&mut self, sample: &GrowthSample) -> u64;
 
-    /// There was persistent congestion: earlier measurements of the path no longer apply.
+    /// Persistent congestion: earlier measurements of the path no longer apply.
     fn on_collapse(&mut self) {
         *self = Self::default();
     }
@@ -67,9 +67,9 @@ pub struct GrowthSample {
     pub share: f64,
     /// The smoothed round-trip time.
     pub rtt: Duration,
-    /// The part of the window that a congestion event leaves.
+    /// The part of the window kept after a congestion event.
     pub backoff: f64,
-    /// How many connections the window grows like.
+    /// The number of connections that the growth emulates.
     pub flows: f64,
 }
 
@@ -104,7 +104,7 @@ struct Marked {
     before: u64,
 }
 
-/// The state before the latest reaction, while losses alone caused it, so that it may turn out to be spurious.
+/// The state before the latest reaction, kept while losses alone caused it, so that it can be undone if spurious.
 #[derive(Clone, Copy, Debug)]
 struct Before<G> {
     bytes: u64,
@@ -183,7 +183,8 @@ impl<G: Growth> LossBasedController<G> {
         self.recovering = true;
         self.resumes = false;
         self.recovery_start = Some(now);
-        // What marks of the same flight took counts towards what a loss demands, and stays if that was spurious.
+        // The reduction for marks of the same flight counts towards that for a loss, and stays if the loss was
+        // spurious.
         let marked = self.marked.take().filter(|marked| sent_at <= marked.at);
         let from = marked.map_or(self.bytes, |marked| marked.before.max(self.bytes));
         if marked.is_some() {
@@ -194,8 +195,8 @@ impl<G: Growth> LossBasedController<G> {
         self.ssthresh = self.bytes;
     }
 
-    /// A packet sent at `sent_at` was marked, and `part` of the window is left for that. Returns whether it reduced the
-    /// window: it does not within a flight of which a packet was lost. Growth goes on, and losses are still answered.
+    /// A packet sent at `sent_at` was marked, and `part` of the window is kept. Returns whether it reduced the window,
+    /// which it does not within a flight with a lost packet. Growth continues, and losses are still answered.
     pub(super) fn reduce_in_proportion(
         &mut self,
         now: Instant,
@@ -233,7 +234,7 @@ impl<G: Growth> LossBasedController<G> {
             .slow_start
             .on_ack(now, ack, self.bytes, self.max_datagram_size);
         match growth {
-            // What is remembered stays: a loss before the collapse may still turn out to be spurious.
+            // The remembered state stays: a loss before the collapse may still turn out to be spurious.
             None => self.leave_slow_start(),
             Some(_) if ack.app_limited => {}
             Some(bytes) => self.put(self.bytes.saturating_add(bytes)),
@@ -247,8 +248,8 @@ impl<G: Growth> Controller for LossBasedController<G> {
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
         self.app_limited = ack.app_limited;
         let sent_at = ack.largest_acked_sent_at;
-        // After a coordinator has re-entered slow start, packets sent at the very moment of the reduction count as
-        // sent after it.
+        // After a coordinator has re-entered slow start, packets sent at the very moment of the reduction count as sent
+        // after it.
         self.recovering &= self
             .recovery_start
             .is_some_and(|start| sent_at < start || sent_at == start && !self.resumes);

@@ -1,4 +1,4 @@
-//! The largest value of a sliding window, in constant space.
+//! The maximum over a sliding window, in constant space.
 
 /// The largest sample of the last `length` rounds, approximately: it keeps the best three samples,
 /// each newer than the one before (Kathleen Nichols' algorithm, as in Linux).

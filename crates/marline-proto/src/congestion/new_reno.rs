@@ -18,10 +18,10 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 /// Emulating N connections it adds N datagrams, and keeps (N - 0.5) / N of the window.
 pub type NewReno = LossBasedController<Additive>;
 
-/// Growth by one datagram for each window that is acknowledged, or by one for each connection that is emulated.
+/// Growth by one datagram for each acknowledged window and emulated connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Additive {
-    /// Bytes acknowledged that have not grown the window yet.
+    /// Acknowledged bytes that have not grown the window yet.
     acked: u64,
     /// Growth too small for a byte.
     fraction: f64,
@@ -56,7 +56,7 @@ impl Growth for Additive {
     /// Bytes acknowledged since then still count.
     fn restore(&mut self, _before: Self) {}
 
-    /// Bytes acknowledged before still count, for one datagram at most.
+    /// Bytes acknowledged before still count, up to one datagram.
     fn on_window_set(&mut self, _before: u64, after: u64) {
         self.acked = self.acked.min(after);
     }

@@ -7,15 +7,15 @@ use crate::Instant;
 /// Smallest size of the bucket, in full datagrams.
 const BURST_PACKETS: u64 = 10;
 
-/// The same before a short queue, which marks what waits for longer than about a millisecond: ten packets wait for 12 ms
-/// at 10 Mb/s.
+/// The same for a short queue, which marks packets that wait for longer than about a millisecond: ten packets wait for
+/// 12 ms at 10 Mb/s.
 const SHORT_BURST_PACKETS: u64 = 2;
 
 /// Smallest size of the bucket, as time at the present rate in nanoseconds: timers of busy hosts are late by
 /// as much.
 const BURST_NANOS: u64 = 2_000_000;
 
-/// Quanta of a window at least.
+/// Smallest number of quanta in a window.
 const QUANTA_PER_WINDOW: u64 = 4;
 
 /// A token bucket of bytes that fills at the controller's rate.
@@ -46,14 +46,14 @@ impl Pacer {
         }
     }
 
-    /// The same, but it lets `packets` leave together, for links that send many as fast as one: see
-    /// [`next_quantum`](Self::next_quantum). The bucket holds as many at least.
+    /// The same, but `packets` leave together, for links on which a burst costs no more than one packet: see
+    /// [`next_quantum`](Self::next_quantum). The bucket holds at least as many.
     pub fn with_quantum(mut self, packets: u64) -> Self {
         self.quantum = packets.max(1);
         self
     }
 
-    /// The same for the short queue of L4S, where bursts are of two datagrams instead of ten.
+    /// The same for the short queue of L4S, with bursts of two datagrams instead of ten.
     pub fn with_short_bursts(mut self) -> Self {
         self.burst_packets = SHORT_BURST_PACKETS;
         self
@@ -112,7 +112,7 @@ impl Pacer {
         cost(rate, self.full(self.burst_packets))
     }
 
-    /// How long the last of `bytes` waits that are sent at `rate` from now on, in packets; quanta do not count.
+    /// The time until the last of `bytes` leaves if they are sent in packets at `rate` from now on; quanta do not count.
     pub fn wait(&self, now: Instant, rate: u64, bytes: u64) -> Duration {
         self.wait_from(self.capacity(rate), now, rate, bytes)
     }

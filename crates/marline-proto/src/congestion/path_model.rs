@@ -7,13 +7,12 @@ use std::time::Duration;
 pub struct PathModel {
     /// The largest delivery rate, in bytes per second.
     pub bandwidth: u64,
-    /// Whether the path was found to carry no more than `bandwidth`. Otherwise that is a lower bound: a short transfer
-    /// ends before its controller has found the limit.
+    /// Whether `bandwidth` was found to be the limit of the path. Otherwise it is a lower bound: a short transfer ends
+    /// before its controller has found the limit.
     pub is_limit: bool,
     /// The smallest round-trip time.
     pub min_rtt: Duration,
-    /// The part of packets that the path loses without congestion, 0 to 1; 0 for controllers that do not tell such
-    /// losses from others.
+    /// The random loss rate of the path, 0 to 1; 0 for controllers that do not distinguish it.
     pub random_loss: f64,
 }
 
@@ -23,7 +22,7 @@ impl PathModel {
         (self.bandwidth as f64 * self.min_rtt.as_secs_f64()) as u64
     }
 
-    /// Whether a controller can begin from it: nothing is zero that must not be, and the part lost is a part.
+    /// Whether a controller can begin from it: no value is zero that must not be, and the loss rate is at most 1.
     pub fn is_sound(&self) -> bool {
         self.bandwidth > 0 && !self.min_rtt.is_zero() && (0.0..=1.0).contains(&self.random_loss)
     }

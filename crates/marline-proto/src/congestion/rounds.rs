@@ -1,4 +1,4 @@
-//! Round trips, counted by what is delivered.
+//! Round trips, counted by delivered bytes.
 
 use crate::samples::RateSample;
 

@@ -78,8 +78,8 @@ fn the_controller_of_the_documentation_conforms() {
     conformance(|config| factory.build(config));
 }
 
-/// The page shows a diff that adds a controller: its new file is the one above, and the rest of it is about
-/// lines that are there.
+/// The page shows a diff that adds a controller: its new file is the one above, and the rest is about
+/// existing lines.
 #[test]
 fn the_diff_of_the_documentation_fits() {
     let page = include_str!("../../../../docs/policies.md");

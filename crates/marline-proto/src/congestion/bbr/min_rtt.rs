@@ -1,4 +1,4 @@
-//! The delay of the path without queue.
+//! The delay of the path without a queue.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl MinRtt {
         self.measured.map(|(rtt, _)| rtt)
     }
 
-    /// Processes the sample of an ACK; returns whether the measurement before it had expired.
+    /// Processes the sample of an ACK; returns whether the previous measurement had expired.
     pub(super) fn update(&mut self, now: Instant, ack: &AckSample) -> bool {
         let expired = self.measured.is_some_and(|(_, at)| now > at + LIFETIME);
         let replaces = self

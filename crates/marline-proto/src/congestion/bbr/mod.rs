@@ -1,6 +1,6 @@
 //! BBR version 1 (Cardwell et al., 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! The model consists of the bandwidth of the bottleneck and the delay of the path without queue; window and
+//! The model consists of the bandwidth of the bottleneck and the delay of the path without a queue; window and
 //! rate follow from them and from the gains of the mode.
 
 mod min_rtt;
@@ -36,10 +36,10 @@ const WINDOW_GAIN: f64 = 2.0;
 /// Pacing gains of the phases of `ProbeBw`, each about one round trip long.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// Rounds over which the largest bandwidth counts.
+/// Rounds over which the maximum bandwidth is taken.
 const BANDWIDTH_ROUNDS: u64 = 10;
 
-/// Rounds without a quarter more bandwidth after which the pipe is full.
+/// Rounds in which the bandwidth grows by less than a quarter until the pipe is considered full.
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
 
@@ -62,7 +62,7 @@ enum Mode {
         /// When the measurement ends; `None` until the path is drained.
         until: Option<Instant>,
         round_passed: bool,
-        /// The window before.
+        /// The window before the measurement.
         window: u64,
     },
 }
@@ -84,7 +84,7 @@ pub struct Bbr {
     overruled: u64,
     min_rtt: MinRtt,
     recovery: BbrRecovery,
-    /// Bandwidth that startup last found a quarter larger than before, and rounds since.
+    /// Bandwidth at the latest growth by a quarter in startup, and rounds since.
     full_bandwidth: u64,
     full_rounds: u32,
     pipe_is_full: bool,
@@ -122,7 +122,7 @@ impl Bbr {
         bbr
     }
 
-    /// Bytes of one burst: what one millisecond delivers.
+    /// Bytes of one burst: the delivery of one millisecond.
     fn send_quantum(&self) -> u64 {
         let per_millisecond = self.bandwidth.get() / 1000;
         per_millisecond
@@ -238,8 +238,8 @@ impl Bbr {
         }
     }
 
-    /// A phase lasts one round trip; probing up goes on until the pipe is that full or drops, and
-    /// draining ends once the queue is gone.
+    /// A phase lasts one round trip; probing up continues until the pipe is that full or a packet is lost, and
+    /// draining ends once the queue is empty.
     fn phase_is_over(&self, now: Instant, since: Instant, in_flight: u64) -> bool {
         let gain = self.pacing_gain();
         let has_lasted = now - since > self.min_rtt.get().unwrap_or_default();
@@ -305,8 +305,8 @@ impl Bbr {
     }
 }
 
-/// Where `ProbeBw` begins: anywhere but in the phase that drains, so that flows which share a
-/// bottleneck do not probe together.
+/// The first phase of `ProbeBw`: any but the draining one, so that flows which share a bottleneck do not probe
+/// together.
 fn first_phase(seed: u64) -> usize {
     match seed % (CYCLE.len() as u64 - 1) {
         0 => 0,
@@ -436,7 +436,7 @@ impl Controller for Bbr {
         }
         self.bandwidth.reset(self.rounds.count(), bandwidth);
         // Startup measures its progress from here. Earlier rounds without progress still count: otherwise startup
-        // would never end if the bandwidth is set again and again.
+        // would never end if the bandwidth is set repeatedly.
         self.full_bandwidth = bandwidth;
         let bound = self.bound(match self.mode {
             Mode::ProbeRtt { .. } if self.pipe_is_full => WINDOW_GAIN,

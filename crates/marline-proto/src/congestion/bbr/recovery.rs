@@ -15,9 +15,9 @@ pub(super) struct BbrRecovery {
 enum Stage {
     #[default]
     None,
-    /// One packet is sent for each that is delivered.
+    /// One packet is sent for each one delivered.
     Conservation,
-    /// Two packets are sent for each that is delivered.
+    /// Two packets are sent for each one delivered.
     Growth,
 }
 

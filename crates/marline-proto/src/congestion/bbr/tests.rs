@@ -7,12 +7,12 @@ const RTT: Duration = Duration::from_millis(40);
 struct Bottleneck {
     bbr: Bbr,
     rate: u64,
-    /// Of the empty path.
+    /// Round-trip time of the empty path.
     rtt: Duration,
     now: Instant,
     delivered: u64,
     in_flight: std::collections::VecDeque<Packet>,
-    /// When the queue is empty.
+    /// When the queue becomes empty.
     free_at: Instant,
     next_send: Instant,
     phases: Vec<Phase>,
@@ -173,7 +173,7 @@ fn follows_a_slower_bottleneck() {
     assert!(bandwidth.abs_diff(625_000) < 100_000, "{bandwidth}");
 }
 
-/// Packets that were under way measure the old rate and do not bring it back.
+/// Packets in flight measure the old rate and do not restore it.
 #[test]
 fn a_lowered_bandwidth_holds_until_more_is_measured() {
     let mut path = Bottleneck::new(2_500_000);
@@ -235,7 +235,7 @@ fn the_bandwidth_can_be_set_in_every_mode() {
     }
 }
 
-/// Startup neither ends because its bandwidth was set, nor lasts for good because it is set often.
+/// Startup neither ends because its bandwidth was set, nor lasts forever because it is set often.
 #[test]
 fn startup_measures_its_progress_from_what_was_set() {
     let mut path = Bottleneck::new(12_500_000);
@@ -481,7 +481,8 @@ fn gains_of_the_cycle_follow_each_other() {
     assert_eq!(gains, CYCLE);
 }
 
-/// A phase lasts more than a round trip: longer if it probes for bandwidth in vain, shorter if the queue is gone.
+/// A phase lasts more than a round trip: longer if a probe for bandwidth finds none, shorter if the queue is
+/// empty.
 #[test]
 fn phase_ends_by_time_queue_and_loss() {
     let mut bbr = modelled();

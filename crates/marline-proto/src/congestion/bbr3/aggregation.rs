@@ -1,18 +1,18 @@
-//! How much more than expected arrives together (section 5.5.9).
+//! The excess of bytes acknowledged together over the expected ones (section 5.5.9).
 
 use std::time::Duration;
 
 use crate::Instant;
 use crate::congestion::max_filter::MaxFilter;
 
-/// Rounds over which the largest excess counts (`BBR.ExtraAckedFilterLen`). Linux keeps two windows of 5 rounds, and
-/// bounds the excess to what 100 ms deliver; the draft bounds it by the window.
+/// Rounds over which the maximum excess is taken (`BBR.ExtraAckedFilterLen`). Linux keeps two windows of 5 rounds,
+/// and bounds the excess to the delivery of 100 ms; the draft bounds it by the window.
 const ROUNDS: u64 = 10;
 
 /// Rounds in startup, where the bandwidth still grows.
 const STARTUP_ROUNDS: u64 = 1;
 
-/// The bytes acknowledged beyond what the bandwidth explains, because acknowledgments or packets are sent in bursts.
+/// The bytes acknowledged in excess of the bandwidth, because acknowledgments or packets are sent in bursts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExtraAcked {
     since: Instant,
@@ -35,7 +35,7 @@ impl Default for ExtraAcked {
     }
 }
 
-/// An acknowledgment, and what was expected.
+/// An acknowledgment, and the model that gives the expected bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckedBurst {
     /// Bytes acknowledged.
@@ -44,9 +44,9 @@ pub(super) struct AckedBurst {
     pub(super) bandwidth: u64,
     /// The present round.
     pub(super) round: u64,
-    /// The excess is not larger than this.
+    /// Upper bound of the excess, in bytes.
     pub(super) window: u64,
-    /// Whether the bandwidth is still searched for.
+    /// Whether startup still searches for the bandwidth.
     pub(super) is_startup: bool,
 }
 
@@ -59,7 +59,7 @@ impl ExtraAcked {
         }
     }
 
-    /// The flow was idle: nothing was expected.
+    /// The flow was idle: no bytes were expected.
     pub(super) fn restart(&mut self, now: Instant) {
         self.since = now;
         self.acked = 0;

@@ -19,8 +19,8 @@ impl MaxBandwidth {
         self.present = self.present.max(bandwidth);
     }
 
-    /// A cycle ends: forgets the one before it. Without a sample in the present cycle the previous one stays, as in
-    /// Linux; the draft would forget the bandwidth of a path over which nothing was measured.
+    /// A cycle ends: drops the samples of the one before it. Without a sample in the present cycle the previous one
+    /// stays, as in Linux; the draft would forget the bandwidth of a path without measurements.
     pub(super) fn advance(&mut self) {
         if self.present > 0 {
             self.previous = std::mem::take(&mut self.present);

@@ -1,82 +1,81 @@
-//! Losses by chance: those that happen while the path holds no queue. Not of the draft.
+//! Random loss: loss while the path holds no queue. Not of the draft.
 //!
-//! A packet that finds the queue empty is not dropped for want of room. What part of such packets is lost, while the
-//! controller sends no faster than its model says, is what the link loses by chance: among as many packets, as many
-//! losses say nothing about congestion. A policer drops without a queue as well, but not below its rate, so that the
-//! packets of probes are not counted.
+//! A packet that finds the queue empty is not dropped for lack of buffer. The loss rate of such packets, while the controller
+//! sends no faster than its model, is the random loss of the link: losses at that rate do not indicate congestion. A policer
+//! also drops without a queue, but not below its rate, so packets of probes are not counted.
 
 use std::time::Duration;
 
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::samples::{RateSample, RttView};
 
-/// Round-trip times above the path's by more than this part of it show a queue.
+/// Round-trip times above the path's by more than one part in this many indicate a queue.
 const QUEUE: u32 = 8;
 
-/// And by more than this: what hosts and aggregation add.
+/// Smallest delay that indicates a queue: hosts and aggregation add as much.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
 
-/// With `yields`, the delay that shows a queue is at most this, however long the path: managed queues are kept at 5 ms (RFC
+/// With `yields`, the largest delay required to indicate a queue, however long the path: managed queues are kept at 5 ms (RFC
 /// 8289).
 const MANAGED_QUEUE: Duration = Duration::from_millis(4);
 
-/// Or what so many datagrams take at the bottleneck, where that is longer.
+/// The same in datagrams at the bottleneck's rate, if that takes longer.
 const MANAGED_DATAGRAMS: u64 = 4;
 
-/// Before a short buffer, above this part of the largest delay that was seen there does.
+/// With a short buffer, delays above this part of the largest one seen indicate a queue.
 const QUEUE_OF_LARGEST: f64 = 0.3;
 
-/// What remains of the largest delay with each sample: half of it after 1400.
+/// The factor by which the largest delay decays with each sample: half of it is left after 1400.
 const LARGEST_QUEUE_KEPT: f64 = 0.9995;
 
-/// Beside other flows, so many samples in a row met no queue before packets count: a short buffer is full for a moment, and
-/// the loss of a packet that was dropped then may be noticed when the latest one waited for nothing.
+/// With cross traffic, samples in a row without a queue before packets count: a short buffer is full only briefly, and a drop
+/// may be detected when the latest packet met no queue.
 const CLEAR_BESIDE_OTHERS: u32 = 2;
 
-/// Packets over which the part that is lost is averaged.
+/// Packets over which the loss rate is averaged.
 const PACKETS: f64 = 400.0;
 
-/// The average begins as if so many packets had arrived.
+/// Packets assumed to have arrived when the average begins.
 const ARRIVED_BEFORE: f64 = 50.0;
 
-/// And after a seed as if the part it states had been seen among so many.
+/// Packets that a seeded loss rate counts as.
 const SEEDED: f64 = 100.0;
 
-/// Not more than this part is ascribed to chance.
+/// Largest loss rate that is considered random.
 const LARGEST_SHARE: f64 = 0.1;
 
-/// Losses over which it is averaged how many come in rows.
+/// Losses over which the part in bursts is averaged.
 const LOSSES: f64 = 16.0;
 
-/// The largest part of losses that are taken to continue a row.
+/// Largest part of losses that are taken to continue a burst.
 const LARGEST_ROW: f64 = 0.8;
 
-/// Standard deviations of what is lost by chance that are still chance.
+/// Standard deviations above the expected random loss that are tolerated.
 const DEVIATIONS: f64 = 3.0;
 
-/// And beside a queue, where losses between probes only lower the short-term bounds.
+/// The same beside a queue, where losses between probes only lower the short-term bounds.
 const QUEUED_DEVIATIONS: f64 = 1.0;
 
-/// So many packets beyond what chance explains are no congestion if there is no queue.
+/// Lost packets in excess of random loss that are not congestion without a queue.
 const LEAST_LOSSES: f64 = 2.0;
 
-/// What the path loses without a queue.
+/// The random loss of the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChanceLosses {
     /// The part of packets that is lost.
     share: f64,
-    /// The packets that it was averaged over, up to [`PACKETS`].
+    /// The packets averaged over, up to [`PACKETS`].
     packets: f64,
-    /// The part of losses that follow the loss of the packet before.
+    /// The part of losses that follow the loss of the preceding packet.
     in_rows: f64,
     newest: Option<u64>,
-    /// The delay of the empty path for which this was learnt.
+    /// The delay of the empty path at the time of the estimate.
     empty: Option<Duration>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
-    /// Samples in a row that met no queue.
+    /// Samples in a row without a queue.
     clear: u32,
-    /// The largest delay above that of the empty path, as far as it is remembered, without what receivers hold back.
+    /// The decaying maximum of the delay above that of the empty path, without the receiver's acknowledgment delay.
     largest_queue: Duration,
     /// Bytes lost in this round, and those of them beside packets that met a queue.
     lost: u64,
@@ -101,19 +100,19 @@ impl Default for ChanceLosses {
 }
 
 impl ChanceLosses {
-    /// The part of packets that is lost by chance.
+    /// The random loss rate.
     pub(super) fn share(&self) -> f64 {
         self.share.min(LARGEST_SHARE)
     }
 
-    /// Begins with the part of packets that another connection lost.
+    /// Begins with the random loss rate of another connection.
     pub(super) fn seed(&mut self, share: f64) {
         let counted = (self.packets - ARRIVED_BEFORE).max(0.0);
         self.packets = SEEDED + counted;
         self.share = (share.min(LARGEST_SHARE) * SEEDED + self.share * counted) / self.packets;
     }
 
-    /// Packets that found no queue arrived, or were lost.
+    /// Counts packets that found no queue, as arrived or lost.
     fn count(&mut self, packets: f64, lost: bool) {
         self.packets = (self.packets + packets).min(PACKETS);
         let weight = (packets / self.packets).min(1.0);
@@ -124,15 +123,15 @@ impl ChanceLosses {
         self.in_rows += (f64::from(u8::from(continues)) - self.in_rows) / LOSSES;
     }
 
-    /// Losses of `packets` packets that chance explains, within `deviations` standard deviations.
+    /// Random losses expected among `packets` packets, within `deviations` standard deviations.
     fn explained(&self, packets: f64, deviations: f64) -> f64 {
         let row = self.in_rows.min(LARGEST_ROW);
         let mean = packets * self.share();
         mean + deviations * (mean * (1.0 + row) / (1.0 - row)).sqrt()
     }
 
-    /// The empty path turns out to be faster, by more than `least`, than when this was learnt: packets that seemed to find no
-    /// queue were in one of other flows, which had filled it before this one began, and were dropped for want of room.
+    /// Resets the estimate if the empty path is faster than assumed by more than `least`: packets that seemed to find no queue
+    /// were in that of other flows, which had filled it before this one began, and were dropped by a full buffer.
     fn correct(&mut self, empty: Duration, least: Duration) {
         let Some(before) = self.empty else {
             self.empty = Some(empty);
@@ -160,13 +159,13 @@ impl ChanceLosses {
 }
 
 impl Bbr3 {
-    /// Whether packets wait at the bottleneck at times: a policer drops them instead.
+    /// Whether packets queue at the bottleneck at times: a policer drops them instead.
     pub(super) fn has_queues(&self) -> bool {
         let min = self.min_rtt.get();
         min.is_some_and(|min| self.chance.largest_queue > min / QUEUE)
     }
 
-    /// The delay above the path's, `min`, that shows a queue before a long buffer.
+    /// The delay above the path's, `min`, that indicates a queue with a long buffer.
     fn usual_queue(&self, min: Duration) -> Duration {
         let usual = min / QUEUE;
         if !self.config.yields {
@@ -190,8 +189,8 @@ impl Bbr3 {
         rtt > min + queue.max(LEAST_QUEUE)
     }
 
-    /// Whether packets that are acknowledged now, or declared lost, were sent no faster than the model says, or while
-    /// the path delivered all that was sent.
+    /// Whether packets acknowledged or declared lost now were sent no faster than the model says, or while the path delivered
+    /// all packets sent.
     fn is_below_model(&self) -> bool {
         match self.state {
             State::Startup => self.full_pipe.is_growing(),
@@ -211,8 +210,8 @@ impl Bbr3 {
             && !self.marks.in_round()
     }
 
-    /// Takes in a sample. What the peer says that it held back is no part of the largest queue; whether packets met one is not
-    /// left to the peer's word.
+    /// Processes a sample. The peer's reported acknowledgment delay is not part of the largest queue, but it does not decide
+    /// whether packets met one.
     pub(super) fn note_queue(&mut self, rtt: &RttView) {
         if let Some(min) = self.min_rtt.get() {
             let least = self.usual_queue(min).max(LEAST_QUEUE);
@@ -234,7 +233,7 @@ impl Bbr3 {
         self.early.on_rtt(meets_queue);
     }
 
-    /// `bytes` were acknowledged.
+    /// Counts `bytes` acknowledged.
     pub(super) fn count_arrived(&mut self, bytes: u64) {
         if self.config.chance_losses && self.learns_chance() {
             let packets = self.datagrams(bytes);
@@ -242,7 +241,7 @@ impl Bbr3 {
         }
     }
 
-    /// A packet of `bytes` was lost.
+    /// Counts a lost packet of `bytes`.
     pub(super) fn count_lost(&mut self, packet_number: u64, bytes: u64) {
         let continues = packet_number
             .checked_sub(1)
@@ -257,8 +256,8 @@ impl Bbr3 {
         }
     }
 
-    /// Whether `lost` bytes of `in_flight` are more than chance explains, by more than `margin` of them. Without a
-    /// queue few packets prove nothing.
+    /// Whether `lost` bytes of `in_flight` exceed random loss, by more than `margin` of `in_flight`. Without a queue, few
+    /// packets prove nothing.
     pub(super) fn exceeds_chance(&self, lost: u64, in_flight: u64, margin: f64) -> bool {
         let least = match self.meets_queue() {
             true => 0.0,
@@ -269,7 +268,7 @@ impl Bbr3 {
         self.datagrams(lost) > explained + (margin * packets).max(least)
     }
 
-    /// Whether the losses of the round that ends are of congestion: too many, or, if it `is_queued`, more than usual.
+    /// Whether the losses of the round that ends indicate congestion: too many, or, if it `is_queued`, more than usual.
     pub(super) fn is_round_congested(&self, rate: &RateSample, is_queued: bool) -> bool {
         is_queued && self.exceeds_deviations(rate.lost, rate.in_flight_at_send, QUEUED_DEVIATIONS)
             || self.exceeds_chance(
@@ -279,7 +278,7 @@ impl Bbr3 {
             )
     }
 
-    /// Whether `lost` bytes of `in_flight` are more than chance explains within `deviations` standard deviations.
+    /// Whether `lost` bytes of `in_flight` exceed random loss by more than `deviations` standard deviations.
     pub(super) fn exceeds_deviations(&self, lost: u64, in_flight: u64, deviations: f64) -> bool {
         let packets = self.datagrams(in_flight);
         self.datagrams(lost) > self.chance.explained(packets, deviations)

@@ -1,16 +1,16 @@
 //! Paths of one connection that share a bottleneck. Not of the draft.
 //!
 //! Each path of a connection has a controller, and takes the share of one flow. Where two of them share a bottleneck, the
-//! connection would take two (RFC 6356, goal 2). Paths that share one share its queue: what a packet waits there rises and
-//! falls on both at the same time and by as much, as in RFC 8382, section 3. Queues of different bottlenecks do not.
+//! connection would take two (RFC 6356, goal 2). Such paths share its queue: the queueing delay rises and falls on both at the same
+//! time and by the same amount, as in RFC 8382, section 3. Queues of different bottlenecks do not.
 //!
-//! Controllers of one connection publish how long their packets waited lately. Each compares the queues of the others with its
-//! own, by twice their covariance over the sum of their variances: 1 for one queue, 0 for queues that have nothing in
-//! common or if only one varies. Paths of their own that probe at the same times have similar queues as well, so both have to see other flows, which
-//! each of two at one bottleneck is to the other. Once [`EVIDENCE`] shows one queue, the path with the larger bandwidth goes on as the one flow that the
-//! connection is there, from half of its bandwidth, and the others *rest*: they send one [`RESTING_PART`]th of its rate, which
-//! suffices to go on comparing, and keep their model. A path that rests where the other does not share its queue soon shows that, since the queue of its own stays empty
-//! then; the next time it asks for longer evidence.
+//! Controllers of one connection publish their recent queueing delay. Each compares the queues of the others with its own, by twice
+//! their covariance over the sum of their variances: 1 for one queue, 0 for unrelated queues or if only one varies. Separate paths
+//! that probe at the same times have similar queues as well, so both have to see cross traffic, which each of two paths at one
+//! bottleneck is to the other. Once [`EVIDENCE`] shows one queue, the path with the larger bandwidth continues as the connection's
+//! only flow at that bottleneck, from half of its bandwidth, and the others *rest*: they send one [`RESTING_PART`]th of its rate,
+//! which suffices for further comparison, and keep their model. A path that rests by mistake soon differs, since its own queue then
+//! stays empty; the next time it requires longer evidence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,41 +24,41 @@ use crate::limits::COUPLED_PATHS;
 /// Samples older than this weigh 1/e of a new one.
 const MEMORY: Duration = Duration::from_secs(3);
 
-/// The time between two samples, at least.
+/// The shortest time between two samples.
 const SAMPLE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Without samples of both paths for so long, what was known of them is forgotten.
+/// Time without samples of both paths after which their comparison restarts.
 const LONGEST_GAP: Duration = Duration::from_secs(5);
 
-/// A path that goes on for others was heard of within this time: else it has failed, or has nothing to send.
+/// Largest age of a sample of the path that sends for resting ones: an older one means that it has failed, or has nothing to send.
 const LONGEST_SILENCE: Duration = Duration::from_millis(250);
 
-/// How long two queues have to be compared before they can be taken for one.
+/// Time for which two queues are compared before they can be considered one.
 const EVIDENCE: Duration = Duration::from_secs(2);
 
-/// Queues that are as similar are one.
+/// Similarity above which two queues are considered one.
 const SAME: f64 = 0.6;
 
-/// And two, if they are less similar than this.
+/// Similarity below which they are considered different.
 const DIFFERENT: f64 = 0.2;
 
-/// Queues that vary by less tell nothing, in seconds.
+/// Smallest standard deviation of queues that can be compared, in seconds.
 const LEAST_DEVIATION: f64 = 0.0005;
 
-/// Weight of a new sample in what packets of a path waited lately: packets of different paths do not meet the same moment of
-/// a queue that changes with every packet.
+/// Weight of a new sample in the smoothed queueing delay of a path: packets of different paths do not meet the same instant of a
+/// queue that changes with every packet.
 const SMOOTHING: f64 = 0.125;
 
-/// Rounds in which the queue of startup is drained, unless it is of others.
+/// Rounds after which the queue of startup is considered drained, and any left to be that of other flows.
 const DRAIN_ROUNDS: u64 = 8;
 
-/// The part of the rate of the other path at which a resting one sends.
+/// Ratio of the other path's rate to that of a resting one.
 const RESTING_PART: u64 = 32;
 
-/// And at least, in bytes per second: a packet each 50 ms.
+/// Smallest rate of a resting path, in bytes per second: a packet each 50 ms.
 const LEAST_RESTING_RATE: u64 = 24_000;
 
-/// Mistakes after which the evidence that is asked for grows no more.
+/// Mistakes after which the required evidence grows no more.
 const MOST_MISTAKES: u32 = 4;
 
 /// The controllers of the paths of one connection: at most 16 are coupled.
@@ -68,25 +68,25 @@ pub(super) struct CoupledPaths {
     slots: Arc<[Slot; COUPLED_PATHS]>,
 }
 
-/// The state of a path that the others see. One thread drives the connection; atomics make it possible to move it to another.
+/// The state of a path that the others see. One thread drives the connection; atomics allow moving it to another.
 #[derive(Debug, Default)]
 struct Slot {
     is_taken: AtomicBool,
     is_resting: AtomicBool,
-    /// Whether it shares its queue with flows that it does not know.
+    /// Whether its queue has cross traffic.
     has_others: AtomicBool,
     /// Whether another path has just begun to rest for this one.
     is_relied_on: AtomicBool,
-    /// What packets waited lately, in nanoseconds.
+    /// The smoothed queueing delay, in nanoseconds.
     queue: AtomicU64,
-    /// When that was, in nanoseconds since the epoch; 0 is never.
+    /// When it was sampled, in nanoseconds since the epoch; 0 is never.
     sampled_at: AtomicU64,
     /// Bytes per second.
     bandwidth: AtomicU64,
 }
 
 impl Slot {
-    /// Whether the path sends as it can at the time of `nanos`.
+    /// Whether the path sends at its own rate at `nanos`.
     fn goes_on(&self, nanos: u64) -> bool {
         let heard_at = self.sampled_at.load(Ordering::Relaxed);
         heard_at > 0
@@ -129,10 +129,10 @@ impl ControllerFactory for CoupledPaths {
     }
 }
 
-/// How similar two queues are: moments of both, each sample weighed by the time since the one before.
+/// The similarity of two queues: moments of both, each sample weighted by the time since the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Similarity {
-    /// How long they have been compared.
+    /// Time for which they have been compared.
     compared_for: Duration,
     own_mean: f64,
     other_mean: f64,
@@ -142,7 +142,7 @@ struct Similarity {
 }
 
 impl Similarity {
-    /// Packets waited for `own` and `other` seconds; the samples before were `elapsed` ago.
+    /// Adds queueing delays of `own` and `other` seconds, `elapsed` after the previous ones.
     fn add(&mut self, elapsed: Duration, own: f64, other: f64) {
         if self.compared_for.is_zero() {
             (self.own_mean, self.other_mean) = (own, other);
@@ -160,7 +160,7 @@ impl Similarity {
         update(&mut self.covariance, own_off * other_off);
     }
 
-    /// From -1 to 1; `None` if the queues vary too little to tell.
+    /// From -1 to 1; `None` if the queues vary too little.
     fn get(&self) -> Option<f64> {
         let variances = self.own_variance + self.other_variance;
         let is_enough = variances > 2.0 * LEAST_DEVIATION * LEAST_DEVIATION;
@@ -173,29 +173,29 @@ impl Similarity {
 pub(super) struct Coupling {
     slots: Arc<[Slot; COUPLED_PATHS]>,
     place: usize,
-    /// What is known of the queue of each other path.
+    /// The comparison with the queue of each other path.
     pairs: [Similarity; COUPLED_PATHS],
     sampled_at: Option<Instant>,
-    /// What packets waited lately, in seconds.
+    /// The smoothed queueing delay, in seconds.
     queue: Option<f64>,
-    /// The path that goes on for this one.
+    /// The path that sends for this one.
     rests_for: Option<usize>,
-    /// The last path for which this one rested, unless that was a mistake: it has gone back once.
+    /// The last path for which this one rested, unless that was a mistake: it has reduced its bandwidth once.
     rested_for: Option<usize>,
-    /// How often this path rested for one that does not share its queue.
+    /// Times that this path rested for one that does not share its queue.
     mistakes: u32,
 }
 
 impl Coupling {
-    /// The rate at which this path sends at most, in bytes per second, if it rests.
+    /// The largest rate of this path, in bytes per second, if it rests.
     pub(super) fn resting_rate(&self) -> Option<u64> {
         let other = &self.slots[self.rests_for?];
         let part = other.bandwidth.load(Ordering::Relaxed) / RESTING_PART;
         Some(part.max(LEAST_RESTING_RATE))
     }
 
-    /// A packet waited for `queue`; the path delivers `bandwidth` bytes per second, and `has_others`: flows that it does
-    /// not know are there.
+    /// A packet was queued for `queue`; the path delivers `bandwidth` bytes per second, and `has_others` is whether there is cross
+    /// traffic.
     fn on_sample(&mut self, now: Instant, queue: Duration, bandwidth: u64, has_others: bool) {
         let elapsed = now.saturating_since(self.sampled_at.unwrap_or(now));
         if self.sampled_at.is_some() && elapsed < SAMPLE_PAUSE {
@@ -296,9 +296,9 @@ fn nanos_of(time: Duration) -> u64 {
 }
 
 impl Bbr3 {
-    /// Compares the queue of this path with those of the others, once the queue of startup is drained. If one of them begins to rest, two
-    /// flows have shared the bottleneck, perhaps with others which they kept from their share: this one goes back to half of its bandwidth,
-    /// and probes from there.
+    /// Compares the queue of this path with those of the others, once the queue of startup is drained. If one of them begins to
+    /// rest, two flows have shared the bottleneck, perhaps at the expense of others: this one returns to half of its bandwidth, and
+    /// probes from there.
     pub(super) fn compare_queues(&mut self, now: Instant, rtt: Duration) {
         let bandwidth = self.bandwidth.get();
         let is_over = match self.state {
@@ -319,7 +319,7 @@ impl Bbr3 {
         }
     }
 
-    /// The rate at which the path sends at most, in bytes per second, if it rests for another one.
+    /// The largest rate of the path, in bytes per second, if it rests for another one.
     pub(super) fn resting_rate(&self) -> Option<u64> {
         self.coupling.as_ref()?.resting_rate()
     }

@@ -1,19 +1,18 @@
-//! Probing for bandwidth before the clock says so. Not of the draft.
+//! Probing for bandwidth before the draft's time. Not of the draft.
 //!
-//! For 2 to 3 seconds after a probe the draft sends no more than what the path delivered then. If that was too little,
-//! because connections of the same page had the rest or a radio's delays hid that the rate still grew, it is so for
-//! most of a page. So this controller probes early where packets can wait, until losses have answered what it sent after
-//! startup: when packets find the queue empty, and, where no other flows are known, as long as each probe finds more than
-//! the one before. Probes that find no more double the pause to the next. Other flows that filled the queue are gone where
-//! it stays empty, as after other connections of the same page.
+//! For 2 to 3 seconds after a probe the draft sends no more than the path delivered then. If that was too little, because
+//! connections of the same page had the rest or a radio's delays hid that the rate still grew, most of a page is affected. So
+//! this controller probes early on paths with a queue, until losses have answered startup: when packets find the queue empty,
+//! and, without known cross traffic, as long as each probe finds more than the one before. Probes that find no more double the
+//! pause to the next. A queue that stays empty also shows that cross traffic has ended, as after other connections of the same page.
 //!
-//! Where nothing was ever lost or marked, so that the queue had room for startup, or where losses bound the bytes in
-//! flight, a probe of an empty queue need not fill the path first, and sends at twice the bandwidth until a packet meets a
-//! queue. Losses that were spurious count as well.
+//! Where nothing was ever lost or marked, so that the queue had room for startup, or where losses bound the bytes in flight, a
+//! probe of an empty queue need not fill the path first, and sends at twice the bandwidth until a packet meets a queue.
+//! Spurious losses count as well.
 //!
-//! Losses lower the short-term bounds to what the path delivers at that time, and they stay there until the next probe, though
-//! the rate of a radio returns within a fraction of a second. While this controller cruises, each
-//! round without congestion in which a packet finds the queue empty widens them.
+//! Losses lower the short-term bounds to the delivery rate at that time until the next probe, though the rate of a radio
+//! recovers within a fraction of a second. While this controller cruises, each round without congestion in which a packet
+//! finds the queue empty widens them.
 
 use super::bounds::UNBOUNDED;
 use super::loss::LOSS_THRESHOLD;
@@ -25,52 +24,51 @@ use crate::samples::PacketLoss;
 /// Rounds from a probe that found more to the next.
 const SHORTEST_PAUSE: u64 = 4;
 
-/// And at most: by then the clock is earlier.
+/// Longest pause in rounds: by then the draft's time is earlier.
 const LONGEST_PAUSE: u64 = 1 << 10;
 
-/// So many packets lost of a probe are no answer to it.
+/// Lost packets of a probe up to which it is not considered answered.
 const LEAST_LOSSES: u64 = 2;
 
-/// A probe found more if the bandwidth grew by more than this part.
+/// A probe found more if the bandwidth grew by more than one part in this many.
 const GROWTH: u64 = 16;
 
-/// The short-term bounds are widened by this part of what is missing to the bandwidth in a round without a queue.
+/// A round without a queue widens the short-term bounds by one part in this many of the gap to the bandwidth.
 const WIDENED: u64 = 4;
 
-/// And by so many datagrams at least.
+/// Smallest widening, in datagrams.
 const LEAST_WIDENED: u64 = 4;
 
-/// What speaks for probing early.
+/// The state of early probing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlyProbes {
     /// Whether a packet found the queue empty in this round.
     found_empty: bool,
     /// When this round began.
     round_began: Option<Instant>,
-    /// When the first of the rounds before began that each had such a packet, and at whose end this controller was
-    /// cruising.
+    /// When the first of the preceding consecutive rounds began that each had such a packet and ended while this controller
+    /// was cruising.
     empty_since: Option<Instant>,
     /// The bandwidth after the latest probe, in bytes per second.
     found: u64,
     /// Rounds until the next.
     pause: u64,
-    /// Whether losses answered what was sent after startup.
+    /// Whether losses answered the packets sent after startup.
     met_losses: bool,
-    /// Whether any packet was lost or marked, in startup or by chance.
+    /// Whether any packet was lost or marked, in startup or at random.
     was_full: bool,
-    /// Whether the present probe began because the queue was empty, and no packet has met one since.
+    /// Whether the present probe began with an empty queue, and no packet has met one since.
     is_open: bool,
 }
 
 impl EarlyProbes {
-    /// A packet was acknowledged that `meets_queue`, or not.
+    /// Processes an acknowledged packet, and whether it `meets_queue`.
     pub(super) fn on_rtt(&mut self, meets_queue: bool) {
         self.found_empty |= !meets_queue;
         self.is_open &= !meets_queue;
     }
 
-    /// A probe begins, before the clock says so if it `is_early`; losses may have shown what the path holds, so that the
-    /// bytes in flight are `bounded`.
+    /// A probe begins, before the draft's time if it `is_early`; `bounded` is whether losses have bounded the bytes in flight.
     pub(super) fn begin_probe(&mut self, is_early: bool, bounded: bool) {
         self.is_open = is_early && self.empty_since.is_some() && (bounded || !self.was_full);
     }
@@ -86,25 +84,25 @@ impl EarlyProbes {
         self.is_open = false;
     }
 
-    /// Losses, or marks, answered what was sent.
+    /// Losses or marks answered the packets sent.
     pub(super) fn on_congestion(&mut self) {
         self.met_losses = true;
     }
 
-    /// A round ends, at whose end this controller was `is_cruising`.
+    /// A round ends; `is_cruising` is the state at its end.
     pub(super) fn end_round(&mut self, now: Instant, is_cruising: bool) {
         let was_empty = std::mem::take(&mut self.found_empty) && is_cruising;
         let began = self.round_began.replace(now).unwrap_or(now);
         self.empty_since = was_empty.then(|| self.empty_since.unwrap_or(began));
     }
 
-    /// Nothing was sent for a while, which says nothing of the queue.
+    /// Restarts after a pause in sending, which is no evidence about the queue.
     pub(super) fn restart(&mut self, now: Instant) {
         self.round_began = Some(now);
         self.empty_since = self.empty_since.map(|_| now);
     }
 
-    /// Since when the queue has been empty, to the end of the latest round.
+    /// Start of the period of an empty queue that lasts to the end of the latest round.
     pub(super) fn empty_since(&self) -> Option<Instant> {
         self.empty_since
     }
@@ -126,15 +124,15 @@ impl EarlyProbes {
 }
 
 impl Bbr3 {
-    /// Losses or marks lower the bounds, beside those of the flight that ended startup.
+    /// Losses or marks lower the bounds, not counting the flight that ended startup.
     pub(super) fn note_congestion(&mut self) {
         if self.full_pipe.is_reached() && !matches!(self.state, State::Drain { .. }) {
             self.early.on_congestion();
         }
     }
 
-    /// A packet of a probe was lost. What is lost by chance counts as well: where packets cannot wait, as before a
-    /// policer, losses of probes are easily taken for it.
+    /// A packet of a probe was lost. Random losses count as well: where packets cannot queue, as before a policer, losses of
+    /// probes are easily mistaken for them.
     pub(super) fn note_probe_loss(&mut self, lost: &PacketLoss) {
         let least = LEAST_LOSSES.saturating_mul(self.max_datagram_size);
         let part = (lost.in_flight_at_send as f64 * LOSS_THRESHOLD) as u64;
@@ -143,12 +141,12 @@ impl Bbr3 {
         }
     }
 
-    /// A round without congestion ended.
+    /// Widens the short-term bounds after a round without congestion.
     pub(super) fn widen_short_term(&mut self) {
         let Some(min_rtt) = self.min_rtt.get() else {
             return;
         };
-        // Marks that are answered in proportion lower the bytes in flight alone, by what is right.
+        // Marks answered in proportion lower only the bytes in flight, by the right amount.
         let by_losses = self.bounds.short_bandwidth != UNBOUNDED;
         if !self.config.early_probes || self.early.empty_since.is_none() || !by_losses {
             return;
@@ -164,7 +162,7 @@ impl Bbr3 {
         widen(&mut self.bounds.short_in_flight, bytes, in_flight);
     }
 
-    /// Whether the path is probed though its time has not come.
+    /// Whether the path is probed before the draft's time.
     pub(super) fn probes_early(&self, now: Instant) -> bool {
         self.config.early_probes
             && self.has_queues()

@@ -1,4 +1,4 @@
-//! Whether the path carries no more than it does (section 5.3.1.2).
+//! Detection of a full pipe (section 5.3.1.2).
 
 /// Growth of the delivery rate below which a round shows a plateau.
 const GROWTH: f64 = 1.25;
@@ -11,7 +11,7 @@ const ROUNDS: u32 = 3;
 pub(super) struct FullPipe {
     /// The rate that growth is measured from, in bytes per second (`BBR.full_bw`).
     baseline: u64,
-    /// Rounds without much growth since.
+    /// Rounds since without sufficient growth.
     rounds: u32,
     /// Whether a plateau was found since the search began (`BBR.full_bw_now`).
     is_now: bool,
@@ -46,7 +46,7 @@ impl FullPipe {
         };
     }
 
-    /// Measures growth from `baseline`; rounds without growth before still count.
+    /// Measures growth from `baseline`; earlier rounds without growth still count.
     pub(super) fn rebase(&mut self, baseline: u64) {
         self.baseline = baseline;
     }

@@ -1,23 +1,23 @@
-//! Delays that vary. Not of the draft.
+//! Delay variation. Not of the draft.
 //!
-//! The draft's path holds what the bottleneck delivers in the smallest round-trip time. Where a radio's delays vary by more
-//! than that, packets are under way for much longer without a queue: twice that product limits the rate, the measured
-//! bandwidth falls with it, and the window with the bandwidth. So this controller adds to the delay of the path what its
-//! round-trip times vary by. A queue, of its own or of others, changes slowly: it adds little.
+//! The draft's path holds the delivery of the bottleneck in the smallest round-trip time. Where a radio's delays vary by
+//! more than that, packets take much longer without a queue: twice that product limits the rate, the measured bandwidth
+//! falls with it, and the window with the bandwidth. So this controller adds the variation of round-trip times to the delay
+//! of the path. A queue, of its own or of cross traffic, changes slowly: it adds little.
 
 use std::time::Duration;
 
 use super::Bbr3;
 use crate::samples::RttView;
 
-/// Mean deviations that nearly all round-trip times are within, as for the probe timeout (RFC 9002, section 6.2.1).
+/// Mean deviations that cover nearly all round-trip times, as for the probe timeout (RFC 9002, section 6.2.1).
 const DEVIATIONS: u32 = 4;
 
-/// Variations of up to this part of the smallest round-trip time add nothing: the window has twice the product.
+/// Variations of up to one part in this many of the smallest round-trip time add nothing: the window has twice the product.
 const TOLERATED: u32 = 2;
 
 impl Bbr3 {
-    /// What the delays of the path vary by, beyond what the window has room for.
+    /// Updates the delay variation of the path in excess of the room in the window.
     pub(super) fn update_jitter(&mut self, rtt: &RttView) {
         self.jitter = match self.min_rtt.get() {
             Some(smallest) if self.config.jitter && self.full_pipe.is_reached() => {

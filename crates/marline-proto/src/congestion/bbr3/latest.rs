@@ -1,4 +1,4 @@
-//! What the path delivered in the latest round, and whether it lost something (section 5.5.10.3).
+//! The delivery of the latest round, and whether it had a loss (section 5.5.10.3).
 
 use crate::samples::RateSample;
 
@@ -34,8 +34,8 @@ impl LatestDelivery {
         self.has_loss
     }
 
-    /// A loss is detected when `delivered` bytes have been delivered. The first of a round begins it anew, so that
-    /// it shows what the path delivers after the loss.
+    /// A loss is detected when `delivered` bytes have been delivered. The first of a round restarts it, so that it
+    /// measures the delivery after the loss.
     pub(super) fn on_loss(&mut self, delivered: u64) {
         if !self.has_loss {
             self.round_end = delivered;
@@ -43,12 +43,12 @@ impl LatestDelivery {
         self.has_loss = true;
     }
 
-    /// The losses of this round are answered, or were none.
+    /// The losses of this round, if any, are answered.
     pub(super) fn clear_loss(&mut self) {
         self.has_loss = false;
     }
 
-    /// Takes in a sample, before the model reads the maxima.
+    /// Processes a sample, before the model reads the maxima.
     pub(super) fn update(&mut self, rate: &RateSample) {
         self.bandwidth = self.bandwidth.max(rate.bytes_per_second());
         self.volume = self.volume.max(rate.delivered);
@@ -66,7 +66,7 @@ impl LatestDelivery {
         }
     }
 
-    /// Forgets what was measured while the path was probed.
+    /// Drops the measurements taken while the path was probed.
     pub(super) fn reset(&mut self) {
         self.bandwidth = 0;
         self.volume = 0;

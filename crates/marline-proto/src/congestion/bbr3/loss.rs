@@ -1,11 +1,11 @@
-//! Losses and marks, and losses that were spurious (sections 5.5.10, 5.5.11 and 5.6.4.4).
+//! Losses, marks and spurious losses (sections 5.5.10, 5.5.11 and 5.6.4.4).
 
 use super::bounds::{BETA, Bounds, UNBOUNDED, scale};
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::Instant;
 use crate::samples::{PacketLoss, RateSample};
 
-/// The part of a round that may be lost while the path is probed (`BBR.LossThresh`).
+/// The loss rate tolerated in a round while the path is probed (`BBR.LossThresh`).
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
 
 /// Recovery from losses, and the window to return to.
@@ -42,7 +42,7 @@ impl LossRecovery {
     }
 }
 
-/// What losses changed, to be taken back if they were spurious.
+/// The state changed by losses, to be restored if they were spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     saved: Option<Bounds>,
@@ -58,21 +58,21 @@ impl Undo {
         };
     }
 
-    /// Losses end `state`.
+    /// Records that losses end `state`.
     pub(super) fn returns_to(&mut self, state: State) {
         if self.saved.is_some() {
             self.state = Some(state);
         }
     }
 
-    /// Marks demand the same.
+    /// Forbids the restoration, since marks require the same response.
     pub(super) fn forbid(&mut self) {
         *self = Self::default();
     }
 }
 
 impl Bbr3 {
-    /// Whether `lost` bytes are too many of a round that began with `in_flight` bytes in flight.
+    /// Whether `lost` bytes are too many for a round that began with `in_flight` bytes in flight.
     pub(super) fn is_loss_too_high(&self, lost: u64, in_flight: u64) -> bool {
         match self.config.chance_losses {
             true => self.exceeds_chance(lost, in_flight, self.others.loss_threshold()),
@@ -126,7 +126,7 @@ impl Bbr3 {
         }
     }
 
-    /// Takes in the marks of a round that ends.
+    /// Processes the marks of a round that ends.
     pub(super) fn update_marks(&mut self, now: Instant, rate: &RateSample) {
         let threshold = self.mark_threshold();
         if !self.round_begins || !self.marks.end_round(self.delivered, threshold) {
@@ -140,7 +140,7 @@ impl Bbr3 {
         }
     }
 
-    /// Once per round: while the path is not probed, losses and marks lower the short-term bounds.
+    /// Lowers the short-term bounds for losses and marks, once per round, unless the path is probed.
     pub(super) fn answer_congestion(&mut self, now: Instant, rate: &RateSample) {
         let has_marks = self.marks.in_round();
         let mut has_loss = self.latest.has_loss();
@@ -188,7 +188,7 @@ impl Bbr3 {
             .reduce(scale(bandwidth, kept), scale(volume, kept));
     }
 
-    /// Persistent congestion. The short-term bound begins at the window before, not at the collapsed one (as in
+    /// Persistent congestion. The short-term bound begins at the previous window, not at the collapsed one (as in
     /// Linux).
     pub(super) fn collapse(&mut self, now: Instant) {
         self.save_window();
@@ -201,7 +201,7 @@ impl Bbr3 {
         self.put(0);
     }
 
-    /// A packet sent at `sent_at` was acknowledged: recovery ends if it was sent since.
+    /// A packet sent at `sent_at` was acknowledged: recovery ends if it was sent since recovery began.
     pub(super) fn leave_recovery(&mut self, sent_at: Instant) {
         if !self.recovery.is_active || self.recovery.covers(sent_at) {
             return;

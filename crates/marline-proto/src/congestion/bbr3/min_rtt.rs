@@ -1,4 +1,4 @@
-//! The delay of the path without queue, and when to measure it (section 5.3.4.3).
+//! The delay of the path without a queue, and when to measure it (section 5.3.4.3).
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// Without a smaller sample for this long, the path is drained to measure its delay (`BBR.ProbeRTTInterval`).
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Where measurements are rare, a sample that is larger than the smallest by at most this part of it confirms it: so
-/// much is forgone of what the path holds.
+/// With rare measurements, a sample that exceeds the smallest by at most one part in this many confirms it, at the cost
+/// of as much utilization.
 const NEAR: u32 = 16;
 
-/// And by at most this: what hosts add.
+/// Smallest such limit: hosts add as much.
 const LEAST_NEAR: Duration = Duration::from_millis(1);
 
-/// For how long after the path was drained samples confirm its delay: a queue of our own that never empties would be
-/// taken for a part of it.
+/// Time after draining the path during which samples confirm its delay: a persistent queue of our own would be taken for
+/// part of the delay.
 const CONFIRMED: Duration = Duration::from_secs(25);
 
-/// The smallest round-trip time of this round, and of the one before.
+/// The smallest round-trip times of this round and of the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundRtt {
     this_round: Option<Duration>,
@@ -29,12 +29,12 @@ pub(super) struct RoundRtt {
 }
 
 impl RoundRtt {
-    /// That of the round before this one.
+    /// The smallest round-trip time of the previous round.
     pub(super) fn last(&self) -> Option<Duration> {
         self.last_round
     }
 
-    /// Takes in what an ACK measured, if anything, and whether it begins a round.
+    /// Processes the round-trip sample of an ACK, if any, and whether it begins a round.
     pub(super) fn update(&mut self, round_begins: bool, rtt: Option<Duration>) {
         if round_begins {
             self.last_round = self.this_round.take();
@@ -64,7 +64,7 @@ impl MinRtt {
         self.smallest.map(|measured| measured.rtt)
     }
 
-    /// Where measurements are rare: a sample that comes near the smallest shows that the path's delay is still the same.
+    /// With rare measurements: a sample close to the smallest shows that the path's delay is unchanged.
     pub(super) fn confirm(&mut self, now: Instant, rtt: Option<Duration>) {
         let (Some(rtt), Some(smallest)) = (rtt, &mut self.smallest) else {
             return;
@@ -79,8 +79,8 @@ impl MinRtt {
         }
     }
 
-    /// Takes in what an ACK measured, if anything. Returns whether the measurement of the last 5 seconds had expired
-    /// before.
+    /// Processes the round-trip sample of an ACK, if any. Returns whether the measurement of the last 5 seconds had
+    /// expired.
     pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
         let expired = self
             .recent
@@ -102,7 +102,7 @@ impl MinRtt {
         expired
     }
 
-    /// The path was drained: the next time to do so is an interval later.
+    /// Schedules the next draining of the path an interval after this one.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         if let Some(recent) = &mut self.recent {
             recent.at = now;

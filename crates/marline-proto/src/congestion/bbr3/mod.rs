@@ -1,8 +1,8 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr-06); sections without a document are of that draft.
+//! BBR version 3 (draft-ietf-ccwg-bbr-06); section numbers without a document refer to that draft.
 //!
-//! A model of the path (bandwidth, delay, and what it holds without excessive losses) gives the pacing rate and the
-//! window. Unlike version 1 it answers losses: what is probed in vain bounds the bytes in flight until a later probe
-//! finds more room, and losses between probes lower the rate to what is delivered.
+//! A model of the path (bandwidth, delay, and capacity without excessive losses) gives the pacing rate and the window.
+//! Unlike version 1 it responds to loss: a failed probe bounds the bytes in flight until a later one finds more room, and
+//! losses between probes lower the rate to the delivery rate.
 //!
 //! | subject | section | file |
 //! | --- | --- | --- |
@@ -15,28 +15,28 @@
 //! | marks | 3.7 | [`ecn`] |
 //! | pacing rate and window | 5.6 | [`window`] |
 //!
-//! What the draft has not, each a parameter of its own; [`Bbr3Config::WIRELESS`] has all:
+//! Extensions to the draft, each a parameter of its own; [`Bbr3Config::WIRELESS`] has all:
 //!
 //! | parameter | file |
 //! | --- | --- |
-//! | `chance_losses`: losses by chance are no congestion | [`chance`] |
-//! | `yields`: other flows get their share | [`others`] |
+//! | `chance_losses`: random loss is not congestion | [`chance`] |
+//! | `yields`: cross traffic gets its share | [`others`] |
 //! | `rare_probe_rtt`: the path is drained only if its delay is not known otherwise | [`min_rtt`], [`probe_rtt`] |
 //! | `startup_by_window`: startup is as fast as slow start | [`window`] |
 //! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
-//! | `jitter`: what delays vary by is a part of what the path holds | [`jitter`] |
-//! | `coupled`: paths of a connection that share a bottleneck take the share of one | [`coupling`] |
+//! | `jitter`: delay variation is part of the path's delay | [`jitter`] |
+//! | `coupled`: paths of a connection that share a bottleneck take the share of one flow | [`coupling`] |
 //!
-//! A coordinator may have it begin from the model of another connection: [`seed`].
+//! A coordinator may start it from the model of another connection: [`seed`].
 //!
-//! Where QUIC and other sections of this crate ask for something else, or Linux's version 3 differs:
+//! Differences that QUIC or other parts of this crate require, or from Linux's version 3:
 //!
 //! - The window does not grow while sending is app-limited (RFC 9002, section 7.8).
 //! - Persistent congestion takes the place of a retransmission timeout: the window collapses to 4 datagrams, and then
-//!   grows with what is acknowledged (section 5.6.4.4). Losses of a probe timeout alone are losses like others.
+//!   grows by the bytes acknowledged (section 5.6.4.4). Losses of a probe timeout alone are ordinary losses.
 //! - Recovery lasts until a packet is acknowledged that was sent after it began (RFC 9002, section 7.3.2), so startup
 //!   ends by losses after a full round since the first of them, not after a round in recovery (section 5.3.1.3).
-//! - What losses may undo is saved when recovery begins, as in Linux, not with the first loss of each round: the end
+//! - The state that losses change is saved when recovery begins, as in Linux, not with the first loss of each round: the end
 //!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
 //! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
 //!   of tolerance: afterwards they are always below the window.
@@ -113,30 +113,30 @@ pub(super) const WIRELESS: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 /// The settings of [`Bbr3`]; the default is the draft's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbr3Config {
-    /// Whether to estimate what part of packets the path loses without a queue, and to count as congestion only what
-    /// exceeds it.
+    /// Whether to estimate random loss, the loss rate without a queue, and to count only losses in excess of it as
+    /// congestion.
     pub chance_losses: bool,
-    /// Whether to answer losses of other flows as loss-based flows do, and to leave them more room. On long paths 4 ms are a
-    /// queue then, and what a probe queued is drained also where an acknowledgment is for many packets.
+    /// Whether to respond to losses caused by cross traffic as loss-based flows do, and to leave it more room. On long paths
+    /// 4 ms then count as a queue, and the queue of a probe is drained even if an acknowledgment covers many packets.
     pub yields: bool,
-    /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest,
-    /// and after 30 seconds.
+    /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest, and
+    /// after 30 seconds.
     pub rare_probe_rtt: bool,
-    /// Whether startup is like slow start: it paces at two windows a round trip at least, its window grows until three
-    /// initial windows are acknowledged and then goes by the delays of the latest round while the bandwidth grows, and its
+    /// Whether startup resembles slow start: it paces at two windows a round trip at least, its window grows until three
+    /// initial windows are acknowledged and then follows the delays of the latest round while the bandwidth grows, and its
     /// queue is drained at 0.85 of the bandwidth.
     pub startup_by_window: bool,
-    /// Whether to probe for bandwidth again before the draft's time while the queue is empty or probes find more, where
-    /// no other flows fill it and no losses answered before, and to widen short-term bounds while the queue is empty.
+    /// Whether to probe for bandwidth before the draft's time while the queue is empty or probes find more, if no cross
+    /// traffic fills it and no losses answered before, and to widen short-term bounds while the queue is empty.
     pub early_probes: bool,
-    /// Whether what round-trip times vary by counts as delay of the path.
+    /// Whether the variation of round-trip times counts as delay of the path.
     pub jitter: bool,
-    /// Whether the paths of a connection whose queues show that they share a bottleneck together take the share of one.
+    /// Whether paths of a connection whose queues show that they share a bottleneck take the share of one flow.
     pub coupled: bool,
 }
 
 impl Bbr3Config {
-    /// The controller for wireless links: everything that the draft has not.
+    /// The controller for wireless links, with all extensions to the draft.
     pub const WIRELESS: Self = Self {
         chance_losses: true,
         yields: true,
@@ -217,7 +217,7 @@ enum State {
     ProbeRtt,
 }
 
-/// Paces at the bandwidth of the bottleneck, and keeps the bytes in flight below what caused losses.
+/// Paces at the bandwidth of the bottleneck, and keeps the bytes in flight below the amount that caused losses.
 #[derive(Debug)]
 pub struct Bbr3 {
     config: Bbr3Config,
@@ -232,9 +232,9 @@ pub struct Bbr3 {
     /// Packets sent before this many bytes were delivered measure the rate before a coordinator lowered it.
     overruled: u64,
     min_rtt: MinRtt,
-    /// The smallest of each round, for startup.
+    /// The smallest round-trip time of each round, for startup.
     round_rtt: RoundRtt,
-    /// What delays vary by, beyond what the window has room for.
+    /// Delay variation in excess of the room in the window.
     jitter: Duration,
     bounds: Bounds,
     latest: LatestDelivery,
@@ -268,7 +268,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A controller for a new path, as the draft has it.
+    /// A controller for a new path, as specified by the draft.
     pub fn new(config: &ControllerConfig) -> Self {
         Self::with_settings(config, Bbr3Config::default())
     }
@@ -334,12 +334,12 @@ impl Bbr3 {
         self.product_of(self.bandwidth_now(), gain)
     }
 
-    /// The bytes that are wanted in flight: the product, unless congestion left less of the window.
+    /// The target for the bytes in flight: the product, unless congestion left less of the window.
     fn target_in_flight(&self) -> u64 {
         self.product(1.0).min(self.window)
     }
 
-    /// The steps of section 5.2.3 that take in a delivery sample.
+    /// The steps of section 5.2.3 that process a delivery sample.
     fn update_model(&mut self, now: Instant, ack: &AckSample, rate: &RateSample) {
         self.delivered = self.delivered.max(rate.delivered_total);
         self.latest.update(rate);
@@ -364,7 +364,7 @@ impl Bbr3 {
         self.update_cycle(now, ack, rate);
     }
 
-    /// Counts rounds (section 5.5.1) and takes in the bandwidth. An app-limited sample is a lower bound.
+    /// Counts rounds (section 5.5.1) and updates the bandwidth. An app-limited sample is a lower bound.
     fn update_bandwidth(&mut self, rate: &RateSample) {
         self.round_begins = self.rounds.update(rate);
         if self.round_begins {

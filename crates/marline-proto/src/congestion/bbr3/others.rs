@@ -1,19 +1,18 @@
-//! Flows that share the queue. Not of the draft.
+//! Cross traffic: other flows in the queue. Not of the draft.
 //!
-//! Between probes this controller sends no more than the path delivers, and leaves room: a queue that no packet of a
-//! round finds empty, and that stays as it is, or losses beside a queue and beyond chance, are of other flows. The draft lowers its bounds by
-//! no more than what it still gets, so that flows that reduce their window to 0.5 or 0.7 for the same losses (NewReno, CUBIC) leave
-//! it ever more. With other flows around, this controller keeps [`BETA`] of what it gets,
-//! ends a probe with the first losses beyond chance, raises its bound as slowly as they do, and leaves more room between
-//! probes. After a probe it is back at its bound within a round trip, and flows of CUBIC take seconds: of a bound that
-//! caused losses it keeps less than it reached.
+//! Between probes this controller sends no more than the path delivers, and leaves room: a standing queue that no packet of a round
+//! finds empty, or losses beside a queue in excess of random loss, are caused by cross traffic. The draft lowers its bounds only to
+//! its delivery rate, so that flows that reduce their window to 0.5 or 0.7 for the same losses (NewReno, CUBIC) leave it ever more.
+//! With cross traffic, this controller keeps [`BETA`] of its rate, ends a probe with the first losses in excess of random loss,
+//! raises its bound as slowly as they do, and leaves more room between probes. After a probe it is back at its bound within a round
+//! trip, while CUBIC flows take seconds: of a bound that caused losses it keeps less than it reached.
 //!
-//! Flows of BBR version 1 empty their queue every ten seconds, all at once, to measure the delay. The longer others were there, the
-//! longer the queue has to be empty before the path is probed early. The probes by the clock end that, and after
-//! [`CYCLES`] of them without a sign of others these are forgotten.
+//! Flows of BBR version 1 empty their queue every ten seconds, all at once, to measure the delay. The longer cross traffic was
+//! present, the longer the queue has to be empty before the path is probed early. Regular probes end that wait, and after
+//! [`CYCLES`] of them without a sign of cross traffic it is forgotten.
 //!
-//! A managed queue marks packets with ECT(0) where it drops those of others, seldom and long before it is full: each such
-//! mark ends a probe, and between probes, beside a queue, it shows others as a loss does.
+//! A managed queue marks packets with ECT(0) where it drops those of others, rarely and long before it is full: each such mark ends
+//! a probe, and between probes, beside a queue, it indicates cross traffic as a loss does.
 
 use std::time::Duration;
 
@@ -23,29 +22,29 @@ use super::{Bbr3, ProbeBwPhase, State};
 use crate::Instant;
 use crate::samples::RateSample;
 
-/// Cycles of probing after which other flows are forgotten.
+/// Probing cycles without a sign of other flows after which they are forgotten.
 const CYCLES: u8 = 4;
 
 /// The part of the long-term bound that is left to them.
 const SHARED_HEADROOM: f64 = 0.2;
 
-/// What is kept of a long-term bound that caused losses or marks.
+/// The part kept of a long-term bound that caused losses or marks.
 const KEPT_OF_BOUND: f64 = 0.95;
 
-/// What is kept after marks in place of drops (RFC 8511): a managed queue is short.
+/// The part kept after marks in place of drops (RFC 8511): a managed queue is short.
 const KEPT_AFTER_MARKS: f64 = 0.85;
 
-/// Others are gone once the queue has been empty for one part in so many of the time for which they were known before.
+/// Ratio of the time for which other flows were known to the time of an empty queue after which they are considered ended.
 const GONE_AFTER: u32 = 8;
 
-/// Standard deviations of what is lost by chance that are not ascribed to them.
+/// Standard deviations above the expected random loss that are not ascribed to other flows.
 const DEVIATIONS: f64 = 2.0;
 
-/// A queue of others stands: it raises all round-trip times of a round by more than this multiple of the differences
-/// between them. The delays of a radio come and go.
+/// A queue of other flows stands: it raises all round-trip times of a round by more than this multiple of the differences between
+/// them. The delays of a radio fluctuate.
 const STANDING: f64 = 1.5;
 
-/// Round-trip times of a round.
+/// Range of the round-trip times of a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttRange {
     smallest: Option<Duration>,
@@ -68,21 +67,21 @@ impl RttRange {
     }
 }
 
-/// What is known of other flows.
+/// The state of cross traffic detection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OtherFlows {
-    /// For how many more cycles they are taken to be there.
+    /// Cycles for which other flows are still assumed.
     cycles: u8,
-    /// When they were first seen, without pauses of this controller before.
+    /// When they were first seen since the latest pause of this controller.
     first_seen: Option<Instant>,
     /// Whether this controller has been cruising since the round began, and no packet found the queue empty.
     only_queued: bool,
     /// The round-trip times of this round.
     rtts: RttRange,
-    /// Since when what this controller sends leaves room.
+    /// Start of the time since which this controller leaves room; `None` if it does not.
     room_since: Option<Instant>,
-    /// Bytes lost in this round that this controller did not cause: the queue of a startup or a probe drops packets
-    /// after these are over. Once others are known, all losses count, as they do for them.
+    /// Bytes lost in this round that this controller did not cause: the queue of a startup or a probe drops packets after these
+    /// end. Once other flows are known, all losses count, as they do for them.
     lost: u64,
     /// Whether packets of this round that count in `lost` were marked in place of a drop.
     is_marked: bool,
@@ -93,7 +92,7 @@ impl OtherFlows {
         self.cycles > 0
     }
 
-    /// The part of a round that may be lost beyond chance.
+    /// The loss rate of a round that is tolerated in excess of random loss.
     pub(super) fn loss_threshold(&self) -> f64 {
         match self.are_there() {
             true => 0.0,
@@ -101,7 +100,7 @@ impl OtherFlows {
         }
     }
 
-    /// What is kept of the bytes in flight at which a probe caused losses or marks.
+    /// The part kept of the bytes in flight at which a probe caused losses or marks.
     pub(super) fn kept_of_bound(&self) -> f64 {
         match self.are_there() {
             true => KEPT_OF_BOUND,
@@ -109,7 +108,7 @@ impl OtherFlows {
         }
     }
 
-    /// The part of the long-term bound that is left to others.
+    /// The part of the long-term bound that is left to other flows.
     pub(super) fn headroom(&self) -> f64 {
         match self.are_there() {
             true => SHARED_HEADROOM,
@@ -123,7 +122,7 @@ impl OtherFlows {
         self.only_queued &= meets_queue;
     }
 
-    /// Whether what is sent from now on leaves room.
+    /// Sets whether packets sent from now on leave room.
     pub(super) fn set_room(&mut self, now: Instant, leaves_room: bool) {
         self.room_since = leaves_room.then(|| self.room_since.unwrap_or(now));
     }
@@ -135,7 +134,7 @@ impl OtherFlows {
         }
     }
 
-    /// Whether what befalls a packet that left at `sent_at` may be of others.
+    /// Whether other flows may cause the loss or mark of a packet sent at `sent_at`.
     fn counts(&self, sent_at: Instant) -> bool {
         self.are_there() || self.room_since.is_some_and(|since| sent_at > since)
     }
@@ -156,12 +155,12 @@ impl OtherFlows {
         self.cycles = CYCLES;
     }
 
-    /// Nothing was sent for a while, in which others may have gone.
+    /// Restarts after a pause in sending, during which other flows may have ended.
     pub(super) fn restart(&mut self, now: Instant) {
         self.first_seen = Some(now);
     }
 
-    /// Whether they may still be there though the queue has been empty since `empty_since`.
+    /// Whether they may still be present though the queue has been empty since `empty_since`.
     pub(super) fn may_return(&self, now: Instant, empty_since: Instant) -> bool {
         let known_for = self
             .first_seen
@@ -169,7 +168,7 @@ impl OtherFlows {
         now.saturating_since(empty_since) < known_for.unwrap_or_default() / GONE_AFTER
     }
 
-    /// A round ends, at whose end this controller was `is_cruising`; the delay of the empty `path`.
+    /// A round ends; `is_cruising` is the state at its end, `path` the delay of the empty path.
     pub(super) fn end_round(&mut self, now: Instant, is_cruising: bool, path: Option<Duration>) {
         let rtts = std::mem::take(&mut self.rtts);
         if is_cruising && self.only_queued && rtts.is_of_standing_queue(path) {
@@ -182,14 +181,14 @@ impl OtherFlows {
 }
 
 impl Bbr3 {
-    /// Whether others are known, and the queue is not empty for long enough to take them for gone.
+    /// Whether other flows are known, and the queue has not been empty for long enough to consider them ended.
     pub(super) fn waits_for_others(&self, now: Instant) -> bool {
         let empty_since = self.early.empty_since();
         self.others.are_there()
             && empty_since.is_none_or(|empty_since| self.others.may_return(now, empty_since))
     }
 
-    /// Whether what this controller sends now leaves room, so that losses are caused by others.
+    /// Whether this controller now leaves room, so that losses are caused by other flows.
     pub(super) fn leaves_room(&self) -> bool {
         match self.state {
             State::ProbeBw(ProbeBwPhase::Cruise) => true,
@@ -198,8 +197,8 @@ impl Bbr3 {
         }
     }
 
-    /// The part of a round that may be marked in place of drops while the path is probed. Loss-based flows answer each
-    /// mark, and nothing marks by chance.
+    /// The part of a round that may be marked in place of drops while the path is probed. Loss-based flows answer each mark, and
+    /// there are no random marks.
     pub(super) fn mark_threshold(&self) -> f64 {
         match self.config.yields && self.full_pipe.is_reached() {
             true => 0.0,
@@ -207,7 +206,7 @@ impl Bbr3 {
         }
     }
 
-    /// What is kept after losses, or marks in place of drops, of the round that ends, if they are of others.
+    /// The part kept after losses, or marks in place of drops, of the round that ends, if other flows caused them.
     pub(super) fn kept_beside_others(&self, rate: &RateSample) -> Option<f64> {
         if !self.leaves_room() || self.cycle.is_stopping() {
             return None;

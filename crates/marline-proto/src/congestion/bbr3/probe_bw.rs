@@ -9,27 +9,27 @@ use super::{Bbr3, State};
 use crate::Instant;
 use crate::samples::{AckSample, RateSample};
 
-/// The wall clock between probes: from 2 to 3 seconds.
+/// Time between probes: from 2 to 3 seconds.
 const SHORTEST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
-/// Rounds between probes, at most: a Reno flow of a window of so many datagrams loses as often.
+/// Most rounds between probes: a Reno flow with a window of as many datagrams loses as often.
 const RENO_ROUNDS: u64 = 63;
 
 /// A phase of the cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeBwPhase {
-    /// Drains what the probe queued, and leaves headroom.
+    /// Drains the queue of the probe, and leaves headroom.
     Down,
-    /// Sends what the path delivers.
+    /// Sends at the delivery rate.
     Cruise,
     /// Fills the path up to its bounds.
     Refill,
-    /// Searches for more.
+    /// Searches for more bandwidth.
     Up,
 }
 
-/// What arriving acknowledgments say about the latest probe (`BBR.ack_phase`).
+/// The state of acknowledgments for the latest probe (`BBR.ack_phase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Feedback {
     #[default]
@@ -87,18 +87,18 @@ impl Cycle {
         self.is_sampling
     }
 
-    /// The probe caused too many losses: it is answered once.
+    /// The probe caused too many losses, which are answered once.
     pub(super) fn on_too_high(&mut self) {
         self.went_too_high = true;
         self.is_sampling = false;
     }
 
-    /// Whether packets of the probe that stopped are still under way.
+    /// Whether packets of the stopped probe are still in flight.
     pub(super) fn is_stopping(&self) -> bool {
         self.feedback == Feedback::Stopping
     }
 
-    /// Probing stops, but its packets are still under way.
+    /// Probing stops, but its packets are still in flight.
     pub(super) fn stop(&mut self) {
         self.feedback = Feedback::Stopping;
     }
@@ -167,7 +167,7 @@ impl Bbr3 {
         }
     }
 
-    /// The wall clock, or the rounds after which a Reno flow would have lost a packet (section 5.3.3.5).
+    /// Whether the time, or the rounds after which a Reno flow would have lost a packet, have passed (section 5.3.3.5).
     pub(super) fn is_time_to_probe(&self, now: Instant) -> bool {
         let reno_rounds = self.target_in_flight() / self.max_datagram_size;
         now > self.cycle.began + self.cycle.wait
@@ -175,8 +175,8 @@ impl Bbr3 {
             || self.cycle.rounds_since_up >= reno_rounds.min(RENO_ROUNDS)
     }
 
-    /// An acknowledgment for ten packets leaves few in flight for a moment, though the queue is not gone: with `yields`,
-    /// what is in flight halfway through it counts.
+    /// An acknowledgment for ten packets leaves few in flight for a moment, though the queue is not empty: with
+    /// `yields`, the bytes in flight halfway through it count.
     fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let product = self.in_flight_at(self.bandwidth.get(), 1.0);
         let in_flight = match self.config.yields {
@@ -199,12 +199,12 @@ impl Bbr3 {
         self.full_pipe.is_now()
     }
 
-    /// Whether the window was full, and it is the long-term bound that it is not larger.
+    /// Whether the window was full, and the long-term bound limited it.
     fn is_limited_by_long_term(&self) -> bool {
         self.window_use.is_limited() && self.window >= self.bounds.in_flight
     }
 
-    /// In each round of a probe the long-term bound grows by twice as many datagrams as in the one before; beside other
+    /// In each round of a probe the long-term bound grows by twice as many datagrams as in the previous one; with other
     /// flows by one, as their windows do.
     fn raise_slope(&mut self) {
         let growth = 1_u64 << self.cycle.up_rounds;
@@ -228,7 +228,8 @@ impl Bbr3 {
         }
     }
 
-    /// Follows the feedback of a probe, and raises the long-term bound to what is safe. Returns whether a probe begins.
+    /// Processes the feedback of a probe, and raises the long-term bound to a safe level. Returns whether a probe
+    /// begins.
     fn adapt_long_term(&mut self, ack: &AckSample, rate: &RateSample) -> bool {
         let is_in_cycle = matches!(self.state, State::ProbeBw(_));
         if self.round_begins && self.cycle.feedback == Feedback::Starting {

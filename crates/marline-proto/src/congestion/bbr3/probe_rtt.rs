@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::Instant;
 
-/// How long the path is kept drained (`BBR.ProbeRTTDuration`).
+/// Time for which the path is kept drained (`BBR.ProbeRTTDuration`).
 const DURATION: Duration = Duration::from_millis(200);
 
-/// The window meanwhile, in bandwidth-delay products (`BBR.ProbeRTTCwndGain`).
+/// The window during the measurement, in bandwidth-delay products (`BBR.ProbeRTTCwndGain`).
 pub(super) const WINDOW_GAIN: f64 = 0.5;
 
 /// A measurement.
@@ -17,21 +17,21 @@ pub(super) struct ProbeRtt {
     /// When it ends; `None` until the path is drained.
     until: Option<Instant>,
     round_passed: bool,
-    /// Packets sent when so much had been delivered are slow on purpose: their samples are app-limited.
+    /// Packets sent when this much had been delivered are held back: their samples are app-limited.
     limited_from: u64,
-    /// Up to this much.
+    /// The end of that range.
     limited_until: u64,
 }
 
 impl ProbeRtt {
-    /// Whether a packet that was sent when `delivered` bytes had been delivered was held back by a measurement.
+    /// Whether a measurement held back a packet that was sent when `delivered` bytes had been delivered.
     pub(super) fn limits(&self, delivered: u64) -> bool {
         self.limited_until > 0 && (self.limited_from..=self.limited_until).contains(&delivered)
     }
 }
 
 impl Bbr3 {
-    /// Begins a measurement if the last one has `expired`, and goes on with one that runs. With rare measurements none
+    /// Begins a measurement if the last one has `expired`, and continues a running one. With rare measurements none
     /// interrupts startup, which on long paths takes longer than they are valid.
     pub(super) fn check_probe_rtt(&mut self, now: Instant, expired: bool) {
         let may_begin = !self.config.rare_probe_rtt || self.full_pipe.is_reached();
@@ -65,8 +65,8 @@ impl Bbr3 {
         }
     }
 
-    /// Ends the measurement if it has lasted long enough. The cycle begins anew, cautiously, and without draining
-    /// what is drained already.
+    /// Ends the measurement if it has lasted long enough. The cycle restarts, cautiously, and without draining an
+    /// already drained path.
     fn end_measuring(&mut self, now: Instant) {
         if self.probe_rtt.until.is_none_or(|until| now <= until) {
             return;

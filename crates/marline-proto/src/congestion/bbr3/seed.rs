@@ -1,18 +1,18 @@
 //! Beginning from a model that another connection measured. Not of the draft.
 //!
-//! The seeded bandwidth is a hypothesis and never becomes an estimate: that is made of delivery rates alone.
+//! The seeded bandwidth is a hypothesis and never becomes an estimate, which consists of delivery rates alone.
 //!
 //! | stage | rate and window | ends |
 //! | --- | --- | --- |
-//! | sending | at least the first rate, and what that sends in a round trip | with the first acknowledgment of a packet sent since |
-//! | judging | those of startup; the window grows by what is acknowledged, as in slow start | when all packets of that round trip are acknowledged |
-//! | retreating | what was delivered so far | likewise |
-//! | approaching | those of startup, but no more than a quarter above the seeded bandwidth | when that is delivered and a packet meets a queue, or when clearly more is delivered: the limit was none |
+//! | sending | at least the first rate, and its bytes of a round trip | with the first acknowledgment of a packet sent since |
+//! | judging | those of startup; the window grows by the bytes acknowledged, as in slow start | when all packets of that round trip are acknowledged |
+//! | retreating | the delivery so far | likewise |
+//! | approaching | those of startup, but no more than a quarter above the seeded bandwidth | when that is delivered and a packet meets a queue, or when clearly more is delivered, which disproves the limit |
 //!
-//! In the first two, losses beyond chance begin the retreat: a smaller part is enough beside a queue. After it, startup ends
-//! at the rate that the path delivered. If the seed was no more than a lower bound, or the first rate was not delivered,
-//! startup goes on without it: a delay alone is no proof of congestion where a radio's delays vary, and startup soon finds
-//! that the bandwidth grows no more.
+//! In the first two, losses in excess of random loss begin the retreat: a smaller part is enough beside a queue. After it, startup
+//! ends at the delivery rate of the path. If the seed was only a lower bound, or the first rate was not delivered, startup
+//! continues without it: a delay alone does not prove congestion where a radio's delays vary, and startup soon finds that the
+//! bandwidth stops growing.
 
 use super::loss::LOSS_THRESHOLD;
 use super::window::product;
@@ -21,17 +21,17 @@ use crate::Instant;
 use crate::congestion::PathModel;
 use crate::samples::{AckSample, PacketLoss};
 
-/// The part of the first rate that must be delivered for the seed to count further.
+/// The part of the first rate that must be delivered for the seed to remain valid.
 const DELIVERED: f64 = 0.75;
 
 /// The part of the seeded bandwidth whose delivery, beside a queue, ends startup.
 const REACHED: f64 = 0.9;
 
-/// The part of the seeded bandwidth that startup does not exceed, and the part whose delivery shows that there is more.
+/// The part of the seeded bandwidth that startup does not exceed, and whose delivery shows that more is available.
 const APPROACH: f64 = 1.25;
 const EXCEEDED: f64 = 1.125;
 
-/// The part of packets beyond chance that may be lost without a queue.
+/// The loss rate in excess of random loss that is tolerated without a queue.
 const TOLERATED_LOSS: f64 = 0.125;
 
 /// A model to begin from, until measurements have replaced it.
@@ -75,12 +75,12 @@ impl Seed {
         packets.bytes = packets.bytes.saturating_add(bytes);
     }
 
-    /// The rate to send at whatever was measured, in bytes per second.
+    /// The smallest sending rate, regardless of measurements, in bytes per second.
     pub(super) fn least_rate(&self) -> Option<u64> {
         (self.stage == SeedStage::Sending).then_some(self.first_rate)
     }
 
-    /// The largest rate of startup, in bytes per second, if what was `measured` does not exceed it.
+    /// The largest rate of startup, in bytes per second, unless the `measured` rate exceeds it.
     pub(super) fn largest_rate(&self, measured: u64) -> Option<u64> {
         match self.stage {
             SeedStage::Sending => Some(self.first_rate.max(measured)),
@@ -92,8 +92,8 @@ impl Seed {
         }
     }
 
-    /// Whether the window grows by what is acknowledged of the first round trip: what the measured bandwidth would permit
-    /// lags behind by that.
+    /// Whether the window grows by the bytes acknowledged of the first round trip: the window from the measured bandwidth lags
+    /// behind by that.
     pub(super) fn grows(&self) -> bool {
         self.stage == SeedStage::Judging
     }
@@ -127,7 +127,7 @@ impl Bbr3 {
         true
     }
 
-    /// Follows the packets that were sent at the first rate.
+    /// Processes acknowledgments of the packets sent at the first rate.
     pub(super) fn update_seed(&mut self, ack: &AckSample) {
         let Some(mut seed) = self.seed.take() else {
             return;
@@ -170,7 +170,7 @@ impl Bbr3 {
         self.seed = Some(seed);
     }
 
-    /// A packet was lost: if it was sent at the first rate, that may have been too fast.
+    /// A packet was lost: if it was sent at the first rate, that rate may have been too high.
     pub(super) fn note_seed_loss(&mut self, lost: &PacketLoss) {
         let Some(mut seed) = self.seed else {
             return;

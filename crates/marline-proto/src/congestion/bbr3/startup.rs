@@ -7,7 +7,7 @@ use crate::samples::{PacketLoss, RateSample};
 /// Ranges of packet numbers that must be lost in a round for startup to end by losses (`BBRStartupFullLossCnt`).
 const LOST_RANGES: u32 = 6;
 
-/// Rounds after which drain ends, whatever is in flight.
+/// Rounds after which drain ends, regardless of the bytes in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
 /// Ranges of packet numbers that were lost in a round.
@@ -49,13 +49,14 @@ impl Bbr3 {
         }
     }
 
-    /// Whether losses of startup can be of a full buffer: with losses by chance, there is a queue or no growth.
+    /// Whether losses of startup can come from a full buffer: with random loss, only if there is a queue or no
+    /// growth.
     fn may_overflow(&self) -> bool {
         !self.config.chance_losses || self.meets_queue() || !self.full_pipe.is_growing()
     }
 
-    /// With losses by chance, startup ends as soon as many packets were lost beside a queue, not at the end of the
-    /// round: the queue shows what caused them, and what is sent until then is lost as well.
+    /// With random loss, startup ends as soon as many packets were lost beside a queue, not at the end of the
+    /// round: the queue shows their cause, and packets sent until then are lost as well.
     pub(super) fn check_startup_overflow(&mut self, lost: &PacketLoss) {
         let is_too_high = self.is_loss_too_high(lost.lost, lost.in_flight_at_send);
         let are_many = self.startup_losses.are_many();
@@ -64,7 +65,7 @@ impl Bbr3 {
         }
     }
 
-    /// Startup went too far: what the path delivered is what it holds.
+    /// Startup sent too much: the delivery of the path is its capacity.
     pub(super) fn end_startup_by_congestion(&mut self) {
         self.undo.returns_to(State::Startup);
         self.full_pipe.set_reached(true);
@@ -77,7 +78,7 @@ impl Bbr3 {
         };
     }
 
-    /// Ends drain once the queue is gone.
+    /// Ends drain once the queue is empty.
     pub(super) fn check_drain(&mut self, now: Instant) {
         let State::Drain { since } = self.state else {
             return;

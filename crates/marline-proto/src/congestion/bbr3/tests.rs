@@ -28,7 +28,7 @@ const RTT: Duration = Duration::from_millis(40);
 const MS: Duration = Duration::from_millis(1);
 /// 20 Mbit/s.
 const RATE: u64 = 2_500_000;
-/// The product of both.
+/// The bandwidth-delay product, in bytes.
 const PRODUCT: u64 = 100_000;
 
 const DOWN: State = State::ProbeBw(ProbeBwPhase::Down);
@@ -66,13 +66,13 @@ struct Packet {
 struct Bench {
     bbr: Bbr3,
     sampler: DeliveryRate,
-    /// Of the bottleneck, in bytes per second.
+    /// Rate of the bottleneck, in bytes per second.
     rate: u64,
-    /// Of the empty path.
+    /// Round-trip time of the empty path.
     rtt: Duration,
-    /// Bytes that wait before the bottleneck, at most.
+    /// Capacity of the bottleneck's queue, in bytes.
     buffer: u64,
-    /// The part that is lost whatever the queue.
+    /// The random loss rate.
     loss: f64,
     /// Bytes per second that the application writes.
     application: Option<u64>,
@@ -263,14 +263,14 @@ impl Bench {
         self.bbr.on_loss(self.now, &loss);
     }
 
-    /// Bytes per second that arrive in `duration`, as a part of the bottleneck's rate.
+    /// The delivery rate over `duration`, as a part of the bottleneck's rate.
     fn utilization(&mut self, duration: Duration) -> f64 {
         let before = self.delivered;
         self.run(duration);
         (self.delivered - before) as f64 / duration.as_secs_f64() / self.rate as f64
     }
 
-    /// The part of what is sent in `duration` that is lost.
+    /// The part of the packets sent in `duration` that is lost.
     fn loss_rate(&mut self, duration: Duration) -> f64 {
         let (lost, delivered) = (self.lost, self.delivered);
         self.run(duration);

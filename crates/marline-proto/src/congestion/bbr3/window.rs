@@ -13,18 +13,19 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Windows a round trip at which slow start is paced.
 const SLOW_START_GAIN: f64 = 2.0;
 
-/// With `startup_by_window`: until so many initial windows are acknowledged, the window grows whatever was measured.
+/// With `startup_by_window`: initial windows to be acknowledged until which the window grows regardless of measurements.
 const UNMEASURED_WINDOWS: u64 = 3;
 
 const DRAIN_PACING_GAIN: f64 = 0.5;
 
-/// With `startup_by_window`: what startup lost is sent again in drain, and short transfers wait for it. Not of the draft.
+/// With `startup_by_window`: startup's losses are retransmitted in drain, and short transfers wait for them. Not of the
+/// draft.
 const SLOW_DRAIN_PACING_GAIN: f64 = 0.85;
 
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 
-/// While a probe meets no queue, where nothing was ever lost or the bytes in flight are bounded. Not of the draft.
+/// Gain of a probe that meets no queue, where nothing was ever lost or the bytes in flight are bounded. Not of the draft.
 const OPEN_PACING_GAIN: f64 = 2.0;
 
 /// The window in bandwidth-delay products (`BBR.DefaultCwndGain`), and while probing upwards.
@@ -61,7 +62,7 @@ impl WindowUse {
     }
 }
 
-/// `gain` times what `bandwidth`, in bytes per second, delivers in `delay`, in bytes.
+/// `gain` times the delivery of `bandwidth`, in bytes per second, in `delay`, in bytes.
 pub(super) fn product(bandwidth: u64, delay: Duration, gain: f64) -> u64 {
     (gain * bandwidth as f64 * delay.as_secs_f64()) as u64
 }
@@ -95,8 +96,8 @@ impl Bbr3 {
         }
     }
 
-    /// The rate before there is a bandwidth (section 5.6.2). Without a round-trip sample the assumed time counts, not
-    /// the millisecond of the draft.
+    /// The rate before there is a bandwidth (section 5.6.2). Without a round-trip sample it uses the assumed one, not the
+    /// millisecond of the draft.
     pub(super) fn initial_pacing_rate(&self, rtt: &RttView) -> u64 {
         let seconds = rtt.smoothed.as_secs_f64().max(1e-6);
         (STARTUP_PACING_GAIN * self.initial_window as f64 / seconds) as u64
@@ -106,7 +107,7 @@ impl Bbr3 {
         (gain * self.bandwidth_now() as f64 * PACING_MARGIN) as u64
     }
 
-    /// Until the path is full, the rate only grows.
+    /// Sets the rate with `gain`. Until the path is full, the rate only grows.
     pub(super) fn pace_with(&mut self, gain: f64) {
         let rate = self.modelled_pacing_rate(gain);
         if self.full_pipe.is_reached() || self.pacing_rate.is_some_and(|before| rate > before) {
@@ -125,7 +126,7 @@ impl Bbr3 {
         self.pace_seed();
     }
 
-    /// What a seed permits, and demands before packets sent at its rate are acknowledged.
+    /// Applies the limits of a seed, and its rate until packets sent at it are acknowledged.
     fn pace_seed(&mut self) {
         let Some(seed) = &self.seed else { return };
         let most = seed.largest_rate(self.modelled_pacing_rate(1.0));
@@ -133,7 +134,7 @@ impl Bbr3 {
         self.pacing_rate = rate.max(seed.least_rate());
     }
 
-    /// The bandwidth follows the window with a delay, in which startup would be slower than slow start.
+    /// Paces startup by the window: the bandwidth lags behind it, which would make startup slower than slow start.
     fn pace_startup_by_window(&mut self) {
         let Some(min_rtt) = self.min_rtt.get() else {
             return;
@@ -144,8 +145,8 @@ impl Bbr3 {
         }
     }
 
-    /// Bytes sent together: what a millisecond delivers (section 5.6.3). The pacer has quanta of its own; this one
-    /// is the offload budget of the window (section 5.5.8).
+    /// Bytes sent together: the delivery of a millisecond (section 5.6.3). The pacer has quanta of its own; this one is
+    /// the offload budget of the window (section 5.5.8).
     pub(super) fn send_quantum(&self) -> u64 {
         let per_millisecond = self.pacing_rate.unwrap_or_default() / 1000;
         per_millisecond
@@ -153,7 +154,7 @@ impl Bbr3 {
             .max(self.max_datagram_size.saturating_mul(2))
     }
 
-    /// `bytes`, and at least what keeps sender and receiver busy.
+    /// `bytes`, or at least enough to keep sender and receiver busy.
     fn quantized(&self, bytes: u64) -> u64 {
         let bytes = bytes.max(self.send_quantum()).max(self.minimum_window());
         match self.state {
@@ -172,15 +173,15 @@ impl Bbr3 {
         self.in_flight_at(self.bandwidth_now(), gain)
     }
 
-    /// What full utilization needs in flight (section 5.6.4.2).
+    /// The bytes in flight that full utilization requires (section 5.6.4.2).
     pub(super) fn max_in_flight(&self) -> u64 {
         let product = self.product(self.window_gain());
         self.quantized(product.saturating_add(self.extra_acked.get()))
     }
 
-    /// What startup may have in flight while the bandwidth still grows: the delay of the latest round counts, not the
-    /// smallest ever, which one packet in luck may have had. Only the queue of a full path raises all delays of a round
-    /// for longer, and then the bandwidth grows no more.
+    /// The largest bytes in flight of startup while the bandwidth still grows, from the delay of the latest round, not
+    /// the smallest ever, which may be that of a single early packet. Only the queue of a full path raises all delays of
+    /// a round for longer, and then the bandwidth stops growing.
     fn startup_room(&self) -> u64 {
         let rtt = self.round_rtt.last();
         match rtt.filter(|_| self.config.startup_by_window && self.full_pipe.is_growing()) {
@@ -192,7 +193,7 @@ impl Bbr3 {
         }
     }
 
-    /// Bytes acknowledged before the window goes by the model: one round says little of delays that vary.
+    /// Bytes acknowledged before the window follows the model: one round is weak evidence where delays vary.
     fn unmeasured(&self) -> u64 {
         match self.config.startup_by_window {
             true => self.initial_window.saturating_mul(UNMEASURED_WINDOWS),
@@ -206,7 +207,7 @@ impl Bbr3 {
         bound.max(self.minimum_window())
     }
 
-    /// Section 5.6.4.6, without growth while sending is app-limited.
+    /// Updates the window by section 5.6.4.6, without growth while sending is app-limited.
     pub(super) fn update_window(&mut self, ack: &AckSample) {
         let needed = self.max_in_flight();
         let grown = match ack.app_limited {
@@ -224,12 +225,12 @@ impl Bbr3 {
         self.put(self.window.min(self.bound()));
     }
 
-    /// What losses and the state allow (sections 5.6.4.5 and 5.6.4.7).
+    /// The largest window that losses and the state allow (sections 5.6.4.5 and 5.6.4.7).
     fn bound(&self) -> u64 {
         let long_term = match self.state {
             State::Startup | State::Drain { .. } => UNBOUNDED,
             State::ProbeBw(ProbeBwPhase::Cruise) => self.with_headroom(),
-            // The queue of others keeps the bytes in flight above what ends this phase.
+            // The queue of other flows keeps the bytes in flight above the threshold that ends this phase.
             State::ProbeBw(ProbeBwPhase::Down) if self.others.are_there() => self.with_headroom(),
             State::ProbeBw(_) => self.bounds.in_flight,
             State::ProbeRtt => self.with_headroom().min(self.probe_rtt_window()),

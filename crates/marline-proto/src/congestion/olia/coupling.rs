@@ -1,18 +1,18 @@
-//! How fast each of several paths grows (Khalili et al., IEEE/ACM ToN 2013, section IV).
+//! The growth of each of several paths (Khalili et al., IEEE/ACM ToN 2013, section IV).
 
 use std::time::Duration;
 
-/// By what a path counts as best, l being the bytes that it delivers between two losses.
+/// The measure of the best path; l is the number of bytes delivered between two losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OliaMetric {
-    /// l / rtt², as the paper and the implementations have it.
+    /// l / rtt², as in the paper and the implementations.
     #[default]
     PerSquaredRtt,
-    /// l² / rtt, as an early draft had it.
+    /// l² / rtt, as in an early draft.
     SquaredPerRtt,
 }
 
-/// A path as the others see it.
+/// The state of a path as the others see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OliaPath {
     /// The window, in any unit that is the same for all paths.
@@ -30,7 +30,7 @@ impl OliaPath {
         self.rtt.max(Duration::from_nanos(1)).as_secs_f64()
     }
 
-    /// The window's worth in a second.
+    /// The window over the round-trip time.
     fn rate(&self) -> f64 {
         self.window / self.seconds()
     }
@@ -45,7 +45,7 @@ impl OliaPath {
     }
 }
 
-/// What the paths of a connection are to each other. Paths without a round-trip sample are not among them.
+/// The coupling of a connection's paths, except those without a round-trip sample.
 #[derive(Clone, Copy, Debug)]
 pub struct OliaCoupling {
     metric: OliaMetric,
@@ -54,9 +54,9 @@ pub struct OliaCoupling {
     rate: f64,
     largest_window: f64,
     best_score: f64,
-    /// Paths with the largest window: M.
+    /// Number of paths with the largest window: M.
     largest: f64,
-    /// Best paths that are not among these: B \ M.
+    /// Number of best paths that are not among these: B \ M.
     collected: f64,
 }
 
@@ -93,8 +93,8 @@ impl OliaCoupling {
         path.score(self.metric) >= self.best_score
     }
 
-    /// What `path`, one of them, grows by beyond its part, in datagrams a round trip: best paths with
-    /// small windows gain what the largest windows lose. The sum over all paths is 0.
+    /// The part of the growth of `path`, one of them, that shifts traffic, in datagrams a round trip: best
+    /// paths with small windows gain what the largest windows lose. The sum over all paths is 0.
     pub fn alpha(&self, path: &OliaPath) -> f64 {
         if self.collected == 0.0 {
             0.0
@@ -107,15 +107,15 @@ impl OliaCoupling {
         }
     }
 
-    /// What `path`, one of them, grows by in a round trip, in datagrams, whatever windows are in; 1 is
-    /// what Reno grows by.
+    /// The growth of `path`, one of them, in datagrams a round trip, in any unit of windows; 1 is Reno's
+    /// growth.
     pub fn growth(&self, path: &OliaPath) -> f64 {
         let part = path.rate() / self.rate;
         part * part + self.alpha(path)
     }
 
-    /// What the window of `path`, one of them, grows by for each datagram that is acknowledged, in
-    /// datagrams, if windows are in datagrams.
+    /// The growth of the window of `path`, one of them, for each acknowledged datagram, in datagrams, if
+    /// windows are in datagrams.
     pub fn increase(&self, path: &OliaPath) -> f64 {
         self.growth(path) / path.window
     }

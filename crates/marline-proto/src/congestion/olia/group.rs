@@ -46,7 +46,7 @@ impl OliaGroup {
         }
     }
 
-    /// A place for one more path.
+    /// Joins one more path.
     pub(super) fn join(&self) -> Member {
         let is_free = |slot: &Slot| !slot.is_taken.swap(true, Ordering::Relaxed);
         let place = self.shared.slots.iter().position(is_free);
@@ -66,13 +66,13 @@ impl ControllerFactory for OliaGroup {
         Box::new(Olia::new(config, self))
     }
 
-    /// A group of the same kind without paths.
+    /// An empty group of the same kind.
     fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
         Some(Arc::new(Self::new(self.shared.metric)))
     }
 }
 
-/// A path's place in the group.
+/// A path's membership in the group.
 #[derive(Debug)]
 pub(super) struct Member {
     shared: Arc<Shared>,
@@ -94,7 +94,7 @@ impl Member {
         }
     }
 
-    /// Growth of `path`, as it was published, in a round trip, in datagrams.
+    /// Growth of `path`, as published, in datagrams a round trip.
     pub(super) fn growth(&self, path: &OliaPath) -> f64 {
         let mut paths = [*path; COUPLED_PATHS];
         let mut count = 0;

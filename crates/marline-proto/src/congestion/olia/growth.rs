@@ -17,7 +17,7 @@ pub(super) struct Coupled {
 }
 
 impl Default for Coupled {
-    /// As with one path.
+    /// Growth with a single path.
     fn default() -> Self {
         Self {
             growth: 1.0,

@@ -34,7 +34,7 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 
 /// The controller of one path among several: NewReno, except for its growth in congestion avoidance.
 ///
-/// A path that is alone grows like NewReno.
+/// A single path grows like NewReno.
 #[derive(Debug)]
 pub struct Olia {
     window: LossBasedController<Coupled>,

@@ -78,7 +78,7 @@ fn a_faster_rate_holds_at_once() {
 }
 
 proptest! {
-    /// Over any stretch, no more leaves than the rate allows plus one burst, and hardly less.
+    /// Over any interval, no more leaves than the rate allows plus one burst, and hardly less.
     #[test]
     fn keeps_the_rate(rate in 1_000_u64..2_000_000_000, packets in 1_u64..300) {
         let mut pacer = Pacer::new(MTU);
@@ -119,7 +119,7 @@ fn unproven_windows_are_sent_in_bursts_of_ten_at_any_rate() {
     assert!(burst(Pacer::next_send) > 1000);
 }
 
-/// How many datagrams leave together, and how long the pacer waits before each batch.
+/// The numbers of datagrams that leave together, and the waiting time before each batch.
 fn batches(pacer: &mut Pacer, window: u64, rate: u64, packets: u64) -> Vec<(u64, Duration)> {
     let mut now = at_ms(100);
     let mut batches = vec![(0, Duration::ZERO)];

@@ -1,5 +1,5 @@
-//! Prague: a scalable response to the marks of short queues (draft-briscoe-iccrg-prague-congestion-control-04), which
-//! descends from DCTCP (RFC 8257) and keeps what RFC 9331, section 4.3 asks of senders of ECT(1).
+//! Prague: a scalable response to the marks of short queues (draft-briscoe-iccrg-prague-congestion-control-04), derived
+//! from DCTCP (RFC 8257), that meets the requirements of RFC 9331, section 4.3 on senders of ECT(1).
 //!
 //! - The part of bytes that is marked is averaged once a round trip (`alpha`); a round with marks takes half of that part
 //!   off the window.
@@ -27,20 +27,20 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 /// Weight of a round in the average: as in the draft (section 2.4.2) and DCTCP.
 const GAIN: f64 = 1.0 / 16.0;
 
-/// A shorter path behaves as one that is so long (section 2.4.4).
+/// The round-trip time that shorter paths emulate (section 2.4.4).
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 
-/// Rounds after slow start until it does: short transfers have nothing to share (Linux: 500).
+/// Rounds after slow start until they do: short transfers have nothing to share (Linux: 500).
 const ROUNDS_BEFORE: u32 = 500;
 
-/// The window that a path without marks would have is reduced in proportion to how many packets are marked.
+/// The window grows as on a path without marks, and is reduced in proportion to the part of packets marked.
 #[derive(Debug)]
 pub struct Prague {
     window: LossBasedController<Unmarked>,
     max_datagram_size: u64,
     /// The average part that is marked; `None` before the first mark.
     alpha: Option<f64>,
-    /// Bytes marked that no acknowledgment has been compared with.
+    /// Marked bytes that no acknowledgment has been compared with.
     marked_now: u64,
     round: Round,
     /// Rounds since slow start ended.
@@ -50,10 +50,10 @@ pub struct Prague {
     smoothed_rtt: Duration,
 }
 
-/// What arrived since the average was updated.
+/// Bytes delivered and marked since the average was updated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// A packet sent from then on ends it.
+    /// Packets sent from then on end the round.
     began: Option<Instant>,
     arrived: u64,
     marked: u64,
@@ -74,7 +74,7 @@ impl Prague {
         }
     }
 
-    /// The round trip that growth and reductions go by.
+    /// The round-trip time used for growth and reductions.
     fn effective_rtt(&self) -> Duration {
         match self.rounds >= ROUNDS_BEFORE {
             true => self.smoothed_rtt.max(VIRTUAL_RTT),
@@ -83,7 +83,7 @@ impl Prague {
     }
 
     /// Growth of a round trip in datagrams. With the square, the rate of a short path grows by as much in a second as
-    /// that of one with the effective round trip.
+    /// that of one with the effective round-trip time.
     fn growth(&self) -> f64 {
         let effective = self.effective_rtt();
         if effective.is_zero() {
@@ -93,7 +93,7 @@ impl Prague {
         part * part
     }
 
-    /// Takes in what arrived; at the end of a round, the average.
+    /// Counts the bytes of an acknowledgment; at the end of a round, updates the average.
     fn count(&mut self, now: Instant, ack: &AckSample, marked: u64) {
         self.round.arrived = self.round.arrived.saturating_add(ack.bytes);
         self.round.marked = self.round.marked.saturating_add(marked);
@@ -121,7 +121,7 @@ impl Prague {
 
     /// Marks reduce the window once a round.
     fn answer_marks(&mut self, now: Instant, sent_at: Instant) {
-        // As DCTCP: nothing is known of the queue yet, so that the first mark counts as if all were.
+        // As in DCTCP: nothing is known of the queue yet, so the first mark counts as if all packets were marked.
         let alpha = *self.alpha.get_or_insert(1.0);
         let is_answered = self.reduced_at.is_some_and(|reduced_at| {
             sent_at <= reduced_at || now < reduced_at + self.effective_rtt()
@@ -234,7 +234,7 @@ impl Controller for Prague {
     }
 }
 
-/// Growth by what arrives without a mark.
+/// Growth by unmarked packets.
 #[derive(Clone, Copy, Debug)]
 struct Unmarked {
     /// Growth of a round trip, in datagrams.

@@ -30,7 +30,7 @@ impl Path {
         }
     }
 
-    /// A round trip in which the window arrives, of which `marked` datagrams in a hundred are marked.
+    /// A round trip in which the window is delivered, with `marked` datagrams in a hundred marked.
     fn round(&mut self, marked: u64) {
         let sent_at = at(self.now);
         self.now += self.rtt;
@@ -98,7 +98,7 @@ fn the_average_follows_the_part_that_is_marked_and_reduces_by_half_of_it() {
     assert!((alpha - 0.2).abs() < 0.01, "{alpha}");
     let expected = 100.0 * MTU as f64 * (1.0 - alpha / 2.0);
     path.round(20);
-    // What is not marked adds to it.
+    // Unmarked packets grow it.
     let window = path.prague.window() as f64;
     let grown = window - expected;
     assert!((0.5..1.0).contains(&(grown / MTU as f64)), "{window}");
@@ -110,7 +110,7 @@ fn the_first_mark_halves_the_window_and_ends_slow_start() {
     path.prague.enter_slow_start();
     path.round(1);
     assert!(!path.prague.in_slow_start());
-    // And a window of twice that arrives, which adds two datagrams.
+    // Then a window of twice that size is delivered, which adds two datagrams.
     let window = path.prague.window();
     assert!((50 * MTU..=52 * MTU).contains(&window), "{window}");
 }

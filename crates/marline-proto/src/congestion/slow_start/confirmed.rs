@@ -1,5 +1,5 @@
-//! Slow start that tells jitter from a queue: a risen round-trip time ends it only once the delivery rate has stopped
-//! growing as well.
+//! Slow start that distinguishes jitter from a queue: a risen round-trip time ends it only once the delivery rate has
+//! stopped growing as well.
 
 use std::sync::Arc;
 
@@ -18,14 +18,13 @@ pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, ConfirmedConfig> = Entry 
 /// The settings of [`ConfirmedExit`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfirmedConfig {
-    /// Which rounds are suspected of a queue, and of how many samples and which windows.
+    /// The delay criterion for suspected rounds.
     pub rise: HybridConfig,
-    /// A round that delivers this many times as fast as the fastest before, or faster, has found room: its rise is
-    /// jitter.
+    /// A round whose delivery rate is at least this multiple of the highest before has found room: its rise is jitter.
     pub growth: f64,
     /// Suspected rounds in a row, without growth of the rate, that end slow start.
     pub rounds: u32,
-    /// The window grows by one part in this many of what is acknowledged while a round is suspected; 1 is as always.
+    /// Divisor of window growth while a round is suspected; 1 does not slow it.
     pub slowing: u64,
 }
 
@@ -97,14 +96,14 @@ impl ConfirmedConfig {
     ];
 }
 
-/// Ends slow start when a queue stands: all round-trip times of a round have risen, though the round delivered no
-/// faster than one with half the window.
+/// Ends slow start when there is a standing queue: all round-trip times of a round have risen, though the round
+/// delivered no faster than one with half the window.
 ///
-/// A radio delays packets for milliseconds where others send or frames fail, and a whole round may be late without a
-/// queue; but while the window is less than the path holds, each round delivers nearly twice as fast as the one before.
-/// At a full bottleneck it cannot. A rise alone is therefore a suspicion, during which the window grows slower, like
-/// in the conservative slow start of HyStart++ (RFC 9406), and the rate of the whole round confirms or dismisses it. The
-/// test of the rate is that of BBR's startup. A round without a sample of the rate is judged by delay alone.
+/// A radio delays packets by milliseconds when others send or frames fail, and a whole round may be late without a
+/// queue; but while the window is less than the path holds, each round delivers nearly twice as fast as the previous
+/// one. At a full bottleneck it cannot. A rise alone is therefore a suspicion, during which the window grows slower,
+/// like in the conservative slow start of HyStart++ (RFC 9406), and the rate of the whole round confirms or dismisses
+/// it. The test of the rate is that of BBR's startup. A round without a rate sample is judged by delay alone.
 #[derive(Debug, Default)]
 pub struct ConfirmedExit {
     config: ConfirmedConfig,
@@ -115,10 +114,10 @@ pub struct ConfirmedExit {
     confirmations: u32,
 }
 
-/// What the present round showed so far.
+/// The measurements of the present round.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundState {
-    /// The smallest round-trip times of the path and of the round, and how many there were.
+    /// The smallest round-trip times of the path and of the round, and the number of samples.
     seen: Option<Round>,
     /// The highest delivery rate, in bytes per second.
     rate: Option<u64>,
@@ -139,7 +138,7 @@ impl ConfirmedExit {
         seen.is_some_and(|round| self.config.rise.exits(&round))
     }
 
-    /// The round is over: judges it.
+    /// Judges the round at its end.
     fn judge(&mut self) {
         let rate = self.round.rate;
         let grew =

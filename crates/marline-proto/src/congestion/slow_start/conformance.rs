@@ -1,4 +1,4 @@
-//! Rules that every algorithm that ends slow start must keep.
+//! Rules that every algorithm that ends slow start must obey.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const MTU: u64 = 1200;
 const RTT: Duration = Duration::from_millis(40);
 const STEPS: usize = 20_000;
 
-/// Runs every check on what `make` makes.
+/// Runs every check on the algorithms that `make` makes.
 ///
 /// # Panics
 ///

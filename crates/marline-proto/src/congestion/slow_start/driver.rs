@@ -8,11 +8,11 @@ use crate::samples::AckSample;
 #[derive(Debug)]
 pub(in crate::congestion) struct SlowStart {
     exit: Box<dyn SlowStartExit>,
-    /// What an acknowledged byte adds to the window, from 0 to 1.
+    /// Growth of the window for each acknowledged byte, from 0 to 1.
     gain: f64,
     /// Growth too small for a byte.
     fraction: f64,
-    /// A packet sent from then on ends the round.
+    /// Packets sent from then on end the round.
     round_start: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl SlowStart {
         }
     }
 
-    /// Bytes to grow a window of `window` bytes by; `None` ends slow start.
+    /// Growth in bytes of a window of `window` bytes; `None` ends slow start.
     pub(in crate::congestion) fn on_ack(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Hybrid slow start: leave when the round-trip time rises (Ha and Rhee, 2011), as gQUIC has it.
+//! Hybrid slow start: exit when the round-trip time rises (Ha and Rhee, 2011), as in gQUIC.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, HybridConfig> = Entry {
 pub struct HybridConfig {
     /// Rise of the round-trip time that ends slow start, as a part of the smallest one.
     pub factor: f64,
-    /// The least rise that ends slow start.
+    /// The smallest rise that ends slow start.
     pub min_rise: Duration,
     /// A rise of this much always ends slow start, unless it is `None`.
     pub max_rise: Option<Duration>,
@@ -59,7 +59,7 @@ pub struct Round {
 impl HybridConfig {
     /// Values of [`Self::factor`].
     pub(super) const FACTOR: Domain = Domain::number(0.0, 10.0);
-    /// Times that can be a rise.
+    /// Values of [`Self::min_rise`] and [`Self::max_rise`].
     pub(super) const RISE: Domain = Domain::time(Duration::ZERO, Duration::from_secs(10));
     /// Values of [`Self::min_samples`].
     pub(super) const SAMPLES: Domain = Domain::integer(1, 1000);

@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): on a rise of the round-trip time grow slower for some rounds, then leave.
+//! HyStart++ (RFC 9406): on a rise of the round-trip time grow slower for some rounds, then exit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,14 @@ const RISE_DIVISOR: u32 = 8;
 /// Samples that a round needs before it is judged.
 const MIN_SAMPLES: u32 = 8;
 
-/// How much slower conservative slow start grows.
+/// Divisor of growth in conservative slow start.
 const GROWTH_DIVISOR: u64 = 4;
 
 /// Rounds of conservative slow start before slow start ends.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// Compares each round with the one before, and grows slower for some rounds before it ends slow start.
+/// Compares each round with the previous one, and grows slower for some rounds before it ends slow
+/// start.
 #[derive(Debug, Default)]
 pub struct HyStartPp {
     last_min: Option<Duration>,
@@ -41,7 +42,7 @@ pub struct HyStartPp {
 /// Conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The round-trip time that began it; less than this ends it again.
+    /// The round-trip time that began it; a smaller one ends it again.
     baseline: Duration,
     rounds: u32,
 }

@@ -1,4 +1,4 @@
-//! Ending slow start before there are losses.
+//! Ending slow start before losses occur.
 
 mod confirmed;
 pub mod conformance;
@@ -18,7 +18,7 @@ pub use none::NoExit;
 
 use crate::settings::{Make, Registry, Spec};
 
-/// What can end slow start, by name.
+/// The algorithms that end slow start, by name.
 pub const EXITS: Registry<Make<dyn SlowStartExit>> = Registry::new(
     "exit from slow start",
     &[
@@ -45,18 +45,18 @@ pub struct SlowStartSample {
     pub rate: Option<u64>,
 }
 
-/// How slow start continues.
+/// The continuation of slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowStartDecision {
-    /// Grow by what was acknowledged.
+    /// Grow by the bytes acknowledged.
     Stay,
-    /// Grow by a fraction of what was acknowledged: one part in this many (at least 1).
+    /// Grow by the bytes acknowledged, divided by this number (at least 1).
     Slow(u64),
     /// End slow start at the present window.
     Exit,
 }
 
-/// Ends slow start when the round-trip time shows that a queue builds.
+/// Ends slow start when the round-trip time shows a growing queue.
 pub trait SlowStartExit: Send + Debug {
     /// A round begins: packets sent from now on belong to it.
     fn on_round_start(&mut self);
@@ -70,7 +70,7 @@ pub trait SlowStartExit: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 
-    /// How it is written in settings.
+    /// Its notation in settings.
     fn spec(&self) -> Spec {
         Spec::named(self.name())
     }

@@ -1,4 +1,4 @@
-//! Slow start that only a loss ends.
+//! Slow start that ends only on loss.
 
 use std::sync::Arc;
 

@@ -142,7 +142,7 @@ fn exits_have_the_names_of_their_settings() {
     assert!(exits.iter().map(|exit| exit.name()).eq(EXITS.names()));
 }
 
-/// Decides the same whatever is acknowledged.
+/// Decides the same for every acknowledgment.
 #[derive(Debug)]
 struct Always(SlowStartDecision);
 

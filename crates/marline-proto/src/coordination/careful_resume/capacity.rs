@@ -1,11 +1,11 @@
-//! The congestion control parameters that are saved of a path.
+//! The saved congestion control parameters of a path.
 
 use std::time::Duration;
 
 use crate::Instant;
 use crate::congestion::{MAXIMUM_WINDOW, PathModel};
 
-/// What a path was observed to carry: the saved congestion control parameters of RFC 9959.
+/// The observed capacity of a path: the saved congestion control parameters of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// A congestion window whose bytes were acknowledged, in bytes (saved_cwnd).
@@ -18,22 +18,22 @@ pub struct Capacity {
     pub model: Option<SavedModel>,
 }
 
-/// Random loss is saved in this unit: one packet in so many.
+/// The unit of saved random loss: one packet in this many.
 const LOSS_UNITS: f64 = 1e6;
 
-/// What is saved of a [`PathModel`] beside the round-trip time.
+/// The saved part of a [`PathModel`], without the round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedModel {
     /// The largest delivery rate, in bytes per second.
     pub bandwidth: u64,
-    /// Whether the path was found to carry no more.
+    /// Whether the bandwidth was found to be the limit of the path.
     pub is_limit: bool,
-    /// Packets of a million that the path loses without congestion.
+    /// Random losses in a million packets.
     pub random_loss: u32,
 }
 
 impl SavedModel {
-    /// What is saved of `model`.
+    /// The saved part of `model`.
     pub fn of(model: &PathModel) -> Self {
         Self {
             bandwidth: model.bandwidth,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::settings::{Derived, Domain, Field, FieldValue, Settings, Value};
 
-/// How a path returns to remembered capacity.
+/// Settings of the return to remembered capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CarefulResumeConfig {
     /// Upper bound of the jump, in bytes (max_jump), besides half of the remembered window; `None` is no
@@ -14,10 +14,10 @@ pub struct CarefulResumeConfig {
     pub lifetime: Duration,
     /// Slow-start threshold after a retreat, as a part of the pipe size (section 3.5); clamped to 0.5 to 1.
     pub beta: f64,
-    /// Server: whether its clients store the capacity that it measured, sealed in their address tokens, so
-    /// that it returns to the capacity in the token. Then the server need not remember anything, one client
-    /// cannot change what is remembered of another, and clients behind one address have separate records.
-    /// The server's `address_tokens` must be on.
+    /// Server: whether its clients store the capacity that it measured, sealed in their address tokens, and
+    /// present it when they return. Then the server need not remember anything, one client cannot change
+    /// the remembered capacity of another, and clients behind one address have separate records. The
+    /// server's `address_tokens` must be on.
     pub tokens: bool,
 }
 

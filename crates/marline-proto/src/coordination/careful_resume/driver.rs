@@ -1,4 +1,4 @@
-//! Drives the engine of one path, and keeps what it reports until somebody takes it.
+//! Drives the engine of one path, and keeps its reports until they are taken.
 
 use super::{
     Capacity, CarefulResume, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition,
@@ -28,13 +28,13 @@ pub(crate) struct CarefulResumeEvent {
     pub(crate) ssthresh: Option<u64>,
 }
 
-/// What Careful Resume has reported on a path.
+/// The report of Careful Resume on a path.
 #[derive(Debug)]
 pub(crate) struct CarefulResumeReport {
     pub(crate) events: Vec<CarefulResumeEvent>,
-    /// What is remembered of the path is wrong.
+    /// Whether the remembered capacity is wrong.
     pub(crate) forget: bool,
-    /// Nothing more will come of it.
+    /// Whether Careful Resume has ended.
     pub(crate) is_over: bool,
 }
 
@@ -74,12 +74,12 @@ impl CarefulResumeDriver {
         &self.engine
     }
 
-    /// The pacing rate of a jump that nothing has confirmed yet, in bytes per second.
+    /// The pacing rate of a jump that is not confirmed yet, in bytes per second.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         self.engine.pacing_rate()
     }
 
-    /// Has the engine learn of an event, and the controller do what it answers.
+    /// Passes an event to the engine, and its step to the controller.
     pub(crate) fn drive(
         &mut self,
         controller: &mut dyn Controller,
@@ -99,7 +99,7 @@ impl CarefulResumeDriver {
         }
     }
 
-    /// The path is another one from now on: its controller is nobody's any more.
+    /// The path has changed: its controller is no longer in use.
     pub(crate) fn abandon(&mut self, controller: &dyn Controller) {
         let step = self.engine.on_path_changed();
         if let Some(transition) = &step.phase {
@@ -117,7 +117,7 @@ impl CarefulResumeDriver {
         });
     }
 
-    /// Takes what was reported since it was last asked.
+    /// Takes the report since the previous call.
     pub(crate) fn take_report(&mut self) -> CarefulResumeReport {
         CarefulResumeReport {
             events: std::mem::take(&mut self.events),
@@ -126,7 +126,7 @@ impl CarefulResumeDriver {
         }
     }
 
-    /// Bounds what a path has shown: a jump that nothing has confirmed is no capacity.
+    /// Bounds a sample of the path: an unconfirmed jump is not capacity.
     pub(crate) fn bound(&self, sample: &mut PathSample) {
         if self.engine.phase() != ResumePhase::Reconnaissance {
             sample.window = sample.window.min(self.engine.pipe_size());

@@ -9,16 +9,15 @@ use super::{
 use crate::Instant;
 use crate::samples::{AckSample, LossSample, RttView, SentSample};
 
-/// Factor between the smallest round-trip time and the remembered one above which the path counts as another
-/// one (section 4.2.1).
+/// Factor between the smallest round-trip time and the remembered one above which the path counts as changed (section 4.2.1).
 const SLOWEST: u32 = 10;
 
-/// The part of what was sent, one in so many bytes, that may be lost without a queue before a rate-based controller takes it for
-/// congestion, and the packets that may be lost in any case.
+/// The part of the bytes sent, one in this many, that may be lost without a queue before a rate-based controller considers it
+/// congestion, and the number of packets that may be lost in any case.
 const TOLERATED_LOSS: u64 = 8;
 const TOLERATED_PACKETS: u64 = 2;
 
-/// The least rise of the round-trip time that is a queue; otherwise a quarter of the smallest one.
+/// The smallest rise of the round-trip time that indicates a queue; otherwise a quarter of the smallest one.
 const QUEUE: Duration = Duration::from_millis(4);
 
 /// The state of a path on which data waits because its window is full.
@@ -42,7 +41,7 @@ pub struct CarefulResume {
     config: CarefulResumeConfig,
     initial_window: u64,
     state: State,
-    /// Size of the largest packet so far: a window that has less room than this is full.
+    /// Size of the largest packet so far: a window with less room than this is full.
     datagram: u64,
     largest_sent: Option<u64>,
     rtt: Option<RttView>,
@@ -83,7 +82,7 @@ struct Jump {
     in_flight: u64,
     /// Bytes acknowledged since.
     acked: u64,
-    /// Number of the first packet sent after it, or the smallest that it can have.
+    /// Number of the first packet sent after it, or the smallest possible one.
     first: u64,
     /// Number of the last packet sent in the unvalidated phase, or before the jump.
     last: u64,
@@ -108,9 +107,9 @@ impl CarefulResume {
         }
     }
 
-    /// The same for a rate-based controller: losses are congestion only beside a queue, or if they are more than chance
-    /// explains. Section 3 leaves to the controller which signals are congestion (section 2.1); one that is not slowed down
-    /// by random loss would otherwise lose its capacity to it here.
+    /// The same for a rate-based controller: losses are congestion only beside a queue, or if they exceed random loss. Section 3
+    /// leaves to the controller which signals are congestion (section 2.1); one that ignores random loss would otherwise lose
+    /// its capacity to it here.
     #[must_use]
     pub fn judging_losses(self) -> Self {
         Self {
@@ -135,8 +134,8 @@ impl CarefulResume {
         matches!(self.state, State::Normal)
     }
 
-    /// Whether the initial window was acknowledged without congestion, so that a jump may follow once more data
-    /// waits than the window lets leave (section 3.2). Of a rate-based controller it may also have been lost by chance.
+    /// Whether the initial window was acknowledged without congestion, so that a jump may follow once more data waits than the
+    /// window allows (section 3.2). A rate-based controller may also have lost part of it at random.
     pub const fn is_confirmed(&self) -> bool {
         match self.state {
             State::Reconnaissance { acked } => {
@@ -158,9 +157,9 @@ impl CarefulResume {
         }
     }
 
-    /// What the path has been measured to carry since the jump, in bytes (PipeSize): the bytes in flight at the
-    /// jump or the bytes acknowledged since, whichever is more. As in appendix B.4, bytes in flight at the
-    /// jump are not added again when they are acknowledged.
+    /// The measured capacity of the path since the jump, in bytes (PipeSize): the bytes in flight at the jump or the bytes
+    /// acknowledged since, whichever is more. As in appendix B.4, bytes in flight at the jump are not added again when they are
+    /// acknowledged.
     pub fn pipe_size(&self) -> u64 {
         self.jump.in_flight.max(self.jump.acked)
     }
@@ -250,7 +249,7 @@ impl CarefulResume {
         }
     }
 
-    /// Whether a rate-based controller takes the losses so far for random ones.
+    /// Whether a rate-based controller considers the losses so far random.
     fn is_random_loss(&self) -> bool {
         let Exposed {
             sent,
@@ -269,13 +268,12 @@ impl CarefulResume {
         self.on_congestion(ResumeTrigger::EcnCe)
     }
 
-    /// The path is another one than the remembered one.
+    /// The path has changed: it is not the remembered one.
     pub fn on_path_changed(&mut self) -> ResumeStep {
         self.on_congestion(ResumeTrigger::PathChanged)
     }
 
-    /// Data waits because the window is full: jumps if the path is confirmed and the jump makes the window
-    /// larger.
+    /// Data waits because the window is full: jumps if the path is confirmed and the jump makes the window larger.
     pub fn on_window_limited(&mut self, now: Instant, limited: &WindowLimited) -> ResumeStep {
         let Some(rtt) = self.rtt.filter(|_| self.is_confirmed()) else {
             return ResumeStep::default();
@@ -312,7 +310,7 @@ impl CarefulResume {
         }
     }
 
-    /// What a rate-based controller begins from when it jumps to `window` bytes.
+    /// The seed of a rate-based controller that jumps to `window` bytes.
     fn seed(&self, now: Instant, window: u64, rtt: &RttView) -> Option<ResumeSeed> {
         let model = self.saved.model.filter(|_| self.judges_losses)?;
         Some(ResumeSeed {
@@ -353,8 +351,7 @@ impl CarefulResume {
         &self.saved
     }
 
-    /// Number of the first packet sent in the unvalidated phase; before there is one, the smallest number
-    /// that it can have.
+    /// Number of the first packet sent in the unvalidated phase; before there is one, the smallest possible number.
     pub const fn first_unvalidated_packet(&self) -> u64 {
         self.jump.first
     }

@@ -82,7 +82,7 @@ impl Sender {
         sender
     }
 
-    /// Lets an event happen, and checks the rules that hold after each.
+    /// Applies an event, and checks the rules that hold after each.
     pub(crate) fn take(&mut self, op: Op) {
         match op {
             Op::Send(packets) => self.send(packets),
@@ -99,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// Lets more data wait, with which Careful Resume ends.
+    /// Makes more data wait, which ends Careful Resume.
     pub(crate) fn finish(&mut self) {
         for _ in 0..20 {
             if self.resume.is_over() {

@@ -1,4 +1,4 @@
-//! The phases, and what the path's controller shall do in response to an event.
+//! The phases, and the controller's response to an event.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::congestion::Controller;
 /// A phase of Careful Resume (RFC 9959, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumePhase {
-    /// The initial window is used to find out whether this is the path that is remembered.
+    /// The initial window tests whether the path is the remembered one.
     Reconnaissance,
     /// More is sent than the path has been measured to carry.
     Unvalidated,
     /// Waiting for acknowledgments of the packets sent in the unvalidated phase.
     Validating,
-    /// There was congestion: waiting for those packets with a small window.
+    /// Congestion occurred: waiting for acknowledgments of those packets with a small window.
     SafeRetreat,
     /// Careful Resume has ended.
     Normal,
@@ -24,7 +24,7 @@ pub enum ResumePhase {
 /// Why a phase was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeTrigger {
-    /// The path is confirmed, and more data waits than the window lets leave.
+    /// The path is confirmed, and more data waits than the window allows.
     CongestionWindowLimited,
     /// The round-trip time differs from the remembered one.
     RttNotValidated,
@@ -38,7 +38,7 @@ pub enum ResumeTrigger {
     RateLimited,
     /// The last packet sent in the unvalidated phase, or a later one, was acknowledged.
     LastUnvalidatedPacketAcknowledged,
-    /// The path is another one.
+    /// The path has changed.
     PathChanged,
     /// A packet was lost.
     PacketLoss,
@@ -55,8 +55,8 @@ pub struct ResumeTransition {
     pub old: ResumePhase,
     /// The phase now.
     pub new: ResumePhase,
-    /// Why; `None` where draft-ietf-tsvwg-careful-resume-qlog has no trigger: the remembered capacity is too
-    /// old, not larger than the window, or no longer to be used.
+    /// The trigger; `None` where draft-ietf-tsvwg-careful-resume-qlog has none: the remembered capacity is
+    /// too old, not larger than the window, or no longer to be used.
     pub trigger: Option<ResumeTrigger>,
 }
 
@@ -90,14 +90,14 @@ pub struct ResumeStep {
     pub phase: Option<ResumeTransition>,
     /// Whether slow start ends at the present window.
     pub exit_slow_start: bool,
-    /// Upper bound in bytes per second of the bandwidth estimate: samples of the time when too much was in
-    /// flight do not count (appendix C.3).
+    /// Upper bound in bytes per second of the bandwidth estimate: samples taken while too much was in flight
+    /// do not count (appendix C.3).
     pub bandwidth: Option<u64>,
     /// Change of the window.
     pub window: Option<ResumeWindow>,
     /// At the jump of a rate-based controller: the model to begin from.
     pub seed: Option<ResumeSeed>,
-    /// Where slow start ends from now on, in bytes.
+    /// The new slow-start threshold, in bytes.
     pub ssthresh: Option<u64>,
     /// Whether the remembered capacity was wrong and must not be used again.
     pub forget: bool,

@@ -2,14 +2,14 @@
 
 use crate::congestion::MAXIMUM_WINDOW;
 
-/// The most samples that [`Average::Window`] can include.
+/// The largest number of samples of [`Average::Window`].
 pub const MAX_WINDOW_SAMPLES: usize = 32;
 
-/// The most samples that [`Average::Mean`] counts. Each further one replaces one of average size, so that
-/// sums stay exact and old samples lose their weight.
+/// The largest number of samples of [`Average::Mean`]. Each further one replaces one of average size, so
+/// that sums stay exact and old samples lose their weight.
 const MEAN_SAMPLES: u64 = 1 << 20;
 
-/// How windows are averaged. The paper leaves open which of the first two is used.
+/// The average of windows. The paper leaves open which of the first two is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Average {
     /// The arithmetic mean of all samples.
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// Whether it can be the result of samples; decoded bytes may be anything.
+    /// Whether samples can lead to this state; decoded bytes may be anything.
     pub(super) fn is_sound(&self) -> bool {
         match self {
             Self::Empty => true,

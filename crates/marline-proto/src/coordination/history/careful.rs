@@ -6,25 +6,25 @@ use super::learner::Learner;
 use super::{Capacity, HistoryConfig, PathHistory, PathSample, PathStore};
 use crate::congestion::ConnectionKind;
 
-/// Saves what paths were observed to carry, and offers it to careful resume (RFC 9959).
+/// Saves the observed capacities of paths, and offers them to careful resume (RFC 9959).
 ///
 /// Initial windows do not depend on it. It learns as a [`HistoryWindow`](super::HistoryWindow) does, so
-/// that both may use one store; of the configuration, `scope`, `per_server_name` and `lifetime` matter
-/// here. Where `scope` covers several hosts, one of them resumes from what another has observed.
+/// that both may use one store; of the configuration, only `scope`, `per_server_name` and `lifetime`
+/// apply. If `scope` covers several hosts, one of them resumes the capacity that another has observed.
 #[derive(Clone, Debug)]
 pub struct CarefulHistory {
     learner: Learner,
 }
 
 impl CarefulHistory {
-    /// Learns into `store`.
+    /// A history that keeps its records in `store`.
     pub fn new(config: HistoryConfig, store: Arc<dyn PathStore>) -> Self {
         Self {
             learner: Learner::new(config, store),
         }
     }
 
-    /// How it learns.
+    /// The configuration of learning.
     pub fn config(&self) -> &HistoryConfig {
         &self.learner.config
     }

@@ -10,10 +10,10 @@ use crate::settings::{
 /// The initial window of a connection whose session was resumed, with 0-RTT data or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ZeroRtt {
-    /// That of the peer's previous connection while that connection is open, as the paper has it; otherwise
+    /// That of the peer's previous connection while that connection is open, as in the paper; otherwise
     /// that of a full handshake.
     Carry,
-    /// That of a full handshake. Most returning clients resume their session, and would hardly ever profit
+    /// That of a full handshake. Most returning clients resume their session, and would hardly ever benefit
     /// otherwise.
     History,
     /// The default window.
@@ -40,7 +40,7 @@ impl Named for ZeroRtt {
     ];
 }
 
-/// A kind of [`Average`], whatever its parameter is.
+/// A kind of [`Average`], without its parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AverageKind {
     Mean,
@@ -71,9 +71,9 @@ impl Named for AverageKind {
 }
 
 impl AverageKind {
-    /// Samples that count for the average of the latest ones, where it is not said how many.
+    /// Default number of samples in the average of the latest ones.
     const SAMPLES: usize = 8;
-    /// The weight of the latest sample of a moving average, where it is not said.
+    /// Default weight of the latest sample in a moving average.
     const WEIGHT: f64 = 0.125;
 
     const fn of(average: Average) -> Self {
@@ -84,7 +84,7 @@ impl AverageKind {
         }
     }
 
-    /// An average of this kind: `before`, if it is one.
+    /// An average of this kind: `before`, if it is of this kind.
     const fn with(self, before: Average) -> Average {
         match (self, before) {
             (Self::Mean, _) => Average::Mean,
@@ -98,7 +98,7 @@ impl AverageKind {
     }
 }
 
-/// A kind of [`PathScope`], whatever its parameters are.
+/// A kind of [`PathScope`], without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScopeKind {
     Prefix,
@@ -135,7 +135,7 @@ impl ScopeKind {
         }
     }
 
-    /// A scope of this kind: `before`, if it is one.
+    /// A scope of this kind: `before`, if it is of this kind.
     fn with(self, before: PathScope) -> PathScope {
         match (self, before) {
             (Self::Prefix, prefix @ PathScope::Prefix { .. }) => prefix,
@@ -146,7 +146,7 @@ impl ScopeKind {
     }
 }
 
-/// A length of prefixes in [`HistoryConfig::SETTINGS`].
+/// The setting of a prefix length in [`HistoryConfig::SETTINGS`].
 macro_rules! prefix_length {
     ($key:literal, $field:ident, $bits:literal, $about:literal) => {
         Derived {
@@ -169,12 +169,12 @@ macro_rules! prefix_length {
     };
 }
 
-/// How connections learn from earlier ones.
+/// Settings of learning from earlier connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryConfig {
-    /// How the windows of connections are averaged.
+    /// The average of connections' windows.
     pub average: Average,
-    /// Which connections learn from each other.
+    /// The scope within which connections learn from each other.
     pub scope: PathScope,
     /// Whether only connections with the same server name do.
     pub per_server_name: bool,
@@ -185,7 +185,7 @@ pub struct HistoryConfig {
     /// Whether the window of a connection that was always app-limited counts only if it is above the
     /// average: a lower one does not show that the path carries less.
     pub raise_only_when_limited: bool,
-    /// How long a record is valid after its latest update.
+    /// Time for which a record is valid after its latest update.
     pub lifetime: Duration,
 }
 
@@ -303,7 +303,7 @@ impl HistoryConfig {
     ];
 
     /// The algorithm as published. The paper does not specify `scope` and `lifetime`: here one address,
-    /// and without end.
+    /// without a limit.
     pub fn published() -> Self {
         Self {
             average: Average::Mean,

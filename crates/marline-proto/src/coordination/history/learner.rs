@@ -8,7 +8,7 @@ use super::{
 };
 use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
 
-/// What the policies have in common: one configuration and its store.
+/// The common part of the policies: one configuration and its store.
 #[derive(Clone, Debug)]
 pub(super) struct Learner {
     pub(super) config: HistoryConfig,
@@ -100,7 +100,7 @@ impl Learner {
         let known = record.capacity.filter(|known| self.holds(kind, known));
         let capacity = match seen.event {
             SampleEvent::Closed => seen.capacity(kind.now, known.map(|known| known.window)),
-            // The connection that reports is still using the path.
+            // The connection is still using the path.
             SampleEvent::Resumed => None,
         };
         record.capacity = capacity.or(known);

@@ -8,16 +8,15 @@ use super::shares::{ALL, Shares};
 use super::{PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics};
 use crate::Instant;
 
-/// How many expired records an update removes: more than the one that it may add.
+/// The number of expired records that an update removes: more than it can add.
 const SWEPT: usize = 2;
 
-/// A table of records in which no client can displace those of others.
+/// A table of records in which no client can evict those of others.
 ///
 /// When it is full, it evicts from the network with the most records, there from the address with the most,
-/// and of that address the record that was updated least recently. So a client that invents server names
-/// displaces its own records, one with many addresses those of its networks, and a network that has no more
-/// than its share loses none. Records without a network ([`PathScope::Global`](super::PathScope::Global))
-/// displace each other.
+/// and of that address the least recently updated record. So a client that invents server names evicts its
+/// own records, one with many addresses those of its networks, and a network within its share loses none.
+/// Records without a network ([`PathScope::Global`](super::PathScope::Global)) evict each other.
 ///
 /// A record takes some hundred bytes. Operations take O(log n), under a lock.
 #[derive(Debug)]
@@ -49,9 +48,9 @@ struct Entry {
 pub struct UpdatedRecord {
     /// The number of its latest update.
     pub update: u64,
-    /// Where it is kept.
+    /// Its key.
     pub key: PathKey,
-    /// What is kept.
+    /// The record.
     pub record: PathRecord,
 }
 
@@ -71,7 +70,7 @@ impl MemoryStore {
         }
     }
 
-    /// How many records it holds, including expired ones that are not yet removed.
+    /// The number of records, including expired ones that are not yet removed.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }

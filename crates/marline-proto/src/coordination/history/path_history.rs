@@ -1,17 +1,17 @@
-//! What the connections of an endpoint share of their paths.
+//! The path history that the connections of an endpoint share.
 
 use std::fmt::Debug;
 
 use super::{Capacity, PathSample, PathStore};
 use crate::congestion::ConnectionKind;
 
-/// What earlier connections have left of their paths for later ones: temporal sharing of TCP control
-/// blocks (RFC 9040, section 6), and the saved congestion control parameters of RFC 9959.
+/// Observations of paths by earlier connections for later ones: temporal sharing of TCP control blocks
+/// (RFC 9040, section 6), and the saved congestion control parameters of RFC 9959.
 ///
 /// Connections call it on their own threads; it may lock, and must not block for I/O.
 pub trait PathHistory: Send + Sync + Debug {
-    /// The connection that `kind` describes reports what it has observed of its path. Later connections
-    /// of other peers may depend on it: call this only for peers whose address is validated.
+    /// Reports what the connection that `kind` describes has observed of its path. Later connections of
+    /// other peers may depend on it: call this only for peers whose address is validated.
     fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample);
 
     /// The saved capacity of the path of the connection that `kind` describes, if careful resume may use
@@ -27,11 +27,11 @@ pub trait PathHistory: Send + Sync + Debug {
         None
     }
 
-    /// Removes the saved capacity of the path of the connection that `kind` describes: it has turned out
-    /// to be wrong.
+    /// Removes the saved capacity of the path of the connection that `kind` describes, which has turned
+    /// out to be wrong.
     fn forget(&self, _kind: &ConnectionKind<'_>) {}
 
-    /// The store that it keeps its records in, if it has one; for metrics.
+    /// The store of its records, if it has one; for metrics.
     fn store(&self) -> Option<&dyn PathStore> {
         None
     }

@@ -1,4 +1,4 @@
-//! How later connections use what earlier ones learnt.
+//! The use of earlier connections' history.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{CarefulHistory, HistoryConfig, HistoryWindow, PathHistory, PathStore
 use crate::congestion::InitialWindow;
 use crate::settings::{Named, Word};
 
-/// How a connection uses what earlier ones learnt of its path. The default is what `--profile history` does.
+/// The use of the history of a path by a new connection. The default is that of `--profile history`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HistoryPolicy {
     /// It begins with their average window ([`HistoryWindow`]).
@@ -17,7 +17,7 @@ pub enum HistoryPolicy {
     Careful,
 }
 
-/// What a policy has connections use, all of it over one store.
+/// The components of a policy, over one store.
 #[derive(Clone, Debug)]
 pub struct HistoryParts {
     /// Chooses initial windows.

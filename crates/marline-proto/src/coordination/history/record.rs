@@ -1,4 +1,4 @@
-//! What is kept of a path, in memory and encoded.
+//! The record of a path, in memory and encoded.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::congestion::MAXIMUM_WINDOW;
 /// The first byte of an encoded record.
 const VERSION: u8 = 2;
 
-/// The version before, whose capacities have no model. Its records are still read.
+/// The previous version, whose capacities have no model. Its records are still read.
 const WITHOUT_MODEL: u8 = 1;
 
 const EMPTY: u8 = 0;
@@ -21,7 +21,7 @@ const MEAN: u8 = 1;
 const LATEST: u8 = 2;
 const EWMA: u8 = 3;
 
-/// What was learnt of a path.
+/// The record of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathRecord {
     /// The windows that connections reached.
@@ -36,7 +36,7 @@ pub struct PathRecord {
     pub seen_at: Instant,
 }
 
-/// Why bytes are not a record.
+/// The reason why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRecord {
     /// Another version wrote it, probably a later one.
@@ -79,10 +79,10 @@ impl PathRecord {
     /// Encodes it. Times are written as ages in milliseconds, since the epoch of the clock is that of the
     /// process. `live` is left out: that connection ends with the process.
     ///
-    /// Layout, integers as in RFC 9000, section 16: version (one byte), age, samples, capacity (0, or 1 and
-    /// window in bytes, RTT in nanoseconds, age, model), windows (0; or 1, sum, count; or 2, count, windows; or 3
-    /// and an IEEE 754 number, big endian). The model of a capacity: 0; or 1, or 2 if the bandwidth is the limit, and
-    /// bandwidth in bytes per second, packets of a million lost by chance.
+    /// Layout, integers as in RFC 9000, section 16: version (one byte), age, samples, capacity (0, or 1 and window in
+    /// bytes, RTT in nanoseconds, age, model), windows (0; or 1, sum, count; or 2, count, windows; or 3 and an IEEE 754
+    /// number, big endian). The model of a capacity: 0; or 1, or 2 if the bandwidth is the limit, and bandwidth in
+    /// bytes per second, random losses in a million packets.
     pub fn encode(&self, now: Instant) -> Vec<u8> {
         let mut buf = vec![VERSION];
         put(age(self.seen_at, now), &mut buf);

@@ -1,4 +1,4 @@
-//! What a connection reports of its path.
+//! A connection's report about its path.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use super::{Capacity, SavedModel};
 use crate::Instant;
 use crate::congestion::MAXIMUM_WINDOW;
 
-/// What a connection has observed of its path.
+/// A connection's observations of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSample {
-    /// Why it is reported now.
+    /// The reason for the report.
     pub event: SampleEvent,
     /// The congestion window, in bytes.
     pub window: u64,
@@ -30,7 +30,7 @@ pub struct PathSample {
 impl PathSample {
     /// The capacity to save at `now`; `None` if the saved window of `known` bytes stays.
     ///
-    /// At most the acknowledged bytes count, since only they are known to fit. A connection that was
+    /// Only acknowledged bytes count, since only they are known to fit. A connection that was
     /// app-limited may have left capacity unused, so it can only raise the saved window. One that lost a
     /// packet of its first flight lowers it, however little it delivered.
     pub fn capacity(&self, now: Instant, known: Option<u64>) -> Option<Capacity> {
@@ -51,7 +51,7 @@ impl PathSample {
     }
 }
 
-/// When a connection reports what it has observed.
+/// The occasion of a connection's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleEvent {
     /// The peer resumes the session in another connection, while this one is open.

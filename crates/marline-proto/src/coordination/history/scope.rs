@@ -1,14 +1,14 @@
-//! Which connections learn from each other.
+//! The scope within which connections learn from each other.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::prefix::Prefix;
 
-/// The longest server name that is used, in bytes: that of the DNS (RFC 1035, section 2.3.4). A longer one
-/// is treated as absent.
+/// The longest usable server name, in bytes: that of the DNS (RFC 1035, section 2.3.4). A longer one is
+/// treated as absent.
 const MAX_SERVER_NAME: usize = 255;
 
-/// Which connections share a record, by the addresses of their peers.
+/// The connections that share a record, by the addresses of their peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathScope {
     /// Those to peers in one network, which often share a bottleneck.

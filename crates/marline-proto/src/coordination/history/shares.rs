@@ -1,4 +1,4 @@
-//! Which record a full table evicts: a tree of networks, whose fullest branch loses a leaf.
+//! Eviction from a full table: a tree of networks, whose fullest branch loses a leaf.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,8 +8,8 @@ use slab::Slab;
 
 use crate::prefix::Prefix;
 
-/// Prefix lengths of the networks that have a share each, the widest first: what a site is commonly
-/// assigned. Addresses share that of their network; a wider prefix has a share of its own.
+/// Prefix lengths of the networks that have a share each, the widest first: common sizes of a site.
+/// Addresses share that of their network; a wider prefix has a share of its own.
 const V4: &[u8] = &[24];
 const V6: &[u8] = &[48, 64];
 
@@ -90,7 +90,7 @@ impl<L> Shares<L> {
         }
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub(super) fn len(&self) -> usize {
         self.nodes[ALL].leaves
     }

@@ -1,4 +1,4 @@
-//! Where records are kept.
+//! Stores of records.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,26 +16,26 @@ pub trait PathStore: Send + Sync + Debug {
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord>;
 
     /// Has `change` modify the record of `key`, or an empty one, and sets its time to `now`. `change` must
-    /// not call the store. A store that is full may evict any record afterwards.
+    /// not call the store. A full store may evict any record afterwards.
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord));
 
     /// Removes the record of `key`.
     fn forget(&self, now: Instant, key: &PathKey);
 
-    /// What it holds and has done; all zero for a store that does not count.
+    /// Its counters; all zero for a store that does not count.
     fn statistics(&self) -> StoreStatistics {
         StoreStatistics::default()
     }
 }
 
-/// What a store holds and has done, for metrics. All but `records` are totals.
+/// The counters of a store, for metrics. All but `records` are totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatistics {
     /// Records in memory, including expired ones that are not yet removed.
     pub records: u64,
     /// Lookups that found a record in memory.
     pub hits: u64,
-    /// Lookups that found none.
+    /// Lookups without a result.
     pub misses: u64,
     /// Records read into memory from the file or server that keeps them.
     pub fetched: u64,
@@ -47,19 +47,19 @@ pub struct StoreStatistics {
     pub errors: u64,
 }
 
-/// How many records a store keeps, and for how long.
+/// The limits of a store on the number and lifetime of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     /// The most records, at least 1.
     pub records: usize,
-    /// How long a record is valid after its latest update.
+    /// Time for which a record is valid after its latest update.
     pub lifetime: Duration,
     /// The most records of one network (an IPv4 /24, an IPv6 /48), at least 1.
     pub of_one_network: usize,
 }
 
 impl StoreLimits {
-    /// Its keys in settings. How long records hold is [`HistoryConfig`](super::HistoryConfig)'s.
+    /// Its keys in settings. The lifetime of records is set in [`HistoryConfig`](super::HistoryConfig).
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
             "records",

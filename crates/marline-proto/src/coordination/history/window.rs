@@ -19,7 +19,7 @@ pub struct HistoryWindow {
 }
 
 impl HistoryWindow {
-    /// Learns into `store`; `fallback` chooses the default window.
+    /// A history that keeps its records in `store`; `fallback` chooses the default window.
     pub fn new(
         config: HistoryConfig,
         store: Arc<dyn PathStore>,
@@ -31,7 +31,7 @@ impl HistoryWindow {
         }
     }
 
-    /// How it learns.
+    /// The configuration of learning.
     pub fn config(&self) -> &HistoryConfig {
         &self.learner.config
     }
@@ -41,7 +41,7 @@ impl HistoryWindow {
         self.learner.average(kind)
     }
 
-    /// The initial window in bytes, with fractions of a byte, which [`InitialWindow::window`] drops.
+    /// The initial window in bytes, including the fraction of a byte that [`InitialWindow::window`] drops.
     pub fn initial_window(&self, kind: &ConnectionKind<'_>) -> f64 {
         let config = self.config();
         let default = self.fallback.window(kind) as f64;

@@ -8,7 +8,7 @@ fn millis(n: u64) -> Duration {
 struct Two {
     paths: [Coupling; 2],
     now: Instant,
-    /// Whether they see other flows.
+    /// Whether they see cross traffic.
     others: bool,
 }
 
@@ -35,7 +35,8 @@ impl Two {
         }
     }
 
-    /// For so many seconds packets wait for what `queues` says of the time in milliseconds.
+    /// Runs for `seconds` with the queueing delays that `queues` gives for the time in
+    /// milliseconds.
     fn run(&mut self, seconds: u64, queues: impl Fn(u64) -> [u64; 2]) {
         for _ in 0..seconds * 50 {
             self.now += millis(20);
@@ -51,7 +52,7 @@ impl Two {
     }
 }
 
-/// A queue that fills in `period` milliseconds, and is half empty then, as a flow of CUBIC has it.
+/// A queue that fills in `period` milliseconds and then drops to half, as that of a CUBIC flow.
 fn sawtooth(time: u64, period: u64) -> u64 {
     10 + time % period * 10 / period
 }

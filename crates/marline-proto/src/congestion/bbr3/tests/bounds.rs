@@ -144,7 +144,7 @@ fn what_marks_demand_is_not_undone() {
     assert_eq!(bbr.bounds, bounds);
 }
 
-/// The first mark takes a third of what is in flight; later ones as much of it as packets are marked on average.
+/// The first mark removes a third of the bytes in flight; later ones in proportion to the average marked part.
 #[test]
 fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     let mut bbr = cruising();
@@ -163,7 +163,7 @@ fn marks_reduce_what_is_in_flight_by_the_part_that_is_marked() {
     assert!(bbr.bounds.short_in_flight > 2 * PRODUCT * 99 / 100);
 }
 
-/// Of packets with ECT(0) as many may be marked as may be lost: 1.7 of 83. Of ECT(1), half.
+/// Packets with ECT(0) may be marked as often as lost: 1.7 of 83. With ECT(1), half.
 #[test]
 fn a_probe_of_which_too_much_is_marked_goes_down() {
     for (l4s, marks, state) in [

@@ -1,4 +1,4 @@
-//! Losses by chance, with the parameter and without.
+//! Random loss, with the parameter and without.
 
 use super::*;
 
@@ -13,7 +13,7 @@ const CHANCE: Bbr3Config = Bbr3Config {
 };
 
 impl Bench {
-    /// Of a path with a buffer of a product, that loses `loss` by chance.
+    /// A controller on a path with a buffer of a product and a random loss rate of `loss`.
     fn losing(config: Bbr3Config, loss: f64) -> Self {
         let bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), config);
         Self {
@@ -50,7 +50,8 @@ fn the_share_of_chance_is_learnt_and_forgotten() {
     assert!(share < 0.002, "{share:.3}");
 }
 
-/// After an acknowledgment that the receiver says it held back: with one packet to acknowledge it waits for another.
+/// After an acknowledgment with a reported acknowledgment delay: with one packet to acknowledge the receiver waits for
+/// another.
 fn held_back() -> Bbr3 {
     let mut bbr = modelled();
     let mut ack = acked(MTU);
@@ -67,7 +68,7 @@ fn what_a_receiver_holds_back_is_no_part_of_the_largest_queue() {
     assert!(bbr.has_queues());
 }
 
-/// It could tell a flow that no others are there.
+/// Otherwise it could hide cross traffic from the sender.
 #[test]
 fn a_receiver_cannot_hide_a_queue() {
     assert!(held_back().meets_queue());
@@ -97,7 +98,8 @@ fn few_losses_are_caused_beyond_those_by_chance() {
     }
 }
 
-/// As with a policer, packets are dropped from the rate of the bottleneck on while hardly any wait: that is no chance.
+/// As with a policer, packets are dropped from the rate of the bottleneck on while hardly any queue: that is not random
+/// loss.
 #[test]
 fn losses_of_a_buffer_of_three_packets_are_not_learnt_as_chance() {
     let mut bench = Bench::losing(CHANCE, 0.0);
@@ -135,8 +137,8 @@ fn losses_beside_a_queue_end_startup_before_the_round_ends() {
     assert!(chance < draft, "{chance} bytes, the draft {draft}");
 }
 
-/// What the path is taken to lose by chance, after one loss whose packets came just after one that met a queue, and after
-/// another a little later.
+/// The estimated random loss rate, after one loss whose packets came just after one that met a queue, and after another a
+/// little later.
 fn learnt(beside_others: bool) -> [f64; 2] {
     let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), Bbr3Config::WIRELESS);
     bbr.min_rtt.update(at(0), Some(RTT));
@@ -173,7 +175,8 @@ fn without_losses_by_chance_two_of_a_hundred_beside_a_queue_are_congestion() {
     assert!(bbr.is_loss_too_high(3 * MTU, 30 * MTU));
 }
 
-/// A flow that begins in a queue of others takes the delay of that queue for the path's, until they answer losses.
+/// A flow that begins in a queue of other flows takes the delay of that queue for the path's, until they respond to
+/// losses.
 #[test]
 fn what_was_learnt_in_a_queue_of_others_is_forgotten_when_it_empties() {
     let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), CHANCE);

@@ -1,4 +1,4 @@
-//! What a coordinator sets.
+//! Windows, bandwidths and thresholds set by a coordinator.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Probing before the clock says so.
+//! Probing before the draft's time.
 
 use super::super::early::widen;
 use super::*;
@@ -10,7 +10,7 @@ fn bench(rate: u64, buffer: u64) -> Bench {
     }
 }
 
-/// When the path was probed, until `duration` from now has passed.
+/// The times of probes until `duration` from now has passed.
 fn probes(bench: &mut Bench, duration: Duration) -> Vec<Duration> {
     let (start, end) = (bench.now, bench.now + duration);
     let mut times = Vec::new();
@@ -68,7 +68,7 @@ fn after_a_loss_probes_fill_the_path_first_and_send_a_quarter_more() {
     assert_eq!(bench.bbr.pacing_gain(), 1.25);
 }
 
-/// The bound keeps it from what startup lost.
+/// The bound excludes the amount that startup lost.
 #[test]
 fn where_losses_bound_the_bytes_in_flight_a_probe_of_an_empty_queue_is_open() {
     let mut bench = bench(RATE, u64::MAX);
@@ -90,7 +90,7 @@ fn a_mark_ends_an_open_probe() {
     assert_eq!((bench.bbr.state, bench.bbr.pacing_gain()), (UP, 1.25));
 }
 
-/// A controller that cruises with the bound of losses that halved the rate, after half a second.
+/// The bandwidth of a cruising controller half a second after losses that halved it.
 fn half_a_second_after_losses(settings: Bbr3Config, others_queue: Duration) -> u64 {
     let mut bench = bench(RATE, PRODUCT);
     bench.bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), settings);
@@ -186,7 +186,7 @@ fn the_draft_probes_by_the_clock() {
     assert!(times.is_empty(), "{times:?}");
 }
 
-/// A policer drops what is too much without a sign that it is full.
+/// A policer drops excess packets without a sign that it is full.
 #[test]
 fn where_no_packet_can_wait_few_are_lost() {
     let mut bench = bench(RATE, MTU);

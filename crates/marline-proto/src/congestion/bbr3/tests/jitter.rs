@@ -1,4 +1,4 @@
-//! Delays that vary.
+//! Delay variation.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn startup_is_not_changed() {
     assert_eq!(bbr.product(1.0), PRODUCT);
 }
 
-/// One packet in luck, a quarter of the delay, does not keep the window of startup small.
+/// A single early packet, with a quarter of the delay, does not keep the window of startup small.
 #[test]
 fn startup_goes_by_the_delays_of_the_latest_round() {
     let delivered = |first: Duration| {

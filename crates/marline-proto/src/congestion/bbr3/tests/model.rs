@@ -73,7 +73,7 @@ fn the_window_has_room_for_aggregated_acknowledgments() {
     assert_eq!(bbr.max_in_flight(), 2 * PRODUCT + 40_000);
 }
 
-/// 1 % is left to drain queues; before the first sample the initial window sets the pace.
+/// A margin of 1 % drains queues; before the first sample the initial window sets the pace.
 #[test]
 fn the_pacing_rate_follows_gain_and_bandwidth() {
     let mut bbr = bbr3();

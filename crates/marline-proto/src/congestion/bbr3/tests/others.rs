@@ -1,4 +1,4 @@
-//! Flows that share the queue.
+//! Cross traffic.
 
 use super::*;
 
@@ -181,7 +181,7 @@ fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_p
     assert!(grown(false) > 5 * MTU);
 }
 
-/// The delays of a radio come and go within a round; a queue of other flows hardly changes.
+/// The delays of a radio fluctuate within a round; a queue of other flows hardly changes.
 #[test]
 fn delays_that_come_and_go_are_not_of_other_flows() {
     let mut others = OtherFlows::default();

@@ -127,7 +127,8 @@ fn app_limited_probes_last_while_nothing_is_lost() {
     assert_eq!(bench.bbr.state, UP);
 }
 
-/// The probe after one that went too high goes down as soon as it is there, and if that is safe goes on.
+/// The probe after one that went too high goes down as soon as its packets are sent, and if that is safe
+/// continues.
 #[test]
 fn a_precautionary_probe_is_short_and_goes_on_if_nothing_is_lost() {
     let mut bench = Bench::with(RATE, PRODUCT / 2);

@@ -1,4 +1,4 @@
-//! What is measured and paced otherwise than the draft does, and the controller that has all of it.
+//! Measurement and pacing that differ from the draft, and the controller with all extensions.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn wireless(bench: Bench) -> Bench {
     }
 }
 
-/// When the path was drained to measure its delay.
+/// The times at which the path was drained to measure its delay.
 fn measurements(bench: &mut Bench, duration: Duration) -> Vec<Duration> {
     let end = bench.now + duration;
     let mut times = Vec::new();
@@ -63,14 +63,14 @@ fn startup_is_paced_at_two_windows_a_round_trip() {
     let mut bench = wireless(Bench::with(100 * RATE, u64::MAX));
     for _ in 0..20 {
         bench.run(RTT / 4);
-        // The window grows with the acknowledgment that the pacing rate is of.
+        // The window grows with the acknowledgment that the pacing rate is computed from.
         let window = bench.bbr.window() - MTU;
         let pacing = bench.bbr.pacing_rate(&bench.rtt_view(RTT));
         assert!(pacing * 101 / 100 >= 50 * window, "{pacing}, {window}");
     }
 }
 
-/// As a loss-based controller is in slow start.
+/// As a loss-based controller in slow start.
 #[test]
 fn startup_delivers_more_than_that_of_the_draft() {
     let delivered = |mut bench: Bench| {

@@ -31,7 +31,7 @@ fn example_b_1_no_loss() {
     assert_eq!(course(&sender), [Unvalidated, Validating, Normal]);
 }
 
-/// Appendix B.2: 50 packets are all there is to send.
+/// Appendix B.2: only 50 packets are to be sent.
 #[test]
 fn example_b_2_no_loss_rate_limited() {
     let mut sender = Sender::jumped();
@@ -73,7 +73,7 @@ fn example_b_4_loss_while_validating() {
         course(&sender),
         [Unvalidated, Validating, SafeRetreat, Normal]
     );
-    // Section 3.5 counts what arrived in this phase too; the example ends at 120 packets, the
+    // Section 3.5 also counts packets that arrived in this phase; the example ends at 120 packets, the
     // unvalidated ones alone.
     assert_eq!(sender.resume.pipe_size(), 149_000);
     assert_eq!(sender.ssthresh, Some(74_500));

@@ -95,7 +95,7 @@ pub(super) struct Pipe {
     delivered: u64,
     delivered_at: Instant,
     rtt: Option<RttView>,
-    /// When the queue of the bottleneck is empty.
+    /// When the queue of the bottleneck becomes empty.
     free_at: Instant,
     course: Course,
 }

@@ -1,4 +1,4 @@
-//! Any sequence of events keeps the rules that [`Sender`] checks after each.
+//! Any sequence of events obeys the rules that [`Sender`] checks after each.
 
 use std::time::Duration;
 

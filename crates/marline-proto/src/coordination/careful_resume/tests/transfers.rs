@@ -1,4 +1,4 @@
-//! What a jump gains on the remembered path, and what it costs on another one.
+//! The gain of a jump on the remembered path, and its cost on another one.
 
 use std::time::Duration;
 

@@ -92,7 +92,7 @@ fn invalid_encodings_are_rejected() {
     let head = [1, 0, 0];
     for tail in [
         &[][..],
-        // No windows; windows of an unknown kind; something behind them.
+        // No windows; windows of an unknown kind; trailing bytes.
         &[0],
         &[0, 4],
         &[0, 0, 0],
@@ -106,7 +106,7 @@ fn invalid_encodings_are_rejected() {
         &[0, 2, 0],
         &[0, 2, 33],
         &[0, 2, 2, 7],
-        // A moving average that is no number, below zero, beyond the largest window.
+        // A moving average that is not a number, below zero, beyond the largest window.
         &[0, 3, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0],
         &[0, 3, 0xbf, 0xf0, 0, 0, 0, 0, 0, 0],
         &[0, 3, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0],

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::prefix::Prefix;
 
-/// Records, the one that was updated least recently first.
+/// Records, least recently updated first.
 #[derive(Default)]
 struct Naive(Vec<(PathKey, PathRecord)>);
 
