@@ -1,4 +1,4 @@
-//! Who turns a product on does not lose by it: a sample of `combine/*`, in the simulator.
+//! Enabling a product does no harm: a sample of `combine/*`, in the simulator.
 
 use std::error::Error;
 

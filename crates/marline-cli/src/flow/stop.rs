@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::server::interrupted;
 
-/// What somebody wants.
+/// The requests to stop.
 #[derive(Clone, Debug)]
 pub(super) struct Stop(Arc<Wanted>);
 

@@ -227,7 +227,7 @@ pub(super) const fn client_version(version: HttpVersion) -> ClientVersion {
     }
 }
 
-/// Which connection gets a request.
+/// The assignment of requests to connections.
 pub(super) const fn assignment(http: &HttpSettings) -> Assignment {
     match http.version {
         HttpVersion::Http2Parallel => Assignment::Alternate,

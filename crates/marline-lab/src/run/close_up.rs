@@ -1,13 +1,13 @@
-//! Close-ups: the runs whose time series reports show.
+//! Close-ups: the runs whose time series are shown in reports.
 //!
-//! The typical run of a cell is known when all of them have ended. In virtual time it is then run again, which gives
-//! the same run, with time series. Elsewhere, the first repeats have time series.
+//! The typical run of a cell is known once all of them have ended. In virtual time it is then repeated identically,
+//! with time series. In real time, the first repeats have time series.
 
 use super::{Plan, Record, Results};
 
 /// Most close-ups of an experiment, to limit the size of files and pages.
 pub(crate) const MOST: usize = 24;
-/// Repeats of each cell that have time series where a run cannot be had again.
+/// Repeats of each cell that have time series where a run cannot be repeated.
 pub(super) const FIRST_REPEATS: u32 = 3;
 
 /// A cell of the plan, by the indices of its point and variant.

@@ -17,7 +17,7 @@ use crate::stats::Interval;
 pub struct Changes {
     /// The experiments, if they differ by name, else one.
     pub experiment: String,
-    /// The metric of most interest, as in the first.
+    /// The main metric of the first results.
     pub main_metric: Option<String>,
     /// Whether every run has exactly the same metrics.
     pub identical: bool,

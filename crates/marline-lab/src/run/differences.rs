@@ -21,7 +21,7 @@ pub struct SettingDifference {
     pub b: Option<Value>,
 }
 
-/// A line for people.
+/// One line of text.
 impl fmt::Display for SettingDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |value: &Option<Value>| match value {
@@ -120,7 +120,7 @@ fn changes(a: &Value, b: &Value) -> BTreeMap<String, Change> {
     changes
 }
 
-/// All values in `value` that hold no others.
+/// All values in `value` that are neither tables nor lists.
 fn flatten<'a>(key: &str, value: &'a Value, into: &mut BTreeMap<String, &'a Value>) {
     let inner = |name: &str| match key {
         "" => name.to_owned(),

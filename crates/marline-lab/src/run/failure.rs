@@ -40,7 +40,7 @@ pub enum RunFailure {
     /// A file that runs need is missing or unusable.
     #[error("{problem}; nothing was run")]
     Input {
-        /// The file, and what is wrong with it.
+        /// The file and its problem.
         problem: String,
     },
     /// No run of a variant counts.

@@ -7,7 +7,7 @@ use marline_report::input;
 
 use super::RunFailure;
 
-/// Bytes of a file of results: those of a million runs.
+/// Largest size of a file of results in bytes: that of a million runs.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
 pub(super) const PLAN: &str = "plan.json";
@@ -43,7 +43,7 @@ pub(super) fn write_json(
     write(directory, name, &text)
 }
 
-/// Reads the file `name` in `directory`; `None` if it is not there.
+/// Reads the file `name` in `directory`; `None` if it does not exist.
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     directory: &Path,
     name: &str,

@@ -13,10 +13,11 @@ use super::digest::Digest;
 use crate::execution::files_below;
 use crate::scenario::{BackendKind, Experiment, LinkDef, Settings, Workload};
 
-/// A hash of each input's content, or a fact about the machine, by a name that people understand.
+/// A hash of each input's content, or a property of the machine, by a readable name.
 pub type Inputs = BTreeMap<String, String>;
 
 /// The inputs of all runs of `experiment`.
+///
 ///
 /// # Errors
 /// One of them cannot be read, so that runs would fail.
@@ -40,7 +41,7 @@ pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     Ok(inputs)
 }
 
-/// What differs between the inputs of earlier runs and those of now, as text; `None` if nothing does.
+/// The differences between the inputs of earlier runs and the present ones, as text; `None` if there are none.
 pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
     let names = before
         .keys()
@@ -92,7 +93,7 @@ fn hash_of_files(root: &Path) -> Result<String, RunFailure> {
     Ok(digest.hex())
 }
 
-/// The traces of a link; that of a channel has none.
+/// The traces of a link; none if it is part of a channel.
 fn traces(link: &LinkDef) -> Vec<String> {
     let spec = link.spec.parse::<LinkSpec>().ok();
     let spec = spec.filter(|_| link.channel.is_none());
@@ -102,7 +103,7 @@ fn traces(link: &LinkDef) -> Vec<String> {
         .collect()
 }
 
-/// The files among the words of a command: programs by their path or from `PATH`, and what they are given.
+/// The files among the words of a command: programs by their path or from `PATH`, and files in arguments.
 fn words(command: &str) -> Vec<PathBuf> {
     let bare = |word: &str| {
         word.trim_matches(['\'', '"', ';', '&', '(', ')'])

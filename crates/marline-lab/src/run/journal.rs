@@ -10,25 +10,25 @@ use super::files::{MAX_FILE, PLAN, RESULTS, RUNS, read_json, write_json};
 use super::inputs::difference;
 use super::{Plan, Record, RunFailure};
 
-/// The file to which runs are appended as they end, if they are kept.
+/// The file to which finished runs are appended, if they are kept.
 pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
 }
 
-/// A journal, and the runs that it had when it was opened.
+/// A journal, and the runs it contained when it was opened.
 pub(super) struct Continued {
     pub(super) journal: Journal,
     pub(super) records: Vec<Record>,
 }
 
 impl Journal {
-    /// Keeps nothing.
+    /// A journal that keeps nothing.
     pub(super) const fn none() -> Self {
         Self { file: None }
     }
 
-    /// Opens or creates the journal of `plan` in `directory`, and returns the runs that are in it. With
-    /// `fresh`, they are discarded.
+    /// Opens or creates the journal of `plan` in `directory`, and returns its runs. With `fresh`, they
+    /// are discarded.
     pub(super) fn open(
         directory: &Path,
         plan: &Plan,
@@ -67,7 +67,7 @@ impl Journal {
                     differing,
                 });
             }
-            // Another build may measure something else.
+            // Another build may give other results.
             if !records.is_empty() && old.is_some_and(|old| old.program != plan.program) {
                 return Err(RunFailure::OtherProgram {
                     directory: directory.to_owned(),

@@ -7,7 +7,7 @@ use super::inputs::difference;
 use super::journal::{StoredRuns, line, read};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 
-/// Merges the parts in `directories` into `out`, with the results that one start of all runs would have.
+/// Merges the parts in `directories` into `out`, with the results of a single start of all runs.
 pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure> {
     let mut whole: Option<(Plan, &PathBuf)> = None;
     let mut records: Vec<Record> = Vec::new();

@@ -13,7 +13,7 @@ use crate::scenario::{Claim, Must, Value};
 pub struct MustResult {
     /// The claim, as text.
     pub text: String,
-    /// The reason why it does not hold, if that is known.
+    /// The known reason why it does not hold, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
     /// The claim, as a condition.
@@ -24,13 +24,13 @@ pub struct MustResult {
     pub of: usize,
     /// Comparisons that meet it.
     pub met: usize,
-    /// Comparisons that have to meet it.
+    /// Comparisons required to meet it.
     pub needed: usize,
     /// Comparisons in which the first variant is better with 95 % confidence, by [`ComparisonResult::sure_interval`].
     pub better: usize,
     /// Comparisons in which it is worse with 95 % confidence.
     pub worse: usize,
-    /// Comparisons in which not every repeat has a pair that counts.
+    /// Comparisons in which not every repeat has a valid pair.
     pub incomplete: usize,
     /// Comparisons without a measured improvement.
     pub unmeasured: usize,
@@ -42,12 +42,12 @@ pub struct MustResult {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered<'a> {
     pub(super) result: &'a ComparisonResult,
-    /// The comparison whose improvement is to be kept, or whose sign is to be equal.
+    /// The comparison whose improvement is to be kept, or whose sign is to match.
     pub(super) gain: Option<&'a ComparisonResult>,
 }
 
 impl Covered<'_> {
-    /// Whether `claim` applies: there is an improvement to keep, as far as was measured.
+    /// Whether `claim` applies: there is a measured improvement to keep.
     fn counts(&self, claim: Claim) -> bool {
         let interval = self.gain.and_then(|gain| gain.ci95);
         claim == Claim::RanksAs || interval.is_none_or(|[low, _]| low > 0.0)
@@ -144,7 +144,7 @@ impl MustResult {
     }
 }
 
-/// Violations that a terminal shows.
+/// Violations shown on a terminal.
 const SHOWN: usize = 12;
 
 /// Lines for a terminal: the verdict, the counts, and the violations.

@@ -1,4 +1,4 @@
-//! The plan of an experiment: everything that its results depend on except the runs themselves.
+//! The plan of an experiment: all inputs of its results except the runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published,
 
 /// The plan of an experiment.
 ///
-/// Runs have numbers from 0: the first repeat at the first point in all variants, the second repeat,
-/// and so on; then the next point. Every other repeat has the variants in reverse order, so that a drift
-/// of the machine in real time favors none.
+/// Runs have numbers from 0: the first repeat at the first point in all variants, the second repeat, and
+/// so on; then the next point. Every other repeat has the variants in reverse order, so that a drift of
+/// the machine in real time favors no variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The experiment's ID.
@@ -38,7 +38,7 @@ pub struct Plan {
     pub repeats: u32,
     /// Bootstrap resamples of each interval.
     pub resamples: usize,
-    /// Metrics that reports show; the first is the one of most interest.
+    /// Metrics shown in reports; the first is the main one.
     pub metrics: Vec<String>,
     /// Names of the variants.
     pub variants: Vec<String>,
@@ -58,8 +58,7 @@ pub struct Plan {
     /// The command that repeats all runs, if it is not `marline lab run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The scenario as it was read, and each variant's settings at the first point, defaults
-    /// included.
+    /// The scenario as read, and each variant's settings at the first point, defaults included.
     pub settings: Value,
     /// Equal for equal settings of all runs.
     pub settings_hash: String,
@@ -232,7 +231,7 @@ fn program() -> String {
     PROGRAM.get_or_init(hash).clone()
 }
 
-/// As JSON, with the keys of tables in order.
+/// JSON with the keys of tables in order.
 pub(super) fn json_text(value: &impl Serialize) -> String {
     // Through `serde_json::Value`, whose tables are ordered; all keys here are strings.
     serde_json::to_value(value).map_or_else(|error| error.to_string(), |value| value.to_string())

@@ -1,4 +1,4 @@
-//! A run that has ended.
+//! A finished run.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::plan::RunPosition;
 use crate::scenario::{Outcome, RunError, Watched};
 use crate::stats::censored_value;
 
-/// A run that has ended, as `runs.jsonl` has it.
+/// A finished run, as in `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Its number in the plan.
@@ -25,18 +25,18 @@ pub struct Record {
     pub metrics: BTreeMap<String, f64>,
     /// Its duration, in seconds of its own clock.
     pub virtual_s: f64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub packets: u64,
-    /// The reason why its metrics do not count, if so.
+    /// The reason why its metrics do not count, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// The reason why it has no outcome, if so.
+    /// The reason why it has no outcome, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Whether it was not done within its time limit, which censors what it would have measured.
+    /// Whether it exceeded its time limit, which censors its measurements.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
-    /// The time series that were recorded.
+    /// The recorded time series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Watched>,
 }
@@ -70,8 +70,8 @@ impl Record {
         }
     }
 
-    /// What it says of `metric`: the value, if that counts, and a [bound](censored_value) if the run exceeded its time
-    /// limit.
+    /// The observation of `metric`: the value, if it counts, and a [bound](censored_value) if the run exceeded its
+    /// time limit.
     pub fn observed(&self, metric: &str) -> Option<f64> {
         match self.timed_out {
             true => Some(censored_value(metric)),

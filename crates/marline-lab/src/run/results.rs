@@ -37,7 +37,7 @@ pub struct Results {
     pub virtual_s: f64,
     /// Packets that all runs sent.
     pub packets: u64,
-    /// Metrics that reports show; the first is the one of most interest.
+    /// Metrics shown in reports; the first is the main one.
     pub metrics: Vec<String>,
     /// The scenario, and each variant's settings at the first point, defaults included.
     pub settings: Value,
@@ -60,7 +60,7 @@ pub struct Results {
 const MIN_REPEATS: u32 = 30;
 
 impl Results {
-    /// A note on the intervals, if there are so few repeats that they are too narrow.
+    /// A note on the intervals if the repeats are so few that they are too narrow.
     pub fn caution(&self) -> Option<String> {
         (self.repeats < MIN_REPEATS).then(|| {
             format!(
@@ -69,7 +69,7 @@ impl Results {
         })
     }
 
-    /// The first variant without a run that counts at any point, as an error.
+    /// Returns an error for the first variant without a valid run at any point.
     ///
     /// # Errors
     /// There is one.
@@ -98,7 +98,7 @@ impl Results {
         Ok(())
     }
 
-    /// The results in `directory`.
+    /// Reads the results in `directory`.
     ///
     /// # Errors
     /// There are none yet, or the file is damaged.
@@ -114,7 +114,7 @@ pub struct CellResult {
     pub variant: String,
     /// The point.
     pub parameters: BTreeMap<String, Value>,
-    /// Runs, those without an outcome included.
+    /// Runs, including those without an outcome.
     pub runs: usize,
     /// Runs that exceeded their time limit; they are among the `failed` ones.
     #[serde(default)]
@@ -134,7 +134,7 @@ pub struct CellResult {
 pub struct ComparisonResult {
     /// The point.
     pub parameters: BTreeMap<String, Value>,
-    /// The metric that is compared.
+    /// The compared metric.
     pub metric: String,
     /// The variant that should be better.
     pub a: String,
@@ -155,7 +155,7 @@ pub struct ComparisonResult {
 }
 
 impl ComparisonResult {
-    /// The 95 % confidence interval of the improvement, if there are enough pairs to rely on it.
+    /// The 95 % confidence interval of the improvement, if there are enough pairs for it to be reliable.
     pub fn sure_interval(&self) -> Option<Interval> {
         self.ci95.filter(|_| self.pairs >= MIN_SURE)
     }

@@ -19,7 +19,7 @@ use crate::stats::{
     Statistic, Summary, is_better_larger, pearson, quantile, ratio_interval, sorted,
 };
 
-/// The metric of the ideal completion time, which the links would allow.
+/// The metric of the ideal completion time that the links allow.
 const IDEAL: &str = "ideal_s";
 
 /// The results of `records`, which are in the order of their numbers. [`Results::wall_s`] and
@@ -142,7 +142,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     }
 }
 
-/// Two variants that are compared at a point, as indices into the plan.
+/// Two variants compared at a point, as indices into the plan.
 #[derive(Clone, Copy)]
 struct Pair {
     comparison: usize,
@@ -215,7 +215,7 @@ fn summarize_cell(
     }
 }
 
-/// A cell compared with the ideal: how much smaller its median of `metric` is.
+/// A cell compared with the ideal: the reduction of `metric`'s median below it.
 fn beside_ideal(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     ComparisonResult {
         b: "the ideal".to_owned(),
@@ -224,7 +224,7 @@ fn beside_ideal(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     }
 }
 
-/// A cell compared with a value: by how many percent of it the statistic is better.
+/// A cell compared with a value: the improvement of the statistic in percent of it.
 fn beside_value(cell: &CellResult, alone: &Alone, value: f64) -> ComparisonResult {
     let summary = cell.metrics.get(&alone.metric);
     let percent = |measured: f64| improvement_percent(&alone.metric, measured / value);
@@ -262,8 +262,8 @@ fn beside(cell: &CellResult, alone: &Alone) -> ComparisonResult {
     }
 }
 
-/// The improvement for this ratio of a metric to the value that it is compared with: positive, whether larger or
-/// smaller values are better.
+/// The improvement for this ratio of a metric to the value it is compared with: positive for better values, be they larger
+/// or smaller.
 fn improvement_percent(metric: &str, ratio: f64) -> f64 {
     let sign = if is_better_larger(metric) { -1.0 } else { 1.0 };
     sign * 100.0 * (1.0 - ratio)
@@ -313,7 +313,7 @@ fn compare_seeded(
         .zip(of(&theirs))
         .map(|(ours, theirs)| percent(ours / theirs))
         .filter(|improvement| improvement.is_finite());
-    // Without the statistics themselves, resamples would be of those that happen to have them.
+    // Without the statistics themselves, resamples would consist of the few that have them.
     let interval =
         improvement.and_then(|_| ratio_interval(&ours, &theirs, statistic, resamples, seed));
     ComparisonResult {

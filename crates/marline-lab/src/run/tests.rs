@@ -582,7 +582,7 @@ fn failed_runs_are_counted_by_reason() {
             "panicked: out of memory"
         ]
     );
-    // That which exceeded the limit counts, as longer than all others.
+    // The one that exceeded the limit counts, as longer than all others.
     let slow_s = &slow.metrics["completion_s"];
     assert_eq!((slow.runs, slow_s.n, slow_s.censored), (8, 6, 1));
     assert_eq!((slow_s.mean, slow_s.median.is_some()), (None, true));

@@ -1,25 +1,25 @@
-//! The points at which a variant is furthest from the ideal of the links.
+//! The points at which a variant is farthest from the ideal of the links.
 
 use std::fmt;
 
 use super::must::at;
 use super::{CellResult, Results};
 
-/// The cells of a variant, those furthest from the ideal first.
+/// The cells of a variant, those farthest from the ideal first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worst<'a> {
     /// The variant.
     pub variant: &'a str,
-    /// Cells with a known ratio to the ideal, the largest ratio first; as many as were asked for.
+    /// Cells with a known ratio to the ideal, the largest ratio first; as many as requested.
     pub cells: Vec<&'a CellResult>,
-    /// Cells of the variant with a known ratio, also those that are not listed.
+    /// Cells of the variant with a known ratio, including those not listed.
     pub known: usize,
-    /// Cells whose ratio is not known: no run of them counts, or their links have no ideal.
+    /// Cells with an unknown ratio: none of their runs counts, or their links have no ideal.
     pub unknown: Vec<&'a CellResult>,
 }
 
 impl Results {
-    /// The `count` cells of `variant`, by default the first, that are furthest from the ideal by
+    /// The `count` cells of `variant`, by default the first, that are farthest from the ideal by
     /// [`CellResult::ideal_ratio`]. `None` if there is no such variant.
     pub fn worst(&self, variant: Option<&str>, count: usize) -> Option<Worst<'_>> {
         let is_it = |cell: &&CellResult| variant.is_none_or(|name| cell.variant == name);
@@ -43,8 +43,8 @@ impl Results {
     }
 }
 
-/// The cells that are not in [`Worst::cells`], as a sentence: how many more cells there are, and where the ratio is not
-/// known.
+/// The cells that are not in [`Worst::cells`], as a sentence: how many more cells there are, and where the ratio is
+/// unknown.
 impl fmt::Display for Worst<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (listed, variant) = (self.cells.len(), self.variant);

@@ -1,4 +1,4 @@
-//! Wi-Fi channels that several links share.
+//! Wi-Fi channels shared by several links.
 
 use marline_link::spec::{ChannelSpec, SpecError};
 use serde::Serialize;
@@ -8,15 +8,15 @@ use super::{LinkDef, Topology};
 /// A Wi-Fi channel: all stations on it defer to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChannelDef {
-    /// Its name, which its links give.
+    /// Its name, to which its links refer.
     pub name: String,
-    /// What its stations and links have in common, as in `wifi.phy=ht40, wifi.mcs=15`.
+    /// The settings shared by its stations and links, as in `wifi.phy=ht40, wifi.mcs=15`.
     pub spec: String,
     /// Stations with settings of their own.
     pub stations: Vec<StationDef>,
 }
 
-/// What a node has of its own on a channel.
+/// A node's own settings on a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StationDef {
     /// The node.
@@ -28,7 +28,7 @@ pub struct StationDef {
 /// A channel, its stations and its links.
 #[derive(Clone, Debug)]
 pub struct Channel<'a> {
-    /// What it is built from.
+    /// The specification it is built from.
     pub spec: ChannelSpec,
     /// The node at each station.
     pub stations: Vec<&'a str>,

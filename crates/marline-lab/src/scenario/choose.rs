@@ -11,7 +11,7 @@ use super::error::{Place, Problem, unknown};
 pub(super) type Point = Arc<BTreeMap<String, Value>>;
 
 /// The points at which each parameter of `condition` has the given value, or one of the given list; at least
-/// one point. Errors name `place`, where the condition is written.
+/// one point. Errors name `place`, the position of the condition.
 pub(super) fn choose(
     condition: &BTreeMap<String, Value>,
     place: &Place,

@@ -17,13 +17,13 @@ pub struct Comparison {
     pub a: String,
     /// The variant it should be better than.
     pub b: String,
-    /// What is compared; smaller is better, except of rates, shares and fairness.
+    /// The metric compared; smaller is better, except for rates, shares and fairness.
     pub metric: String,
-    /// Which statistic of it.
+    /// The statistic of the metric.
     pub statistic: Statistic,
-    /// Where they are compared, as indices into [`Experiment::points`](super::Experiment::points).
+    /// The points of comparison, as indices into [`Experiment::points`](super::Experiment::points).
     pub points: Vec<usize>,
-    /// The published improvement in percent, at each point of the experiment where there is one.
+    /// The published improvement in percent at each point of the experiment, if any.
     pub published: Vec<Option<f64>>,
     /// The source of the published values.
     pub source: Option<String>,

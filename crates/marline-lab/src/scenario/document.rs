@@ -1,4 +1,4 @@
-//! TOML in which every value has the place where it is written.
+//! TOML with the place of every value.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::Value;
 use super::error::{Place, Problem};
 
-/// A value, and where it is written.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) place: Place,
@@ -123,7 +123,7 @@ impl Node {
     }
 }
 
-/// Bytes in a part of a key: each value is kept with the whole of its own.
+/// Largest length of a part of a key in bytes: each value is stored with its whole key.
 const MAX_KEY: usize = 1000;
 
 /// Parses a document.
@@ -152,7 +152,7 @@ pub(super) fn parse_value(text: &str, place: &Place) -> Result<Node, Problem> {
             item: Item::Text(text.to_owned()),
         },
     };
-    // What is inside a table was given the place in its text.
+    // Values inside a table have places relative to the text.
     node.move_to(place);
     Ok(node)
 }
@@ -173,10 +173,10 @@ impl Node {
     }
 }
 
-/// What the parser's message about a key contains that is there twice; its span is that of the key.
+/// The parser's message about a duplicate key; its span is that of the key.
 const DUPLICATE: &str = "duplicate key";
 
-/// The parser's message, and what to do about it.
+/// The parser's message, with advice.
 fn advice(reason: &str) -> String {
     if reason.contains(DUPLICATE) {
         format!("{reason}: a variant, table or key is there twice; rename or remove one")

@@ -1,4 +1,4 @@
-//! The experiments and published tables of the repository, which the library contains.
+//! The experiments and published tables of the repository, embedded in the library.
 
 /// The directory of published values.
 pub(super) const TABLES: &str = "published";
@@ -13,7 +13,7 @@ pub(super) struct File {
 /// All files, by path.
 const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The names of the experiments that the library contains, in order.
+/// The names of the embedded experiments, in order.
 pub fn embedded() -> Vec<&'static str> {
     let files = FILES.iter().filter(|file| !file.path.starts_with(TABLES));
     let mut names: Vec<_> = files

@@ -21,10 +21,10 @@ pub struct EndpointSettings {
     written: Vec<(String, Written)>,
 }
 
-/// The table of several paths.
+/// The table of multipath settings.
 const MULTIPATH: &str = "multipath";
 
-/// Its key for how many paths a client opens.
+/// Its key for the number of paths that a client opens.
 const MAX_PATHS: &str = "max_paths";
 
 impl EndpointSettings {
@@ -36,7 +36,7 @@ impl EndpointSettings {
         }
     }
 
-    /// The same with one more setting of [`TransportConfig::SETTINGS`].
+    /// The same settings, with one more of [`TransportConfig::SETTINGS`].
     ///
     /// # Errors
     /// The key is unknown, or the value is not allowed.
@@ -44,7 +44,7 @@ impl EndpointSettings {
         self.with_all(vec![(key.to_owned(), value.into())])
     }
 
-    /// The same with all of `written`. Tables are merged key by key, unless they name a `base`.
+    /// The same settings, with all of `written`. Tables are merged key by key, unless they name a `base`.
     pub(super) fn with_all(mut self, written: Vec<(String, Written)>) -> Result<Self, Refused> {
         merge(&mut self.written, written);
         self.try_transport()?;
@@ -72,7 +72,7 @@ impl EndpointSettings {
     }
 }
 
-/// Adds the default of scenarios to a table of `multipath` that switches it on, which any of its keys does: a client
+/// Adds the default of scenarios to a table of `multipath` that switches it on, as any of its keys does: a client
 /// opens all paths of the scenario.
 fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
     let find = |key| {

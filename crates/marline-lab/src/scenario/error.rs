@@ -1,18 +1,18 @@
-//! Errors in scenarios: where they are, and what to do about them.
+//! Errors in scenarios, with their places and remedies.
 
 use std::fmt;
 
 pub(super) use marline::settings::unknown;
 
-/// An error in a scenario: file, line and key, and what to do.
+/// An error in a scenario: file, line and key, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct ScenarioError {
-    /// The file, as it was named.
+    /// The file, as named by the caller.
     pub file: String,
     /// Its place in the file.
     pub place: Place,
-    /// What is wrong, and what to do.
+    /// The problem and its remedy.
     pub problem: String,
 }
 
@@ -34,10 +34,10 @@ impl ScenarioError {
     }
 }
 
-/// Where a value was written.
+/// The place of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// At no single place: something is missing, or the file is invalid as a whole.
+    /// No single place: something is missing, or the file as a whole is invalid.
     #[default]
     File,
     /// In the file.
@@ -52,7 +52,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The problem of a key that was here before.
+    /// The problem of a key that was set before, at this place.
     pub(super) fn twice(&self) -> String {
         let here = match self {
             Self::Line { line, .. } => format!(", in line {line} as well"),

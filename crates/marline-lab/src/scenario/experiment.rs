@@ -25,23 +25,23 @@ use crate::stats::Statistic;
 pub struct Experiment {
     /// Its name on command lines: the path below `experiments/` without `.toml`.
     pub id: String,
-    /// In a few words.
+    /// A title of a few words.
     pub title: String,
     /// The paper it repeats, by number.
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What it demonstrates.
+    /// The subject of its demonstration.
     pub shows: Option<String>,
     /// The backend, unless a variant sets another.
     pub backend: BackendKind,
-    /// What all randomness derives from.
+    /// The seed of all randomness.
     pub seed: u64,
     /// Repeats of each variant at each point.
     pub repeats: u32,
-    /// The same for a quick run.
+    /// Repeats in a quick run.
     pub quick_repeats: u32,
-    /// Metrics that reports show; the first is the one of most interest.
+    /// Metrics shown in reports; the first is the main one.
     pub metrics: Vec<String>,
     /// Names of the variants, in the order of the file.
     pub variants: Vec<Arc<str>>,
@@ -61,7 +61,7 @@ pub struct Experiment {
     pub document: Value,
     /// The overrides, as `KEY=VALUE`.
     pub sets: Vec<String>,
-    /// What it was read from.
+    /// The source of the experiment.
     pub source: Arc<Source>,
     /// The command that repeats all runs, for reports, if it is not `marline lab run`.
     pub command: Option<String>,
@@ -74,7 +74,7 @@ pub struct Cell {
     pub variant: Arc<str>,
     /// The point.
     pub parameters: Arc<BTreeMap<String, Value>>,
-    /// What its runs do.
+    /// The settings of its runs.
     pub settings: Arc<Settings>,
     /// Whether the variant or the point names the backend.
     pub own_backend: bool,
@@ -87,9 +87,9 @@ pub struct Published {
     pub variant: String,
     /// The point, as an index into [`Experiment::points`].
     pub point: usize,
-    /// What was measured.
+    /// The metric.
     pub metric: String,
-    /// Which statistic of it.
+    /// The statistic of the metric.
     pub statistic: Statistic,
     /// The value, in the metric's unit.
     pub value: f64,
@@ -110,7 +110,7 @@ pub enum BackendKind {
 }
 
 impl BackendKind {
-    /// Every backend, with the name it has in scenarios and on command lines.
+    /// Every backend, with its name in scenarios and on command lines.
     pub const NAMES: [(&'static str, Self); 3] = [
         ("sim", Self::Sim),
         ("emu", Self::Emu),
@@ -126,7 +126,8 @@ impl BackendKind {
         }
     }
 
-    /// Whether its runs are in virtual time: computing takes none of it, and parallel runs do not affect each other.
+    /// Whether its runs are in virtual time, in which computing takes no time and parallel runs do not affect each
+    /// other.
     pub const fn is_virtual(self) -> bool {
         !matches!(self, Self::Emu)
     }
@@ -142,7 +143,7 @@ impl BackendKind {
     }
 }
 
-/// Bytes of a scenario; the largest of this repository has some KiB.
+/// Largest size of a scenario in bytes; the largest of this repository has some KiB.
 const MAX_FILE: u64 = 4 << 20;
 
 impl Experiment {
@@ -181,8 +182,8 @@ impl Experiment {
         read(source).map_err(|problem| problem.in_file(file))
     }
 
-    /// Runs in `backend`, which overrides the scenario, what does not name a backend of its own: an experiment
-    /// that compares backends still does.
+    /// Sets the backend of all cells that do not name their own to `backend`, which overrides the scenario: an
+    /// experiment that compares backends still does.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for cell in self.cells.iter_mut().filter(|cell| !cell.own_backend) {
@@ -254,7 +255,7 @@ struct Outline {
     sets: Vec<Override>,
     head: Head,
     points: Vec<sweep::Choice>,
-    /// The directory of the file, from which the files that it names are found.
+    /// The directory of the file, to which the files it names are relative.
     directory: Option<PathBuf>,
 }
 

@@ -17,14 +17,14 @@ use super::endpoint::shown_value;
 pub struct InitialWindow {
     /// The window without earlier connections, in packets; `None` is that of the profile.
     pub fallback: Option<u64>,
-    /// How earlier connections are used, if they are.
+    /// The use of earlier connections, if any.
     pub learnt: Option<Box<Learnt>>,
 }
 
-/// How earlier connections are used.
+/// The use of earlier connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// How their windows are recorded and averaged.
+    /// The recording and averaging of their windows.
     pub history: HistoryConfig,
     /// Careful resume; `None` begins with the average window.
     pub careful: Option<CarefulResumeConfig>,

@@ -17,22 +17,22 @@ pub type Value = serde_json::Value;
 pub struct Job {
     /// The experiment's ID.
     pub experiment: Arc<str>,
-    /// Which variant.
+    /// The variant.
     pub variant: Arc<str>,
-    /// Which point of the sweep, by the names in the scenario.
+    /// The point of the sweep, by the names in the scenario.
     pub parameters: Arc<BTreeMap<String, Value>>,
-    /// Which repeat, from 0.
+    /// The repeat, from 0.
     pub repeat: u32,
     /// The seed of all randomness of the run. It is the same for all variants of one repeat at one point, so
     /// that they have the same random losses.
     pub seed: u64,
     /// The settings of the run.
     pub settings: Arc<Settings>,
-    /// The directory for qlog files, if they are wanted; it is created with the first file.
+    /// The directory for qlog files, if they are enabled; it is created with the first file.
     pub qlog: Option<PathBuf>,
-    /// The directory for captures of the links, if they are wanted; it is created with the first file.
+    /// The directory for captures of the links, if they are enabled; it is created with the first file.
     pub pcap: Option<PathBuf>,
-    /// The file for an archive (HAR) of a page load, if it is wanted.
+    /// The file for an archive (HAR) of a page load, if it is enabled.
     pub har: Option<PathBuf>,
     /// Whether to record time series.
     pub watch: bool,
@@ -42,16 +42,16 @@ pub struct Job {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The measurements by name, which ends with the unit: `completion_s`, `largest_window_bytes`. `ideal_s`
-    /// is the time that the links would allow. In comparisons smaller values are better, except of rates,
+    /// is the time that the links would allow. In comparisons smaller values are better, except for rates,
     /// shares and fairness.
     pub metrics: BTreeMap<String, f64>,
-    /// How long the run lasted, in seconds of its own clock.
+    /// The duration of the run, in seconds of its own clock.
     pub virtual_s: f64,
-    /// Packets that were sent on all links.
+    /// Packets sent on all links.
     pub packets: u64,
-    /// Why the run is invalid, if it is: the emulator was late.
+    /// The reason why the run is invalid, if it is: the emulator was late.
     pub invalid: Option<String>,
-    /// The recorded time series, if they were wanted.
+    /// The recorded time series, if enabled.
     pub series: Option<Watched>,
 }
 
@@ -80,7 +80,7 @@ impl Watched {
     }
 }
 
-/// A series of at most this many points is kept as it is.
+/// Largest number of points of a series that is not thinned.
 const MOST_POINTS: usize = 4000;
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
@@ -139,11 +139,11 @@ impl<F: Fn(&Job) -> Result<Outcome, RunError> + Sync> Backend for F {
     }
 }
 
-/// Why a run has no outcome.
+/// The reason why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunError {
-    /// It was not done within [`Settings::time_limit`].
+    /// It exceeded [`Settings::time_limit`].
     #[error("not done after {seconds} s; raise time_limit if it may take longer")]
     TimeLimit {
         /// The limit.
@@ -155,7 +155,7 @@ pub enum RunError {
     /// The workload failed.
     #[error("{0}")]
     Failed(String),
-    /// The user stopped it; it is no result.
+    /// The user stopped it, which is not a result.
     #[error("interrupted")]
     Interrupted,
     /// The backend supports neither this run nor any other of its variant.

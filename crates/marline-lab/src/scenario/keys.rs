@@ -1,4 +1,4 @@
-//! Keys that are used by several readers.
+//! Keys shared by several readers.
 
 use marline::TransportConfig;
 use marline::settings::is_key;
@@ -54,7 +54,7 @@ pub(super) fn is_settings_key(key: &str) -> bool {
     SETTINGS_KEYS.iter().any(|known| is_key(key, known)) || is_endpoint_key(key)
 }
 
-/// Spells a dotted key of settings with `_`, but for what is below links: these have names, and keys of their own.
+/// Spells a dotted key of settings with `_`, except below links, which have names and keys of their own.
 pub(super) fn spell(path: &mut [String]) {
     if !path.first().is_some_and(|first| is_settings_key(first)) {
         return;
@@ -109,7 +109,7 @@ pub(super) fn make_table(path: &[String], node: Node) -> Node {
     }
 }
 
-/// `bundle = "published"` and `bundle = true` as tables, so that single keys can be replaced.
+/// Turns `bundle = "published"` and `bundle = true` into tables, so that single keys can be replaced.
 fn table_of_word(node: Node) -> Node {
     let key = match node.item {
         Item::Text(_) => "base",

@@ -63,8 +63,8 @@ fn flatten(prefix: &str, table: Table, pieces: &mut Table) -> Result<(), Problem
     Ok(())
 }
 
-/// Sets one setting of a link that was split. A setting for both directions replaces those for one; `rtt` and
-/// `delay` replace each other.
+/// Sets one setting of a split link. A setting for both directions replaces those for one; `rtt` and `delay`
+/// replace each other.
 pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
     pieces.0.retain(|(old, _)| {
         let one_way = old.strip_prefix("up.").or(old.strip_prefix("down."));
@@ -97,7 +97,7 @@ pub(super) fn put_together(link: &Node) -> Result<String, Problem> {
     Ok(description.text())
 }
 
-/// A description in the form of [`LinkSpec`], and where its settings are written.
+/// A description in the form of [`LinkSpec`], and the places of its settings.
 pub(super) struct Description<'a> {
     whole: &'a Node,
     nodes: Vec<&'a Node>,
@@ -105,7 +105,7 @@ pub(super) struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// An empty one at `whole`.
+    /// An empty description at `whole`.
     pub(super) const fn new(whole: &'a Node) -> Self {
         Self {
             whole,
@@ -114,7 +114,7 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// That of a link that was split.
+    /// The description of a split link.
     pub(super) fn of_link(link: &'a Node) -> Result<Self, Problem> {
         let Item::Table(pieces) = &link.item else {
             return Err(link.problem("a link is missing"));
@@ -128,7 +128,7 @@ impl<'a> Description<'a> {
         Ok(description)
     }
 
-    /// Where it is written.
+    /// The node it is read from.
     pub(super) const fn whole(&self) -> &'a Node {
         self.whole
     }
@@ -149,7 +149,8 @@ impl<'a> Description<'a> {
         pieces.collect::<Vec<_>>().join(", ")
     }
 
-    /// `error` of the setting that it names; this is the description of a `what`.
+    /// The problem for `error`, at the place of the setting that it names; this is the description of a
+    /// `what`.
     pub(super) fn problem(&self, error: &SpecError, what: &str) -> Problem {
         let named = self.pairs.iter().position(|(key, _)| *key == error.key);
         let node = named.map_or(self.whole, |index| self.nodes[index]);

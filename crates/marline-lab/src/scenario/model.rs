@@ -25,19 +25,19 @@ pub struct Settings {
     pub client: EndpointSettings,
     /// The settings of the server.
     pub server: EndpointSettings,
-    /// How HTTP uses connections.
+    /// The use of connections by HTTP.
     pub http: HttpSettings,
-    /// The workload, which is measured.
+    /// The measured workload.
     pub workload: Workload,
     /// Background traffic.
     pub background: Vec<Background>,
     /// Changes of links during the run, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// Hosts with a processor that has other work; only the emulator's have processors.
+    /// Hosts whose processor has other work; only the emulator's have processors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stress: Vec<Stress>,
-    /// A run that takes longer has failed.
+    /// The limit after which a run has failed.
     #[serde(serialize_with = "seconds")]
     pub time_limit: Duration,
 }
@@ -74,7 +74,7 @@ impl Settings {
         }
     }
 
-    /// Makes the relative paths of traces, pages and files relative to `directory`.
+    /// Resolves the relative paths of traces, pages and files against `directory`.
     pub(super) fn find_files_from(&mut self, directory: &Path) {
         let found = |path: &str| directory.join(path).to_string_lossy().into_owned();
         let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
@@ -98,7 +98,7 @@ impl Settings {
         }
     }
 
-    /// Sets the backend, and with it what runs background TCP flows.
+    /// Sets the backend, and with it the implementation of background TCP flows.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for background in &mut self.background {
@@ -123,7 +123,7 @@ pub struct Topology {
     /// The Wi-Fi channels that links share.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelDef>,
-    /// How a router chooses among routes of equal length.
+    /// The routers' choice among routes of equal length.
     pub ecmp: Ecmp,
 }
 
@@ -159,7 +159,7 @@ pub struct Change {
     pub links: Vec<LinkDef>,
 }
 
-/// A host whose endpoints and programs run on one processor, and the other work of this processor.
+/// A host whose endpoints and programs run on one processor, and the other load of this processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stress {
     /// The name of the host.
@@ -179,7 +179,7 @@ pub enum When {
     BeforeVisit(usize),
 }
 
-/// How a router chooses among routes of equal length, from addresses, ports and protocol.
+/// A router's choice among routes of equal length, from addresses, ports and protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecmp {
@@ -199,27 +199,27 @@ impl From<Ecmp> for EcmpHash {
     }
 }
 
-/// How HTTP uses connections.
+/// The use of connections by HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpSettings {
-    /// What loads a page.
+    /// The client that loads pages.
     #[serde(skip_serializing_if = "HttpClient::is_own")]
     pub client: HttpClient,
     /// A command that serves the objects as files, instead of marline's server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Whether a browser uses marline's gateway on its own host, without encryption, instead of the server: what follows
-    /// is of the gateway's client then.
+    /// Whether a browser uses marline's gateway on its own host, without encryption, instead of the server: the following
+    /// settings are then those of the gateway's client.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gateway: bool,
     /// The version of HTTP, and its transport.
     pub version: HttpVersion,
-    /// Connections to a host, at least 1; a measurement may be of background flows alone, and have none.
+    /// Connections to a host, at least 1; 0 is allowed for a measurement of background flows alone.
     pub connections: usize,
     /// Objects of more than this many bytes are fetched in ranges over all connections; of a page, the
     /// objects in which others are found, in ranges of at least this many bytes. `None` disables ranges.
     pub split: Option<u64>,
-    /// How such an object is split into ranges.
+    /// The splitting of such an object into ranges.
     pub ranges: RangeKind,
     /// Whether all objects that are not split go over the first connection.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -228,17 +228,17 @@ pub struct HttpSettings {
     /// coordinate them.
     pub bundle: bool,
     /// Whether each of the client's QUIC connections has a socket of its own, and so a port by which a router may choose another
-    /// way for it.
+    /// route for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_sockets: bool,
     /// The policy of the client's pipes, as `cba(combine=min)`; with it, `connections` and `split` are not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipes: Option<String>,
-    /// The radio signal that the client sees, for its pipes: times in seconds from the start of the run and SINR in dB, as
-    /// `0 25; 10 3`; or `link`, that of the client's link, which has a radio then.
+    /// The radio signal at the client, for its pipes: times in seconds from the start of the run and SINR in dB, as `0 25; 10 3`;
+    /// or `link`, that of the client's link, which must have a radio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sinr: Option<String>,
-    /// How long it takes to resolve the name of a host of a page.
+    /// The time to resolve the name of a host of a page.
     #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
     pub name_resolution: Duration,
 }
@@ -267,11 +267,11 @@ impl Default for HttpSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpClient {
-    /// marline's, with its page loader.
+    /// marline's client, with its page loader.
     #[default]
     Marline,
-    /// The browser Chromium, with a new profile for each load. It opens connections as it likes; of [`HttpSettings`] it
-    /// takes only the version; with [`HttpSettings::gateway`], the gateway takes the others.
+    /// The browser Chromium, with a new profile for each load. It opens connections by its own policy; of [`HttpSettings`] it
+    /// uses only the version; with [`HttpSettings::gateway`], the gateway uses the others.
     Chromium,
 }
 
@@ -286,7 +286,7 @@ impl HttpClient {
     }
 }
 
-/// How an object that is fetched over several connections is split into ranges.
+/// The splitting into ranges of an object fetched over several connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RangeKind {
@@ -334,7 +334,7 @@ impl HttpVersion {
         ("3", Self::Http3),
     ];
 
-    /// Connections to a host without further settings: as many as browsers open, and two to alternate between.
+    /// Default number of connections to a host: as many as browsers open, and two to alternate between.
     pub(super) fn connections(self) -> usize {
         match self {
             Self::Http11 | Self::Http11Cleartext => 6,
@@ -343,13 +343,13 @@ impl HttpVersion {
         }
     }
 
-    /// Whether it is over TCP.
+    /// Whether it runs over TCP.
     pub fn is_over_tcp(self) -> bool {
         self != Self::Http3
     }
 }
 
-/// The workload, which is measured.
+/// The measured workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -374,7 +374,7 @@ pub enum Workload {
     Streams {
         /// The streams.
         streams: Vec<StreamDef>,
-        /// Whether they are requested in a random order, another in each repeat; otherwise in theirs.
+        /// Whether they are requested in an order that is random in each repeat; otherwise in their own.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         shuffled: bool,
         /// Whether the connection is open before the clock starts.
@@ -386,37 +386,37 @@ pub enum Workload {
         page: String,
         /// The seed of the sizes and dependencies of a named page.
         seed: u64,
-        /// Whether its objects have content in which a browser finds the others. Where that takes more bytes than an
-        /// object has, it grows, and the largest one shrinks by as much.
+        /// Whether its objects have content in which a browser finds the others. An object that is too small for it grows, and
+        /// the largest one shrinks by as much.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         readable: bool,
-        /// How often it is loaded, one load after another, by one client: its pipes stay. The last load is measured; of each, the
-        /// time and the pipes that are open at its end are metrics, too.
+        /// The number of loads, one after another, by one client, which keeps its pipes. The last load is measured; the time of
+        /// each load and its open pipes at the end are also metrics.
         #[serde(skip_serializing_if = "is_one")]
         loads: u32,
         /// The pause between two loads.
         #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
         pause: Duration,
-        /// How long after the start of the run the load begins.
+        /// The delay from the start of the run to the first load.
         #[serde(serialize_with = "seconds", skip_serializing_if = "Duration::is_zero")]
         start: Duration,
-        /// For how long the senders' congestion windows are measured, if they are.
+        /// The time for which the senders' congestion windows are measured, if any.
         #[serde(
             serialize_with = "optional_seconds",
             skip_serializing_if = "Option::is_none"
         )]
         windows: Option<Duration>,
     },
-    /// Several devices load the same page, each once and with connections and pipes of its own. All are on the client's
-    /// host. What each gets while all are active is measured.
+    /// Several devices load the same page, each once and with connections and pipes of its own. All are on the client's host. The
+    /// throughput of each while all are active is measured.
     Devices {
         /// The name of the page, or of a file that describes one.
         page: String,
         /// The seed of the sizes and dependencies of a named page.
         seed: u64,
-        /// How many devices, at least two.
+        /// The number of devices, at least two.
         count: usize,
-        /// How long after each other they begin.
+        /// The delay between the starts of two devices.
         #[serde(serialize_with = "seconds")]
         apart: Duration,
     },
@@ -436,7 +436,7 @@ pub enum Workload {
     Visits {
         /// The visits, one after another.
         visits: Vec<Visit>,
-        /// How long background flows are observed after the last visit.
+        /// The time for which background flows are observed after the last visit.
         #[serde(serialize_with = "seconds")]
         afterwards: Duration,
     },
@@ -448,8 +448,8 @@ pub enum Workload {
         direction: Direction,
         /// Whether the connection is open before the clock starts.
         warm: bool,
-        /// Whether packets are recorded at both ends, for [`features`](crate::features) and for what the sender
-        /// wrongly took for losses and for a full queue.
+        /// Whether packets are recorded at both ends, for [`features`](crate::features) and for the sender's spurious detections
+        /// of losses and of a full queue.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         features: bool,
     },
@@ -541,7 +541,7 @@ pub struct Background {
 pub enum Traffic {
     /// QUIC connections that always have data to send.
     Flows {
-        /// How many.
+        /// The number of connections.
         count: usize,
         /// The settings of both ends.
         ends: Box<EndpointSettings>,
@@ -557,10 +557,10 @@ pub enum Traffic {
     OnOff {
         /// Bits per second while on.
         rate: u64,
-        /// How long it is on at a time; without end if `off` is zero.
+        /// The length of an on period; unlimited if `off` is zero.
         #[serde(serialize_with = "seconds")]
         on: Duration,
-        /// How long it is off at a time.
+        /// The length of an off period.
         #[serde(serialize_with = "seconds")]
         off: Duration,
         /// Bytes of payload in a packet.
@@ -585,7 +585,7 @@ pub(super) fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok
     to.serialize_f64(duration.as_secs_f64())
 }
 
-/// The same of a span that may be missing.
+/// Optional seconds, as in results.
 #[expect(clippy::ref_option, reason = "serde's signature")]
 fn optional_seconds<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
     span.map(|span| span.as_secs_f64()).serialize(to)

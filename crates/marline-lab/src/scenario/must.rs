@@ -13,28 +13,28 @@ use crate::stats::Statistic;
 pub struct Must {
     /// The claim, as text.
     pub text: String,
-    /// Why it does not hold, if that is known.
+    /// The known reason why it does not hold, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
     /// The claim, as a condition.
     pub claim: Claim,
     /// The comparisons that it covers, at least one; none if the claim is [about single variants](Claim::is_of_one).
     pub checks: Vec<Check>,
-    /// The variants that it covers, if it is about single ones.
+    /// The covered variants, if the claim is about single ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<Alone>,
 }
 
-/// A variant at a point, which is compared with no other.
+/// A variant at a point, without a variant to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alone {
     /// The variant's name.
     pub variant: String,
     /// An index into [`Experiment::points`](super::Experiment::points).
     pub point: usize,
-    /// What is measured.
+    /// The metric.
     pub metric: String,
-    /// Which statistic of it.
+    /// The statistic of the metric.
     pub statistic: Statistic,
 }
 
@@ -45,8 +45,8 @@ pub struct Check {
     pub comparison: usize,
     /// An index into [`Experiment::points`](super::Experiment::points).
     pub point: usize,
-    /// Another comparison, at the same point, whose improvement is the measure of this one: it is to be kept, or to have
-    /// the same sign.
+    /// Another comparison, at the same point, to which this one's improvement refers: it is to be kept, or to have the same
+    /// sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<usize>,
 }
@@ -62,16 +62,16 @@ pub enum Claim {
     ReachesPublishedIn(f64),
     /// At least this share of them, above 0 and up to 1, is above 0.
     BetterIn(f64),
-    /// None is a loss of more than this many percent.
+    /// None is a degradation of more than this many percent.
     NeverWorseThanPercent(f64),
     /// Each is at least this share of the improvement of another variant, above 0 and up to 1, wherever that
     /// improvement is above 0 with 95 % confidence.
     KeepsPartOfGain(f64),
     /// Each is above 0 where the improvement in another pair of variants is, and only there: both pairs have the same order.
     RanksAs,
-    /// At the median of the points, the first metric is at most so many times the ideal, from 1: at half of them.
+    /// At the median of the points, the first metric is at most this multiple (1 or more) of the ideal.
     IdealRatioAtMost(f64),
-    /// Each value of the metric is at least so much, above 0; or at most, if smaller ones are better.
+    /// Each value of the metric is at least this much, above 0; or at most, if smaller ones are better.
     ReachesValue(f64),
 }
 
@@ -79,13 +79,13 @@ pub enum Claim {
 const HALF: f64 = 0.5;
 
 impl Claim {
-    /// Whether it is about variants that are compared with no other.
+    /// Whether it is about single variants.
     pub const fn is_of_one(self) -> bool {
         matches!(self, Self::IdealRatioAtMost(_) | Self::ReachesValue(_))
     }
 
-    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement,
-    /// that of the other variant, or that in the other pair.
+    /// Whether an improvement in percent meets the condition, given its `measure`: the published improvement, that of the
+    /// other variant, or that in the other pair.
     pub fn is_met(self, improvement: f64, measure: Option<f64>) -> bool {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
@@ -99,7 +99,7 @@ impl Claim {
         }
     }
 
-    /// How many of `count` improvements must meet the condition.
+    /// The number of improvements out of `count` that must meet the condition.
     pub fn needed(self, count: usize) -> usize {
         // 0.07 times 100 is more than 7 in floating point, but 7 of 100 suffice.
         let in_part = |part: f64| {
@@ -118,7 +118,7 @@ impl Claim {
     }
 }
 
-/// Expands `entry`: its condition, on which of `comparisons` at which of `points`.
+/// Expands `entry`: its condition, and the `comparisons` and `points` that it applies to.
 pub(super) fn expand(
     entry: &MustEntry,
     comparisons: &[Comparison],
@@ -162,7 +162,7 @@ pub(super) fn expand(
                 let covered = checks_at(&found, comparisons, point);
                 match &gains {
                     None => checks.extend(covered),
-                    // Where the other is not compared, there is nothing to measure it by.
+                    // If the other variant is not compared, there is no reference.
                     Some(gains) => {
                         let gain = checks_at(gains, comparisons, point).first().copied();
                         checks.extend(gain.into_iter().flat_map(|gain| {

@@ -7,7 +7,7 @@ use super::error::{Place, Problem};
 use super::keys::{self, WORKLOADS, is_endpoint_key};
 use super::{initial_window, links};
 
-/// Parts of a key: no key of a scenario has nearly as many, and tables are walked recursively.
+/// Largest number of parts of a key: no key of a scenario has nearly as many, and tables are walked recursively.
 const MAX_DEPTH: usize = 32;
 
 /// One value to replace.
@@ -50,13 +50,14 @@ impl Override {
     }
 }
 
-/// Overrides in one variant or point: no document has nearly as many keys, and each is looked for among the others.
+/// Largest number of overrides in one variant or point: no document has nearly as many keys, and each is compared
+/// with the others.
 const MAX_OVERRIDES: usize = 1000;
 
 /// All values in `table` as overrides; tables in it become dotted keys.
 ///
 /// # Errors
-/// A key has too many parts or is there twice, or there are too many.
+/// A key has too many parts or is duplicated, or there are too many.
 pub(super) fn flatten(table: &Table) -> Result<Vec<Override>, Problem> {
     let mut overrides = Vec::new();
     for (key, node) in &table.0 {
@@ -276,7 +277,7 @@ fn set_in_link(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Pro
 const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAME` one of several, \
                        `links.1` the first of a chain, `paths.1` the first of several paths";
 
-/// Splits values that are written as one word or text, so that single settings can be replaced.
+/// Splits values written as one word or text, so that single settings can be replaced.
 pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
     take_words_apart(root);
     for side in ["client", "server"] {

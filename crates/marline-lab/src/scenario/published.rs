@@ -12,7 +12,7 @@ use super::embedded::{self, TABLES};
 use super::error::Problem;
 use super::read::Lookup;
 
-/// Bytes of a table of published values.
+/// Largest size of a table of published values in bytes.
 const MAX_TABLE: u64 = 16 << 20;
 
 /// A table of published values: CSV with named columns, and `#` before comments.
@@ -130,7 +130,7 @@ pub(super) fn look_up(
     Ok(values)
 }
 
-/// Published values at each point that has one.
+/// Published values at the points that have one.
 pub(super) fn look_up_any(
     lookup: &Lookup,
     directory: Option<&Path>,

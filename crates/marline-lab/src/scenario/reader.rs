@@ -1,4 +1,4 @@
-//! Reads values of a document as the types that they must have.
+//! Reads values of a document as their required types.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Problem::new(self.place, text)
     }
 
-    /// Checks that all keys have been read: others are unknown. A key may be there once, with `-` or with `_`.
+    /// Checks that all keys have been read: others are unknown. A key may occur once, with `-` or with `_`.
     pub(super) fn finish(self) -> Result<(), Problem> {
         let mut seen: HashMap<&str, &Place> = HashMap::new();
         for (key, node) in &self.table.0 {

@@ -1,5 +1,5 @@
-//! Values that variants and sweeps replace. They are in no run, but people read them, and they count again when what replaces
-//! them is removed.
+//! Values replaced by variants and sweeps. No run uses them, but people read them, and they apply again when their
+//! replacement is removed.
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem};
@@ -7,7 +7,7 @@ use super::keys::WORKLOADS;
 use super::overrides::{Override, apply_all};
 use super::read::read_settings;
 
-/// Values that are checked at most, each with a document of its own: scenarios replace some tens.
+/// Largest number of values to check, each with a document of its own: scenarios replace some tens.
 const MAX_CHECKS: usize = 200;
 
 /// Refuses a value of `root` that `overrides` replace and that would be invalid without them.
@@ -97,7 +97,7 @@ fn member<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
     }
 }
 
-/// Whether something in `node` is at `place` in the file. What `--set` writes is made for the runs.
+/// Whether something in `node` is at `place` in the file. Values from `--set` are made for the runs.
 fn contains(node: &Node, place: &Place) -> bool {
     if !matches!(place, Place::Line { .. }) {
         return false;

@@ -9,7 +9,7 @@ use super::error::{Place, Problem};
 use super::experiment::read_cell;
 use super::{ScenarioError, Settings, Value};
 
-/// What an experiment is read from.
+/// The source of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     text: String,
@@ -48,7 +48,7 @@ impl Source {
         self.directory.as_deref()
     }
 
-    /// The settings of `variant` at the point with these parameters, as the experiment has them before
+    /// The settings of `variant` at the point with these parameters, as in the experiment before
     /// [`Experiment::run_in`](super::Experiment::run_in).
     ///
     /// # Errors

@@ -29,10 +29,10 @@ impl Choice {
     }
 }
 
-/// More points are taken for a mistake.
+/// Largest number of points: more are considered a mistake.
 const MAX_POINTS: usize = 100_000;
 
-/// Every point has a value of each factor.
+/// Largest number of factors: every point has a value of each.
 const MAX_FACTORS: usize = 100;
 
 /// Reads `[sweep]`:
@@ -89,7 +89,7 @@ fn refuse_twice(factors: &[Factor]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The factor that sets a key, and where it does.
+/// The factor that sets a key, and the place where it does.
 struct Setter<'a> {
     factor: usize,
     place: &'a Place,

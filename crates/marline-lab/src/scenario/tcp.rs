@@ -1,4 +1,4 @@
-//! Background TCP flows, and what runs them in each backend.
+//! Background TCP flows, and their implementation in each backend.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{BackendKind, Direction, EndpointSettings};
 /// TCP flows that always have data to send.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpFlows {
-    /// How many.
+    /// The number of flows.
     pub count: usize,
     /// The congestion controller of both ends.
     pub cc: TcpController,
@@ -20,10 +20,10 @@ pub struct TcpFlows {
     /// Each begins at a random time within this span after the start of the background traffic.
     #[serde(serialize_with = "super::model::seconds")]
     pub spread: Duration,
-    /// Bits per second that each sends at most.
+    /// Largest sending rate of each, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// What runs them.
+    /// Their implementation.
     pub run_by: TcpRunner,
 }
 
@@ -65,7 +65,7 @@ impl TcpController {
         }
     }
 
-    /// The name of what we have of the same kind.
+    /// The name of our controller of the same kind.
     pub(crate) fn stand_in(self) -> &'static str {
         match self {
             Self::Cubic => Algorithm::Cubic.name(),
@@ -81,7 +81,7 @@ impl Serialize for TcpController {
     }
 }
 
-/// What runs background TCP flows.
+/// The implementation of background TCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum TcpRunner {
     /// iperf3 with the kernel's TCP.

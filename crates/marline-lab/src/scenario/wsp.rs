@@ -76,7 +76,7 @@ fn bisect(candidates: &[Vec<f64>], count: usize, axes: usize) -> Design {
     }
 }
 
-/// Keeps candidates, each the nearest to the one before that is at least `distance` from all before.
+/// Keeps candidates, each the nearest to the previous one that is at least `distance` from all before.
 fn keep(candidates: &[Vec<f64>], distance: f64) -> Vec<usize> {
     let axes = candidates.first().map_or(0, Vec::len);
     let mut center = vec![0.5; axes];

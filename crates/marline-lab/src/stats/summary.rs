@@ -8,9 +8,9 @@ use super::{Interval, MIN_SURE, Statistic, interval, quantile, sorted};
 /// The usual statistics of a sample. Those that depend on a [censored](censored_value) value are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values, censored ones included.
+    /// Number of values, censored ones included.
     pub n: usize,
-    /// How many of them are censored.
+    /// Number of censored values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub censored: usize,
     /// The 50th percentile.

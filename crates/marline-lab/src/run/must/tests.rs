@@ -70,7 +70,7 @@ fn unmeasured_comparisons_leave_a_verdict_open_only_if_they_could_decide_it() {
         Some(true)
     );
 
-    // The one that was not measured decides.
+    // The unmeasured one decides.
     let half = Claim::ReachesPublishedIn(0.5);
     assert_eq!(judge(half, &all).holds, None);
     assert_eq!(

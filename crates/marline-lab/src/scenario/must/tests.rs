@@ -77,7 +77,7 @@ fn claims_cover_the_selected_comparisons() {
     assert_eq!(checks(&must), [0, 1, 2, 3, 4].map(|point| (0, point)));
     assert_eq!(must.claim, Claim::AtLeastPercent(1.5));
 
-    // Where nothing was published there is nothing to reach.
+    // Where nothing was published, there is nothing to reach.
     let must = one("b = '1c'\nstatistic = 'p95'\nreaches_published_in = 0.5");
     assert_eq!(checks(&must), [0, 1, 2, 3, 4].map(|point| (1, point)));
 

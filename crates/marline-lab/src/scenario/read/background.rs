@@ -12,7 +12,7 @@ use crate::scenario::{
 /// Payload that fills packets on most paths, in bytes.
 const PACKET: u16 = 1200;
 
-/// More flows of one background are taken for a mistake.
+/// Largest number of flows of one background: more are considered a mistake.
 const FLOWS: u64 = 1000;
 
 /// The same for flows that iperf3 may run, which take two processes each.

@@ -6,10 +6,10 @@ use crate::scenario::{BackendKind, HttpClient, HttpVersion, Settings, Workload};
 /// Keys of `[http]` that are for marline's own page loader.
 const LOADER_KEYS: [&str; 3] = ["split", "ranges", "name_resolution"];
 
-/// Those that are for marline's client, which may be a gateway's.
+/// Keys of `[http]` that are for marline's client, which may be that of a gateway.
 const CLIENT_KEYS: [&str; 5] = ["connections", "bundle", "own_sockets", "pipes", "sinr"];
 
-/// Refuses what a browser cannot do, and what it would ignore.
+/// Refuses settings that a browser does not support or would ignore.
 pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
     let http = root.inner("http");
     let at = |key, text: &str| Err(Problem::new(place_of(root, "http", key), text));

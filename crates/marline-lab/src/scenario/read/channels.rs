@@ -6,7 +6,7 @@ use super::{Item, Node, Problem, Reader, Table, unknown};
 use crate::scenario::links::Description;
 use crate::scenario::{ChannelDef, LinkDef, StationDef, Topology};
 
-/// Reads the channels of `topology`, whose links are read already; `links` is where these are written.
+/// Reads the channels of `topology`, whose links are read already; `links` is the table of these.
 pub(super) fn read_channels(
     channels: Option<&Node>,
     links: &Table,
@@ -24,7 +24,7 @@ pub(super) fn read_channels(
         .collect()
 }
 
-/// Checks that links name channels that there are, and join two nodes, each pair once.
+/// Checks that links name existing channels, and join two nodes, each pair once.
 fn check_links(channels: &Table, links: &Table, topology: &Topology) -> Result<(), Problem> {
     let on_channels = || topology.links.iter().filter(|link| link.channel.is_some());
     for (index, link) in on_channels().enumerate() {

@@ -1,4 +1,4 @@
-//! Reads `where`: at which points something holds.
+//! Reads `where`: the points at which an entry applies.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::scenario::Value;
 /// The condition `where`, which selects points of the sweep.
 pub(in crate::scenario) struct Condition {
     pub(in crate::scenario) parameters: BTreeMap<String, Value>,
-    /// Where it is written, for the error that no point fulfils it.
+    /// Its place, for the error that no point fulfils it.
     pub(in crate::scenario) place: Place,
 }
 

@@ -15,7 +15,7 @@ use crate::stats::Statistic;
 const REPEATS: u32 = 30;
 /// Default repeats of a quick run.
 const QUICK_REPEATS: u32 = 10;
-/// More variants are taken for a mistake. Each reads a copy of the document.
+/// Largest number of variants: more are considered a mistake. Each reads a copy of the document.
 const MAX_VARIANTS: usize = 1000;
 
 /// All of an experiment except the settings of its runs.
@@ -48,7 +48,7 @@ pub(in crate::scenario) struct VariantEntry {
 pub(in crate::scenario) struct ComparisonEntry {
     pub(in crate::scenario) a: Vec<String>,
     pub(in crate::scenario) b: Vec<String>,
-    /// At which points.
+    /// The selected points.
     pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) metric: String,
     pub(in crate::scenario) statistics: Vec<Statistic>,
@@ -67,7 +67,7 @@ pub(in crate::scenario) struct PublishedEntry {
 /// Two metrics to correlate.
 pub(in crate::scenario) struct CorrelationEntry {
     pub(in crate::scenario) variants: Vec<String>,
-    /// At which points.
+    /// The selected points.
     pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) x: String,
     pub(in crate::scenario) y: String,
@@ -115,7 +115,7 @@ pub(super) fn read_backend(reader: &mut Reader<'_>) -> Result<BackendKind, Probl
     Ok(backend.unwrap_or_default())
 }
 
-/// The metric of most interest where none is named: of a workload that never completes, throughput.
+/// The default main metric: throughput for a workload that never completes.
 fn default_metric(root: &Table) -> &'static str {
     let measure = root.inner("workload").and_then(|it| it.get("measure"));
     let connections = root.inner("http").and_then(|http| http.get("connections"));
@@ -174,7 +174,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     })
 }
 
-/// The members of a list of tables; none if it is not there.
+/// The members of a list of tables; none without the list.
 fn members(node: Option<&Node>) -> impl Iterator<Item = &Node> {
     node.into_iter().flat_map(Node::members)
 }
@@ -239,7 +239,7 @@ fn read_comparison(
 }
 
 impl ComparisonEntry {
-    /// Each of `a` with each of `b`, but none with itself.
+    /// Each of `a` with each of `b`, except with itself.
     pub(in crate::scenario) fn pairs(&self) -> Vec<VariantPair> {
         let with = |a: &String, b: &String| VariantPair {
             a: a.clone(),
@@ -292,7 +292,7 @@ fn read_correlation(
     Ok(entry)
 }
 
-/// Reads a table that is a look-up and nothing else.
+/// Reads a table that consists of a look-up only.
 fn read_lookup_alone(node: &Node) -> Result<Lookup, Problem> {
     let mut reader = Reader::of(node)?;
     let lookup = read_lookup(&mut reader)?;

@@ -90,7 +90,7 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     Ok(settings)
 }
 
-/// Where `key` of `table` was written, if it was.
+/// The place of `key` in `table`, if it is set.
 fn place_of<'a>(root: &'a Table, table: &str, key: &str) -> &'a Place {
     let node = root.inner(table).and_then(|table| table.get(key));
     node.map_or(&Place::File, |node| &node.place)
@@ -114,7 +114,7 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         server: reader
             .optional("server", |node| {
                 let text = node.text()?;
-                // "marline" makes a variant with our server where others have another.
+                // "marline" makes a variant with our server if others have another.
                 Ok((text != "marline").then_some(text))
             })?
             .flatten(),
@@ -141,7 +141,7 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
         pipes: reader
             .optional("pipes", |node| {
                 let text = node.text()?;
-                // "none" makes a variant without pipes where others have them.
+                // "none" makes a variant without pipes if others have them.
                 match text == "none" {
                     true => Ok(None),
                     false => POLICIES
@@ -179,10 +179,10 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     Ok(settings)
 }
 
-/// What `http.sinr` is if it is that of the client's link.
+/// The value of `http.sinr` that selects the client's link.
 pub(crate) const LINK_SINR: &str = "link";
 
-/// The signal of `http.sinr`: samples that `;` separates.
+/// The signal of `http.sinr`: samples separated by `;`.
 pub(crate) fn signal(text: &str) -> Result<SignalTrace, SignalError> {
     SignalTrace::parse(&text.replace(';', "\n"), marline::Instant::EPOCH)
 }

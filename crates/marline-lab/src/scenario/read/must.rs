@@ -15,7 +15,7 @@ pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) pairs: Vec<VariantPair>,
     pub(in crate::scenario) metric: String,
     pub(in crate::scenario) statistics: Vec<Statistic>,
-    /// At which points.
+    /// The selected points.
     pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) filter: Option<PublishedFilter>,
     pub(in crate::scenario) claim: Claim,
@@ -28,7 +28,7 @@ pub(in crate::scenario) struct MustEntry {
 /// Selects comparisons by their published improvement.
 pub(in crate::scenario) struct PublishedFilter {
     pub(in crate::scenario) range: Filter,
-    /// Where it is written.
+    /// Its place.
     pub(in crate::scenario) place: Place,
 }
 
@@ -110,7 +110,7 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `a` and `b`: one of each, as many of one as of the other, or several `a` and one `b`.
+/// `a` and `b`: one of each, the same number of each, or several `a` and one `b`.
 fn read_pairs(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantPair>, Problem> {
     let names = |node: &Node| {
         let members = node.members().iter();
@@ -137,7 +137,7 @@ fn read_pairs(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantP
     }
 }
 
-/// `a` without `b`: variants that are compared with no other.
+/// `a` without `b`: single variants.
 fn read_alone(
     reader: &mut Reader<'_>,
     claim: Claim,
@@ -197,7 +197,7 @@ fn read_filter(reader: &mut Reader<'_>) -> Result<Option<PublishedFilter>, Probl
     }
 }
 
-/// The variant whose improvement is to be kept: there if `claim` needs one.
+/// The variant whose improvement is to be kept: set exactly if `claim` needs one.
 fn read_gain_of(
     reader: &mut Reader<'_>,
     claim: Option<Claim>,
@@ -215,7 +215,7 @@ fn read_gain_of(
     }
 }
 
-/// The pairs of `ranks_as`, one for each of `count`; none if it is not there.
+/// The pairs of `ranks_as`, one for each of `count`; none if it is absent.
 fn read_order_of(
     reader: &mut Reader<'_>,
     count: usize,
@@ -240,7 +240,7 @@ fn read_order_of(
     pairs.into_iter().map(pair).collect()
 }
 
-/// The claim, if there is one.
+/// The claim, if any.
 fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let at_least = reader.get("at_least_percent");
     let reaches = reader.get("reaches_published_in");

@@ -1,9 +1,9 @@
-//! Checks scenarios in which a program serves instead of marline.
+//! Checks scenarios with another server program than marline.
 
 use super::{Problem, Table, place_of};
 use crate::scenario::{BackendKind, HttpVersion, Settings, Workload};
 
-/// Refuses what a program cannot serve, and what it would ignore.
+/// Refuses settings that such a program does not support or would ignore.
 pub(super) fn check(root: &Table, settings: &Settings) -> Result<(), Problem> {
     if settings.http.server.is_none() {
         return Ok(());

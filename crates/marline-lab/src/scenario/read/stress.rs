@@ -3,7 +3,7 @@
 use super::{Item, Problem, Reader, unknown};
 use crate::scenario::{Stress, Topology};
 
-/// More threads are taken for a mistake.
+/// Largest number of threads: more are considered a mistake.
 const MAX_THREADS: u64 = 64;
 
 pub(super) fn read_stress(

@@ -7,7 +7,7 @@ use crate::scenario::{Ecmp, LinkDef, Topology};
 
 const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
 
-/// More paths are taken for a mistake.
+/// Largest number of paths: more are considered a mistake.
 const MAX_PATHS: usize = 16;
 
 pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem> {
@@ -139,7 +139,7 @@ pub(super) fn read_path(
     Ok(has_paths.then(|| path.unwrap_or(1)))
 }
 
-/// Where the nodes of named links are listed.
+/// The lists of the nodes of named links.
 struct Nodes<'a> {
     hosts: Option<&'a Node>,
     routers: Option<&'a Node>,

@@ -2,7 +2,7 @@
 
 use super::{Node, Problem, Reader};
 
-/// Two variants that are compared.
+/// Two variants to compare.
 pub(in crate::scenario) struct VariantPair {
     /// The variant that should be better.
     pub(in crate::scenario) a: String,

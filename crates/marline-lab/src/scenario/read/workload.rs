@@ -14,7 +14,7 @@ const ORDERS: [(&str, Order); 2] = [
     ("in-sequence", Order::InSequence),
 ];
 
-/// More objects or streams are taken for a mistake.
+/// Largest number of objects or streams: more are considered a mistake.
 const MAX_MEMBERS: usize = 10_000;
 
 /// The default pause before a visit.
@@ -98,10 +98,10 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     }
 }
 
-/// Loads of a page in one run: more than a chart can show.
+/// Largest number of loads of a page in one run: a chart cannot show more.
 const MAX_LOADS: u64 = 1000;
 
-/// Devices that begin one after another: more than a chart can show.
+/// Largest number of devices: a chart cannot show more.
 const MAX_DEVICES: u64 = 100;
 
 fn read_devices(node: &Node) -> Result<Workload, Problem> {

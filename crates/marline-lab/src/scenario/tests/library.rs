@@ -1,4 +1,4 @@
-//! Experiments that come with the program.
+//! Embedded experiments.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a scenario gets wrong is named with its place.
+//! Mistakes in a scenario are reported with their place.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn a_browser_gets_no_settings_that_it_would_ignore() {
     }
 }
 
-/// Each error names the file, the line, the key, what is wrong and what to do.
+/// Each error names the file, the line, the key, the problem and the remedy.
 #[test]
 fn mistakes_are_explained() {
     for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Settings of ends: every key, policies with parameters, keys that were written otherwise once.
+//! Settings of ends: every key, policies with parameters, former names of keys.
 
 use marline::settings::{Shown, Value as Setting, Written, show};
 use marline::{MultipathConfig, TransportConfig};
@@ -9,7 +9,7 @@ fn server(text: &str) -> TransportConfig {
     read(&with(text)).cells[0].settings.server.transport()
 }
 
-/// A setting as it is written in a scenario.
+/// A setting as written in a scenario.
 fn toml(written: &Written) -> String {
     match written {
         Written::Text(text) => format!("'{text}'"),

@@ -1,4 +1,4 @@
-//! Points of a sweep, and what was published for them.
+//! Points of a sweep, and their published values.
 
 use super::*;
 
