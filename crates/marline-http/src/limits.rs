@@ -61,12 +61,12 @@ pub const LAST_LOOK: Duration = Duration::from_millis(500);
 /// Parts of responses that were sent, and that a connection remembers, before the system is asked which have been acknowledged.
 pub const UNCONFIRMED_PARTS: usize = 64;
 
-/// How long a server that has stopped waits for a handshake of TCP that is under way, each time that one has ended: a round trip
-/// within a region. All together have [`DRAIN`].
+/// Time for which a stopped server waits for a TCP handshake in progress, restarted each time one has ended: a round trip within a
+/// region. All together have [`DRAIN`].
 pub const LAST_HANDSHAKES: Duration = Duration::from_millis(50);
 
-/// How long a connection of HTTP/1.1 without requests, and any of HTTP/3, accepts requests after a server has stopped: a client
-/// that does not know yet may be sending one. A round trip over a slow path.
+/// Time for which a connection of HTTP/1.1 without requests, and any of HTTP/3, accepts requests after a server has stopped: a
+/// client that does not know yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);
 
 /// The same for a connection that makes room for another, which waits meanwhile.
@@ -253,7 +253,7 @@ pub const LOG_QUEUE_BYTES: usize = 4 << 20;
 /// Lines for which an empty queue of the access log keeps space.
 pub const IDLE_LOG_LINES: usize = 64;
 
-/// How often a message says that lines of the access log are dropped.
+/// Interval between messages that lines of the access log are dropped.
 pub const LOG_COMPLAINTS: Duration = Duration::from_secs(60);
 
 /// Time for the lines of the access log to be written when a server ends.
@@ -335,10 +335,10 @@ pub const HTTP2_PREFACE_BYTES: usize = 24;
 /// The time in which these have to be complete once they have begun.
 pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a client looks whether a process reads the named pipe that it writes to.
+/// Interval at which a client checks whether a process reads the named pipe that it writes to.
 pub const PIPE_POLL: Duration = Duration::from_millis(20);
 
-/// How often a client looks whether the settings of a server have arrived, without which it sends no extended CONNECT.
+/// Interval at which a client checks whether the settings of a server have arrived, without which it sends no extended CONNECT.
 pub const SETTINGS_POLL: Duration = Duration::from_millis(10);
 
 /// The number of checks: the settings follow the handshake, so that a second is ample.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::server::interrupted;
 
-/// The requests to stop.
+/// The user's requests to end, and to divide the output.
 #[derive(Clone, Debug)]
 pub(super) struct Stop(Arc<Wanted>);
 

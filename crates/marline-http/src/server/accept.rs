@@ -13,7 +13,7 @@ use crate::tcp::BACKLOG;
 /// The pause before the next accept when the system is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A connection, and where it comes from.
+/// A connection, and the address of its peer.
 pub(super) struct Accepted<S> {
     pub(super) stream: S,
     pub(super) client: SocketAddr,
@@ -34,7 +34,7 @@ pub(super) async fn last(listener: TcpListener, mut begin: impl FnMut(Accepted<T
     {
         begin(accepted);
     }
-    // What the runtime knows of the queue may be old.
+    // The runtime's knowledge of the queue may be stale.
     let Ok(listener) = listener.into_std() else {
         return;
     };

@@ -31,23 +31,23 @@ struct Shared {
 struct Queue {
     lines: VecDeque<Entry>,
     bytes: usize,
-    /// Whether a line that is not in the queue any more is being written.
+    /// Whether a line that is no longer in the queue is being written.
     writing: bool,
     dropped: u64,
-    /// Those dropped that no line has reported yet.
+    /// Dropped lines that no line has reported yet.
     unreported: u64,
     /// Whether no more lines follow.
     ended: bool,
 }
 
-/// A line that waits.
+/// A queued line.
 struct Entry {
     /// Seconds since 1970.
     time: f64,
     text: Vec<u8>,
 }
 
-/// The line that reports dropped ones.
+/// The line that reports dropped lines.
 #[derive(Serialize)]
 struct Dropped {
     /// Seconds since 1970.
@@ -163,15 +163,15 @@ impl Queue {
     }
 }
 
-/// The thread that writes.
+/// The writing thread.
 struct Writer<W> {
     shared: Arc<Shared>,
     out: W,
-    /// Whether only a part of the last line was written.
+    /// Whether the last line was written only partially.
     is_torn: bool,
     /// Prints a message for the operator.
     report: fn(&str),
-    /// When one said last that lines are dropped, in seconds since 1970.
+    /// When dropped lines were last reported to the operator, in seconds since 1970.
     reported: Option<f64>,
 }
 
@@ -199,7 +199,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells the operator that lines are dropped, if nothing has for a while.
+    /// Reports dropped lines to the operator, unless one was reported recently.
     fn complain(&mut self, error: &io::Error, now: f64) {
         // The clock may be set back.
         let is_known = |since: f64| (now - since).abs() < limits::LOG_COMPLAINTS.as_secs_f64();
@@ -213,7 +213,7 @@ impl<W: Write> Writer<W> {
         ));
     }
 
-    /// Waits for a line; `None` when no more follow.
+    /// Waits for a line; `None` if no more follow.
     fn next(&self) -> Option<Entry> {
         let mut queue = self.shared.queue();
         loop {
@@ -238,7 +238,7 @@ impl<W: Write> Writer<W> {
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.is_torn {
-            // What there is of the torn line stays a line of its own.
+            // The written part of the torn line stays a line of its own.
             self.out.write_all(b"\n")?;
             self.is_torn = false;
         }
@@ -276,7 +276,7 @@ mod tests {
         log.write(7.0, &Line { text });
     }
 
-    /// Writes as a test permits: each write takes one permission.
+    /// Writes with the permission of a test: each write takes one.
     struct Gate {
         permissions: mpsc::Receiver<io::Result<usize>>,
         written: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! Whom budgets charge for what a client uses.
+//! Accounts: the networks that budgets charge for their clients' use.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,8 @@ use marline::Prefix;
 use super::stop::{Stop, Stopped};
 
 /// A response over QUIC, or a connection over TCP, which holds files and buffered bytes; or a request that has a place at an
-/// application. It has to end when clients that are entitled to these need them. Clones are the same account, and may charge another network.
+/// application. It has to end when clients that are entitled to these need them. Clones are the same account, and may charge
+/// another network.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     client: Prefix,
@@ -16,7 +17,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// An account of `client`; `number` is that of no other one.
+    /// An account of `client`; `number` is unique.
     pub(crate) fn new(client: Prefix, number: u64) -> Self {
         Self {
             client,
@@ -25,8 +26,8 @@ impl Account {
         }
     }
 
-    /// The same, charged together with all clients whose addresses may be forged: nobody's network is charged for what
-    /// others request in its name.
+    /// The same account, charged together with all clients whose addresses may be forged: no network is charged for the requests of
+    /// others in its name.
     pub(super) fn of_unproven(&self) -> Self {
         Self {
             client: Prefix::new(Ipv4Addr::UNSPECIFIED.into(), 0),
@@ -34,7 +35,7 @@ impl Account {
         }
     }
 
-    /// The same for its clones, whomever they charge.
+    /// The number, which its clones share, whichever network they charge.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -44,7 +45,7 @@ impl Account {
         self.client
     }
 
-    /// Asks what holds it to end.
+    /// Asks the holder of the account to end.
     pub(super) fn evict(&self) {
         self.end.stop();
     }

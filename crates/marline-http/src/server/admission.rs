@@ -1,4 +1,4 @@
-//! Which connections over TCP are accepted, and which make room for them.
+//! The admission of connections over TCP, and the choice of those that make room for them.
 
 mod networks;
 
@@ -17,10 +17,10 @@ use crate::runtime::RuntimeHandle;
 #[derive(Clone, Debug)]
 pub(super) struct Admission(Arc<Mutex<State>>);
 
-/// How many connections may be open.
+/// The largest numbers of open connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionLimits {
-    /// In all.
+    /// In total.
     pub(super) total: usize,
     /// From one address.
     pub(super) per_address: usize,
@@ -54,9 +54,9 @@ impl Admission {
 
     /// Accepts a connection from `address`; `None` if too many are open, and none of them is idle.
     ///
-    /// If its address or network has as many as it may have, the longest idle one of these is closed. A network may have as
-    /// many as are left for others, so that none can use up all. If several together have, one that has fewer than it is
-    /// entitled to gets the place of the longest idle one of the network that has the most.
+    /// If its address or network has reached its limit, its longest idle connection is closed. A network may have as many
+    /// as are left for others, so that none can use up all. If several together have used up all, a network with fewer than
+    /// its entitlement gets the place of the longest idle connection of the network with the most.
     pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
         let host = Prefix::of_host(address);
         let prefix = Prefix::of_network(address);
@@ -97,7 +97,7 @@ impl Admission {
         self.state().shares.used()
     }
 
-    /// Closes the longest idle connection of the network of `address`, or of the one that has the most and more than that,
+    /// Closes the longest idle connection of the network of `address`, or of the network with more than that and the most,
     /// for a connection that is not over TCP. Returns whether there was one.
     pub(super) fn evict_idle_for(&self, address: IpAddr) -> bool {
         let prefix = Prefix::of_network(address);
@@ -128,8 +128,8 @@ impl State {
         true
     }
 
-    /// Closes the longest idle connection of the network that has the most, if `prefix` has fewer than it is entitled to,
-    /// and that network more. Returns whether there was one.
+    /// Closes the longest idle connection of the network with the most, if `prefix` has fewer than its entitlement, and
+    /// that network more. Returns whether there was one.
     fn evict_for_entitled(&mut self, prefix: Prefix) -> bool {
         if self.open.count(prefix, None) >= self.limits.per_prefix {
             return false;
@@ -146,7 +146,7 @@ impl State {
         heaviest.is_some_and(|network| self.evict(network, None))
     }
 
-    /// Closes the longest idle connection of the network that has the most, if it has more than `prefix` and than one.
+    /// Closes the longest idle connection of the network with the most, if it has more than `prefix` and than one.
     fn evict_crowded(&mut self, prefix: Prefix) -> bool {
         let own = self.open.count(prefix, None).max(1);
         let has_more = |_, connections| connections > own;
@@ -161,7 +161,7 @@ impl State {
     }
 }
 
-/// The place of an open connection, which others can take on drop.
+/// The place of an open connection, which is freed on drop.
 #[derive(Debug)]
 pub(super) struct Admitted {
     admission: Admission,

@@ -1,4 +1,4 @@
-//! A resource that clients take parts of, and wait for: bytes that are held between two sides, or places of requests.
+//! A resource of which clients take parts, or wait for them: bytes held between two sides, or places of requests.
 
 mod accounts;
 mod claims;
@@ -20,7 +20,7 @@ use super::shares::Shares;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
-/// A limit, and who holds how much of it. Cheap to clone.
+/// A limit, and the part of it that each client holds. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<Mutex<State>>);
 
@@ -32,7 +32,7 @@ struct State {
     claims: Claims,
 }
 
-/// There was nothing left in time.
+/// Nothing was left in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too much is buffered")]
 pub(crate) struct UsedUp;
@@ -75,7 +75,7 @@ impl Budget {
         Some(self.grant(account, bytes))
     }
 
-    /// The same, unless others of its client wait already, whose turn comes first.
+    /// The same, unless others of its client are waiting already, whose turn comes first.
     pub(crate) fn try_take_in_turn(&self, account: &Account, wanted: usize) -> Option<Grant> {
         let is_waited_for = self.state().waiting.has(account.client());
         match is_waited_for {
@@ -84,8 +84,8 @@ impl Budget {
         }
     }
 
-    /// The same as [`try_take`](Self::try_take), waiting for it up to `limit`. After a while, accounts of clients that hold more than they are entitled to
-    /// have to end if that of `account` holds less.
+    /// The same as [`try_take`](Self::try_take), waiting for it up to `limit`. After a while, accounts of clients that hold more
+    /// than they are entitled to have to end if that of `account` holds less.
     ///
     /// # Errors
     /// The limit has passed.
@@ -116,7 +116,7 @@ impl Budget {
         }
     }
 
-    /// The client of `account` is charged for what it holds, no longer another.
+    /// Charges the client of `account` for its holdings, instead of another.
     pub(super) fn charge_to_client_of(&self, account: &Account) {
         let mut state = self.state();
         state.charge_to_client_of(account);
@@ -144,7 +144,7 @@ impl Budget {
 }
 
 impl State {
-    /// Charges `account` for what is available to its client.
+    /// Charges `account` for the units available to its client.
     fn take(&mut self, account: &Account, bytes: u64) {
         if bytes == 0 {
             return;
@@ -157,8 +157,8 @@ impl State {
         }
     }
 
-    /// The client of `account` is charged for what it holds already. The account has to end if the client thereby holds more
-    /// than it could have taken: else requests in 0-RTT would fill their share again and again, for one network.
+    /// Charges the client of `account` for its present holdings. The account has to end if the client thereby holds more than it
+    /// could have taken: otherwise requests in 0-RTT would fill their share again and again, for one network.
     fn charge_to_client_of(&mut self, account: &Account) {
         let Some(moved) = self.accounts.charge_to_client_of(account) else {
             return;
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Returns what is kept of an account that holds nothing any more, to be dropped without the lock.
+    /// Returns the remaining state of an account that holds nothing, to be dropped without the lock.
     fn give_back(&mut self, account: &Account, bytes: u64) -> Option<HeldBy> {
         let given_back = self.accounts.subtract(account, bytes)?;
         self.shares.free(bytes);
@@ -183,15 +183,15 @@ impl State {
         given_back.ended
     }
 
-    /// `client` holds more or less than before.
+    /// Updates the holdings of `client`.
     fn on_change(&mut self, client: Prefix) {
         let held = self.shares.held_by(client);
         self.waiting.set_held(client, held);
         self.claims.update(client, self.shares.lacking(client));
     }
 
-    /// Accounts that have to end so that `client` gets what it claims: of the clients that hold the most, those that hold the
-    /// most. All that claim something share what is free and what accounts hold that have to end already.
+    /// Accounts that have to end so that `client` gets its claim: the largest accounts of the largest clients. All clients with
+    /// claims share the free units and those of accounts that already have to end.
     fn reclaim(&mut self, client: Prefix) -> Vec<Account> {
         let claimed = self.claims.update(client, self.shares.lacking(client));
         let coming = self.shares.unused() + self.accounts.ending();
@@ -209,7 +209,7 @@ impl State {
         evicted
     }
 
-    /// Removes some who wait for a part, if they may take one.
+    /// Removes waiters that may take a part.
     fn pop_waiting(&mut self) -> Vec<Waker> {
         let shares = &self.shares;
         self.waiting
@@ -217,14 +217,14 @@ impl State {
     }
 }
 
-/// A place among those of a client that wait for a part of the budget.
+/// A place among the waiters of a client.
 #[derive(Debug)]
 struct Place<'a> {
     budget: &'a Budget,
     account: &'a Account,
     /// Its turn once it waits.
     turn: Option<u64>,
-    /// What it has waited for too long.
+    /// Units that it has waited for too long.
     claimed: u64,
 }
 
@@ -238,7 +238,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// It has waited for `wanted` bytes for too long. Returns the accounts that have to end.
+    /// Claims `wanted` bytes after too long a wait. Returns the accounts that have to end.
     fn claim(&mut self, wanted: u64) -> Vec<Account> {
         let client = self.account.client();
         let mut state = self.budget.state();
@@ -250,7 +250,7 @@ impl<'a> Place<'a> {
         state.reclaim(client)
     }
 
-    /// It no longer waits.
+    /// Withdraws the claim: it no longer waits.
     fn unclaim(&mut self, state: &mut State) {
         let claimed = std::mem::take(&mut self.claimed);
         if claimed > 0 {
@@ -260,7 +260,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Takes up to `wanted` bytes; waits while the client may take none, and behind those of the client that wait already.
+    /// Takes up to `wanted` bytes; waits while the client may take none, and behind earlier waiters of the client.
     fn poll_take(&mut self, cx: &mut Context<'_>, wanted: usize) -> Poll<Grant> {
         let client = self.account.client();
         let budget = self.budget;
@@ -316,7 +316,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A part of the budget, which is given back on drop.
+/// A part of the budget, which is returned on drop.
 #[derive(Debug)]
 pub(crate) struct Grant {
     budget: Budget,
@@ -330,8 +330,8 @@ impl Grant {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
-    /// Grows towards `wanted` bytes, as far as the client may take more. `account` is its account, and charges whom that
-    /// charges now: the client's network may have been charged since the first bytes were taken.
+    /// Grows towards `wanted` bytes, as far as the client may take more. `account` is its account, which determines the network
+    /// charged now: it may have changed since the first bytes were taken.
     pub(super) fn grow(&mut self, account: &Account, wanted: usize) {
         let more = wanted.saturating_sub(self.bytes());
         if let Some(mut more) = self.budget.try_take(account, more) {
@@ -339,7 +339,7 @@ impl Grant {
         }
     }
 
-    /// Gives back what is above `bytes`.
+    /// Returns the part above `bytes`.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let spare = self.bytes.saturating_sub(bytes as u64);
         if spare > 0 {
@@ -357,11 +357,11 @@ impl Grant {
         })
     }
 
-    /// The same for a part of a larger buffer, and for what is needed beside.
+    /// The same for a part of a larger buffer, and its overhead.
     pub(super) fn hold_part(mut self, part: Bytes) -> Bytes {
         self.shrink(part.len() + limits::HELD_PART_BYTES);
         if part.len() < limits::MIN_CHUNK_BYTES {
-            // A few bytes would keep all of their buffer.
+            // A few bytes would keep their whole buffer.
             return Bytes::from_owner(Held {
                 bytes: part.to_vec(),
                 _grant: self,
@@ -382,7 +382,7 @@ impl Drop for Grant {
     }
 }
 
-/// Bytes that count.
+/// Bytes that use the budget.
 struct Held<B> {
     bytes: B,
     _grant: Grant,

@@ -15,9 +15,9 @@ use crate::{TlsVersion, limits, transport};
 /// A server's settings. Start from [`ServerConfig::new`].
 #[derive(Debug)]
 pub struct ServerConfig {
-    /// Where to listen, for both TCP and UDP. Port 0 selects a free port.
+    /// The address to listen on, for both TCP and UDP. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Further addresses to listen on, with the same port. One that this host does not have is left out.
+    /// Further addresses to listen on, with the same port. Those that this host does not have are skipped.
     pub also_listen: Vec<IpAddr>,
     /// Its certificate and key; not needed [without encryption](Self::cleartext).
     pub identity: Option<Identity>,
@@ -25,27 +25,27 @@ pub struct ServerConfig {
     pub site: Site,
     /// The enabled versions of HTTP.
     pub protocols: Protocols,
-    /// The least version of TLS over TCP. QUIC has TLS 1.3 in any case.
+    /// The minimum version of TLS over TCP. QUIC has TLS 1.3 in any case.
     pub tls_min: TlsVersion,
-    /// Limits of what clients can make it spend.
+    /// Limits on the resources that clients can use.
     pub limits: ServerLimits,
-    /// Whether connections over TCP may use Multipath TCP (RFC 8684), where the kernel has it.
+    /// Whether connections over TCP may use Multipath TCP (RFC 8684), if the kernel supports it.
     pub multipath_tcp: bool,
-    /// What creates the listening sockets of TCP; by default [`SystemSockets`](crate::tcp::SystemSockets).
+    /// The factory of TCP listening sockets; by default [`SystemSockets`](crate::tcp::SystemSockets).
     pub tcp_sockets: Option<Arc<dyn TcpSockets>>,
     /// The settings of QUIC.
     pub quic: transport::QuicOptions,
     /// Settings of the QUIC endpoint; `None` for the defaults, with random keys.
     pub endpoint: Option<EndpointConfig>,
-    /// Where keys and sessions are kept over restarts. Its keys replace those of `endpoint`.
+    /// The directory of keys and sessions that survive restarts. Its keys replace those of `endpoint`.
     pub state: Option<Arc<StateDirectory>>,
-    /// Where to log requests.
+    /// The log of requests.
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
     pub metrics: Option<SocketAddr>,
-    /// Further addresses for metrics, with the same port. One that this host does not have is left out.
+    /// Further addresses for metrics, with the same port. Those that this host does not have are skipped.
     pub also_metrics: Vec<IpAddr>,
-    /// What the metrics have besides those of the server.
+    /// Metrics in addition to those of the server.
     pub more_metrics: Option<Arc<dyn MetricsSource>>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
@@ -84,22 +84,23 @@ impl Default for Protocols {
     }
 }
 
-/// Limits of what clients can make a server spend. [`limits`] has the reasons of the defaults.
+/// Limits on the resources that clients can use. [`limits`] has the reasons of the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Connections open at once, over all versions.
     pub max_connections: usize,
-    /// Connections over TCP from one address, or of one IPv6 /64. If there are more, the longest idle one is closed, or the new one refused.
+    /// Connections over TCP from one address, or of one IPv6 /64. Beyond that, the longest idle one is closed, or the new one
+    /// refused.
     pub max_tcp_connections_per_address: usize,
     /// Connections over TCP from one network: /24 of IPv4, /48 of IPv6.
     pub max_tcp_connections_per_prefix: usize,
-    /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more
-    /// are answered with 503, first those of clients that hold the most. One of n networks is entitled to one part in
-    /// n + 1: for that, responses of those that hold more have to end.
+    /// Files that responses hold open at once, each counted once; fewer if the system allows fewer. Requests for more are answered
+    /// with 503, first those of clients that hold the most. One of n networks is entitled to one part in n + 1: for that, responses
+    /// of those that hold more have to end.
     pub max_open_files: usize,
-    /// Bytes that are held between two sides: of files that were read and that clients have not received yet, and of content on its way
-    /// through a proxy. Responses wait where these are used up,
-    /// first those of clients that use the most. One of n networks is entitled to one part in n + 1, as of the files.
+    /// Bytes held between two sides: of files that were read and not yet received by clients, and of content on its way through a
+    /// proxy. When they are used up, responses wait, first those of clients that use the most. One of n networks is entitled to one
+    /// part in n + 1, as of the files.
     pub max_buffered_bytes: u64,
     /// Time that a response may wait for these. Then it is answered with 503, or reset if it has begun.
     pub buffer_timeout: Duration,
@@ -114,15 +115,15 @@ pub struct ServerLimits {
     pub handshake_timeout: Duration,
     /// Time for the header section of a request to arrive once it began.
     pub header_timeout: Duration,
-    /// Time that a connection over TCP, a response, and the content of a request may move less than
+    /// Time in which a connection over TCP, a response, and the content of a request may move less than
     /// [`min_progress_bytes`](Self::min_progress_bytes).
     pub idle_timeout: Duration,
-    /// Bytes that these move within [`idle_timeout`](Self::idle_timeout) at least, so that single bytes keep nothing alive. 0 and 1 allow
-    /// single bytes.
+    /// Bytes that these have to move within [`idle_timeout`](Self::idle_timeout), so that single bytes keep nothing alive. 0 and 1
+    /// allow single bytes.
     pub min_progress_bytes: u64,
-    /// Time that requests under way have to finish after a shutdown began.
+    /// Time for requests in progress to finish after a shutdown began.
     pub shutdown_grace: Duration,
-    /// How much is logged in qlog files.
+    /// Limits of qlog files.
     pub qlog: transport::QlogLimits,
 }
 
@@ -148,7 +149,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// Times that a server waits for a client: a day at most.
+/// Times for which a server waits for a client: at most a day.
 const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
 
 impl ServerLimits {
@@ -198,7 +199,7 @@ impl ServerLimits {
         ),
         &Field::new(
             "max_header_bytes",
-            // What HTTP/1.1 needs for its buffer at least.
+            // HTTP/1.1 requires this size for its buffer.
             Domain::bytes(8192, limits::LARGEST_HEADER_BYTES),
             "Size of a request's header section; one that is larger is 431",
             |c: &mut Self| &mut c.max_header_bytes,

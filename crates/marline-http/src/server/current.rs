@@ -1,4 +1,4 @@
-//! What a running server can exchange.
+//! The replaceable part of a running server's configuration.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -1,10 +1,10 @@
-//! How many files and connections the system lets a server open.
+//! The number of files and connections that the system lets a server open.
 
 use super::ServerLimits;
 use crate::limits;
 
-/// Raises the number of files that this process may have open to the most that it may ask for. To be called once, before
-/// the server is bound. Does nothing where there is no such limit.
+/// Raises the limit of open files of this process to its maximum. To be called once, before the server is bound. Does
+/// nothing on systems without such a limit.
 ///
 /// The default of most systems is 1024, of which every connection over TCP and every file that is being sent takes one.
 pub fn raise_open_file_limit() {
@@ -22,7 +22,7 @@ pub fn raise_open_file_limit() {
     }
 }
 
-/// The number of files that this process may have open; `None` if that is not limited.
+/// The limit of open files of this process; `None` if there is none.
 fn open_file_limit() -> Option<u64> {
     #[cfg(target_os = "linux")]
     return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -30,24 +30,24 @@ fn open_file_limit() -> Option<u64> {
     None
 }
 
-/// What a server may open, so that accepting connections does not fail.
+/// The descriptors of each kind that a server may open, so that accepting connections does not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptors {
     /// Files that responses hold open.
     pub(super) files: u64,
     /// Connections over TCP.
     pub(super) connections: usize,
-    /// qlog files, of which SIGHUP may switch the writing on.
+    /// qlog files, which SIGHUP may enable.
     pub(super) qlog: usize,
 }
 
 impl Descriptors {
-    /// Divides what the system allows.
+    /// Divides the system's limit.
     pub(super) fn of_process(limits: &ServerLimits) -> Self {
         Self::of(open_file_limit(), limits)
     }
 
-    /// Divides `limit`: something is set aside, a quarter of the rest is for files, an eighth at most for qlog files.
+    /// Divides `limit`: some are set aside, a quarter of the rest is for files, an eighth at most for qlog files.
     fn of(limit: Option<u64>, wanted: &ServerLimits) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
         let rest = limit - limits::RESERVED_FILES.min(limit / 2);

@@ -96,10 +96,10 @@ pub(super) async fn respond(
     record.begin(response)
 }
 
-/// The response of `site` to a request that is well-formed.
+/// The response of `site` to a well-formed request.
 ///
 /// # Errors
-/// Its content is not.
+/// The content of the request is malformed.
 async fn answered_by(
     context: &Context,
     site: Site,
@@ -115,7 +115,7 @@ async fn answered_by(
     })
 }
 
-/// A request of HTTP/2 or 3 with content of the length that it announces, or else none that looks whole.
+/// The request; over HTTP/2 and 3, its content has the announced length, or fails.
 ///
 /// # Errors
 /// It announces no content and has some, or does not end in time.
@@ -136,7 +136,7 @@ async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body
     }
 }
 
-/// A response that has no content, without what the site gave: it would be sent over HTTP/2.
+/// The response, without the site's content if none is allowed: HTTP/2 would send it.
 fn without_content_where_none_is_allowed(
     mut response: Response<Body>,
     method: &Method,

@@ -1,4 +1,4 @@
-//! The text format of metrics, which Prometheus reads.
+//! The text format of metrics for Prometheus.
 
 use std::fmt::{self, Write};
 

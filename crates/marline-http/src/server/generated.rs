@@ -64,7 +64,7 @@ impl GeneratedObject {
         }
     }
 
-    /// Writes the content of the object at `path`, as a server of it sends it.
+    /// Writes the content of the object at `path`, as a server sends it.
     ///
     /// # Errors
     /// `to` cannot be written to.

@@ -37,11 +37,11 @@ pub(super) const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 /// A QUIC endpoint that accepts connections.
 pub(super) struct Listener {
     endpoint: marline::Endpoint,
-    /// Its configuration from when it stops.
+    /// The configuration of the endpoint once it stops.
     refusing: marline::ServerConfig,
 }
 
-/// An endpoint accepts no more connections although nobody closed it.
+/// An endpoint accepts no more connections although it was not closed.
 #[derive(Debug)]
 pub(super) struct EndpointEnded;
 
@@ -80,7 +80,7 @@ impl Listener {
             let context = Arc::clone(&context);
             connections.spawn(accept(context, connecting));
         }
-        // A client that connects now is refused rather than left without an answer, and turns to another server.
+        // A client that connects now is refused rather than left without an answer, and can try another server.
         self.endpoint.set_server_config(Some(self.refusing));
         loop {
             tokio::select! {
@@ -112,7 +112,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
     // The endpoint may have evicted a connection whose task has not ended yet.
     let mut slot = context.slot().await;
     if slot.is_none() {
-        // Nobody loses a place to a client whose address may be forged.
+        // No client loses a place to one whose address may be forged.
         if quic.connected().await.is_err() {
             return context.metrics.handshake_failed();
         }
@@ -233,7 +233,7 @@ pub(super) async fn serve<C: Carrier>(
     session.close(ErrorCode::NO_ERROR, "");
 }
 
-/// Completes when a `connection` holds too much of `contents` that nobody reads, or what others are entitled to.
+/// Completes when a `connection` holds too much unread content of `contents`, or a part to which others are entitled.
 async fn watch_unread<C: Carrier>(
     context: &Context,
     connection: C,
@@ -268,7 +268,7 @@ async fn watch_unread<C: Carrier>(
     }
 }
 
-/// What takes the interim responses of a site, and where they arrive. More than [`limits::MAX_INTERIM_RESPONSES`] are dropped.
+/// The sender and the receiver of a site's interim responses. More than [`limits::MAX_INTERIM_RESPONSES`] are dropped.
 fn interim() -> (Interim, mpsc::Receiver<Response<()>>) {
     let (sender, receiver) = mpsc::channel(limits::MAX_INTERIM_RESPONSES);
     let taken = AtomicUsize::new(0);
@@ -286,7 +286,7 @@ struct Exchange {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
     responses: Arc<Responses>,
-    /// Those of its connection.
+    /// The contents of its connection.
     contents: OpenContents,
     /// Set if the request arrived in 0-RTT.
     early: Option<AddressProof>,
@@ -371,7 +371,7 @@ impl Exchange {
                     return;
                 }
             };
-            // Those of the last moment.
+            // Those sent at the last moment.
             while let Ok(interim) = interims.try_recv() {
                 if !self.send_interim(&mut sender, &interim, origin).await {
                     return;
@@ -424,7 +424,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the response of `answer` unless other clients are entitled to what it holds.
+    /// Sends the response of `answer` unless other clients are entitled to its resources.
     async fn send<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
@@ -484,8 +484,8 @@ impl Exchange {
         self.finish(sender).await
     }
 
-    /// Waits until the client has received everything. A client that receives nothing more for too long must not keep
-    /// what is buffered for it.
+    /// Waits until the client has received everything. A client that stops receiving for too long must not keep its buffered
+    /// data.
     async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) -> Result<(), ErrorCode> {
         let mut pace = Pace::new(&self.context, &self.responses);
         loop {
@@ -508,8 +508,8 @@ impl Exchange {
         }
     }
 
-    /// Sends `body`, which must have the announced length: a file may shrink while it is read. No more is read than
-    /// flow control permits.
+    /// Sends `body`, which must have the announced length: a file may shrink while it is read. No more is read than flow
+    /// control permits.
     async fn send_content<C: Carrier>(
         &self,
         sender: &mut Sender<C>,
@@ -523,11 +523,11 @@ impl Exchange {
         let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             copied.release(|| sender.unacknowledged());
-            // Where nothing is known to follow, there may be nothing that a window is needed for.
+            // If nothing is known to follow, no window may be needed.
             if expected.is_some_and(|expected| sent < expected) {
                 chunk.fit(pace.must(sender.writable()).await?);
             }
-            // The content may have to wait for what its own connection holds.
+            // The content may have to wait for bytes that its own connection holds.
             let next = async {
                 loop {
                     tokio::select! {
@@ -567,7 +567,7 @@ impl Exchange {
     }
 }
 
-/// Sends content as the client takes it.
+/// Sends content as the client accepts it.
 async fn send_part<C: Carrier>(
     sender: &mut Sender<C>,
     mut data: Bytes,

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails reads and writes with [`io::ErrorKind::TimedOut`] if no bytes move for a time, and writes if the peer takes nothing for
+/// Fails reads and writes with [`io::ErrorKind::TimedOut`] if no bytes move for a time, and writes if the peer reads nothing for
 /// this time, whatever it sends: against idle peers, and those that request much and read nothing.
 pub(super) struct IdleTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Since bytes moved.
+    /// The time since bytes moved.
     idle: Pin<Box<Sleep>>,
-    /// Since a write began to wait.
+    /// The time since a write began to wait.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 

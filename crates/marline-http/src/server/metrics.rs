@@ -37,7 +37,7 @@ const BUCKETS_S: [f64; 11] = [
 /// The versions of HTTP as in metrics and logs.
 const VERSIONS: [&str; 3] = ["1.1", "2", "3"];
 
-/// Something that has metrics of its own, which are read with those of a server.
+/// A source of further metrics, which are read with those of a server.
 pub trait MetricsSource: fmt::Debug + Send + Sync {
     /// Appends them in the Prometheus text exposition format, version 0.0.4. It does not block.
     ///
@@ -61,7 +61,7 @@ pub struct Metrics {
     durations: [AtomicU64; BUCKETS_S.len()],
     duration_ns: AtomicU64,
     requests: AtomicU64,
-    /// Requests of which no line is in the access log yet.
+    /// Requests without a line in the access log so far.
     open_records: AtomicUsize,
     bundles: Arc<BundleMetrics>,
     history: Arc<HistoryMetrics>,
@@ -111,7 +111,7 @@ impl Metrics {
         }
     }
 
-    /// The observers of connections with the configuration `transport`, if anything of it is counted.
+    /// The observers of connections with the configuration `transport`, if they have metrics.
     pub(super) fn observers(&self, transport: &TransportConfig) -> Option<MakeObserver> {
         let coordinates = transport.bundle.is_some();
         both(
@@ -134,7 +134,7 @@ impl Metrics {
         }
     }
 
-    /// Shows how much of `resources` is in use.
+    /// Shows the use of `resources`.
     pub(super) fn show(&self, resources: &Arc<Resources>) {
         // A server has one set of budgets.
         let _ = self.resources.set(Arc::clone(resources));
@@ -146,7 +146,7 @@ impl Metrics {
         let _ = self.more.set(Arc::clone(more));
     }
 
-    /// Shows what `log` has lost, no longer what the one before has.
+    /// Shows the dropped lines of `log`, instead of the previous one's.
     pub(super) fn show_log(&self, log: Option<&AccessLog>) {
         *self.log() = log.cloned();
     }
@@ -231,7 +231,7 @@ impl Metrics {
         counters.unanswered.fetch_add(1, Relaxed);
     }
 
-    /// The site has panicked where it answered a request.
+    /// Counts a panic of the site while it answered a request.
     pub(super) fn handler_panicked(&self) {
         self.handler_panics.fetch_add(1, Relaxed);
     }

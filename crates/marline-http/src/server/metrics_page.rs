@@ -23,7 +23,7 @@ use crate::limits;
 /// Concurrent scrapers; others wait.
 const MAX_SCRAPERS: usize = 16;
 
-/// Serves the metrics of a program that serves nothing else, and those of its process, as `/metrics`. It does not end.
+/// Serves the metrics of a program without other services, and those of its process, as `/metrics`. Never returns.
 pub async fn serve_metrics(socket: TcpListener, source: Arc<dyn MetricsSource>) {
     let metrics = Arc::new(WithProcess(source));
     serve(socket, metrics, std::future::pending()).await;
@@ -64,7 +64,7 @@ pub(super) async fn serve(
                 scrapers.spawn(async move {
                     let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
                     let page = service_fn(move |request| std::future::ready(page(&*metrics, &request)));
-                    // A scraper that disconnects is no error.
+                    // A scraper that disconnects is not an error.
                     let _ = http1::Builder::new()
                         .timer(TokioTimer::new())
                         .header_read_timeout(limits::HEADER_TIMEOUT)

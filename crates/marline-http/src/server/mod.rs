@@ -88,10 +88,10 @@ use crate::{limits, transport};
 /// The service that answers requests.
 pub type Site = tower::util::BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// Why a server cannot start, or why it stopped.
+/// The reason why a server cannot start, or why it stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The port is in use, or the address is not of this machine.
+    /// The port is in use, or this machine does not have the address.
     #[error("cannot listen on {protocol} {address}: {cause}; choose another address or port")]
     Listen {
         /// TCP or UDP.
@@ -104,7 +104,7 @@ pub enum ServeError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// What is kept over restarts cannot be used.
+    /// The state kept over restarts cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
     /// The QUIC settings are inconsistent.
@@ -137,9 +137,9 @@ struct Context {
     slots: Arc<Semaphore>,
     /// Connections over TCP that make room for others and may send GOAWAY before.
     leaving: Semaphore,
-    /// Slots in all.
+    /// Slots in total.
     max_connections: usize,
-    /// Connections over TCP, of which each takes a file descriptor.
+    /// Connections over TCP, each of which takes a file descriptor.
     admission: Admission,
     resources: Arc<Resources>,
     stop: Stop,
@@ -295,7 +295,7 @@ impl Server {
     /// Serves until [`Handle::shut_down`], then lets requests in progress finish.
     ///
     /// # Errors
-    /// The QUIC endpoint has failed. Requests over TCP had the time to finish that a shutdown gives them.
+    /// The QUIC endpoint has failed. Requests over TCP had the grace period of a shutdown.
     pub async fn run(self) -> Result<(), ServeError> {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
@@ -351,7 +351,7 @@ impl Server {
                 for quic in &context.endpoints {
                     quic.endpoint.wait_idle().await;
                 }
-                // The access log has what became of all requests.
+                // The access log records the outcome of all requests.
                 while context.metrics.open_records() > 0 {
                     runtime.sleep(limits::FIRST_LOOK).await;
                 }
@@ -399,7 +399,7 @@ fn report(message: &str) {
     let _ = io::stderr().write_all(format!("marline: {message}\n").as_bytes());
 }
 
-/// What the qlog files of all connections may use, also after the configuration was replaced.
+/// The limits of the qlog files of all connections, which outlast a replaced configuration.
 struct Logs {
     budget: Arc<QlogBudget>,
     /// Files that may be open at once.
@@ -490,7 +490,7 @@ fn is_local(ip: IpAddr, runtime: &RuntimeHandle) -> bool {
 }
 
 impl Sockets {
-    /// Listens on one more address, both on TCP and on UDP as far as the protocols need them.
+    /// Listens on one more address, on TCP and UDP as the protocols require.
     async fn open(
         &mut self,
         mut address: SocketAddr,
@@ -527,7 +527,7 @@ impl Sockets {
     }
 }
 
-/// Listens on `address`; over TCP alone where the kernel has no Multipath TCP.
+/// Listens on `address`; over plain TCP if the kernel has no Multipath TCP.
 fn listen_tcp(
     address: SocketAddr,
     runtime: &RuntimeHandle,

@@ -1,4 +1,4 @@
-//! The files that responses hold open: each once, and not more than the system allows.
+//! The files that responses hold open: each once, and no more than the system allows.
 
 mod entry;
 mod guards;
@@ -31,13 +31,13 @@ struct State {
     shared: BTreeMap<Identity, u64>,
     /// The numbers of accounts, and of the files that each holds.
     by_account: BTreeSet<(u64, u64)>,
-    /// Who guards the files that count.
+    /// The guards of the files that count.
     guards: Guards,
-    /// Files that no longer count, and that their holders have not closed yet.
+    /// Files that no longer count, and are not closed by their holders yet.
     closing: usize,
 }
 
-/// The client holds as many open files as it may, or the system allows no more.
+/// The client has reached its limit of open files, or the system allows no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many files are open")]
 pub(super) struct TooManyFiles;
@@ -73,8 +73,8 @@ impl OpenFiles {
     }
 
     /// Holds `file` for a response of `account`. If it is open already, `file` is closed, and the open one is used. If no
-    /// more may be open and the client of `account` holds fewer than it is entitled to, it gets the place of a file that
-    /// only clients hold which have more: their accounts have to end.
+    /// more may be open and the client of `account` holds fewer than it is entitled to, it gets the place of a file whose
+    /// holders are all clients with more: their accounts have to end.
     ///
     /// # Errors
     /// The client may hold no other file.
@@ -102,7 +102,7 @@ impl OpenFiles {
         })
     }
 
-    /// The client of `account` is charged for the files that it holds, no longer another.
+    /// Charges the client of `account` for its files, instead of another.
     pub(super) fn charge_to_client_of(&self, account: &Account) {
         self.state().charge_to_client_of(account);
     }
@@ -146,8 +146,8 @@ impl State {
         evicted
     }
 
-    /// A file that all of its holders can spare for `client`, if there is one. If each open file had a holder that has no
-    /// more than it is entitled to, there were fewer open files than places.
+    /// A file that all of its holders can spare for `client`, if any. If each open file had a holder with no more than its
+    /// entitlement, there would be fewer open files than places.
     fn find_spare(&mut self, client: Prefix) -> Option<u64> {
         loop {
             let first @ Guarded { guard, file } = self.guards.first()?;
@@ -167,20 +167,20 @@ impl State {
         }
     }
 
-    /// `client` guards a file.
+    /// Makes `client` the guard of a file.
     fn guard(&mut self, client: Prefix, file: u64) {
         let guard = client;
         let held = self.shares.held_by(client);
         self.guards.insert(Guarded { guard, file }, held);
     }
 
-    /// `client` holds one more file that is open already.
+    /// Charges `client` for one more open file.
     fn charge(&mut self, client: Prefix) {
         self.shares.charge(client, 1);
         self.on_change(client);
     }
 
-    /// `client` holds one file less.
+    /// Discharges `client` of one file.
     fn discharge(&mut self, client: Prefix) {
         self.shares.discharge(client, 1);
         self.on_change(client);
@@ -238,8 +238,8 @@ impl State {
         Ok(Place { file, number })
     }
 
-    /// The client of `account` is charged for the files that it holds already. The account has to end if the client thereby
-    /// holds more than it could have taken.
+    /// Charges the client of `account` for its present files. The account has to end if the client thereby holds more than
+    /// it could have taken.
     fn charge_to_client_of(&mut self, account: &Account) {
         let files = (account.number(), 0)..=(account.number(), u64::MAX);
         let files: Vec<_> = self.by_account.range(files).copied().collect();
@@ -288,7 +288,7 @@ impl State {
         }
     }
 
-    /// Returns what is to be dropped without the lock.
+    /// Releases a file, and returns the values to be dropped without the lock.
     fn let_go(&mut self, account: &Account, number: u64) -> LetGo {
         let mut let_go = LetGo::default();
         let Some(entry) = self.files.get_mut(&number) else {
@@ -325,14 +325,14 @@ impl State {
     }
 }
 
-/// What belonged to a file that is no longer held.
+/// The values of a released file.
 #[derive(Default)]
 struct LetGo {
     holding: Option<Holding>,
     entry: Option<Entry>,
 }
 
-/// An open file, which is closed when nobody holds it any more.
+/// An open file, which is closed when its last holder drops it.
 #[derive(Debug)]
 pub(super) struct HeldFile {
     file: Arc<File>,
@@ -340,7 +340,7 @@ pub(super) struct HeldFile {
 }
 
 impl HeldFile {
-    /// A file that counts nowhere.
+    /// A file outside the count.
     pub(super) fn uncounted(file: File) -> Self {
         Self {
             file: Arc::new(file),
@@ -353,7 +353,7 @@ impl HeldFile {
     }
 }
 
-/// Who holds which file.
+/// A holder and its file.
 #[derive(Debug)]
 struct Holder {
     files: OpenFiles,

@@ -1,4 +1,4 @@
-//! How fast the content of a request has to arrive.
+//! The minimum speed at which the content of a request has to arrive.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use super::stop::{Stop, Stopped};
 use crate::body::{Body, BoxError};
 use crate::runtime::{RuntimeHandle, Stopwatch};
 
-/// A client sends the content of its request too slowly.
+/// The client sends the content of its request too slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the content of the request arrives too slowly")]
 struct TooSlow;
 
-/// What became of a request whose content has to arrive.
+/// The state of a request whose content is paced.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
     too_slow: Stop,
@@ -28,7 +28,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The response has begun. From now on, the client may wait for it before it sends more.
+    /// Notes that the response has begun. From now on, the client may wait for it before it sends more.
     pub(super) fn on_answer(&self) {
         self.is_answered.store(true, Relaxed);
     }
@@ -38,14 +38,14 @@ impl Pace {
         self.too_slow.is_stopping()
     }
 
-    /// Completes when it does.
+    /// Completes when the content arrives too slowly.
     pub(super) fn too_slow(&self) -> Stopped {
         self.too_slow.stopped()
     }
 }
 
-/// Content that fails if less than [`ServerLimits::min_progress_bytes`] of it arrive within [`ServerLimits::idle_timeout`] of waiting for
-/// the client, until the response begins. The time in which nobody reads does not count.
+/// Content that fails if less than [`ServerLimits::min_progress_bytes`] of it arrive within [`ServerLimits::idle_timeout`] of
+/// waiting for the client, until the response begins. The time in which no one reads does not count.
 pub(super) struct Paced {
     body: Body,
     pace: Pace,
@@ -54,11 +54,11 @@ pub(super) struct Paced {
     min_bytes: u64,
     /// Bytes since the time began.
     arrived: u64,
-    /// What is left of the time.
+    /// The remaining time.
     left: Duration,
-    /// Since when the client is waited for.
+    /// The time for which the client has been waited for.
     waiting: Option<Stopwatch>,
-    /// Is due before the time is over, or at its end.
+    /// Fires before the time is over, or at its end.
     alarm: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
@@ -82,7 +82,7 @@ impl Paced {
         }
     }
 
-    /// Something arrived.
+    /// Notes that `bytes` arrived.
     fn on_arrival(&mut self, bytes: usize) {
         if let Some(since) = self.waiting.take() {
             let waited = self.runtime.elapsed(since);
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// How much is read of content of which `bytes` arrive each second, for an hour.
+    /// The bytes read of content that arrives at `bytes` per second, for an hour.
     async fn read(bytes: usize, pace: &Pace) -> Result<usize, BoxError> {
         let second = Duration::from_secs(1);
         let parts = futures_util::stream::unfold(0, move |parts| async move {

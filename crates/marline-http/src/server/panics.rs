@@ -24,8 +24,8 @@ thread_local! {
 #[error("the site has panicked")]
 pub(super) struct Panicked;
 
-/// Makes panics of sites one line on standard error each, without a backtrace: the server goes on, and answers the request with
-/// status 500. Other panics are left to the hook that is set when this is called.
+/// Reports panics of sites in one line on standard error each, without a backtrace: the server continues, and answers the
+/// request with status 500. Other panics are left to the hook that is set when this is called.
 pub fn report_panics_in_one_line() {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |panic| match IN_SITE.get() {
@@ -58,7 +58,7 @@ fn catch<T>(site: impl FnOnce() -> T) -> Result<T, Panicked> {
         }
     }
     let _within = Within(IN_SITE.replace(true));
-    // What has panicked is not used again.
+    // The panicked value is not used again.
     panic::catch_unwind(AssertUnwindSafe(site)).map_err(|payload| {
         // Its drop may panic, too.
         std::mem::forget(payload);
@@ -76,7 +76,7 @@ pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panick
     .await
 }
 
-/// The same content, which fails where it would panic. That is counted.
+/// The same content, which fails and is counted if it panics.
 pub(super) fn guard(content: Body, metrics: &Arc<Metrics>) -> Body {
     Body::new(Guarded {
         content,

@@ -17,11 +17,11 @@ use crate::limits;
 type Waiting = Pin<Box<dyn Future<Output = Result<Grant, UsedUp>> + Send>>;
 
 /// One direction of a request: its content uses the budget of the server from its arrival until the other side has received it.
-/// Where that is used up, nothing more is read.
+/// If that is used up, nothing more is read.
 pub(crate) struct Passage {
-    /// Absent where there is no server.
+    /// `None` without a server.
     origin: Option<Origin>,
-    /// Content that has arrived, and for which there was no budget yet.
+    /// Content that has arrived without budget so far.
     arrived: Bytes,
     waiting: Option<Waiting>,
 }
@@ -68,7 +68,7 @@ impl Passage {
         Poll::Ready(Some(held.map(Frame::data).map_err(Into::into)))
     }
 
-    /// As much of what has arrived as there is budget for.
+    /// The arrived content, as far as there is budget for it.
     fn poll_hold(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, UsedUp>> {
         let Some(origin) = &self.origin else {
             return Poll::Ready(Ok(std::mem::take(&mut self.arrived)));

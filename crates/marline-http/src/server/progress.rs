@@ -1,4 +1,4 @@
-//! Whether the requests of a connection over TCP make progress.
+//! The progress of the requests of a connection over TCP.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use marline::Instant;
 
 use crate::runtime::RuntimeHandle;
 
-/// What the requests of a connection do. PING, SETTINGS and other frames that belong to no request are no progress.
+/// The progress of the requests of a connection. PING, SETTINGS and other frames outside requests are not progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     runtime: RuntimeHandle,
     min_bytes: u64,
-    /// When there was progress last, in nanoseconds.
+    /// Time of the latest progress, in nanoseconds.
     last: AtomicU64,
     /// Bytes of content since then.
     moved: AtomicU64,
@@ -23,7 +23,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// None so far. Fewer bytes than `min_bytes` are none.
+    /// A connection without progress so far. Fewer bytes than `min_bytes` are not progress.
     pub(super) fn new(runtime: &RuntimeHandle, min_bytes: u64) -> Self {
         Self {
             runtime: runtime.clone(),
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// There was progress.
+    /// Notes progress.
     pub(super) fn advance(&self) {
         self.last.store(self.runtime.now().as_nanos(), Relaxed);
         self.moved.store(0, Relaxed);
@@ -54,14 +54,15 @@ impl Progress {
         self.advance();
     }
 
-    /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are no progress.
+    /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are not
+    /// progress.
     pub(super) fn on_content(&self, bytes: u64) {
         if self.moved.fetch_add(bytes, Relaxed) + bytes >= self.min_bytes {
             self.advance();
         }
     }
 
-    /// Bytes arrived; returns how many did since the last progress.
+    /// Notes received bytes; returns their number since the latest progress.
     pub(super) fn on_received(&self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         self.received.fetch_add(bytes, Relaxed) + bytes
@@ -72,12 +73,12 @@ impl Progress {
         self.min_bytes
     }
 
-    /// When there was progress last.
+    /// Time of the latest progress.
     pub(super) fn last(&self) -> Instant {
         Instant::from_nanos(self.last.load(Relaxed))
     }
 
-    /// The time since there was progress.
+    /// The time since the latest progress.
     pub(super) fn idle(&self) -> Duration {
         self.runtime.now().saturating_since(self.last())
     }

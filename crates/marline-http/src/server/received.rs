@@ -1,4 +1,4 @@
-//! Content of requests that has arrived on a connection, and that nobody has read.
+//! Content of requests that has arrived on a connection and is unread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,8 @@ use tokio::sync::Notify;
 use super::budget::Grant;
 use super::resources::Origin;
 
-/// The part of such content that a connection holds, in the budget of its server: as much as its windows allow, although no application takes any.
+/// The part of such content that a connection holds, in the budget of its server: up to its windows, although no application reads
+/// any.
 #[derive(Debug)]
 pub(super) struct Received {
     origin: Origin,
@@ -23,7 +24,7 @@ impl Received {
         }
     }
 
-    /// The connection holds `bytes` now. Returns whether there is budget for them.
+    /// Sets the bytes that the connection holds. Returns whether there is budget for them.
     pub(super) fn set(&mut self, bytes: usize) -> bool {
         if bytes == 0 {
             self.grant = None;
@@ -54,7 +55,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     open: usize,
-    /// Bytes that have arrived and were not read, at most.
+    /// Upper bound of bytes that have arrived unread.
     unread: usize,
     /// The account for these, if each arrival is reported.
     received: Option<Received>,
@@ -84,7 +85,7 @@ impl OpenContents {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more is open until what is returned is dropped.
+    /// Counts one more as open until the result is dropped.
     pub(super) fn open(&self) -> OpenContent {
         self.state().open += 1;
         self.0.opened.notify_one();
@@ -98,12 +99,12 @@ impl OpenContents {
         }
     }
 
-    /// Whether none is.
+    /// Whether none is open.
     pub(super) fn is_empty(&self) -> bool {
         self.state().open == 0
     }
 
-    /// `bytes` have arrived on a connection that holds `window` bytes at most. Returns whether there is budget for what is unread.
+    /// `bytes` have arrived on a connection that holds `window` bytes at most. Returns whether there is budget for the unread ones.
     pub(super) fn on_arrival(&self, bytes: usize, window: usize) -> bool {
         let mut state = self.state();
         // Of content that was dropped, it is not known how much was read.

@@ -22,10 +22,10 @@ struct Line<'a> {
     /// Seconds since 1970, when the request's header had arrived.
     time: f64,
     client: SocketAddr,
-    /// Nothing if the request could not be read.
+    /// `None` if the request could not be read.
     method: Option<&'a str>,
     path: Option<&'a str>,
-    /// Nothing if a malformed request was answered with a reset of its stream, or if its client or connection was gone before
+    /// `None` if a malformed request was answered with a reset of its stream, or if its client or connection was lost before
     /// the response.
     status: Option<u16>,
     /// Bytes of content that the client has acknowledged.
@@ -41,10 +41,10 @@ struct Line<'a> {
     duration_s: f64,
     /// Whether the client has acknowledged the whole response.
     complete: bool,
-    /// Where the response is from, if the request was passed on.
+    /// The source of the response, if the request was passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
-    /// Why there was no response from there.
+    /// The reason why that source gave no response.
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_error: Option<&'a str>,
     /// The pipe that carried the response, from 0, if the request was passed on over a pool of pipes.
@@ -52,7 +52,7 @@ struct Line<'a> {
     pipe: Option<usize>,
 }
 
-/// The extension of a response that says where its request was passed on to. The access log has it.
+/// The extension of a response that names the destination of its request, for the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOn {
     upstream: String,
@@ -113,7 +113,7 @@ struct Request {
     path: String,
 }
 
-/// A response, and what becomes of it.
+/// A response, and the record of its outcome.
 pub(super) struct Answer {
     pub(super) response: Response<Body>,
     pub(super) record: Record,
@@ -130,7 +130,7 @@ pub(super) struct Record {
     status: Option<StatusCode>,
     /// Bytes of content that were passed to the connection.
     passed: u64,
-    /// Bytes of content that the client has.
+    /// Bytes of content that the client has received.
     confirmed: u64,
     expected: Option<u64>,
     /// The time until the whole response was passed to the connection.
@@ -209,7 +209,8 @@ impl Record {
         }
     }
 
-    /// Content was passed to the connection, which `is_end` if nothing follows. With a known length, that need not be told.
+    /// Content was passed to the connection; `is_end` is whether nothing follows. With a known length, that need not be
+    /// stated.
     pub(super) fn passed(&mut self, bytes: u64, is_end: bool) {
         self.passed += bytes;
         self.recorder.on_content(bytes);
@@ -218,17 +219,17 @@ impl Record {
         }
     }
 
-    /// The client has as many more bytes of content.
+    /// The client has received `bytes` more of content.
     pub(super) fn confirm(&mut self, bytes: u64) {
         self.confirmed += bytes;
     }
 
-    /// The client has all but the last `missing` bytes of what was passed to the connection.
+    /// The client has received all but the last `missing` bytes passed to the connection.
     pub(super) fn confirm_but(&mut self, missing: u64) {
         self.confirmed = self.passed.saturating_sub(missing);
     }
 
-    /// The client has everything that was passed to the connection.
+    /// The client has received everything passed to the connection.
     pub(super) fn received(mut self) {
         self.is_received = true;
     }

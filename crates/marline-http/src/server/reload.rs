@@ -37,10 +37,10 @@ impl Handle {
         self.stop.stop();
     }
 
-    /// Replaces certificate, site, access log, limits but for `max_connections`, and settings of QUIC. Open connections
+    /// Replaces certificate, site, access log, limits except `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
-    /// new connections. What concerns sockets, the endpoint's and the state directory's settings, `metrics`,
-    /// `more_metrics` and `runtime`, stay as they are.
+    /// new connections. Sockets, the settings of the endpoint and the state directory, `metrics`, `more_metrics` and
+    /// `runtime` stay as they are.
     ///
     /// # Errors
     /// The configuration cannot be used; nothing has changed.
@@ -128,7 +128,7 @@ impl KeptSessions {
         }
     }
 
-    /// The sessions for a configuration: those before, if clients may rely on what they remember.
+    /// The sessions for a configuration: the present ones, if the settings that clients remember still apply.
     pub(super) fn of(
         &self,
         state: Option<&StateDirectory>,

@@ -1,4 +1,4 @@
-//! What all responses of a server share.
+//! The resources that all responses of a server share.
 
 use std::fmt::{self, Write};
 use std::fs::{File, Metadata};
@@ -43,7 +43,7 @@ impl Resources {
         Account::new(client, self.accounts.fetch_add(1, Relaxed))
     }
 
-    /// Writes what is in use, as metrics.
+    /// Writes the units in use, as metrics.
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         let name = "marline_open_files";
         head(out, name, "gauge", "Files that responses hold open.")?;
@@ -55,7 +55,7 @@ impl Resources {
     }
 }
 
-/// The extension of a request that says which budgets its response uses, and how.
+/// The extension of a request that names the budgets of its response, and their use.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     account: Account,
@@ -63,13 +63,14 @@ pub(super) struct Origin {
     proof: Option<AddressProof>,
     pub(super) resources: Arc<Resources>,
     pub(super) runtime: RuntimeHandle,
-    /// How long it may wait for a part of the buffers.
+    /// The time it may wait for a part of the buffers.
     pub(super) buffer_timeout: Duration,
-    /// How much of the response is read at once.
+    /// The size of reads of the response.
     pub(super) chunk: Chunk,
 }
 
-/// Whether the address of a client is known to be its own: it is when the handshake is complete (RFC 9000, section 8.1).
+/// Whether the address of a client is proven to be its own, as it is once the handshake is complete (RFC 9000, section
+/// 8.1).
 pub(super) type AddressProof = watch::Receiver<bool>;
 
 impl Origin {
@@ -91,7 +92,7 @@ impl Origin {
         self
     }
 
-    /// Whom budgets charge now.
+    /// The account that budgets charge now.
     pub(super) fn account(&self) -> Account {
         match &self.proof {
             Some(proof) if !*proof.borrow() => self.account.of_unproven(),
@@ -104,7 +105,7 @@ impl Origin {
         self.proof.as_ref().is_some_and(|proof| !*proof.borrow())
     }
 
-    /// The time of the server's clock, if it can be said.
+    /// The time of the server's clock, if it can be represented.
     pub(super) fn unix_time(&self) -> Option<SystemTime> {
         UNIX_EPOCH.checked_add(self.runtime.unix_time())
     }
@@ -114,7 +115,7 @@ impl Origin {
         self.account.evicted()
     }
 
-    /// Waits for the proof of the client's address; whether there was none, and is one now.
+    /// Waits for the proof of the client's address; returns whether it became proven only now.
     pub(super) async fn becomes_proven(&self) -> bool {
         match &self.proof {
             Some(proof) if !*proof.borrow() => self.is_proven_in_time().await,
@@ -122,7 +123,7 @@ impl Origin {
         }
     }
 
-    /// Waits for the proof of the client's address if there has to be one; whether there is one now.
+    /// Waits for the proof of the client's address if one is required; returns whether it is proven now.
     async fn is_proven_in_time(&self) -> bool {
         let Some(mut proof) = self.proof.clone() else {
             return false;
@@ -130,8 +131,8 @@ impl Origin {
         proof.wait_for(|is_proven| *is_proven).await.is_ok()
     }
 
-    /// For a request in 0-RTT: waits for the proof of the client's address, and charges the client's network for what all
-    /// clients without a proof were charged for. The proof may have come since it was charged.
+    /// For a request in 0-RTT: waits for the proof of the client's address, and charges the client's network for the
+    /// units that were charged to all clients without a proof. The proof may have come since it was charged.
     pub(super) async fn charge_when_proven(&self) {
         if self.is_proven_in_time().await {
             self.resources.files.charge_to_client_of(&self.account);
@@ -152,7 +153,7 @@ impl Origin {
         self.resources.buffers.try_take(&self.account(), wanted)
     }
 
-    /// Waits for a part of the buffers. Only clients with a proven address are waited for, and get what others hold.
+    /// Waits for a part of the buffers. Only clients with a proven address are waited for, and get the parts of others.
     pub(super) fn take(
         &self,
         wanted: usize,
@@ -187,7 +188,7 @@ impl Chunk {
         self.0.load(Relaxed)
     }
 
-    /// The stream can take `room` bytes. Less than [`limits::MIN_CHUNK_BYTES`] is not worth reading.
+    /// Sets the size to the `room` of the stream. Less than [`limits::MIN_CHUNK_BYTES`] is not worth reading.
     pub(super) fn fit(&self, room: usize) {
         let bytes = room.clamp(limits::MIN_CHUNK_BYTES, limits::FILE_CHUNK_BYTES);
         self.0.store(bytes, Relaxed);
@@ -208,7 +209,7 @@ mod tests {
 
     const LIMIT: u64 = 100_000;
 
-    /// The origin of a request in 0-RTT, and what proves its address.
+    /// The origin of a request in 0-RTT, and the sender of the proof of its address.
     fn early(resources: &Arc<Resources>, address: [u8; 4]) -> (Origin, watch::Sender<bool>) {
         let proof = watch::Sender::new(false);
         let origin = Origin {

@@ -1,24 +1,24 @@
-//! A resource that the clients of a server share.
+//! A resource shared by the clients of a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use marline::Prefix;
 
-/// Units of a resource, and how many each client holds.
+/// Units of a resource, and the holdings of each client.
 ///
-/// A client may hold as much as is left free: alone half of all, and the n-th of n clients that want all of it one part
-/// in n + 1. Something is left for every other client, and nothing is set aside for clients that do not come (dynamic
-/// thresholds; Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
+/// A client may hold as many units as are left free: alone half of all, and the n-th of n clients that want all of it one
+/// part in n + 1. Every other client finds some left, and none are reserved for absent clients (dynamic thresholds;
+/// Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
 ///
-/// What is left halves with each client that takes all it may. So each of n clients is entitled to one part in n + 1, as if
-/// all had come at once: if less is free, [`greediest`](Self::greediest) is a client above that, which has to give
-/// something back.
+/// The free part halves with each client that takes all it may. So each of n clients is entitled to one part in n + 1, as
+/// if all had come at once: if less is free, [`greediest`](Self::greediest) is a client above that, which has to return
+/// some.
 #[derive(Debug)]
 pub(super) struct Shares {
     limit: u64,
     used: u64,
     held: BTreeMap<Prefix, u64>,
-    /// The clients by what they hold.
+    /// The clients, by their holdings.
     by_units: BTreeSet<(u64, Prefix)>,
 }
 
@@ -46,43 +46,43 @@ impl Shares {
         }
     }
 
-    /// What every client is entitled to while `client` is one of them.
+    /// The entitlement of every client while `client` is one of them.
     pub(super) fn entitlement(&self, client: Prefix) -> u64 {
         let others = self.held.len() - usize::from(self.held.contains_key(&client));
         self.limit / (others as u64 + 2)
     }
 
-    /// Units that `client` lacks of what it is entitled to.
+    /// Units that `client` lacks of its entitlement.
     pub(super) fn lacking(&self, client: Prefix) -> u64 {
         self.entitlement(client)
             .saturating_sub(self.held_by(client))
     }
 
-    /// Units that `client` may take if it has waited: what is free, as far as it is entitled to it, and what is available.
+    /// Units that `client` may take after waiting: the free ones up to its entitlement, and those available.
     pub(super) fn available_to_waiting(&self, client: Prefix) -> u64 {
         let entitled = self.lacking(client).min(self.unused());
         entitled.max(self.available(client))
     }
 
-    /// The client that holds the most, if that is more than it is entitled to while `client` is one of them. There is one
-    /// if `client` lacks more than is free and all that is used is charged: were all others at their entitlement e, at most
-    /// a part of n / (n + 1) were used, and e were free.
+    /// The client with the largest holdings, if they exceed its entitlement while `client` is one of them. It exists if
+    /// `client` lacks more than is free and all used units are charged: were all others at their entitlement e, at most a
+    /// part of n / (n + 1) would be used, and e would be free.
     pub(super) fn greediest(&self, client: Prefix) -> Option<Prefix> {
         let &(_, greediest) = self.by_units.last()?;
         self.is_greedy(greediest, client).then_some(greediest)
     }
 
-    /// Whether `holder` has more than it is entitled to while `client` is one of the clients.
+    /// Whether `holder` has more than its entitlement while `client` is one of the clients.
     pub(super) fn is_greedy(&self, holder: Prefix, client: Prefix) -> bool {
         self.held_by(holder) > self.entitlement(client)
     }
 
-    /// Whether `client` holds more than it is entitled to and more than is left free, which it could not have taken itself.
+    /// Whether `client` holds more than its entitlement and more than is left free, which it could not have taken itself.
     pub(super) fn is_beyond(&self, client: Prefix) -> bool {
         self.is_greedy(client, client) && self.held_by(client) > self.unused()
     }
 
-    /// Units that nobody uses.
+    /// Free units.
     pub(super) fn unused(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
@@ -105,7 +105,7 @@ impl Shares {
         }
     }
 
-    /// Takes `units` for `client` if it may after it has waited.
+    /// Takes `units` for `client` if it may after waiting.
     pub(super) fn take(&mut self, client: Prefix, units: u64) -> bool {
         let taken = units <= self.available_to_waiting(client);
         if taken {
@@ -115,28 +115,28 @@ impl Shares {
         taken
     }
 
-    /// Gives back what was taken.
+    /// Returns `units` of `client`.
     pub(super) fn give_back(&mut self, client: Prefix, units: u64) {
         self.free(units);
         self.discharge(client, units);
     }
 
-    /// `units` are in use that nobody is charged for yet.
+    /// Uses `units` that no client is charged for yet.
     pub(super) fn occupy(&mut self, units: u64) {
         self.used += units;
     }
 
-    /// `client` holds units that are in use already.
+    /// Charges `client` for `units` already in use.
     pub(super) fn charge(&mut self, client: Prefix, units: u64) {
         self.set_held(client, self.held_by(client) + units);
     }
 
-    /// `client` no longer holds `units`, which others may use.
+    /// Discharges `client` of `units`, which others may use.
     pub(super) fn discharge(&mut self, client: Prefix, units: u64) {
         self.set_held(client, self.held_by(client).saturating_sub(units));
     }
 
-    /// `units` that nobody is charged for any more are free.
+    /// Frees `units` that no client is charged for.
     pub(super) fn free(&mut self, units: u64) {
         self.used = self.used.saturating_sub(units);
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(shares.available(client(1)), 31);
     }
 
-    /// What one of several clients does.
+    /// An action of one of several clients.
     #[derive(Clone, Copy, Debug)]
     enum Act {
         Take(u64),

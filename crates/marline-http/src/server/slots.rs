@@ -1,4 +1,4 @@
-//! The places of connections, which all versions share.
+//! The places of connections, shared by all versions.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Context;
 
-/// How long the task of a connection that was evicted already takes to end.
+/// Time for the task of an already evicted connection to end.
 const TASK_END: Duration = Duration::from_millis(100);
 
-/// How long a new connection waits for the place of another that ends.
+/// Time for which a new connection waits for the place of one that ends.
 const SLOT_WAIT: Duration = Duration::from_secs(1);
 
-/// The place of a connection, which others can take on drop.
+/// The place of a connection, which is freed on drop.
 pub(super) type Slot = OwnedSemaphorePermit;
 
 impl Context {
-    /// A place that is free, or that a connection leaves which is ending. `None` if there is none.
+    /// A free place, or that of a connection that is ending. `None` if there is none.
     pub(super) async fn slot(&self) -> Option<Slot> {
         self.slot_within(TASK_END).await
     }
 
-    /// The same for a client at `address`, which is not forged: where there is none, an idle connection makes room.
+    /// The same for a client at `address`, which is not forged: if there is none, an idle connection makes room.
     pub(super) async fn slot_for(&self, address: IpAddr) -> Option<Slot> {
         if let Some(slot) = self.slot().await {
             return Some(slot);

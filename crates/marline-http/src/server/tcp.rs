@@ -54,13 +54,13 @@ use crate::{header, limits};
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
     Content-Length: 42\r\nConnection: close\r\n\r\nThis port serves HTTPS: use an https URL.\n";
 
-/// The bytes of its content.
+/// The length of its content, in bytes.
 const NOT_TLS_CONTENT: usize = 42;
 
-/// What a connection of HTTP/2 begins with (RFC 9113, section 3.4).
+/// The client's connection preface of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8; limits::HTTP2_PREFACE_BYTES] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Sends `refusal` to a client that TLS cannot be spoken with.
+/// Sends `refusal` to a client that does not speak TLS.
 async fn refuse_unread<S: AsyncWrite + Unpin>(mut stream: S, refusal: &[u8]) -> io::Result<()> {
     stream.write_all(refusal).await?;
     stream.shutdown().await
@@ -184,8 +184,8 @@ impl ClientConnection {
         }
     }
 
-    /// Serves `stream`, which arrives at `close` in the end. Returns how long a client that has everything may send nothing
-    /// before it is closed.
+    /// Serves `stream`, which is passed to `close` in the end. Returns the time for which a client that has everything may send
+    /// nothing before it is closed.
     async fn serve(
         self,
         stream: TcpStream,
@@ -236,13 +236,13 @@ impl ClientConnection {
         }
     }
 
-    /// The socket of this connection, of which `read` was read.
+    /// The socket of this connection, from which `read` was already read.
     fn socket(&self, stream: TcpStream, read: Bytes, close: oneshot::Sender<Closing>) -> Socket {
         let (reset, deliveries) = (self.reset.clone(), self.deliveries.clone());
         Socket::new(stream, read, reset, deliveries, close)
     }
 
-    /// Serves HTTP/2 if the client knows that it may, else HTTP/1.1.
+    /// Serves HTTP/2 to clients with prior knowledge, else HTTP/1.1.
     async fn serve_cleartext(
         self,
         mut stream: TcpStream,
@@ -283,8 +283,8 @@ impl ClientConnection {
         })
     }
 
-    /// Serves `version` over a stream whose handshake, if it needs one, is complete. Returns how long a client that has
-    /// everything may send nothing before the connection is closed.
+    /// Serves `version` over a stream whose handshake, if any, is complete. Returns the time for which a client that has everything
+    /// may send nothing before the connection is closed.
     pub(super) async fn serve_http<S>(self, stream: S, version: Version) -> Duration
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -355,14 +355,14 @@ impl ClientConnection {
     }
 }
 
-/// The state that the requests of a connection share.
+/// The state shared by the requests of a connection.
 struct OfRequests {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
     deliveries: Deliveries,
     tunnels: Tunnels,
     reset: Reset,
-    /// The contents of its requests, which HTTP/2 takes in before they are read.
+    /// The contents of its requests, which HTTP/2 receives before they are read.
     contents: OpenContents,
     idle: Duration,
     max_fields: usize,
@@ -382,7 +382,7 @@ impl OfRequests {
         let mut request = match self.refused(request, has_content) {
             Ok(request) => request,
             Err(mut answer) => {
-                // Where the next request begins is not certain.
+                // The start of the next request is uncertain.
                 close_after(&mut answer);
                 return deliveries.follow(*answer);
             }
@@ -416,8 +416,8 @@ impl OfRequests {
         deliveries.follow(answer)
     }
 
-    /// Has the connection end with a reset if the content of `response` fails: a client of HTTP/1.0 takes the end of the connection for that
-    /// of content whose length it does not know.
+    /// Ends the connection with a reset if the content of `response` fails: to a client of HTTP/1.0 the end of the connection is
+    /// that of content of unknown length.
     fn reset_if_cut(&self, response: Response<Body>) -> Response<Body> {
         let reset = self.reset.clone();
         response.map(|content| {
@@ -443,13 +443,13 @@ impl OfRequests {
     }
 }
 
-/// Has the client send no further request on its connection of HTTP/1.1 (RFC 9112, section 9.6).
+/// Tells the client to send no further request on its connection of HTTP/1.1 (RFC 9112, section 9.6).
 fn close_after(answer: &mut Answer) {
     let headers = answer.response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-/// How hyper has answered a request of HTTP/1.1 that ended its connection with `error`, if it could not read it.
+/// The status of hyper's answer to an unreadable request of HTTP/1.1 that ended its connection with `error`.
 fn refusal(error: &hyper::Error) -> Option<StatusCode> {
     match (error.is_parse_too_large(), error.is_parse()) {
         (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
@@ -458,7 +458,7 @@ fn refusal(error: &hyper::Error) -> Option<StatusCode> {
     }
 }
 
-/// The status with which a request is refused whose header is malformed, or has more than `max_fields` fields.
+/// The status with which a request is refused if its header is malformed, or has more than `max_fields` fields.
 fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Option<StatusCode> {
     let headers = request.headers();
     // It has none, and what follows is of the tunnel (RFC 9110, section 9.3.6).

@@ -17,7 +17,7 @@ use time::OffsetDateTime;
 use crate::file::read_regular_file;
 use crate::pem::{self, PemProblem, Validity};
 
-/// The largest file of a certificate chain or a key.
+/// The largest size of a file with a certificate chain or a key, in bytes.
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
 /// A certificate chain and its key.
@@ -46,7 +46,7 @@ impl Clone for Identity {
     }
 }
 
-/// Why an identity cannot be made.
+/// The reason why an identity cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file of the certificate or the key cannot be used.
@@ -54,9 +54,9 @@ pub enum IdentityError {
     File {
         /// "a certificate" or "a private key".
         what: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: PemProblem,
     },
     /// The key does not match the certificate, or TLS does not support it.
@@ -64,7 +64,7 @@ pub enum IdentityError {
         "the certificate and the key do not fit: {0}; give the key the certificate was made for"
     )]
     Mismatch(#[source] rustls::Error),
-    /// There is none.
+    /// There is no identity.
     #[error("a server of HTTPS needs a certificate and a key")]
     Missing,
     /// A self-signed certificate cannot be made for these names.
@@ -180,7 +180,7 @@ impl Identity {
         self.pin.as_deref()
     }
 
-    /// The first certificate that is not valid at `unix_time`, if there is one.
+    /// The first certificate that is not valid at `unix_time`, if any.
     pub fn validity(&self, unix_time: Duration) -> Option<Validity> {
         let seconds = i64::try_from(unix_time.as_secs()).ok()?;
         pem::validity(

@@ -1,4 +1,4 @@
-//! The open connections by network, and which of them may be closed for another.
+//! The open connections by network, and the choice of those to close for another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use tokio::sync::Notify;
 use super::super::progress::Progress;
 use crate::limits;
 
-/// The connections of all networks. Which one has been idle for longest is known without a look at all of them: each
-/// stands where it may be closed at the earliest, and is looked at when that has come. Progress since then moves it to
-/// later, at most twice in [`limits::UNUSED_BEFORE_EVICTION`].
+/// The connections of all networks. The longest idle one is found without a scan: each is filed under the earliest time
+/// when it may be closed, and examined at that time. Progress since then moves it to a later one, at most twice in
+/// [`limits::UNUSED_BEFORE_EVICTION`].
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     networks: BTreeMap<Prefix, Network>,
-    /// Networks of which no connection may be closed yet, by when one may at the earliest.
+    /// Networks none of whose connections may be closed yet, by the earliest time when one may.
     waiting: BTreeSet<(Instant, Prefix)>,
-    /// The other ones by their connections.
+    /// The other networks, by their number of connections.
     crowds: BTreeSet<(usize, Prefix)>,
-    /// Connections that were looked at.
+    /// Connections that were examined.
     #[cfg(test)]
     pub(super) examined: usize,
 }
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) host: Prefix,
@@ -42,14 +42,14 @@ impl Entry {
         self.progress.last() + limit
     }
 
-    /// When it may be closed at the earliest, whatever happens from `now` on. A response may end at once.
+    /// The earliest time when it may be closed, whatever happens after `now`. A response may end at once.
     fn due(&self, now: Instant) -> Instant {
         let soonest = now + limits::UNUSED_BEFORE_EVICTION;
         self.evictable_from().min(soonest)
     }
 }
 
-/// The place of a connection among others.
+/// The position of a connection among others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -71,7 +71,7 @@ struct Scheduled {
     due: Instant,
 }
 
-/// Where a network stands.
+/// The position of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Waiting(Instant),
@@ -172,7 +172,7 @@ impl Networks {
         longest
     }
 
-    /// The network that has the most connections of those of which one may be closed, if it `is_crowded`: with fewer ones,
+    /// The network with the most connections among those with one that may be closed, if it `is_crowded`: if it is not,
     /// none is.
     pub(super) fn most_crowded(
         &mut self,
@@ -195,7 +195,7 @@ impl Networks {
         }
     }
 
-    /// Puts `network` where it belongs now; nowhere if it has no connections.
+    /// Moves `network` to its present position; nowhere if it has no connections.
     fn file(&mut self, network: Prefix, now: Instant) {
         let Some(of_network) = self.networks.get_mut(&network) else {
             return;

@@ -6,23 +6,23 @@ use marline::Prefix;
 
 use crate::server::account::Account;
 
-/// What each account holds, and which of a client's holds the most.
+/// The holdings of each account, and the order of each client's accounts by them.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     /// By number.
     held: BTreeMap<u64, HeldBy>,
-    /// Those whose clients are charged, by what they hold.
+    /// Accounts whose clients are charged, by their holdings.
     by_bytes: BTreeSet<Size>,
-    /// What accounts hold that have to end.
+    /// Holdings of accounts that have to end.
     ending: u64,
 }
 
-/// What an account holds.
+/// The holdings of an account.
 #[derive(Debug)]
 pub(super) struct HeldBy {
     bytes: u64,
     account: Account,
-    /// Whether its client is no longer charged, as it has to end.
+    /// Whether its client is no longer charged, since the account has to end.
     is_evicted: bool,
 }
 
@@ -50,23 +50,23 @@ pub(super) struct Evicted {
     pub(super) bytes: u64,
 }
 
-/// Another client is to be charged for an account.
+/// The charge of an account moves to another client.
 pub(super) struct Moved {
-    /// Who was charged before.
+    /// The client charged before.
     pub(super) from: Prefix,
     pub(super) bytes: u64,
 }
 
 /// Bytes were given back.
 pub(super) struct GivenBack {
-    /// Who was charged for them, if anyone was.
+    /// The client that was charged for them, if any.
     pub(super) charged: Option<Prefix>,
-    /// What is kept of an account that holds nothing any more, to be dropped without the lock.
+    /// The remaining state of an account that holds nothing, to be dropped without the lock.
     pub(super) ended: Option<HeldBy>,
 }
 
 impl Accounts {
-    /// `account` holds `bytes` more. Returns who is charged for them, if anyone is.
+    /// Adds `bytes` to the holdings of `account`. Returns the client charged for them, if any.
     pub(super) fn add(&mut self, account: &Account, bytes: u64) -> Option<Prefix> {
         let held = self.held.entry(account.number()).or_insert_with(|| HeldBy {
             bytes: 0,
@@ -84,7 +84,7 @@ impl Accounts {
         Some(held.account.client())
     }
 
-    /// The client of `account` is charged for what it holds. `None` if that changes nothing.
+    /// Charges the client of `account` for its holdings. `None` if that changes nothing.
     pub(super) fn charge_to_client_of(&mut self, account: &Account) -> Option<Moved> {
         let held = self.held.get_mut(&account.number())?;
         let from = held.account.client();
@@ -93,7 +93,7 @@ impl Accounts {
         }
         let before = held.size();
         held.account = account.clone();
-        // An account that has to end is charged to nobody.
+        // No client is charged for an account that has to end.
         self.by_bytes.remove(&before).then(|| {
             self.by_bytes.insert(held.size());
             let bytes = held.bytes;
@@ -101,7 +101,7 @@ impl Accounts {
         })
     }
 
-    /// `account` holds `bytes` less.
+    /// Subtracts `bytes` from the holdings of `account`.
     pub(super) fn subtract(&mut self, account: &Account, bytes: u64) -> Option<GivenBack> {
         let held = self.held.get_mut(&account.number())?;
         let before = held.size();
@@ -121,7 +121,7 @@ impl Accounts {
         Some(GivenBack { charged, ended })
     }
 
-    /// The account of `client` that holds the most has to end: its client is no longer charged.
+    /// Makes the largest account of `client` end: its client is no longer charged.
     pub(super) fn evict_largest(&mut self, client: Prefix) -> Option<Evicted> {
         let [first, last] = [0, u64::MAX].map(|most| Size {
             client,

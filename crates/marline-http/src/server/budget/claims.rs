@@ -1,11 +1,11 @@
-//! What clients that have lost their patience wait for.
+//! The claims of clients whose patience has run out.
 
 use std::collections::BTreeMap;
 
 use marline::Prefix;
 
-/// Bytes that each client is waiting for after [`limits::BUFFER_PATIENCE`](crate::limits::BUFFER_PATIENCE), as far as it is
-/// entitled to them. What is free, and what those hold that have to end already, is for all of them together.
+/// Bytes that each client has been waiting for longer than [`limits::BUFFER_PATIENCE`](crate::limits::BUFFER_PATIENCE), up
+/// to its entitlement. Free bytes, and those of accounts that already have to end, are for all of them together.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     clients: BTreeMap<Prefix, Claim>,
@@ -14,9 +14,9 @@ pub(super) struct Claims {
 
 #[derive(Debug, Default)]
 struct Claim {
-    /// Of all its responses.
+    /// Bytes wanted by all its responses.
     wanted: u64,
-    /// As far as the client lacked it.
+    /// The part of them that the client lacks.
     counted: u64,
 }
 
@@ -35,7 +35,7 @@ impl Claims {
         }
     }
 
-    /// What `client` claims if it lacks `lacking` bytes now.
+    /// Updates and returns the claim of `client`, which now lacks `lacking` bytes.
     pub(super) fn update(&mut self, client: Prefix, lacking: u64) -> u64 {
         let Some(claim) = self.clients.get_mut(&client) else {
             return 0;
@@ -49,7 +49,7 @@ impl Claims {
         counted
     }
 
-    /// What all clients claim.
+    /// The sum of all claims.
     pub(super) fn total(&self) -> u64 {
         self.total
     }

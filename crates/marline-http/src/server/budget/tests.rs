@@ -7,7 +7,7 @@ use crate::server::account::tests::{account, is_evicted};
 
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Takes as much as there is in one network, in parts that have an account each.
+/// Takes all available units in one network, in parts with an account each.
 fn take_all(budget: &Budget, network: u8) -> Vec<Grant> {
     let take = || budget.try_take(&account(network), 10);
     std::iter::from_fn(take).collect()
@@ -131,7 +131,7 @@ async fn who_holds_enough_waits_no_longer_than_the_limit_and_evicts_nobody() {
     assert!(budget.state().waiting.is_empty());
 }
 
-/// Counts how often it is woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Counting(std::sync::atomic::AtomicUsize);
 
@@ -207,7 +207,7 @@ fn an_account_that_has_to_end_is_charged_to_nobody_although_its_address_is_prove
     assert!(budget.state().accounts.is_empty());
 }
 
-/// How many of those who hold bytes have to end.
+/// The number of holders that have to end.
 fn evicted(kept: &[Grant]) -> usize {
     let evicted = kept.iter().filter(|grant| is_evicted(&grant.account));
     evicted.count()

@@ -1,20 +1,19 @@
-//! Those that wait for a part of the budget.
+//! Waiters for a part of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
 
 use marline::Prefix;
 
-/// Those that are woken at once. Each wakes further ones when it has taken its part; one alone could keep that from
-/// all others.
+/// Waiters woken at once. Each wakes further ones when it has taken its part; a single one could prevent that.
 pub(super) const WOKEN_AT_ONCE: usize = 4;
 
-/// Those that wait, in the order in which they get a part: first the clients that hold the least, of each client the one that
-/// waits for longest.
+/// Waiters, in the order in which they get a part: the clients with the smallest holdings first, of each client the one that
+/// has waited longest.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     clients: BTreeMap<Prefix, Client>,
-    /// The clients by what they hold.
+    /// The clients, by their holdings.
     by_held: BTreeSet<(u64, Prefix)>,
     next: u64,
 }
@@ -26,13 +25,13 @@ struct Client {
 }
 
 impl Waiting {
-    /// The turn of who begins to wait.
+    /// The turn of a new waiter.
     pub(super) fn next_turn(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    /// `waker` is to be woken for a response of `client`, which holds `held` units. Returns that of the same turn before.
+    /// Adds `waker` for a response of `client`, which holds `held` units. Returns the previous waker of the same turn.
     pub(super) fn insert(
         &mut self,
         client: Prefix,
@@ -50,7 +49,7 @@ impl Waiting {
         entry.turns.insert(turn, waker)
     }
 
-    /// Who has this turn no longer waits.
+    /// Removes the waiter with this turn.
     pub(super) fn remove(&mut self, client: Prefix, turn: u64) -> Option<Waker> {
         let entry = self.clients.get_mut(&client)?;
         let waker = entry.turns.remove(&turn);
@@ -61,12 +60,12 @@ impl Waiting {
         waker
     }
 
-    /// Whether somebody of `client` waits.
+    /// Whether `client` has waiters.
     pub(super) fn has(&self, client: Prefix) -> bool {
         self.clients.contains_key(&client)
     }
 
-    /// `client` holds `held` units now.
+    /// Sets the holdings of `client` to `held` units.
     pub(super) fn set_held(&mut self, client: Prefix, held: u64) {
         if let Some(entry) = self.clients.get_mut(&client) {
             self.by_held.remove(&(entry.held, client));
@@ -75,8 +74,8 @@ impl Waiting {
         }
     }
 
-    /// Removes the first of each client that `may_take` something, [`WOKEN_AT_ONCE`] at most. A client that holds more than
-    /// one that may not, may not either.
+    /// Removes the first waiter of each client that `may_take` something, [`WOKEN_AT_ONCE`] at most. A client that holds more
+    /// than one that may not take any may not either.
     pub(super) fn pop(&mut self, may_take: impl Fn(Prefix) -> bool) -> Vec<Waker> {
         let in_order = self.by_held.iter().map(|&(_, client)| client);
         let first: Vec<_> = in_order

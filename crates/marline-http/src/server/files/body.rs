@@ -20,7 +20,7 @@ use crate::server::resources::Origin;
 /// Waits for a part of the budget.
 type Waiting = Pin<Box<dyn Future<Output = Result<Grant, UsedUp>> + Send>>;
 
-/// A part of a file. Chunks are as large as the connection can take now, and count as buffered until they were sent.
+/// A part of a file. Chunks are as large as the connection can take now, and count as buffered until they are sent.
 pub(super) struct FileBody {
     file: HeldFile,
     position: u64,
@@ -33,8 +33,8 @@ pub(super) struct FileBody {
 }
 
 impl FileBody {
-    /// `length` bytes from `position` on. Waits for the budget of the first ones: later, the response has begun, and
-    /// cannot say that there is none.
+    /// `length` bytes from `position` on. Waits for the budget of the first ones: once the response has begun, it
+    /// cannot report that there is none.
     ///
     /// # Errors
     /// There was none in time.

@@ -1,10 +1,10 @@
-//! Names of files that are not UTF-8, as text: `ServeDir` knows no others.
+//! Names of files that are not UTF-8, as text, which is all that `ServeDir` supports.
 
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-/// The characters that stand for the bytes from 0x80 to 0xff, the last of all: those of a name are its bytes, each on its own.
+/// The first of the characters that stand for the bytes from 0x80 to 0xff, at the end of Unicode: a name is encoded byte by byte.
 const FIRST: u32 = 0x10_ff80;
 
 /// The bytes that are escaped in the path of a file.
@@ -14,7 +14,8 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_');
 
-/// The bytes that are escaped in the target of a redirect, which is a path of a request: those that no URI has, and those that browsers take for `/`.
+/// The bytes that are escaped in the target of a redirect, which is a path of a request: those not allowed in a URI, and those that
+/// browsers treat as `/`.
 const TARGET: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -27,7 +28,7 @@ const TARGET: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The path of a request, in which all that is decoded is text.
+/// The path of a request, in which all decoded bytes are text.
 pub(super) fn textual(path: &str) -> String {
     let name: Vec<u8> = percent_decode(path.as_bytes()).collect();
     percent_encode(text(&name).as_bytes(), PATH).to_string()

@@ -1,4 +1,4 @@
-//! The file that `ServeDir` has opened, and the place that it has found in it.
+//! The file that `ServeDir` has opened, and the position that it has selected in it.
 
 use std::fs::Metadata;
 use std::future::{Ready, ready};
@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) position: u64,
 }
 
-/// Which state of a file was found.
+/// The modification state of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Modified {
     pub(super) time: SystemTime,
@@ -47,7 +47,7 @@ impl Chosen {
         self.lock().place.take()
     }
 
-    /// The state of what was found last, if the file system has times.
+    /// The state of the file found last, if the file system has times.
     pub(super) fn modified(&self) -> Option<Modified> {
         self.lock().modified
     }
@@ -64,7 +64,7 @@ impl Chosen {
     }
 }
 
-/// The metadata of a file for `ServeDir`. It knows no validators: some times make it panic.
+/// The metadata of a file for `ServeDir`, without validators: some times make it panic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     is_directory: bool,
@@ -103,7 +103,7 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFile {
-    /// The file is `chosen`, and what was chosen before no longer is.
+    /// Makes the file the `chosen` one, instead of any before.
     pub(super) fn new(chosen: Chosen, file: HeldFile, metadata: &Metadata) -> Self {
         chosen.replace(Some(Place { file, position: 0 }));
         chosen.found(metadata);
@@ -116,7 +116,7 @@ impl OpenFile {
 }
 
 impl AsyncRead for OpenFile {
-    /// Fails: [`FileBody`](super::body::FileBody) reads what was chosen.
+    /// Fails: [`FileBody`](super::body::FileBody) reads the chosen file.
     fn poll_read(
         self: Pin<&mut Self>,
         _cx: &mut Context<'_>,

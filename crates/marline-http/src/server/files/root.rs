@@ -1,4 +1,4 @@
-//! A file system that is confined to one directory.
+//! A file system confined to one directory.
 
 use std::fs::{self, File, Metadata};
 use std::future::Future;
@@ -18,11 +18,11 @@ use crate::server::resources::Origin;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 
-/// The directory that is served, and the request that it is served to. Cheap to clone.
+/// The served directory, and the request it is served for. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Root {
     inner: Arc<Inner>,
-    /// Where the request comes from, if budgets count it.
+    /// The origin of the request, if budgets count it.
     origin: Option<Origin>,
     chosen: Chosen,
 }
@@ -84,7 +84,7 @@ impl Root {
             }
             answer => answer,
         };
-        // A name that the file system cannot store is one that no file has.
+        // A name that the file system cannot store is that of no file.
         opened.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidFilename => io::ErrorKind::NotFound.into(),
             _ => error,

@@ -19,7 +19,7 @@ pub(super) struct Validators {
 }
 
 impl Validators {
-    /// Those of a file of `len` bytes in a content coding, which a request arrives for at `now`.
+    /// The validators of a file of `len` bytes in a content coding, for a request that arrives at `now`.
     ///
     /// A time that no date of HTTP can express is in the entity tag alone, and one in the future is `now`: a response must not have
     /// been modified after it was sent (section 8.8.2.1).
@@ -94,7 +94,7 @@ impl Validators {
     }
 }
 
-/// How entity tags are compared (section 8.8.3.2); those of files are strong.
+/// The comparison of entity tags (section 8.8.3.2); those of files are strong.
 #[derive(Clone, Copy)]
 enum Comparison {
     Strong,
@@ -111,7 +111,7 @@ fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     .map(<[u8]>::trim_ascii)
 }
 
-/// The date of a field that is one; others are ignored (sections 13.1.3 and 13.1.4).
+/// The date of a field, if valid; others are ignored (sections 13.1.3 and 13.1.4).
 fn date(request: &HeaderMap, name: HeaderName) -> Option<SystemTime> {
     let mut values = request.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -126,8 +126,8 @@ fn whole_seconds(time: SystemTime) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_secs(since.as_secs()))
 }
 
-/// Whether the date of `If-Range` is that of `Last-Modified`, and one that tells all changes apart: it is a second old at
-/// least (sections 8.8.2.2 and 13.1.5).
+/// Whether the date of `If-Range` is that of `Last-Modified`, and a strong validator: at least a second old (sections 8.8.2.2 and
+/// 13.1.5).
 pub(super) fn is_strong_date(
     date: &HeaderValue,
     last_modified: &HeaderValue,

@@ -23,7 +23,7 @@ struct Part {
 }
 
 impl Copied {
-    /// `bytes` are written.
+    /// Adds written `bytes`.
     pub(super) fn on_write(&mut self, bytes: &Bytes) {
         self.written += bytes.len() as u64;
         if bytes.len() < limits::MIN_CHUNK_BYTES {
@@ -34,7 +34,7 @@ impl Copied {
         }
     }
 
-    /// Drops what the client has acknowledged: all but the last `unacknowledged` bytes of the stream.
+    /// Drops the acknowledged parts: all but the last `unacknowledged` bytes of the stream.
     pub(super) fn release(&mut self, unacknowledged: impl FnOnce() -> u64) {
         if self.parts.is_empty() {
             return;
@@ -46,7 +46,7 @@ impl Copied {
         self.parts.drain(..acknowledged);
     }
 
-    /// Waits for a moment, if there is something to release then.
+    /// Waits for a moment, if there will be something to release.
     pub(super) async fn recheck(&self, runtime: &RuntimeHandle) {
         match self.parts.is_empty() {
             true => std::future::pending().await,

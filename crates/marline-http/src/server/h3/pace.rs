@@ -1,4 +1,4 @@
-//! How fast a client must receive a response.
+//! The minimum speed at which a client must receive a response.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use super::super::Context;
 use crate::http3::{Carrier, RequestError};
 use crate::runtime::RuntimeHandle;
 
-/// Why a response was not sent completely.
+/// The reason why a response was not sent completely.
 pub(super) enum Incomplete {
     /// The client took too little in time.
     Slow,
@@ -18,12 +18,12 @@ pub(super) enum Incomplete {
     Broken,
 }
 
-/// What the responses of a connection move together. They are sent in the order of their priorities, so that one may have
-/// to wait for as long as the others take.
+/// The common progress of the responses of a connection. They are sent in the order of their priorities, so that one may have to
+/// wait for as long as the others take.
 pub(super) struct Responses {
     open: AtomicU64,
     moved: AtomicU64,
-    /// What was written to the connection, and is not acknowledged.
+    /// Returns the bytes that were written to the connection and are not acknowledged.
     unacknowledged: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -44,7 +44,7 @@ impl Responses {
     }
 }
 
-/// How far the responses of a connection have come.
+/// The progress of the responses of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     /// Bytes written.
@@ -54,7 +54,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Bytes written or acknowledged since `before`, whichever is more: with windows of megabytes, those of minutes may be written at once.
+    /// Bytes written or acknowledged since `before`, whichever is more: with windows of megabytes, those of minutes may be written
+    /// at once.
     fn since(&self, before: &Self) -> u64 {
         let moved = self.moved - before.moved;
         let acknowledged = (moved + before.unacknowledged).saturating_sub(self.unacknowledged);
@@ -62,9 +63,8 @@ impl Progress {
     }
 }
 
-/// The time in which the next bytes of a response have to move: `min_progress_bytes` in each idle timeout, so
-/// that single bytes keep no response alive. A response that waits is given more time if the connection has moved so much
-/// for each of its responses.
+/// The time in which the next bytes of a response have to move: `min_progress_bytes` in each idle timeout, so that single bytes
+/// keep no response alive. A waiting response is given more time if the connection has moved as much for each of its responses.
 pub(super) struct Pace<'a> {
     runtime: &'a RuntimeHandle,
     responses: &'a Responses,

@@ -15,7 +15,7 @@ use crate::server::received::OpenContent;
 /// The content of a request; stops the client's stream when it is dropped.
 pub(super) struct RequestBody<C: Carrier> {
     receiver: Receiver<C>,
-    /// Until it has ended.
+    /// `None` once it has ended.
     open: Option<OpenContent>,
     /// Whether it has ended, or failed.
     is_ended: bool,

@@ -16,7 +16,7 @@ const NUMBERED: usize = 16;
 const RTT_S: [f64; 9] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5];
 const WINDOWS: [f64; 7] = [15e3, 60e3, 120e3, 480e3, 1e6, 4e6, 16e6];
 
-/// Why paths are closed, as in metrics.
+/// The reasons why paths are closed, as in metrics.
 const REASONS: [(ErrorCode, &str); 6] = [
     (ErrorCode::NO_ERROR, "no_error"),
     (ErrorCode::APPLICATION_ABANDON_PATH, "application"),
@@ -47,7 +47,7 @@ struct Registry {
     windows: Histogram<{ WINDOWS.len() }>,
 }
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 struct Live {
     connection: WeakConnection,
@@ -82,7 +82,7 @@ struct Open {
     windows: f64,
 }
 
-/// The index of a path among those that are counted.
+/// The index of a path among the counted ones.
 fn index(id: PathId) -> usize {
     (id.0 as usize).min(NUMBERED)
 }

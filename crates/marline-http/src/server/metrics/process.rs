@@ -1,4 +1,4 @@
-//! Metrics of the process, by the names that Prometheus' own libraries use, and of the build.
+//! Metrics of the process, by the names of Prometheus' own libraries, and of the build.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,23 +8,23 @@ use super::super::exposition::head;
 /// Clock ticks in a second in the files of Linux' /proc: a constant of its interface on all architectures in use.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What the system reports of this process.
+/// The system's report on this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Process {
     open_fds: Option<usize>,
     resident_bytes: Option<u64>,
     cpu_seconds: Option<f64>,
-    /// Since the Unix epoch.
+    /// Seconds since the Unix epoch.
     start_seconds: Option<f64>,
 }
 
 impl Process {
-    /// Nothing on systems without /proc.
+    /// Reads the report; empty on systems without /proc.
     fn read() -> Self {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let system = fs::read_to_string("/proc/stat").unwrap_or_default();
-        // The directory that is read is open itself.
+        // The directory being read is open itself.
         let descriptors = fs::read_dir("/proc/self/fd").map(|entries| entries.count());
         Self {
             open_fds: descriptors.ok().map(|count| count.saturating_sub(1)),
@@ -42,7 +42,7 @@ fn value(text: &str, key: &str) -> Option<u64> {
 }
 
 /// A field of /proc/self/stat, by its number in proc(5). The name of the program, the second field, may contain
-/// anything: counted is from its closing parenthesis.
+/// anything: counting starts at its closing parenthesis.
 fn field(stat: &str, number: usize) -> Option<f64> {
     let rest = stat.get(stat.rfind(')')? + 1..)?;
     rest.split_whitespace().nth(number - 3)?.parse().ok()

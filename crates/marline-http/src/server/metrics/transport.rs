@@ -24,15 +24,15 @@ pub(super) struct TransportMetrics(Mutex<Registry>);
 #[derive(Debug, Default)]
 struct Registry {
     endpoints: BTreeMap<u64, Endpoint>,
-    /// The number of the next one.
+    /// The number of the next endpoint.
     next_endpoint: u64,
-    /// Those of endpoints that are gone.
+    /// The sums over closed endpoints.
     endpoint_stats: EndpointStats,
     live: BTreeMap<u64, WeakConnection>,
     /// Connections of each of [`VERSIONS`].
     versions: [u64; VERSIONS.len()],
     next: u64,
-    /// Connections that are closed.
+    /// The sums over closed connections.
     done: Counts,
     handshakes: Histogram<{ TIMES_S.len() }>,
     rtts: Histogram<{ TIMES_S.len() }>,
@@ -332,7 +332,7 @@ impl Counts {
 }
 
 impl Open {
-    /// Writes sums, and the number of paths by which they can be divided.
+    /// Writes sums, and the number of paths to divide them by.
     fn write(&self, out: &mut String) -> std::fmt::Result {
         for (name, help, value) in [
             (

@@ -1,4 +1,4 @@
-//! A file that is open, and who holds it.
+//! An open file and its holders.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -8,14 +8,14 @@ use marline::Prefix;
 
 use crate::server::account::Account;
 
-/// A file that is open.
+/// An open file.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) file: Arc<File>,
     pub(super) identity: Option<Identity>,
     /// By the numbers of their accounts.
     pub(super) holders: BTreeMap<u64, Holding>,
-    /// How many of the accounts charge each client.
+    /// The number of accounts that charge each client.
     pub(super) clients: BTreeMap<Prefix, usize>,
     /// One of the clients.
     pub(super) guard: Prefix,
@@ -31,7 +31,7 @@ impl Entry {
         *accounts == 1
     }
 
-    /// The client of `account` is no longer charged for it. Returns whether the client does not hold the file any more.
+    /// Discharges the client of `account`. Returns whether the client no longer holds the file.
     pub(super) fn remove(&mut self, account: &Account) -> bool {
         let client = account.client();
         let Some(accounts) = self.clients.get_mut(&client) else {
@@ -52,7 +52,7 @@ pub(super) struct Holding {
     pub(super) responses: usize,
 }
 
-/// Which file it is, as long as it is open: a new version of it has another number.
+/// The identity of an open file: a new version of it has another number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     device: u64,
@@ -70,7 +70,7 @@ impl Identity {
         })
     }
 
-    /// Elsewhere files have no number, and are not shared.
+    /// On other systems files have no number, and are not shared.
     #[cfg(not(unix))]
     pub(super) fn of(_metadata: &Metadata) -> Option<Self> {
         None

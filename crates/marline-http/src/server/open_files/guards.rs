@@ -1,15 +1,15 @@
-//! Which open file may be closed for another client.
+//! The choice of the open file to close for another client.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use marline::Prefix;
 
-/// The guard of each file: one of the clients that hold it. The file that may be closed first is the longest open one of
-/// the guard that holds the most; if another holder of it cannot spare it, that becomes its guard.
+/// The guard of each file: one of the clients that hold it. The first file to close is the longest open one of the guard
+/// with the largest holdings; if another holder of it cannot spare it, that becomes its guard.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
     guards: BTreeMap<Prefix, Guard>,
-    /// The guards by what they hold.
+    /// The guards, by their holdings.
     by_held: BTreeSet<(u64, Prefix)>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Guarded {
 }
 
 impl Guards {
-    /// The client, which holds `held` files, guards this one.
+    /// Makes the client, which holds `held` files, guard this one.
     pub(super) fn insert(&mut self, guarded: Guarded, held: u64) {
         let guard = self.guards.entry(guarded.guard).or_default();
         guard.files.insert(guarded.file);
@@ -55,7 +55,7 @@ impl Guards {
         }
     }
 
-    /// `client` holds `held` files now.
+    /// Sets the holdings of `client` to `held` files.
     pub(super) fn set_held(&mut self, client: Prefix, held: u64) {
         if let Some(guard) = self.guards.get_mut(&client) {
             self.by_held.remove(&(guard.held, client));
@@ -64,7 +64,7 @@ impl Guards {
         }
     }
 
-    /// The longest open file of the guard that holds the most.
+    /// The longest open file of the guard with the largest holdings.
     pub(super) fn first(&self) -> Option<Guarded> {
         let &(_, guard) = self.by_held.last()?;
         let file = *self.guards.get(&guard)?.files.first()?;

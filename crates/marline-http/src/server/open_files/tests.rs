@@ -164,7 +164,7 @@ fn a_file_is_charged_to_the_network_of_an_account_whose_address_is_proven() {
     assert!(files.state().by_account.is_empty());
 }
 
-/// What happens to the files of several networks.
+/// An event of the files of several networks.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Hold { network: u8, name: u32 },
@@ -181,7 +181,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 0..120)
 }
 
-/// The files that could be closed for `client`, as a scan of all finds them.
+/// The files that could be closed for `client`, found by a scan of all.
 fn spare(files: &OpenFiles, client: Prefix) -> Vec<u64> {
     let state = files.state();
     let is_spare = |entry: &Entry| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::server::IdentityError;
 
-/// Why a state directory cannot be used, with advice to the operator.
+/// The reason why a state directory cannot be used, with advice to the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The operating system reports an error.
@@ -22,12 +22,12 @@ pub enum StateError {
         /// The file or directory.
         path: PathBuf,
     },
-    /// A file has other content than it should have.
+    /// A file has invalid content.
     #[error("{} is not a file of this version of marline ({reason}); remove it to start with a new one", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// The certificate in the directory cannot be used, or none can be made.

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::StateError;
 use crate::file::{open_regular_file, read_open_file};
 
-/// The largest file that is read: more than a journal of the largest sessions has.
+/// The largest file that is read: larger than a journal of the largest sessions.
 const MAX_BYTES: u64 = 128 << 20;
 
 /// Creates `path` for its owner only, unless it exists.

@@ -1,4 +1,4 @@
-//! The self-signed certificate of a server that was given none.
+//! The self-signed certificate of a server without a given one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use super::{StateDirectory, StateError};
 use crate::file::read_regular_file;
 use crate::server::Identity;
 
-/// Before the names that the certificate has, in the first line of its file.
+/// The prefix of the certificate's names in the first line of its file.
 const NAMES: &str = "names:";
 
 impl StateDirectory {
-    /// Where the self-signed certificate is, for clients that are to trust it.
+    /// The path of the self-signed certificate, for clients that are to trust it.
     pub fn certificate_path(&self) -> PathBuf {
         self.path.join("certificate.pem")
     }
@@ -46,7 +46,7 @@ impl StateDirectory {
         let identity = Identity::from_self_signed_pem(&file)?;
         let public = identity.certificate_pem();
         let path = self.certificate_path();
-        // What is something else, or cannot be read, is replaced.
+        // Anything else, or an unreadable file, is replaced.
         let present = read_regular_file(&path, public.len() as u64);
         if present.ok().as_deref() != Some(public.as_bytes()) {
             files::write(&path, public.as_bytes(), Existing::Replace)?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::StateError;
 use super::files::{self, Existing};
 
-/// Time after which the secret of tokens and tickets is replaced. Recorded connections that were resumed can be
-/// decrypted with it, so that it is not kept for long.
+/// Time after which the secret of tokens and tickets is replaced. Recorded resumed connections can be decrypted with
+/// it, so it is not kept for long.
 pub(super) const ROTATION: Duration = Duration::from_secs(24 * 3600);
 
 const FORMAT: u32 = 1;
@@ -34,7 +34,7 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
-    /// A new one, for the file at `path`.
+    /// New keys, for the file at `path`.
     fn new(path: &Path, unix_time: Duration) -> Result<Self, StateError> {
         Ok(Self {
             since: unix_time.as_secs(),
@@ -81,17 +81,17 @@ impl Keys {
         self.previous.as_ref()
     }
 
-    /// How long the present secret is still used.
+    /// The remaining time of use of the present secret.
     pub(super) fn left(&self, unix_time: Duration) -> Duration {
         let age = unix_time.saturating_sub(Duration::from_secs(self.present.since));
         ROTATION.saturating_sub(age).max(Duration::from_secs(1))
     }
 
-    /// Takes another present secret if this one is old: what another server wrote to the file, or a new one. Returns
-    /// whether it did.
+    /// Replaces the present secret if it is old: by the one that another server wrote to the file, or a new one.
+    /// Returns whether it did.
     pub(super) fn rotate(&mut self, path: &Path, unix_time: Duration) -> Result<bool, StateError> {
         let is_old = |epoch: &Epoch| {
-            // From the future: the clock was wrong when it was made, or is now.
+            // A time in the future: the clock was wrong when the secret was made, or is now.
             let age = unix_time.as_secs().checked_sub(epoch.since);
             age.is_none_or(|age| age >= ROTATION.as_secs())
         };
@@ -225,7 +225,7 @@ mod tests {
         assert!(keys.rotate(&path, NOW + DAY).unwrap());
         assert!(keys.present != first && keys.previous == Some(first));
         assert_eq!(keys.reset, again.reset);
-        // Another server takes what the first one has made.
+        // The other server uses the key made by the first one.
         let mut other = again;
         assert!(other.rotate(&path, NOW + DAY).unwrap());
         assert!(other.present == keys.present);

@@ -1,4 +1,5 @@
-//! What a server keeps over restarts: its keys, the sessions that clients may resume, and the certificate that it made.
+//! The state that a server keeps over restarts: its keys, the sessions that clients may resume, and the certificate that
+//! it made.
 //!
 //! | file | has |
 //! | --- | --- |
@@ -29,8 +30,8 @@ pub(crate) use self::sessions::Sessions;
 
 /// A directory in which servers of one user keep their state.
 ///
-/// Address tokens and session tickets are sealed with a secret that is replaced every day; what the one before sealed is
-/// still accepted. The secret of stateless resets stays: a connection has no end date, and whoever learns the secret can
+/// Address tokens and session tickets are sealed with a secret that is replaced every day; the previous one is still
+/// accepted. The secret of stateless resets stays: a connection has no end date, and an attacker with the secret can
 /// only end connections.
 #[derive(Debug)]
 pub struct StateDirectory {
@@ -80,7 +81,7 @@ impl StateDirectory {
         Ok(keys.left(unix_time))
     }
 
-    /// How long the present secret of tokens and tickets is still used.
+    /// The remaining time of use of the present secret of tokens and tickets.
     pub(super) fn until_rotation(&self, unix_time: Duration) -> Duration {
         let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.left(unix_time)
@@ -105,8 +106,8 @@ impl StateDirectory {
         Arc::clone(&self.tickets)
     }
 
-    /// The sessions of the QUIC endpoint at `address`. Those of a configuration other than `settings` are discarded:
-    /// what clients remember of it would no longer hold (RFC 9000, section 7.4.1).
+    /// The sessions of the QUIC endpoint at `address`. Those of a configuration other than `settings` are discarded: the
+    /// settings that clients remember would no longer hold (RFC 9000, section 7.4.1).
     ///
     /// # Errors
     /// The file cannot be used.

@@ -1,8 +1,8 @@
 //! TLS sessions that a client may resume once, in memory and in a file.
 //!
 //! rustls accepts 0-RTT only for sessions that the server remembers and forgets when they are resumed, so that early data
-//! cannot be replayed; sealed tickets do not do for that. The file is a journal, so that it is exact when the process
-//! is killed: a line for each session that is stored or taken.
+//! cannot be replayed; sealed tickets do not suffice. The file is a journal, so that it is exact when the process is
+//! killed: a line for each session that is stored or taken.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +19,7 @@ use super::StateError;
 use super::files::{self, Existing};
 use crate::limits::{MAX_SESSION_BYTES, MAX_SESSION_FILES, MAX_SESSIONS, SESSION_FILE_LIFETIME};
 
-/// How the names of these files begin.
+/// The prefix of these files' names.
 pub(super) const PREFIX: &str = "sessions-";
 
 /// The first word of the file.
@@ -41,7 +41,7 @@ struct Inner {
 }
 
 impl Sessions {
-    /// Reads the sessions that the file at `path` has for these settings, and creates the file if there is none.
+    /// Reads the sessions in the file at `path` for these settings, and creates the file if there is none.
     pub(super) fn open(path: &Path, settings: &[u8; 32]) -> Result<Self, StateError> {
         let mut inner = Inner {
             path: path.to_owned(),
@@ -51,7 +51,7 @@ impl Sessions {
             values: HashMap::new(),
             order: VecDeque::new(),
         };
-        // An empty file is what a file system may leave of one after the machine has lost its power.
+        // A file system may leave an empty file after a power failure.
         if let Some(text) = files::read(path)?.filter(|text| !text.is_empty()) {
             inner.replay(&text)?;
         }
@@ -59,9 +59,9 @@ impl Sessions {
         Ok(Self(Mutex::new(inner)))
     }
 
-    /// Removes the files of other addresses beside that at `path`, which was just written, as far as their sessions are of
-    /// no use any more, or there are too many: a server on a free port leaves one at each start. A running server whose
-    /// file is removed keeps its sessions in memory.
+    /// Removes the files of other addresses beside that at `path`, which was just written, if their sessions are no longer
+    /// usable, or there are too many: a server on a free port leaves one at each start. A running server whose file is
+    /// removed keeps its sessions in memory.
     pub(super) fn remove_others(path: &Path) {
         let Some(now) = modified(path) else { return };
         let beside = path.parent().and_then(|parent| fs::read_dir(parent).ok());
@@ -114,7 +114,7 @@ impl Inner {
                     Some(key) => drop(self.values.remove(&key)),
                     None => break,
                 },
-                // The last line may be incomplete, after the machine has lost its power.
+                // The last line may be incomplete after a power failure.
                 _ => break,
             }
         }
@@ -131,7 +131,7 @@ impl Inner {
         self.values.insert(key, value);
     }
 
-    /// Writes a file without the sessions that were taken: they cannot be decrypted any more.
+    /// Writes a file without the taken sessions, which can no longer be decrypted.
     fn rewrite(&mut self) -> Result<(), StateError> {
         let values = &self.values;
         self.order.retain(|key| values.contains_key(key));

@@ -1,4 +1,4 @@
-//! Connections whose requests make no progress, or that make room for others, are closed, those of HTTP/2 with GOAWAY.
+//! Closes connections whose requests make no progress, or that make room for others; those of HTTP/2 with GOAWAY.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -18,7 +18,7 @@ use super::super::stop::Stopped;
 use super::deliveries::{Deliveries, Look};
 use crate::limits;
 
-/// The most content that a connection holds.
+/// The largest amount of content that a connection holds, in bytes.
 const WINDOW: usize = limits::HTTP2_CONNECTION_WINDOW as usize;
 
 /// Bytes of the preface, before the first frame (section 3.4).
@@ -27,7 +27,7 @@ const PREFACE_BYTES: usize = limits::HTTP2_PREFACE_BYTES;
 /// A frame GOAWAY for all streams (RFC 9113 section 6.8) with ENHANCE_YOUR_CALM.
 const ENHANCE_YOUR_CALM: [u8; 17] = go_away(0x0b);
 
-/// The same with NO_ERROR, for a client that has no use for the connection.
+/// The same with NO_ERROR, for a client that does not use the connection.
 const NO_ERROR: [u8; 17] = go_away(0);
 
 const fn go_away(code: u8) -> [u8; 17] {
@@ -36,8 +36,8 @@ const fn go_away(code: u8) -> [u8; 17] {
     ]
 }
 
-/// Ends a connection if too much time passes, or over HTTP/2 too many bytes arrive, while its requests make no progress: floods
-/// of frames that need no request, and clients that never read responses. Ends it also when it has to make room.
+/// Ends a connection if too much time passes, or over HTTP/2 too many bytes arrive, while its requests make no progress: floods of
+/// frames outside requests, and clients that never read responses. Also ends it when it has to make room.
 ///
 /// Neither hyper nor h2 limits these, nor can h2 be told to send GOAWAY with this code and wait: the frame is written here, between
 /// two frames of h2's.
@@ -56,7 +56,7 @@ pub(super) struct Calm<S> {
     contents: OpenContents,
     /// Set while there is no budget for the content that has arrived.
     excess: Option<Excess>,
-    /// What is left of the last frame, if the connection is being closed.
+    /// The rest of the last frame, if the connection is being closed.
     leaving: Option<&'static [u8]>,
 }
 
@@ -89,7 +89,7 @@ impl<S> Calm<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
-    /// Closes the connection, with GOAWAY if it is one of HTTP/2: that may take as long as `patience`.
+    /// Closes the connection, over HTTP/2 with GOAWAY, which may take as long as `patience`.
     fn poll_leave(
         &mut self,
         cx: &mut Context<'_>,
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
     }
 
-    /// Waits for a budget for the content that has arrived, while nothing more is read. Fails if there is none in time.
+    /// Waits for a budget for the arrived content, while nothing more is read. Fails if there is none in time.
     fn poll_excess(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UsedUp>> {
         while let Some(excess) = &mut self.excess {
             if self.contents.on_arrival(0, WINDOW) {
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             ready!(self.alarm.as_mut().poll(cx));
-            // What the client has received counts, too: the system's buffer may hold what takes it minutes.
+            // Bytes received by the client count, too: the system's buffer may hold data for minutes.
             self.deliveries.refresh();
             let idle = self.progress.idle();
             let Some(left) = self.limit.checked_sub(idle).filter(|left| !left.is_zero()) else {
@@ -161,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
     }
 
-    /// A write that waits fails if there was no progress for too long: nothing may be read meanwhile.
+    /// A waiting write fails if there was no progress for too long: nothing may be read meanwhile.
     fn check<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -201,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
-        // hyper takes in no more content of HTTP/1.1 than is read.
+        // hyper receives no more content of HTTP/1.1 than is read.
         if this.version == Version::HTTP_2 {
             let content = this.incoming.advance(&buf.filled()[before..]);
             if !this.contents.on_arrival(content, WINDOW) {
@@ -291,25 +291,25 @@ impl Excess {
     }
 }
 
-/// Where frames begin and end in a sequence of bytes (RFC 9113 section 4.1).
+/// The boundaries of frames in a sequence of bytes (RFC 9113 section 4.1).
 #[derive(Debug, Default)]
 struct Frames {
     /// Bytes of a frame's header so far.
     header: usize,
-    /// The length that the header has.
+    /// The length in the header.
     length: usize,
     /// Whether it is a frame of DATA.
     is_data: bool,
-    /// Bytes of payload that follow.
+    /// Bytes of payload to follow.
     payload: usize,
-    /// Whether these are of DATA.
+    /// Whether this payload is that of DATA.
     is_content: bool,
 }
 
 impl Frames {
     const HEADER: usize = 9;
 
-    /// The frames behind `bytes` bytes that are none.
+    /// The frames after `bytes` bytes of other data.
     fn after(bytes: usize) -> Self {
         Self {
             payload: bytes,
@@ -317,7 +317,7 @@ impl Frames {
         }
     }
 
-    /// Returns how many of `bytes` are the payload of frames of DATA.
+    /// Returns the number of `bytes` that are the payload of frames of DATA.
     fn advance(&mut self, mut bytes: &[u8]) -> usize {
         let mut content = 0;
         loop {

@@ -13,13 +13,13 @@ use crate::limits;
 
 /// A socket that is closed when this is dropped.
 ///
-/// A socket with unread bytes, or one at which bytes arrive after it was closed, is reset by the system: what was sent and has
-/// not arrived is lost, and some systems of clients discard what has (RFC 9112, section 9.6). A client that still sends, if
-/// only WINDOW_UPDATE, would lose the end of its last response.
+/// The system resets a socket with unread bytes, or one at which bytes arrive after it was closed: sent data that has not
+/// arrived is lost, and some client systems discard data that has (RFC 9112, section 9.6). A client that still sends, if only
+/// WINDOW_UPDATE, would lose the end of its last response.
 pub(in crate::server) struct Closing {
     stream: Arc<TcpStream>,
     deliveries: Deliveries,
-    /// When bytes moved last.
+    /// Time of the latest moved bytes.
     moved: Instant,
     is_shut_down: bool,
 }
@@ -39,13 +39,13 @@ impl Closing {
         }
     }
 
-    /// Reads and discards what the client sends until it has everything and closes its side too, within limits. It gets `idle`
-    /// to acknowledge something of what was sent, and `quiet` to send something or to close once it has acknowledged all.
+    /// Reads and discards bytes of the client until it has everything and closes its side too, within limits. It gets `idle`
+    /// to acknowledge some of the sent bytes, and `quiet` to send something or to close once it has acknowledged all.
     pub(super) async fn linger(mut self, idle: Duration, quiet: Duration) {
         let is_expelled = self.deliveries.is_expelled();
         let idle = match self.is_shut_down && !is_expelled {
             true => idle,
-            // The connection has failed: what was sent last may say why.
+            // The connection has failed: the last data sent may give the reason.
             false => limits::LINGER,
         };
         let longest = match is_expelled {
@@ -65,7 +65,7 @@ impl Closing {
             if missing == 0 {
                 all_acknowledged.get_or_insert(now);
             }
-            // Single bytes are no progress.
+            // Single bytes are not progress.
             if missing == 0 && unacknowledged > 0
                 || unacknowledged - missing >= limits::MIN_PROGRESS_BYTES
             {

@@ -1,4 +1,4 @@
-//! Which responses the client of a connection has received, as far as the system knows.
+//! The responses that the client of a connection has received, as far as the system knows.
 //!
 //! ```text
 //! Content -> Part -> hyper or h2, TLS -> Socket -> system -> client
@@ -34,7 +34,7 @@ struct State {
     socket: Option<Watched>,
     /// Bytes that the system has taken.
     written: u64,
-    /// Whether nothing was written since everything before was.
+    /// Whether nothing was written since the latest flush.
     is_flushed: bool,
     responses: Slab<Delivery>,
     /// Responses so far.
@@ -49,18 +49,18 @@ struct State {
     waker: Option<Waker>,
     /// Bytes of content that were passed to the connection, and that the client has not acknowledged.
     outstanding: u64,
-    /// Whether the connection is closed for what the client does, or fails to do.
+    /// Whether the connection is closed for the client's behaviour.
     is_expelled: bool,
 }
 
 struct Watched {
     stream: Arc<TcpStream>,
-    /// The system's count when nothing was written.
+    /// The system's count before anything was written.
     start: Option<u64>,
 }
 
 impl Watched {
-    /// Bytes of `written` that the client has acknowledged. All, if the system does not know.
+    /// Bytes of `written` that the client has acknowledged; all if the system does not know.
     fn acknowledged(&self, written: u64) -> u64 {
         match (self.start, acknowledged(&self.stream)) {
             (Some(start), Some(now)) => now.wrapping_sub(start).min(written),
@@ -80,13 +80,13 @@ struct Delivery {
     has_framed_end: bool,
     /// Whether its last bytes were passed to the connection as such.
     is_whole: bool,
-    /// The end of what was flushed of it.
+    /// The end of its flushed bytes.
     offset: u64,
     /// Set while there are such bytes.
     turn: Option<Turn>,
     /// The task that waits for its end.
     waker: Option<Waker>,
-    /// Whether it was given up.
+    /// Whether it was abandoned.
     is_cut: bool,
     /// Bytes that were passed to the connection, and that the client has not acknowledged.
     outstanding: u64,
@@ -107,14 +107,14 @@ impl Delivery {
 #[derive(Default)]
 struct Turns {
     begun: u64,
-    /// The latest of which something was taken.
+    /// The latest response of which some was taken.
     served: u64,
-    /// Responses that wait.
+    /// Waiting responses.
     waiting: u64,
 }
 
 impl Turns {
-    /// The turn of a response that waits from now.
+    /// The turn of a response that begins to wait.
     fn begin(&mut self) -> Turn {
         self.waiting += 1;
         Turn {
@@ -135,19 +135,19 @@ impl Turns {
     }
 }
 
-/// A response waits for the connection to take what was passed to it.
+/// The turn of a response that waits for the connection to take its bytes.
 struct Turn {
     number: u64,
-    /// Whether others were served before it that began to wait later: it is not their turns that it waits for.
+    /// Whether responses that began to wait later were served before it: then it does not wait for their turns.
     is_passed_over: bool,
-    /// When it began to wait, or had moved enough.
+    /// When it began to wait, or last moved enough.
     since: Instant,
     /// Bytes that were taken since then.
     taken: u64,
 }
 
 impl Turn {
-    /// Something was taken.
+    /// Notes that `bytes` were taken.
     fn on_taken(&mut self, bytes: u64, turns: &mut Turns, min_bytes: u64) {
         self.is_passed_over = self.is_passed_over(turns);
         turns.served = turns.served.max(self.number);
@@ -160,7 +160,7 @@ impl Turn {
         }
     }
 
-    /// Whether it is passed over as `turns` are. Each of the others may have been served in a few parts before it.
+    /// Whether it is passed over, given `turns`. Each of the others may have been served in a few parts before it.
     fn is_passed_over(&self, turns: &Turns) -> bool {
         let served = turns.served.saturating_sub(self.number);
         self.is_passed_over || served > limits::PARTS_OF_TURN * turns.waiting
@@ -172,7 +172,7 @@ struct Flushed {
     response: usize,
     bytes: u64,
     is_end: bool,
-    /// The client has it when it has acknowledged as many bytes of the connection.
+    /// The client has it when it has acknowledged this many bytes of the connection.
     offset: u64,
 }
 
@@ -199,7 +199,7 @@ impl Deliveries {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// They go to `stream`, to which nothing was written.
+    /// Watches `stream`, to which nothing was written.
     pub(super) fn watch(&self, stream: &Arc<TcpStream>) {
         self.lock().socket = Some(Watched {
             stream: Arc::clone(stream),
@@ -259,14 +259,14 @@ impl Deliveries {
         })
     }
 
-    /// The system has taken as many more bytes.
+    /// The system has taken `bytes` more.
     pub(super) fn written(&self, bytes: usize) {
         let mut state = self.lock();
         state.written += bytes as u64;
         state.is_flushed = false;
     }
 
-    /// The system has taken everything that there was.
+    /// The system has taken all written bytes.
     pub(super) fn flushed(&self) {
         let mut state = self.lock();
         state.is_flushed = true;
@@ -278,8 +278,8 @@ impl Deliveries {
         }
     }
 
-    /// Asks the system what the client has acknowledged, and records responses that it has received. Returns how many bytes of
-    /// the connection it has not acknowledged.
+    /// Asks the system which bytes the client has acknowledged, and records responses that it has received. Returns the number of
+    /// unacknowledged bytes of the connection.
     pub(super) fn refresh(&self) -> u64 {
         let Refreshed {
             received,
@@ -301,8 +301,8 @@ impl Deliveries {
         state.ends > 0 || state.is_flushed && !state.unflushed.is_empty()
     }
 
-    /// Responses that have ended since the last flush are a part of it, if nothing was written since: another task than that of
-    /// the connection may have dropped what was written already.
+    /// Responses that have ended since the last flush are part of it, if nothing was written since: another task than that of the
+    /// connection may have dropped already written parts.
     pub(super) fn settle(&self) {
         let mut state = self.lock();
         if state.is_flushed {
@@ -315,24 +315,24 @@ impl Deliveries {
         self.lock().on_flushed_if(Delivery::is_flushed);
     }
 
-    /// Whether the system knows the connection no more: it was reset, or both sides have closed it.
+    /// Whether the system no longer knows the connection: it was reset, or both sides have closed it.
     pub(super) fn is_over(&self) -> bool {
         let state = self.lock();
         let socket = state.socket.as_ref();
         socket.is_none_or(|socket| socket.stream.peer_addr().is_err())
     }
 
-    /// The client is not worth waiting for.
+    /// Marks the client as not worth waiting for.
     pub(super) fn expel(&self) {
         self.lock().is_expelled = true;
     }
 
-    /// Whether it is.
+    /// Whether the client is so marked.
     pub(super) fn is_expelled(&self) -> bool {
         self.lock().is_expelled
     }
 
-    /// Records the others: the connection is closed.
+    /// Records the other responses: the connection is closed.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         let Refreshed { received, lost, .. } = state.refresh();
@@ -344,7 +344,7 @@ impl Deliveries {
     }
 }
 
-/// Looks whether the client has received responses, as often as is worth it: the system does not tell.
+/// Checks whether the client has received responses, at suitable intervals: the system sends no notification.
 pub(super) struct Look {
     next: Option<Pin<Box<Sleep>>>,
     wait: Duration,
@@ -358,7 +358,7 @@ impl Look {
         }
     }
 
-    /// Ready when nothing is left to wait for.
+    /// Ready when there is nothing left to wait for.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deliveries: &Deliveries) -> Poll<()> {
         while deliveries.has_unconfirmed(cx) {
             let wait = self.wait;
@@ -377,7 +377,7 @@ impl Look {
     }
 }
 
-/// The message of the system.
+/// The result of asking the system.
 struct Refreshed {
     /// The records of responses that the client has received.
     received: Vec<Record>,
@@ -388,7 +388,7 @@ struct Refreshed {
 }
 
 impl State {
-    /// Changes a response, of which there will be something to flush.
+    /// Changes a response, which will have something to flush.
     fn list(&mut self, response: usize, change: impl FnOnce(&mut Delivery)) {
         let Some(delivery) = self.responses.get_mut(response) else {
             return;
@@ -499,7 +499,7 @@ impl State {
     }
 }
 
-/// A response on its way: its content, and parts of it that wait. It has ended when all of these are dropped.
+/// A response in transit: its content, and waiting parts of it. It has ended when all of these are dropped.
 struct Outgoing {
     deliveries: Deliveries,
     response: usize,
@@ -508,7 +508,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// Content was passed to the connection, which is whole then or not.
+    /// Content was passed to the connection; `is_whole` is whether it is complete.
     fn passed(&self, bytes: usize, is_whole: bool) {
         let bytes = bytes as u64;
         let mut guard = self.deliveries.lock();
@@ -559,12 +559,12 @@ impl Drop for Outgoing {
 /// The content of a response.
 pub(super) struct Content {
     inner: Body,
-    /// Absent if nobody wants to know what becomes of it.
+    /// `None` if the outcome is not followed.
     outgoing: Option<Arc<Outgoing>>,
 }
 
 impl Content {
-    /// None.
+    /// Empty content.
     pub(super) fn empty() -> Self {
         Self {
             inner: Body::empty(),
@@ -572,7 +572,7 @@ impl Content {
         }
     }
 
-    /// What becomes of it while others are sent beside it, in frames of which the last says that it is. It is followed.
+    /// Follows its sending beside others, in frames whose last one is marked as such.
     pub(super) fn sending(&self) -> Option<Sending> {
         let outgoing = self.outgoing.as_ref()?;
         if let Some(delivery) = outgoing
@@ -590,7 +590,7 @@ impl Content {
         })
     }
 
-    /// A part without bytes, which stands for its end.
+    /// A part without bytes, which marks its end.
     pub(super) fn end(&self) -> Part {
         Part {
             bytes: Bytes::new(),
@@ -672,9 +672,8 @@ impl Sending {
         }
     }
 
-    /// Whether the connection has taken too little of it for `limit`. Where the client is slow, responses wait for each other: it
-    /// is stuck if it was passed over, so that only its own window can be the reason. What others do does not matter if it is
-    /// `alone`.
+    /// Whether the connection has taken too little of it for `limit`. With a slow client, responses wait for each other: it is
+    /// stuck if it was passed over, so that only its own window can be the reason. Others do not matter if it is `alone`.
     pub(super) fn is_stuck(&self, limit: Duration, alone: bool) -> bool {
         let state = self.deliveries.lock();
         let delivery = state.responses.get(self.response);
@@ -710,7 +709,7 @@ impl http_body::Body for Streamed {
     }
 }
 
-/// A part of a response's content, of which is known how much of it was taken.
+/// A part of a response's content, which tracks how much of it was taken.
 pub(super) struct Part {
     bytes: Bytes,
     outgoing: Option<Arc<Outgoing>>,

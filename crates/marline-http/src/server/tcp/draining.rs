@@ -1,4 +1,4 @@
-//! The end of the connections of HTTP/1.1 of a server that stops.
+//! The end of the HTTP/1.1 connections of a stopping server.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::limits;
 
 /// Ends a connection gracefully when the server stops.
 ///
-/// A client learns it from `Connection: close` of its next response, and may be sending a request at any moment before: a
-/// connection that is idle waits for that.
+/// A client is notified by `Connection: close` of its next response, and may be sending a request at any moment before:
+/// an idle connection waits for that.
 pub(super) struct Drain {
     stopped: Stopped,
     progress: Arc<Progress>,
@@ -54,7 +54,7 @@ impl Drain {
         connection.await
     }
 
-    /// Completes when the server has stopped, and no request is to be expected that was sent before the client knew it.
+    /// Completes when the server has stopped, and no request is expected that was sent before the client knew it.
     async fn began(self) {
         self.stopped.await;
         let mut left = limits::DRAIN;

@@ -30,17 +30,17 @@ const FATAL: u8 = 2;
 /// The protocol version of TLS 1.2.
 const TLS12: [u8; 2] = [3, 3];
 
-/// The bytes of a record with a ClientHello up to the client's version: a header of 5 bytes, one of 4, and the version.
+/// The length in bytes of a record with a ClientHello up to the client's version: a header of 5 bytes, one of 4, and the version.
 const UP_TO_VERSION: usize = 11;
 
 /// The protocol of a connection, as its first bytes show.
 pub(super) enum Protocol {
     /// TLS.
     Tls,
-    /// TLS, of a client that has no version from 1.2 on, with the alert for it. rustls would send another one: it looks first for
+    /// TLS of a client without any version from 1.2 on, with the alert for it. rustls would send another one: it first checks
     /// extensions that such clients do not have.
     OldTls([u8; 7]),
-    /// Another one.
+    /// Another protocol.
     Other,
 }
 
@@ -74,9 +74,9 @@ impl Protocol {
 pub(in crate::server) struct Tls {
     /// For clients that offer TLS 1.3: with a state directory, sessions are in tickets.
     modern: Arc<rustls::ServerConfig>,
-    /// For other clients. Sessions are in memory, and clients have their IDs: a ticket of TLS 1.2 passes in the clear with
-    /// the secret of its connection inside, so that whoever learns the key of tickets, which is in a file, could decrypt what
-    /// was recorded.
+    /// For other clients. Sessions are in memory, and clients have their IDs: a ticket of TLS 1.2 passes in the clear with the
+    /// secret of its connection inside, so that with the key of tickets, which is in a file, recorded connections could be
+    /// decrypted.
     sessions_in_memory: Arc<rustls::ServerConfig>,
 }
 

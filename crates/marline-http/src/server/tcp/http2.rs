@@ -36,8 +36,8 @@ use crate::body::Body;
 use crate::content::content_length;
 use crate::{header, limits};
 
-/// Serves HTTP/2 over `stream` until it ends, or until the requests in progress have ended after `stopped` completed. GOAWAY is sent
-/// twice then: with the last stream only after a round trip (RFC 9113, section 6.8).
+/// Serves HTTP/2 over `stream` until it ends, or until the requests in progress have ended after `stopped` completed. GOAWAY is
+/// then sent twice: with the last stream only after a round trip (RFC 9113, section 6.8).
 ///
 /// # Errors
 /// The client violates HTTP/2, or the stream has failed.
@@ -63,7 +63,7 @@ where
         stopped,
     )
     .await;
-    // What they have sent is accounted for when they have ended. The connection has, so that they soon do.
+    // Their sent bytes are counted when they have ended, which is soon, since the connection has.
     let ended = async { while streams.join_next().await.is_some() {} };
     let _ = timeout(limits::LINGER, ended).await;
     of_requests.deliveries.settle_flushed();
@@ -139,7 +139,7 @@ impl Stream {
                 if let Poll::Ready(answer) = answering.as_mut().poll(cx) {
                     return Poll::Ready(Some(answer));
                 }
-                // The client has cancelled the request, or is gone.
+                // The client has cancelled the request, or is disconnected.
                 respond.poll_reset(cx).map(|_| None)
             });
             match answered.await {
@@ -151,7 +151,7 @@ impl Stream {
         let (mut parts, content) = deliveries.follow(answer).into_parts();
         remove_connection_specific(&mut parts.headers);
         if is_connect && parts.status.is_success() {
-            // What follows is of the tunnel (RFC 9110, section 9.3.6).
+            // The following bytes are those of the tunnel (RFC 9110, section 9.3.6).
             parts.headers.remove(CONTENT_LENGTH);
         } else if let Some(length) = content.size_hint().exact()
             && !content.is_end_stream()
@@ -171,7 +171,7 @@ impl Stream {
                 let activity = is_tunnel.then_some(activity);
                 Outgoing::new(content, stream, activity, idle).run().await;
             }
-            // The site's header is none of HTTP/2, or the stream has ended.
+            // The site's header is invalid in HTTP/2, or the stream has ended.
             Err(_) => {
                 content.cut();
                 respond.send_reset(Reason::INTERNAL_ERROR);
@@ -209,7 +209,7 @@ impl Stream {
     }
 }
 
-/// Removes what HTTP/2 has no place for (RFC 9113, section 8.2.2).
+/// Removes fields that HTTP/2 does not allow (RFC 9113, section 8.2.2).
 fn remove_connection_specific(headers: &mut HeaderMap) {
     let listed: Vec<String> = headers
         .get_all(CONNECTION)

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::closing::Closing;
 use super::deliveries::{Deliveries, Look};
 
-/// Makes a connection end with a reset: what was sent is not whole.
+/// Ends a connection with a reset: the data sent is incomplete.
 #[derive(Clone, Debug, Default)]
 pub(in crate::server) struct Reset(Arc<AtomicBool>);
 
@@ -29,22 +29,22 @@ impl Reset {
     }
 }
 
-/// A socket, and what was read from it before. Dropped, it is left to who waits for it to be closed.
+/// A socket, and the bytes already read from it. On drop, it is passed to the task that waits for its closing.
 pub(super) struct Socket {
     stream: Arc<TcpStream>,
     read: Bytes,
     reset: Reset,
     deliveries: Deliveries,
-    /// When bytes moved last.
+    /// Time of the latest moved bytes.
     moved: Instant,
-    /// Whether it was shut down: all was sent that should be.
+    /// Whether it was shut down after everything was sent.
     is_shut_down: bool,
     look: Look,
     close: Option<oneshot::Sender<Closing>>,
 }
 
 impl Socket {
-    /// `stream`, of which `read` was read. What becomes of responses that are written to it is recorded in `deliveries`.
+    /// `stream`, from which `read` was already read. The outcome of responses written to it is recorded in `deliveries`.
     pub(super) fn new(
         stream: TcpStream,
         read: Bytes,
@@ -89,7 +89,7 @@ impl Drop for Socket {
             self.is_shut_down,
         );
         if let Some(close) = self.close.take() {
-            // Without anyone who waits, it is closed at once.
+            // If no task waits, it is closed at once.
             let _ = close.send(closing);
         }
     }

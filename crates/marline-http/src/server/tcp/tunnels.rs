@@ -1,5 +1,5 @@
 //! Requests of HTTP/1.1 that make their connection a tunnel: CONNECT and the Upgrade to WebSocket. Sites see both as CONNECT, whose
-//! content and whose response's content are the two directions, as HTTP/2 and 3 have it.
+//! content and whose response's content are the two directions, as in HTTP/2 and 3.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,13 +29,13 @@ const WEBSOCKET: &str = "websocket";
 
 type Stream = IdleTimeout<TokioIo<hyper::upgrade::Upgraded>>;
 
-/// The tunnel of one connection, if it has become one. It ends with it.
+/// The tunnel of one connection, if it has become one. It ends with the connection.
 #[derive(Clone)]
 pub(in crate::server) struct Tunnels {
     running: Arc<Mutex<JoinSet<()>>>,
     /// Held by the tunnel, so that a server that stops can wait for them.
     open: mpsc::WeakSender<()>,
-    /// Of the connection.
+    /// The reset of the connection.
     reset: Reset,
 }
 
@@ -58,7 +58,7 @@ impl Tunnels {
         while running.join_next().await.is_some() {}
     }
 
-    /// Makes `answer` one that begins the tunnel of `asked` if the site has accepted it. It ends if it moves nothing for `idle`.
+    /// Makes `answer` begin the tunnel of `asked` if the site has accepted it. The tunnel ends after `idle` without activity.
     pub(super) fn answer(
         &self,
         asked: Asked,
@@ -86,7 +86,7 @@ impl Tunnels {
             let Ok(stream) = asked.on.await else { return };
             let stream = IdleTimeout::new(TokioIo::new(stream), idle);
             let (read, mut write) = tokio::io::split(stream);
-            // The site may need nothing of the client.
+            // The site may not need the client's data.
             let _ = asked.read.send(read);
             if write_all(content, &mut write).await == End::Aborted {
                 reset.when_closed();
@@ -103,17 +103,17 @@ pub(super) struct Asked {
     is_upgrade: bool,
 }
 
-/// A request for a tunnel, with what the client sends in it as its content.
+/// A request for a tunnel, with the client's data in it as its content.
 pub(super) struct Asking {
     pub(super) request: Request<Body>,
     pub(super) asked: Asked,
 }
 
-/// Makes `request` the CONNECT that sites know, if it asks for a tunnel.
+/// Converts `request` to the CONNECT that sites know, if it asks for a tunnel.
 #[expect(clippy::result_large_err, reason = "the request goes on")]
 pub(super) fn asked<B: http_body::Body>(mut request: Request<B>) -> Result<Asking, Request<B>> {
     let is_connect = request.method() == Method::CONNECT;
-    // The tunnel would begin behind the content, which belongs to the request (RFC 9110, section 7.8): an Upgrade may be ignored.
+    // The tunnel would begin after the content, which belongs to the request (RFC 9110, section 7.8): an Upgrade may be ignored.
     let is_upgrade = request.version() == Version::HTTP_11
         && is_websocket(&request)
         && request.body().is_end_stream();
@@ -153,7 +153,7 @@ fn is_websocket<B>(request: &Request<B>) -> bool {
     request.method() == Method::GET && has(UPGRADE, WEBSOCKET) && has(CONNECTION, "upgrade")
 }
 
-/// What a client sends in a tunnel, once that is open.
+/// The client's data in a tunnel, once that is open.
 enum Received {
     Waiting(oneshot::Receiver<ReadHalf<Stream>>),
     Open(ReadBody<ReadHalf<Stream>>),

@@ -15,7 +15,7 @@ fn host(network: u8, number: u8) -> Prefix {
     Prefix::of_host([10, 0, network, number].into())
 }
 
-/// What happens to one of several connections or networks.
+/// An event of one of several connections or networks.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Open { network: u8, host: u8 },

@@ -15,16 +15,16 @@ use super::super::super::record::Recorder;
 use super::outgoing::Activity;
 use crate::limits;
 
-/// What a client sends on a stream behind the header of its request. The windows are open again for what was read.
+/// The content that a client sends on a stream after the header of its request. The windows are reopened as it is read.
 pub(super) struct RequestContent {
     stream: RecvStream,
-    /// Until it has ended.
+    /// `None` once it has ended.
     open: Option<OpenContent>,
     has_data_ended: bool,
 }
 
 impl RequestContent {
-    /// What arrives on `stream`, as one of the `contents` of its connection.
+    /// The content on `stream`, one of the `contents` of its connection.
     pub(super) fn new(stream: RecvStream, contents: &OpenContents) -> Self {
         Self {
             open: (!stream.is_end_stream()).then(|| contents.open()),
@@ -47,7 +47,7 @@ impl RequestContent {
         }
     }
 
-    /// What arrives in a tunnel, whose `activity` it is.
+    /// The content of a tunnel with this `activity`.
     pub(super) fn of_tunnel(self, recorder: &Arc<Recorder>, activity: Activity) -> Counted {
         Counted {
             content: Some(self),
@@ -56,7 +56,7 @@ impl RequestContent {
         }
     }
 
-    /// Reads and discards what follows, as far as it is small and arrives soon.
+    /// Reads and discards the rest, if it is small and arrives soon.
     async fn discard(mut self) {
         let mut left = limits::MAX_DISCARDED_BYTES;
         while let Some(Ok(frame)) = poll_fn(|cx| self.poll_next(cx)).await {
@@ -110,14 +110,14 @@ impl RequestContent {
     }
 }
 
-/// The content of a request whose arrival is progress of its connection. What is unread when the site drops it is read and discarded
-/// within limits, unless it is of a tunnel: clients that still send look at a response last. What exceeds the limits is refused
-/// after the response, with NO_ERROR (RFC 9113, section 8.1).
+/// The content of a request whose arrival is progress of its connection. If the site drops it unread, the rest is read and
+/// discarded within limits, unless it is that of a tunnel: clients that are still sending read the response last. Content beyond
+/// the limits is refused after the response, with NO_ERROR (RFC 9113, section 8.1).
 pub(super) struct Counted {
-    /// Until it is dropped.
+    /// `None` once it is dropped.
     content: Option<RequestContent>,
     recorder: Arc<Recorder>,
-    /// Of the tunnel, if it is of one.
+    /// The activity of the tunnel, if it is one.
     activity: Option<Activity>,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::super::deliveries::{Content, Part, Sending};
 use crate::body::BoxError;
 
-/// When something moved in a tunnel last, in either direction.
+/// The time of the latest activity in a tunnel, in either direction.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Mutex<Instant>>);
 
@@ -31,13 +31,13 @@ impl Activity {
     }
 }
 
-/// Why a response ends early.
+/// The reason why a response ends early.
 enum Cut {
     /// The stream was reset by the client, or its connection has ended.
     Gone,
     /// The site's content has failed.
     Failed,
-    /// The client has taken too little of it for too long, or nothing moves in a tunnel.
+    /// The client has taken too little of it for too long, or a tunnel is idle.
     Idle,
 }
 
@@ -45,7 +45,7 @@ enum Cut {
 pub(super) struct Outgoing {
     content: Content,
     stream: SendStream<Part>,
-    /// Of the tunnel, if it is one.
+    /// The activity of the tunnel, if it is one.
     activity: Option<Activity>,
     idle: Duration,
 }
@@ -161,7 +161,7 @@ impl Outgoing {
         }
     }
 
-    /// Waits until the stream can take something.
+    /// Waits until the stream has capacity.
     async fn capacity(&mut self, sending: &Sending) -> Result<(), Cut> {
         let (idle, is_tunnel) = (self.idle, self.activity.is_some());
         loop {
@@ -200,7 +200,7 @@ async fn written(
             if sending.poll_end(cx).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            // It also has to be told when the client resets it.
+            // It must also be woken when the client resets it.
             stream.poll_reset(cx).map(|_| Err(Cut::Gone))
         });
         match timeout(idle, written).await {
