@@ -1,8 +1,8 @@
 //! Records without the addresses that were captured: Crypto-PAn (Xu, Fan, Ammar, Moon, "Prefix-preserving IP address
 //! anonymization", ICNP 2002).
 //!
-//! Two addresses that share a prefix of n bits share one of n bits afterwards, so that networks can be told apart; who has the
-//! key can compute the original of each. Names of hosts are replaced by a keyed hash of the whole name.
+//! Two addresses that share a prefix of n bits share one of n bits afterwards, so that networks remain distinguishable; the
+//! key's owner can compute the original of each. Names of hosts are replaced by a keyed hash of the whole name.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use marline_proto::hmac_sha256;
 /// Bytes of a key: 16 for AES, and 16 for the padding.
 const KEY_LEN: usize = 32;
 
-/// Bytes of the hash of a name: two of a million million names are equal by a chance of 1 in 10^14.
+/// Bytes of the hash of a name: the chance that two of a million million names collide is 1 in 10^14.
 const NAME_LEN: usize = 16;
 
 /// Replaces addresses and names by others, which depend on a key.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Anonymizer {
     }
 }
 
-/// A key of an anonymizer cannot be taken; the message names the file and says what to do.
+/// A key of an anonymizer cannot be used; the message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -43,7 +43,7 @@ pub enum KeyError {
     Io {
         /// The file.
         name: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// It has another length than a key.
@@ -80,7 +80,7 @@ impl Anonymizer {
         }
     }
 
-    /// The anonymizer whose key a file has, in bytes or in hexadecimal digits.
+    /// The anonymizer with the key in a file, in bytes or in hexadecimal digits.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Anonymizer {
         Ok(Self::new(&key))
     }
 
-    /// The address that takes the place of another.
+    /// The replacement of an address.
     pub fn address(&self, address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(address) => {
@@ -124,14 +124,14 @@ impl Anonymizer {
         }
     }
 
-    /// The text that takes the place of a name: 32 hexadecimal digits.
+    /// The replacement of a name: 32 hexadecimal digits.
     pub fn name(&self, name: &str) -> String {
         let hash = hmac_sha256(&self.name_key, name.as_bytes());
         let digits = hash[..NAME_LEN].iter().map(|byte| format!("{byte:02x}"));
         digits.collect()
     }
 
-    /// Flips each of the first bits of an address or not, by what is before it.
+    /// Flips each of the first bits of an address or not, depending on the bits before it.
     fn prefixes(&self, bits: u128, count: u32) -> u128 {
         let mut flipped = 0;
         for position in 0..count {

@@ -18,10 +18,10 @@ use crate::table::{
     ClientSource, Directed, EndReason, Flow, Found, Inspection, Options, Phase, Slot, Table,
 };
 
-/// Where labels come from beside the packets.
+/// The sources of labels in addition to the packets.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Secrets of TLS, beside those in captures.
+    /// Secrets of TLS, in addition to those in captures.
     pub keys: Option<KeyLog>,
     /// The access log of a server.
     pub server_log: Option<ServerLog>,
@@ -29,7 +29,7 @@ pub struct Sources {
 
 /// Makes records of flows from packets.
 ///
-/// Packets are given in the order of their times, about; the clock of time-outs is their times alone.
+/// Packets are given approximately in the order of their times, which are the only clock of time-outs.
 pub struct Exporter<S> {
     table: Table,
     fragments: Fragments,
@@ -39,22 +39,22 @@ pub struct Exporter<S> {
     sink: S,
     /// The latest time of a packet.
     clock_ns: u64,
-    /// The layers around the packet that is looked at.
+    /// The layers around the current packet.
     layers: Layers,
 }
 
-/// What looks at the beginnings of connections.
+/// The inspector of the beginnings of connections.
 struct Inspector {
-    /// Those that were given, and those that captures have.
+    /// The given secrets, and those of captures.
     keys: KeyLog,
-    /// Bytes of all connections that are looked at.
+    /// Bytes of all connections under inspection.
     held: usize,
     scratch: Vec<u8>,
-    /// The IDs of the connection of the last packet, if that showed them.
+    /// The IDs of the connection of the last packet, if it showed them.
     ids: Option<QuicIds>,
 }
 
-/// How far the times of a capture may be before those of the one before it: captures that follow each other overlap by a moment.
+/// Largest step back in time between captures that follow each other: they overlap by a moment.
 const OVERLAP_NS: u64 = 10_000_000_000;
 
 impl<S: Sink> Exporter<S> {
@@ -77,17 +77,17 @@ impl<S: Sink> Exporter<S> {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// How many flows are under way.
+    /// The number of active flows.
     pub fn active_flows(&self) -> usize {
         self.table.len()
     }
 
-    /// Takes a packet, or a secret that opens packets after it.
+    /// Takes a packet, or a secret that decrypts packets after it.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl<S: Sink> Exporter<S> {
         Ok(())
     }
 
-    /// Takes the packets of a frame that has several.
+    /// Takes the packets of an aggregate frame.
     #[inline(never)]
     fn aggregate(&mut self, mut aggregate: Aggregate<'_>, now_ns: u64) -> Result<(), OutputError> {
         let mut number = 0;
@@ -186,7 +186,7 @@ impl<S: Sink> Exporter<S> {
         }
     }
 
-    /// The time is `now_ns`, in nanoseconds since 1970, though no packet says so: flows that are idle end, and files that are due are
+    /// Advances the time to `now_ns`, in nanoseconds since 1970, without a packet: idle flows end, and files that are due are
     /// completed.
     ///
     /// # Errors
@@ -205,12 +205,12 @@ impl<S: Sink> Exporter<S> {
         Ok(())
     }
 
-    /// Where records go.
+    /// The destination of records.
     pub fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// The same, to divide what is written.
+    /// The same, mutable, to divide the output.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.sink
     }
@@ -247,7 +247,7 @@ impl<S: Sink> Exporter<S> {
         Ok(())
     }
 
-    /// The flow that a packet belongs to, where there is one between its ports: that one, or another that begins.
+    /// The flow that a packet belongs to, given the one between its ports: that one, or a new one.
     #[inline]
     fn continue_flow(
         &mut self,
@@ -332,7 +332,7 @@ impl<S: Sink> Exporter<S> {
     }
 
     fn write(&mut self, flow: &Flow, reason: EndReason) -> Result<(), OutputError> {
-        // What closed a connection is the reason of its end, not what made its record due.
+        // The reason for the end is the event that closed the connection, not the one that made its record due.
         let reset = (flow.sent(0).flags | flow.sent(1).flags) & flags::RST != 0;
         let reason = match (flow.phase(), reset) {
             (Phase::Closed, true) => EndReason::Reset,
@@ -344,7 +344,7 @@ impl<S: Sink> Exporter<S> {
         self.sink.write(&record)
     }
 
-    /// Ends all flows, and returns what was counted.
+    /// Ends all flows, and returns the counts.
     ///
     /// # Errors
     ///
@@ -358,17 +358,17 @@ impl<S: Sink> Exporter<S> {
     }
 }
 
-/// What an exporter leaves.
+/// The result of an exporter.
 #[derive(Debug)]
 pub struct Finished<S> {
-    /// Where the records went.
+    /// The destination of the records.
     pub sink: S,
-    /// What was counted.
+    /// The counts.
     pub statistics: Statistics,
 }
 
 impl Inspector {
-    /// Looks at a packet of a flow whose beginning is not known yet. Whether there was no memory for it.
+    /// Inspects a packet of a flow whose beginning is not known yet. Returns whether there was no memory for it.
     fn inspect(&mut self, flow: &mut Flow, sender: End, segment: &Segment<'_>) -> bool {
         if segment.payload.is_empty() {
             return false;
@@ -455,7 +455,7 @@ impl Inspector {
         progress
     }
 
-    /// Whether a datagram begins another connection of QUIC between the ports of one.
+    /// Whether a datagram begins another QUIC connection between the ports of an existing one.
     #[inline(always)]
     fn is_reused(&mut self, flow: &Flow, sender: End, segment: &Segment<'_>) -> bool {
         let begins = segment.tcp.is_none() && QuicIds::may_begin(segment.payload);

@@ -11,21 +11,21 @@ use crate::table::{Directed, Path};
 /// The fields of a packet's first fragment.
 #[derive(Clone, Copy)]
 pub(crate) enum First {
-    /// A segment of a flow, of which the later fragments are, too.
+    /// A segment of a flow, to which the later fragments belong, too.
     Of(Directed),
-    /// A tunnel, in which the packet is that counts.
+    /// A tunnel whose inner packet counts.
     Tunnel,
 }
 
-/// A fragmented packet, and what surrounds it.
+/// A fragmented packet, and the layers around it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Fragmented {
     pub(crate) key: FragmentKey,
-    /// Nothing of what carries a tunnel.
+    /// `None` for the carrier of a tunnel.
     pub(crate) path: Option<Path>,
 }
 
-/// Of which flows the later fragments are that may still come.
+/// The flows of later fragments that may still come.
 pub(crate) struct Fragments {
     packets: HashMap<Fragmented, Expected, RandomState>,
     order: VecDeque<Fragmented>,
@@ -45,7 +45,7 @@ impl Fragments {
         }
     }
 
-    /// The first fragment of a packet came.
+    /// Notes the first fragment of a packet.
     pub(crate) fn expect(&mut self, packet: Fragmented, first: First, since_ns: u64) {
         let expected = Expected { first, since_ns };
         if self.packets.insert(packet, expected).is_none() {

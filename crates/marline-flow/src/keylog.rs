@@ -1,4 +1,4 @@
-//! Key logs: secrets of TLS connections, as NSS and most libraries write them (RFC 9850).
+//! Key logs: secrets of TLS connections, as written by NSS and most libraries (RFC 9850).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,14 +12,14 @@ use marline_wire::Side;
 
 use crate::limits::{MAX_LINE, MAX_SECRETS};
 
-/// Secrets of what both ends send during handshakes, by the random of the ClientHello.
+/// Handshake secrets of both ends, by the random of the ClientHello.
 #[derive(Debug, Default)]
 pub struct KeyLog {
-    /// Hashed with a key: captures of strangers choose the randoms.
+    /// Hashed with a key, since the randoms of captures are not trusted.
     secrets: HashMap<[u8; 32], Secrets, RandomState>,
 }
 
-/// The secrets of a connection, as far as they are known.
+/// The known secrets of a connection.
 #[derive(Debug, Default)]
 struct Secrets {
     client: Option<Secret>,
@@ -62,23 +62,23 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a line of a key log has.
+/// The content of a line of a key log.
 enum Line {
     Secret(HandshakeSecret),
-    /// A comment, nothing, or a secret of something else, such as what is sent after the handshake.
+    /// A comment, an empty line, or a secret of another kind, such as one of application data.
     Other,
 }
 
 struct HandshakeSecret {
-    /// Of the ClientHello.
+    /// The random of the ClientHello.
     random: [u8; 32],
-    /// Whose messages it protects.
+    /// The sender of the messages that it protects.
     sender: Side,
     secret: Secret,
 }
 
 impl Line {
-    /// `None` if it is none of a key log.
+    /// `None` if it is not a line of a key log.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -104,12 +104,12 @@ impl Line {
     }
 }
 
-/// Why a line is not taken.
+/// The reason why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is none of a key log.
+    /// It is not a line of a key log.
     Malformed,
-    /// There are secrets of as many connections as are kept.
+    /// The limit of connections with secrets is reached.
     TooMany,
 }
 
@@ -122,10 +122,10 @@ pub enum KeyLogError {
     Io {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// A line is none of a key log.
+    /// A line is not one of a key log.
     #[error("{name}:{line}: is no line of a key log: a label, a client random and a secret")]
     Line {
         /// Its name.
@@ -133,7 +133,7 @@ pub enum KeyLogError {
         /// The number of the line.
         line: usize,
     },
-    /// It has more connections than are kept.
+    /// It exceeds the limit of connections.
     #[error("{name}: has the secrets of more than {MAX_SECRETS} connections")]
     TooMany {
         /// Its name.
@@ -146,7 +146,7 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// [`KeyLogError`] if it cannot be read, or is none.
+    /// [`KeyLogError`] if it cannot be read, or is not a key log.
     pub fn read(path: &Path) -> Result<Self, KeyLogError> {
         let mut log = Self::default();
         log.add(path)?;
@@ -157,7 +157,7 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// [`KeyLogError`] if it cannot be read, or is none.
+    /// [`KeyLogError`] if it cannot be read, or is not a key log.
     pub fn add(&mut self, path: &Path) -> Result<(), KeyLogError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -170,7 +170,7 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// [`KeyLogError`] if it cannot be read, or is none.
+    /// [`KeyLogError`] if it cannot be read, or is not a key log.
     pub fn add_from(&mut self, mut reader: impl BufRead, name: &str) -> Result<(), KeyLogError> {
         let name = || name.to_owned();
         let io = |error| KeyLogError::Io {
@@ -192,8 +192,8 @@ impl KeyLog {
         Ok(())
     }
 
-    /// Takes a line. Of two secrets of a connection the first counts: what was given before a capture is better known than
-    /// what is in it.
+    /// Takes a line. Of two secrets of a connection the first counts: one given before a capture is more reliable than one
+    /// in it.
     pub(crate) fn add_line(&mut self, line: &[u8]) -> Result<(), Refused> {
         let text = String::from_utf8_lossy(line);
         let line = Line::parse(&text).ok_or(Refused::Malformed)?;
@@ -213,7 +213,7 @@ impl KeyLog {
         Ok(())
     }
 
-    /// The secrets of what both ends send during the handshake, if both are known.
+    /// The handshake secrets of both ends, if both are known.
     pub(crate) fn handshake(&self, random: &[u8; 32]) -> Option<HandshakeSecrets<'_>> {
         let secrets = self.secrets.get(random)?;
         Some(HandshakeSecrets {
@@ -222,7 +222,7 @@ impl KeyLog {
         })
     }
 
-    /// Of how many connections it has secrets.
+    /// The number of connections with secrets.
     pub fn len(&self) -> usize {
         self.secrets.len()
     }
@@ -243,7 +243,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Writes the bytes that `hex` stands for; how many they are. `None` if it is malformed or too long.
+/// Writes the bytes that `hex` denotes and returns their number. `None` if it is malformed or too long.
 fn decode(hex: &str, bytes: &mut [u8]) -> Option<usize> {
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
     if !rest.is_empty() || pairs.len() > bytes.len() {

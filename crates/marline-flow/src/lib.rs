@@ -1,5 +1,5 @@
-//! Captures of packets to records of bidirectional flows: who talked to whom, for how long, how much, by which name and
-//! which version of HTTP.
+//! Captures of packets to records of bidirectional flows: their ends, duration and volume, the server's name and the
+//! version of HTTP.
 //!
 //! ```text
 //! capture/    pcap, pcapng, an interface -> packets, and secrets that pcapng has

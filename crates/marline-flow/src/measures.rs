@@ -1,14 +1,14 @@
-//! Sizes, intervals, retransmissions and the first round trip of a flow: running sums, which flows of one packet, or of one
-//! in each direction, do without.
+//! Sizes, intervals, retransmissions and the first round trip of a flow: running sums, which flows of one packet, or of one in
+//! each direction, do without.
 
 use crate::decode::{TcpFields, flags};
 use crate::inspect::{End, other};
 
-/// How long after a gap its segment may come to be a reordered one, not a repeated one, where no round-trip time is known: what
-/// Wireshark takes.
+/// Time after a gap within which its segment counts as reordered, not retransmitted, if no round-trip time is known: that of
+/// Wireshark.
 const REORDERING_NS: u64 = 3_000_000;
 
-/// A packet as it is measured.
+/// A packet to be measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) sender: End,
@@ -16,7 +16,7 @@ pub(crate) struct Sample {
     /// Length of the packet of IP.
     pub(crate) ip_bytes: u64,
     pub(crate) payload_bytes: u64,
-    /// Nothing of UDP and of fragments without a header.
+    /// `None` for UDP and for fragments without a header.
     pub(crate) tcp: Option<TcpFields>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Before {
     pub(crate) bytes: u64,
     pub(crate) payload_bytes: u64,
     pub(crate) flags: u8,
-    /// The sequence number of its SYN, if that is among these packets.
+    /// The sequence number of its SYN, if it is among these packets.
     pub(crate) syn: Option<u32>,
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Before {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
     pub(crate) sent: [Before; 2],
-    /// Which end sent the first packet.
+    /// The end that sent the first packet.
     pub(crate) opener: End,
-    /// When the first and the last packet came.
+    /// The times of the first and the last packet.
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
 }
 
-/// The measures of a flow. Nothing is kept until an end sends its second packet: what one packet of each end shows is in the
+/// The measures of a flow. Nothing is kept until an end sends its second packet: those of one packet of each end follow from the
 /// counts of the flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measures(Option<Box<Kept>>);
@@ -50,9 +50,9 @@ pub(crate) struct Measures(Option<Box<Kept>>);
 #[derive(Clone, Debug)]
 struct Kept {
     directions: [Direction; 2],
-    /// When the opener's first packet after the answer came, 0 before.
+    /// Time of the opener's first packet after the answer, 0 before.
     confirmed_ns: u64,
-    /// Whether the first packet, or the answer, was repeated: which one the next one answers is not known.
+    /// Whether the first packet, or the answer, was repeated: it is then unknown which one the next one answers.
     is_ambiguous: bool,
 }
 
@@ -73,12 +73,12 @@ struct Direction {
     psh: u32,
     rst: u32,
     retransmissions: u32,
-    /// The sequence number after the highest that was seen, if one was.
+    /// The sequence number after the highest one seen, if any.
     next: Option<u32>,
     gap: Gap,
 }
 
-/// The latest part of the sequence numbers that was skipped.
+/// The latest skipped range of sequence numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
     from: u32,
@@ -95,25 +95,25 @@ pub struct Spread {
     pub max: f64,
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of a sample: the divisor is the number of values less one. 0 of one value.
+    /// The standard deviation of a sample: the divisor is the number of values less one. 0 for one value.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// Of `count` values with these sums.
+    /// The spread of `count` values with these sums.
     fn of(count: u64, sum: f64, squares: f64, min: f64, max: f64) -> Option<Self> {
         let n = match count {
             0 => return None,
             count => count as f64,
         };
         let mean = sum / n;
-        // Rounding may leave a little less than nothing.
+        // Rounding may leave a value slightly below zero.
         let variance = (squares - sum * mean).max(0.0) / (n - 1.0).max(1.0);
         Some(Self {
             min,
             max,
             mean,
-            // Of equal values rounding may leave a little more than nothing.
+            // For equal values rounding may leave a value slightly above zero.
             deviation: if min == max { 0.0 } else { variance.sqrt() },
         })
     }
@@ -131,19 +131,19 @@ impl Spread {
 /// The measures of one end's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Bytes of packets of IP; nothing without packets.
+    /// Bytes of packets of IP; `None` without packets.
     pub sizes: Option<Spread>,
-    /// Seconds between packets; nothing with less than two.
+    /// Seconds between packets; `None` for fewer than two.
     pub intervals_s: Option<Spread>,
     /// Segments of TCP with PSH.
     pub psh: u64,
     /// Segments of TCP with RST.
     pub rst: u64,
-    /// Segments of TCP that were sent again.
+    /// Retransmitted segments of TCP.
     pub retransmissions: u64,
 }
 
-/// When a connection was opened.
+/// The round trip that opened a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoundTrip {
     /// From the first packet to the answer.
@@ -157,7 +157,7 @@ const fn is_before(a: u32, b: u32) -> bool {
     b.wrapping_sub(a).cast_signed() > 0
 }
 
-/// A count of 32 bits; a flow with more packets of a kind than that is not counted further.
+/// Increments a count of 32 bits, which saturates.
 fn count_one(count: &mut u32) {
     *count = count.saturating_add(1);
 }
@@ -217,7 +217,7 @@ impl Measures {
 }
 
 impl Kept {
-    /// After at most one packet of each end.
+    /// The state after at most one packet of each end.
     fn after(past: &Past) -> Self {
         let mut directions = [Direction::default(); 2];
         for (end, direction) in directions.iter_mut().enumerate() {
@@ -268,7 +268,7 @@ impl Kept {
 }
 
 impl Direction {
-    /// After one packet, which `before` counts.
+    /// The state after one packet, which `before` counts.
     fn after(before: &Before, time_ns: u64) -> Self {
         let bytes = u32::try_from(before.bytes).unwrap_or(u32::MAX);
         let has = |flag| u32::from(before.flags & flag != 0);
@@ -290,7 +290,7 @@ impl Direction {
         }
     }
 
-    /// At the first packet.
+    /// The state at the first packet.
     fn begun(sample: &Sample) -> Self {
         let bytes = u32::try_from(sample.ip_bytes).unwrap_or(u32::MAX);
         Self {
@@ -303,7 +303,7 @@ impl Direction {
         }
     }
 
-    /// At a further packet, after `packets`.
+    /// Adds a further packet, after `packets`.
     #[inline]
     fn on_packet(&mut self, sample: &Sample, packets: u64) {
         let bytes = u32::try_from(sample.ip_bytes).unwrap_or(u32::MAX);
@@ -311,7 +311,7 @@ impl Direction {
         self.max_bytes = self.max_bytes.max(bytes);
         let square = sample.ip_bytes.saturating_mul(sample.ip_bytes);
         self.size_squares = self.size_squares.saturating_add(square);
-        // A packet that is earlier than the one before, as clocks have it, came with it.
+        // A packet with an earlier time than the previous one is considered simultaneous.
         let interval_ns = sample.time_ns.saturating_sub(self.last_ns);
         self.last_ns += interval_ns;
         if packets == 1 {
@@ -366,14 +366,14 @@ impl Direction {
         }
     }
 
-    /// Whether a segment was overtaken: it lies in the latest gap, and fills it before its loss can have been repaired.
+    /// Whether a segment was reordered: it lies in the latest gap, and fills it before its loss can have been repaired.
     fn is_reordered(&mut self, first: u32, after: u32, time_ns: u64, reordering_ns: u64) -> bool {
         let Gap { from, to, since_ns } = self.gap;
         let is_within = !is_before(first, from) && is_before(first, to) && !is_before(to, after);
         if !is_within {
             return false;
         }
-        // What was filled is no gap any more: of what is left, the part behind is kept.
+        // The filled part is no longer a gap: of the rest, the part behind is kept.
         self.gap.from = after;
         time_ns.saturating_sub(since_ns) < reordering_ns
     }

@@ -11,65 +11,65 @@ use crate::table::{ClientSource, EndReason, Flow, Paths};
 /// A flow, client to server. The text of a peer is in lower case or percent-encoded.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// A number that its parts share; flows are numbered in the order of their first packets.
+    /// A number shared by its parts; flows are numbered in the order of their first packets.
     pub flow_id: u64,
-    /// How many records of the flow precede, which the active time-out ended.
+    /// The number of earlier records of the flow, which the active time-out ended.
     pub part: u32,
     /// Its first packet, in nanoseconds since 1970.
     pub start_ns: u64,
     /// Its last packet.
     pub end_ns: u64,
-    /// Where the client is.
+    /// The client's end.
     pub client: Side,
-    /// Where the server is.
+    /// The server's end.
     pub server: Side,
     /// TCP or UDP.
     pub transport: Transport,
     /// The name that the client asked for in TLS; with encrypted ClientHellos, the outer one.
     pub sni: Option<Box<str>>,
-    /// The protocols that the client offered, with commas between them.
+    /// The protocols that the client offered, separated by commas.
     pub alpn_offered: Option<Box<str>>,
     /// The protocol that the server chose.
     pub alpn_chosen: Option<Box<str>>,
     /// The version of HTTP: `h1`, `h2`, `h3` or `other`.
     pub http_version: Option<&'static str>,
-    /// How it is known: `handshake`, `keylog` or `server_log`.
+    /// The source of the version: `handshake`, `keylog` or `server_log`.
     pub label_source: Option<&'static str>,
-    /// From the place of the capture to the server and back: from the client's SYN to its answer, or from the client's first
-    /// datagram to the server's, in nanoseconds. Of a SYN that was repeated, nothing.
+    /// Round-trip time from the capture point to the server: from the client's SYN to its answer, or from the client's first
+    /// datagram to the server's, in nanoseconds. `None` if the SYN was repeated.
     pub server_rtt_ns: Option<u64>,
-    /// From the place of the capture to the client and back: from the answer to the SYN to the client's ACK, in nanoseconds.
+    /// Round-trip time from the capture point to the client: from the answer to the SYN to the client's ACK, in nanoseconds.
     pub client_rtt_ns: Option<u64>,
-    /// How it is known which end is the client.
+    /// The evidence by which the client was identified.
     pub client_source: ClientSource,
-    /// Why it ended.
+    /// The reason for its end.
     pub end_reason: EndReason,
-    /// The VLANs of its packets, outermost first, with slashes between them.
+    /// The VLANs of its packets, outermost first, separated by slashes.
     pub vlan: Option<Box<str>>,
-    /// The tunnels around its packets, if there are any.
+    /// The tunnels around its packets, if any.
     pub tunnel: Option<Box<TunnelRecord>>,
     /// The version of QUIC: `1`, `2`, `draft-29`, `Q043` and the like.
     pub quic_version: Option<Box<str>>,
-    /// How often the client's address changed, in a connection of QUIC.
+    /// The number of changes of the client's address, in a QUIC connection.
     pub address_changes: u32,
 }
 
-/// The tunnels around the packets of a flow, outermost first, with slashes between them.
+/// The tunnels around the packets of a flow, outermost first, separated by slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelRecord {
     /// Their kinds.
     pub kinds: Box<str>,
-    /// The outer address from which the packets of the client come, of the outermost tunnel over IP.
+    /// The outer source address of the client's packets, of the outermost tunnel over IP.
     pub client_ip: Option<IpAddr>,
-    /// The outer address to which they go.
+    /// Their outer destination address.
     pub server_ip: Option<IpAddr>,
-    /// The identifiers in packets of the client: TEID, VNI, key, session, label; nothing of a kind without, or unseen.
+    /// The identifiers in packets of the client: TEID, VNI, key, session, label; empty for kinds without one, or if unseen.
     pub client_ids: Option<Box<str>>,
     /// Those in packets of the server.
     pub server_ids: Option<Box<str>>,
 }
 
-/// An end of a flow, and what it sent.
+/// An end of a flow, and its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
     /// Its address.
@@ -80,22 +80,22 @@ pub struct Side {
     pub packets: u64,
     /// Bytes of packets of IP, with their headers.
     pub bytes: u64,
-    /// Bytes of content of TCP or UDP, repeated ones included.
+    /// Bytes of content of TCP or UDP, including repeated ones.
     pub payload_bytes: u64,
-    /// Whether a SYN was seen; never of UDP.
+    /// Whether a SYN was seen; `false` for UDP.
     pub syn: bool,
     /// Whether an ACK was seen.
     pub ack: bool,
     /// Whether a FIN was seen.
     pub fin: bool,
-    /// All flags of TCP that were seen, as in a header; 0 of UDP.
+    /// All flags of TCP that were seen, as in a header; 0 for UDP.
     pub flags: u8,
     /// The measures of its packets.
     pub measured: Measured,
 }
 
 impl Record {
-    /// The record of a flow that has ended. What its packets do not show, `log` may.
+    /// The record of a flow that has ended. `log` supplies labels that its packets do not show.
     pub(crate) fn of(
         flow: &Flow,
         end_reason: EndReason,
@@ -200,7 +200,7 @@ impl Record {
 
     fn set_labels(&mut self, labels: Labels, log: Option<&ServerLog>) {
         let from_log = || {
-            // A request that the server logged has an answer: without content of both ends, it is of another connection.
+            // A request logged by the server has an answer: without content of both ends, it belongs to another connection.
             let is_answered = self.client.payload_bytes > 0 && self.server.payload_bytes > 0;
             let log = log.filter(|_| is_answered)?;
             let client = (self.client.ip, self.client.port).into();
@@ -236,13 +236,13 @@ impl Record {
         }
     }
 
-    /// From its first to its last packet, in seconds.
+    /// The time from its first to its last packet, in seconds.
     pub fn duration_s(&self) -> f64 {
         seconds(self.end_ns.saturating_sub(self.start_ns))
     }
 }
 
-/// Texts with slashes between them; nothing if there are none.
+/// Texts separated by slashes; `None` if there are none.
 fn joined(texts: &[String]) -> Option<Box<str>> {
     (!texts.is_empty()).then(|| texts.join("/").into())
 }

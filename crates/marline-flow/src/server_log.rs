@@ -12,7 +12,7 @@ use crate::decode::Transport;
 use crate::inspect::HttpVersion;
 use crate::limits::{MAX_LINE, MAX_LOG_LINES};
 
-/// How far the clocks of server and capture may be apart, and a line may be before or after the packets of its flow.
+/// Largest difference between the clocks of server and capture, and between a line and the packets of its flow.
 const TOLERANCE_S: f64 = 2.0;
 
 /// Versions of HTTP by the address of the client.
@@ -44,17 +44,17 @@ pub enum ServerLogError {
     Io {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// A line is none of an access log.
+    /// A line is not one of an access log.
     #[error("{name}:{line}: is no line of an access log of marline: {error}")]
     Line {
         /// Its name.
         name: String,
         /// The number of the line.
         line: usize,
-        /// What is wrong.
+        /// The error.
         error: serde_json::Error,
     },
     /// It has more lines than are kept.
@@ -66,11 +66,11 @@ pub enum ServerLogError {
 }
 
 impl ServerLog {
-    /// Reads what `marline serve --access-log` wrote.
+    /// Reads the output of `marline serve --access-log`.
     ///
     /// # Errors
     ///
-    /// [`ServerLogError`] if it cannot be read, or is none.
+    /// [`ServerLogError`] if it cannot be read, or is not an access log.
     pub fn read(path: &Path) -> Result<Self, ServerLogError> {
         let mut log = Self::default();
         log.add(path)?;
@@ -81,7 +81,7 @@ impl ServerLog {
     ///
     /// # Errors
     ///
-    /// [`ServerLogError`] if it cannot be read, or is none.
+    /// [`ServerLogError`] if it cannot be read, or is not an access log.
     pub fn add(&mut self, path: &Path) -> Result<(), ServerLogError> {
         let name = || path.display().to_string();
         let io = |error| ServerLogError::Io {

@@ -1,4 +1,4 @@
-//! What was counted.
+//! The counts of an export.
 
 use serde::Serialize;
 
@@ -7,36 +7,37 @@ use crate::keylog::Refused;
 use crate::record::Record;
 use crate::table::EndReason;
 
-/// Counts of an export. Every packet is either of a flow, or skipped, or malformed.
+/// Counts of an export. Every packet belongs to a flow, is skipped, or is malformed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Statistics {
-    /// Packets that were read; each of those in a frame that aggregates several counts.
+    /// Packets read; each of those in an aggregate frame counts.
     pub packets: u64,
     /// Their bytes on the link.
     pub bytes: u64,
-    /// Records that were written.
+    /// Records written.
     pub records: u64,
     /// Flows.
     pub flows: u64,
-    /// Of them, by transport.
+    /// Flows by transport.
     pub transports: Transports,
     /// Records by version of HTTP.
     pub http_versions: Versions,
     /// Records by the source of their label.
     pub label_sources: Sources,
-    /// Records by why they ended.
+    /// Records by the reason for their end.
     pub ended: Ended,
-    /// Packets of no flow.
+    /// Packets outside flows.
     pub skipped: SkippedCounts,
     /// Packets that cannot be decoded.
     pub malformed: MalformedCounts,
     /// Flows that ended because there were too many.
     pub evicted: u64,
-    /// Connections whose beginning was not looked at because too many were under way.
+    /// Connections that were not inspected because too many were in progress.
     pub uninspected: u64,
-    /// Packets of which not every byte was captured.
+    /// Packets that were not captured completely.
     pub cut: u64,
-    /// How often the next packet was more than ten seconds earlier: what follows shares no flows with what was before.
+    /// The number of packets more than ten seconds earlier than the previous one: they share no flows with those
+    /// before.
     pub back_in_time: u64,
     /// Lines of key logs in captures.
     pub key_log_lines: KeyLogLines,
@@ -62,7 +63,7 @@ pub struct Versions {
     pub h3: u64,
     /// Another protocol.
     pub other: u64,
-    /// Not known.
+    /// Unknown.
     pub unknown: u64,
 }
 
@@ -71,13 +72,13 @@ pub struct Versions {
 pub struct Sources {
     /// The packets show it.
     pub handshake: u64,
-    /// A key log opened what shows it.
+    /// Secrets of a key log decrypted the packets that show it.
     pub keylog: u64,
     /// The access log of a server.
     pub server_log: u64,
 }
 
-/// Records by why they ended.
+/// Records by the reason for their end.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Ended {
     /// Both ends sent FIN.
@@ -110,14 +111,14 @@ impl Ended {
     }
 }
 
-/// Packets of no flow, by reason.
+/// Packets outside flows, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SkippedCounts {
     /// Neither IPv4 nor IPv6.
     pub not_ip: u64,
     /// Neither TCP nor UDP.
     pub other_transport: u64,
-    /// Tunnels that are not opened: of other kinds, without content, or too deep in others.
+    /// Tunnels that are not decoded: of other kinds, without content, or too deep in others.
     pub tunnel: u64,
     /// Encrypted: ESP, frames of 802.11, CAPWAP over DTLS.
     pub protected: u64,
@@ -125,14 +126,14 @@ pub struct SkippedCounts {
     pub lone_fragment: u64,
     /// Later fragments of packets with tunnels, whose content counts with the first one.
     pub tunnel_fragment: u64,
-    /// Link types that are not read, of some interfaces of a capture.
+    /// Unsupported link types, of some interfaces of a capture.
     pub link_type: u64,
 }
 
 /// Packets that cannot be decoded, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MalformedCounts {
-    /// Of the headers, too few bytes were captured.
+    /// Too few bytes of the headers were captured.
     pub cut_header: u64,
     /// The header of the link.
     pub link: u64,
@@ -142,12 +143,12 @@ pub struct MalformedCounts {
     pub transport: u64,
 }
 
-/// Lines of key logs in captures, by what became of them.
+/// Lines of key logs in captures, by outcome.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct KeyLogLines {
-    /// Read, comments and secrets that are not needed included.
+    /// Read, including comments and secrets that are not needed.
     pub read: u64,
-    /// None of a key log.
+    /// Not lines of a key log.
     pub malformed: u64,
     /// Dropped, because secrets of too many connections are kept.
     pub too_many: u64,
@@ -164,7 +165,7 @@ impl KeyLogLines {
 }
 
 impl SkippedCounts {
-    /// All of them.
+    /// The total.
     pub fn total(&self) -> u64 {
         let Self {
             not_ip,
@@ -192,7 +193,7 @@ impl SkippedCounts {
 }
 
 impl MalformedCounts {
-    /// All of them.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.cut_header + self.link + self.ip + self.transport
     }

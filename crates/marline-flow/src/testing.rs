@@ -11,7 +11,7 @@ use crate::table::Options;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// When tests begin.
+/// The time at which tests begin.
 pub(crate) const START: u64 = 1_700_000_000 * SECOND;
 
 pub(crate) fn address(text: &str) -> SocketAddr {

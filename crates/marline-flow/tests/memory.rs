@@ -1,4 +1,4 @@
-//! How much memory the table of flows takes: a scan or a flood makes a flow of each packet.
+//! The memory of the table of flows: a scan or a flood makes a flow of each packet.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Why a capture cannot be read.
+//! The reasons why a capture cannot be read.
 
 use std::fmt;
 use std::io;
@@ -6,14 +6,14 @@ use std::io;
 use super::gzip::Fault;
 use super::link::Named;
 
-/// A capture cannot be read; the message names it and says what to do.
+/// A capture cannot be read; the message names it and the remedy.
 #[derive(Debug)]
 pub struct CaptureError {
     name: String,
     problem: Problem,
 }
 
-/// What is wrong with a capture.
+/// The problem with a capture.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Problem {
@@ -23,9 +23,9 @@ pub enum Problem {
     Empty,
     /// It is neither pcap nor pcapng.
     NoCapture,
-    /// It is compressed by something else than gzip, or twice.
+    /// It is compressed in another format than gzip, or twice.
     Compressed,
-    /// Its packets begin with something that is not known: the number of the link type.
+    /// Its link type, with this number, is not supported.
     LinkType(u32),
     /// It ends within the header, or within a packet, which begins at this byte.
     Truncated(u64),
@@ -33,7 +33,7 @@ pub enum Problem {
     Malformed {
         /// The byte.
         at: u64,
-        /// In which way.
+        /// The kind of malformation.
         what: &'static str,
     },
 }
@@ -43,12 +43,12 @@ impl CaptureError {
         Self { name, problem }
     }
 
-    /// What is wrong.
+    /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// Whether what was read before is complete: the capture was cut.
+    /// Whether the packets read before are complete: the capture was cut.
     pub fn is_truncation(&self) -> bool {
         matches!(self.problem, Problem::Truncated(_))
     }

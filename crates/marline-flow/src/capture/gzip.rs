@@ -1,11 +1,11 @@
-//! Captures that gzip has compressed (RFC 1952), also in several members, as concatenated files have them, and with
-//! zeros behind them, which gzip ignores as well: they fill the last block of a tape or a disk.
+//! Captures compressed by gzip (RFC 1952), also in several members, as in concatenated files, and with zeros behind
+//! them, which gzip ignores as well: they fill the last block of a tape or a disk.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// The first bytes of a file that gzip wrote.
+/// The first bytes of a gzip file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The source was cut, or changed, since it was compressed.
@@ -14,11 +14,11 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(super) struct Fault {
     /// Whether its end is missing.
     pub(super) is_cut: bool,
-    /// After which byte of what was compressed.
+    /// The last compressed byte before the fault.
     pub(super) at: u64,
 }
 
-/// The bytes of a capture, decompressed where gzip has compressed them. A piece at a time is in memory.
+/// The bytes of a capture, decompressed if gzip has compressed them. One piece at a time is in memory.
 #[derive(Debug)]
 pub(super) enum Bytes<R> {
     Plain(Source<R>),
@@ -28,7 +28,7 @@ pub(super) enum Bytes<R> {
 /// Members in turn.
 #[derive(Debug)]
 pub(super) struct Members<R> {
-    /// That of the member that is read; nothing only while it is replaced.
+    /// The decoder of the current member; `None` only while it is replaced.
     decoder: Option<GzDecoder<BufReader<Source<R>>>>,
 }
 
@@ -39,7 +39,7 @@ impl<R: Read> Members<R> {
         }
     }
 
-    /// Begins the next member, behind zeros. Whether there is one.
+    /// Begins the next member, after zeros. Returns whether there is one.
     fn begin_next(&mut self) -> io::Result<bool> {
         let Some(decoder) = &mut self.decoder else {
             return Ok(false);
@@ -80,15 +80,15 @@ impl<R: Read> Read for Members<R> {
     }
 }
 
-/// A source whose first bytes were read already.
+/// A source whose first bytes were already read.
 #[derive(Debug)]
 pub(super) struct Source<R> {
     first: [u8; MAGIC.len()],
-    /// How many of them there are, and were taken.
+    /// The number of first bytes, and of those taken.
     first_len: usize,
     first_taken: usize,
     rest: R,
-    /// How many bytes were taken.
+    /// The number of bytes taken.
     taken: u64,
 }
 
@@ -131,12 +131,12 @@ impl<R: Read> Bytes<R> {
         }
     }
 
-    /// Whether they are decompressed.
+    /// Whether the bytes are decompressed.
     pub(super) const fn is_compressed(&self) -> bool {
         matches!(self, Self::Gzip(_))
     }
 
-    /// How many bytes of the source were taken, compressed as they are.
+    /// The number of bytes taken from the source, before decompression.
     pub(super) fn taken(&self) -> u64 {
         match self {
             Self::Plain(source) => source.taken,

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use super::gzip::Bytes;
 use crate::limits::{MAX_BLOCK, READ_SIZE};
 
-/// A window of the source. What the caller has taken is passed over by the next call.
+/// A window of the source. The next call skips the bytes that the caller has taken.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     source: Bytes<R>,
@@ -27,7 +27,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// Whether `n` bytes are left, of which as many are read. At most [`MAX_BLOCK`] can be asked for.
+    /// Whether `n` bytes are left, reading as many. At most [`MAX_BLOCK`] can be requested.
     #[inline(always)]
     pub(super) fn has(&mut self, n: usize) -> io::Result<bool> {
         if self.end - self.start >= n {
@@ -71,7 +71,7 @@ impl<R: Read> Input<R> {
         array
     }
 
-    /// Passes over `n` bytes that are read.
+    /// Skips `n` bytes that are read.
     #[inline(always)]
     pub(super) fn consume(&mut self, n: usize) {
         debug_assert!(n <= self.end - self.start);
@@ -85,7 +85,7 @@ impl<R: Read> Input<R> {
         &self.buffer[self.start - n..self.start]
     }
 
-    /// Passes over `n` bytes that need not fit into the buffer. Whether there were as many.
+    /// Skips `n` bytes that need not fit into the buffer. Returns whether there were as many.
     pub(super) fn skip(&mut self, mut n: u64) -> io::Result<bool> {
         while n > 0 {
             if !self.has(1)? {
@@ -98,12 +98,12 @@ impl<R: Read> Input<R> {
         Ok(true)
     }
 
-    /// The position in what was decompressed.
+    /// The position in the decompressed bytes.
     pub(super) fn position(&self) -> u64 {
         self.position + self.start as u64
     }
 
-    /// How many bytes of the source were read, compressed as they are.
+    /// The number of bytes read from the source, before decompression.
     pub(super) fn taken(&self) -> u64 {
         match self.source.is_compressed() {
             true => self.source.taken(),

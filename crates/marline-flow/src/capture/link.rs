@@ -1,4 +1,4 @@
-//! What the first bytes of a packet are.
+//! The type of a packet's first bytes.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ pub enum LinkType {
     Pktap,
     /// A frame of 802.2 that ATM carried (RFC 2684).
     Atm,
-    /// One that is not read, by its number.
+    /// An unsupported one, by its number.
     Other(u32),
 }
 
@@ -80,7 +80,7 @@ impl LinkType {
     }
 }
 
-/// Names of link types that are not read, as tcpdump has them.
+/// Names of unsupported link types, as in tcpdump.
 const NAMES: [(u32, &str); 48] = [
     (3, "AX25"),
     (6, "IEEE802_5, Token Ring"),
@@ -132,7 +132,7 @@ const NAMES: [(u32, &str); 48] = [
     (283, "IEEE802_15_4_TAP"),
 ];
 
-/// The number of a link type that is not read, with its name.
+/// The number of an unsupported link type, with its name.
 pub(super) struct Named(pub(super) u32);
 
 impl fmt::Display for Named {

@@ -38,7 +38,7 @@ pub struct Live {
     socket: OwnedFd,
     link: LinkType,
     index: usize,
-    /// Each packet passes twice.
+    /// Whether each packet is captured twice.
     is_loopback: bool,
     buffer: Vec<u8>,
     control: Vec<u8>,
@@ -52,19 +52,19 @@ struct Dropped {
     counter: u32,
 }
 
-/// An interface cannot be captured; the message says what to do.
+/// An interface cannot be captured; the message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// There is none of this name.
+    /// There is no interface of this name.
     #[error("there is no interface `{name}`; there are {}", known.join(", "))]
     NoInterface {
         /// The name.
         name: String,
-        /// Names of those that there are.
+        /// Names of the existing interfaces.
         known: Vec<String>,
     },
-    /// It is not allowed.
+    /// The capture is not permitted.
     #[error(
         "capturing on {name} is not permitted; run it as root, or give the program CAP_NET_RAW"
     )]
@@ -72,7 +72,7 @@ pub enum LiveError {
         /// Its name.
         name: String,
     },
-    /// Its packets begin with something that is not known.
+    /// Its packets begin with an unsupported header.
     #[error(
         "{name} is of hardware type {hardware}, whose packets cannot be read; capture on another interface"
     )]
@@ -125,7 +125,7 @@ impl Live {
             },
             error => error.into(),
         })?;
-        // What the system allows is enough for most.
+        // The system's limit is enough for most.
         if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
         }
@@ -173,7 +173,7 @@ impl Live {
         }))
     }
 
-    /// How many packets were lost because they were not read in time.
+    /// The number of packets lost because they were not read in time.
     pub fn dropped(&self) -> u64 {
         self.dropped.total
     }

@@ -28,11 +28,11 @@ use pcapng::Pcapng;
 pub struct Packet<'a> {
     /// When it was captured, in nanoseconds since 1970.
     pub time_ns: u64,
-    /// What its first bytes are.
+    /// The type of its first bytes.
     pub link: LinkType,
     /// Its length on the link, in bytes; at least that of `data`.
     pub length: usize,
-    /// Its first bytes, as many as were captured.
+    /// Its captured bytes, from the first.
     pub data: &'a [u8],
 }
 
@@ -65,7 +65,7 @@ impl Capture<File> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] if it cannot be read, or is no capture.
+    /// [`CaptureError`] if it cannot be read, or is not a capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -80,7 +80,7 @@ impl<R: Read> Capture<R> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] if it cannot be read, or is no capture.
+    /// [`CaptureError`] if it cannot be read, or is not a capture.
     pub fn new(source: R, name: impl Into<String>) -> Result<Self, CaptureError> {
         let name = name.into();
         let mut input = match Input::new(source) {
@@ -124,13 +124,13 @@ impl<R: Read> Capture<R> {
         Err(CaptureError::new(self.name.clone(), problem))
     }
 
-    /// How many bytes of the source have been read, compressed as they are.
+    /// The number of bytes read from the source, before decompression.
     pub fn position(&self) -> u64 {
         self.input.taken()
     }
 }
 
-/// The first bytes of files that gzip, bzip2, xz, zstd and lz4 wrote: what is still compressed when gzip's is undone.
+/// The first bytes of gzip, bzip2, xz, zstd and lz4 files: content that is still compressed after decompression by gzip.
 const COMPRESSED: [&[u8]; 5] = [
     &[0x1f, 0x8b],
     b"BZh",

@@ -13,7 +13,7 @@ const PACKET_HEADER: usize = 16;
 /// The bits of the header's last field that are the link type; the others are about a frame check sequence.
 const LINK_TYPE: u32 = 0x03ff_ffff;
 
-/// What the header says.
+/// The content of the header.
 #[derive(Debug)]
 pub(super) struct Pcap {
     order: ByteOrder,

@@ -37,11 +37,11 @@ const BLOCK_FRAME: usize = 12;
 pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<Interface>,
-    /// The block whose lines come next, if there is one.
+    /// The block whose lines are read next, if any.
     key_log: Option<KeyLogBlock>,
     /// The time of the last packet, for those that have none.
     last_ns: u64,
-    /// Whether there was a packet that can be read, and the link type of one that cannot.
+    /// Whether a readable packet was found, and the link type of an unreadable one.
     has_readable: bool,
     unreadable: Option<u32>,
 }
@@ -53,7 +53,7 @@ struct Interface {
     snap_len: usize,
 }
 
-/// How timestamps count.
+/// The unit and the offset of timestamps.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     unit: Unit,
@@ -62,9 +62,9 @@ struct Clock {
 
 #[derive(Clone, Copy, Debug)]
 enum Unit {
-    /// So many nanoseconds each.
+    /// This many nanoseconds each.
     Nanoseconds(u64),
-    /// So many in a second.
+    /// This many per second.
     PerSecond(u64),
 }
 
@@ -78,7 +78,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Nanoseconds since 1970, as far as they fit.
+    /// Nanoseconds since 1970, saturating.
     fn ns(self, timestamp: u64) -> u64 {
         let ns = match self.unit {
             Unit::Nanoseconds(each) => u128::from(timestamp) * u128::from(each),
@@ -95,7 +95,7 @@ struct Found {
     interface: usize,
     time: Option<u64>,
     length: usize,
-    /// Where its bytes are in the block.
+    /// The range of its bytes in the block.
     data: std::ops::Range<usize>,
 }
 
@@ -114,7 +114,8 @@ impl Pcapng {
             let at = input.position();
             if !input.has(BLOCK_FRAME)? {
                 return match (input.bytes(), self.unreadable) {
-                    // Packets of one interface among others are left out; a capture of nothing else has no flows.
+                    // Unreadable packets of one interface among others are left out; a capture of nothing else
+                    // has no flows.
                     ([], Some(link)) if !self.has_readable => Err(Problem::LinkType(link)),
                     ([], _) => Ok(None),
                     _ => Err(Problem::Truncated(at)),
@@ -211,7 +212,7 @@ impl Pcapng {
         Some(self.order.u32(*bytes))
     }
 
-    /// A timestamp in two halves, whatever the byte order.
+    /// A timestamp in two halves, in any byte order.
     fn timestamp(&self, body: &[u8], at: usize) -> Option<u64> {
         let high = u64::from(self.u32(body, at)?);
         Some(high << 32 | u64::from(self.u32(body, at + 4)?))
@@ -280,7 +281,7 @@ impl Pcapng {
     }
 }
 
-/// The unit that the option if_tsresol means: a negative power of 10, or with the first bit of 2.
+/// The unit in the option if_tsresol: a negative power of 10, or with the first bit set, of 2.
 fn unit(resolution: u8) -> Option<Unit> {
     let exponent = u32::from(resolution & 0x7f);
     if resolution & 0x80 != 0 {

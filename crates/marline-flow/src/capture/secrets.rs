@@ -27,17 +27,17 @@ const TRAILER: usize = 4;
 /// A block with a key log of TLS, which is read by line: it may be as long as the file.
 #[derive(Debug)]
 pub(super) struct KeyLogBlock {
-    /// Where it begins in the capture.
+    /// Its position in the capture.
     at: u64,
-    /// Bytes of lines that are not read.
+    /// Bytes of unread lines.
     lines: usize,
     /// Bytes after the lines.
     after: usize,
 }
 
 impl KeyLogBlock {
-    /// Takes the beginning of a secrets block of `length` bytes at `input`'s position; `None`, and nothing is taken, if it
-    /// has no key log of TLS.
+    /// Takes the beginning of a secrets block of `length` bytes at `input`'s position; `None`, without taking anything, if
+    /// it has no key log of TLS.
     pub(super) fn begin<R: Read>(
         input: &mut Input<R>,
         order: ByteOrder,
@@ -65,7 +65,7 @@ impl KeyLogBlock {
     }
 
     /// The length of the next line, which `input` then has at its position; `None` after the last one, when the block is
-    /// passed over. A line that is too long is one of the longest length and another.
+    /// skipped. A line that is too long is split at the longest length.
     pub(super) fn next_line<R: Read>(
         &mut self,
         input: &mut Input<R>,

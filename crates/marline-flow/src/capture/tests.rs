@@ -4,7 +4,7 @@ use super::*;
 use crate::limits::{MAX_BLOCK, MAX_LINE};
 use crate::testing::{SECOND, START, pcap};
 
-/// What is read of a packet: its time, link type, length and bytes.
+/// A packet as read: its time, link type, length and bytes.
 type Read4 = (u64, LinkType, usize, Vec<u8>);
 
 fn read_all(bytes: &[u8]) -> Result<Vec<Read4>, CaptureError> {

@@ -18,7 +18,7 @@ const V6_HEADER: usize = 40;
 /// A part of a fragmented packet that is not its first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
-    /// Of which packet.
+    /// The key of its packet.
     pub(crate) key: FragmentKey,
     /// Length of the fragment with its headers.
     pub(crate) ip_bytes: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Fragment {
     pub(crate) payload_bytes: u64,
 }
 
-/// Which fragmented packet a fragment is of (RFC 791, section 3.2; RFC 8200, section 4.5).
+/// The packet that a fragment belongs to (RFC 791, section 3.2; RFC 8200, section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FragmentKey {
     pub(super) source: u128,
@@ -34,7 +34,7 @@ pub(crate) struct FragmentKey {
     pub(super) identification: Identification,
 }
 
-/// Which of the fragmented packets between two addresses.
+/// The identification of a fragmented packet between two addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identification {
     id: u32,
@@ -47,7 +47,7 @@ pub(super) fn mapped(address: [u8; 4]) -> u128 {
     0xffff_0000_0000 | u128::from(u32::from_be_bytes(address))
 }
 
-/// The length of a packet: that of its header, or what is on the link where offloads left the field 0.
+/// The length of a packet: that in its header, or that on the link if offloads left the field 0.
 fn total(stated: usize, on_link: usize) -> usize {
     match stated {
         0 => on_link,
@@ -61,12 +61,12 @@ pub(super) struct Carrier {
     pub(super) source: u128,
     pub(super) destination: u128,
     pub(super) ip_bytes: u64,
-    /// Other fragments follow.
+    /// The identification, if other fragments follow.
     pub(super) fragment: Option<Identification>,
 }
 
 impl Carrier {
-    /// The packet it is the first fragment of, if it is one.
+    /// The key of the packet, if this is its first fragment.
     pub(super) fn fragment(&self) -> Option<FragmentKey> {
         self.fragment.map(|identification| FragmentKey {
             source: self.source,
@@ -76,7 +76,7 @@ impl Carrier {
     }
 }
 
-/// Whether a packet of IP with content begins, after which nothing follows as far as that is known.
+/// Whether a packet of IP with content begins here, followed by nothing as far as known.
 pub(super) fn is_packet(part: Part<'_>) -> bool {
     let (header, stated) = match part.data {
         [first, _, high, low, ..] if first >> 4 == 4 => {
@@ -91,7 +91,7 @@ pub(super) fn is_packet(part: Part<'_>) -> bool {
     is_header(part) && stated > header && (part.is_open || stated == part.length)
 }
 
-/// Whether a header of IP begins, whose packet fits.
+/// Whether a header of IP begins here, whose packet fits.
 pub(super) fn is_header(part: Part<'_>) -> bool {
     let fits = |length: usize| part.is_open || length <= part.length;
     match part.data {
@@ -153,7 +153,7 @@ pub(super) fn v4<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     .decode(offset > 0, layers)
 }
 
-// Not inlined: it would only make the way of other packets longer.
+// Not inlined: it would only lengthen the path of other packets.
 #[inline(never)]
 pub(super) fn v6<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     let (data, on_link) = (part.data, part.length);
@@ -253,7 +253,7 @@ pub(super) fn v6<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     Decoded::Malformed(Malformed::Ip)
 }
 
-/// A header at `at` is beyond what was captured, or beyond the packet.
+/// A header at `at` is beyond the captured bytes, or beyond the packet.
 fn cut_at<'a>(at: usize, total: usize) -> Decoded<'a> {
     Decoded::Malformed(match at >= total {
         true => Malformed::Ip,
@@ -261,7 +261,7 @@ fn cut_at<'a>(at: usize, total: usize) -> Decoded<'a> {
     })
 }
 
-/// What IP carries.
+/// The content of a packet of IP.
 struct Content<'a> {
     protocol: u8,
     part: Part<'a>,

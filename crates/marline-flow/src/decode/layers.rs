@@ -1,4 +1,4 @@
-//! The layers around a packet of IP: VLANs, and tunnels that were opened.
+//! The layers around a packet of IP: VLANs, and decoded tunnels.
 
 use super::FragmentKey;
 use crate::limits::MAX_LAYERS;
@@ -66,7 +66,8 @@ impl TunnelKind {
         }
     }
 
-    /// Whether each end chooses the identifier of what it receives, so that both directions have different ones.
+    /// Whether each end chooses the identifier of the packets it receives, so that the directions have different
+    /// ones.
     const fn has_one_way_ids(self) -> bool {
         matches!(
             self,
@@ -81,11 +82,11 @@ pub(crate) struct Tunnel {
     pub(crate) kind: TunnelKind,
     /// The TEID, VNI, key, session or label.
     pub(crate) id: Option<u32>,
-    /// The addresses of the packet of IP that carries it, source first; none on links.
+    /// The addresses of the packet of IP that carries it, source first; `None` on links.
     pub(crate) ends: Option<[u128; 2]>,
 }
 
-/// Something around a packet.
+/// A layer around a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Layer {
     /// A VLAN (IEEE 802.1Q).
@@ -114,7 +115,7 @@ impl Default for Layers {
 }
 
 impl Layers {
-    /// Forgets all, for the next packet.
+    /// Clears all, for the next packet.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.len = 0;
@@ -140,7 +141,7 @@ impl Layers {
         self.fragment = key.or(self.fragment);
     }
 
-    /// Adds an inner layer. Whether there is room.
+    /// Adds an inner layer. Returns whether there was room.
     #[must_use]
     pub(super) fn push(&mut self, layer: Layer) -> bool {
         let Some(slot) = self.layers.get_mut(self.len) else {
@@ -151,12 +152,12 @@ impl Layers {
         true
     }
 
-    /// Forgets the layers behind the first `len`.
+    /// Removes the layers behind the first `len`.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// The part that both directions have in common: the ends of tunnels in order, and no identifiers that differ.
+    /// The part common to both directions: the ends of tunnels in order, without identifiers that differ.
     pub(crate) fn both_ways(&self) -> Self {
         let mut both = self.clone();
         for layer in &mut both.layers[..self.len] {
@@ -172,7 +173,7 @@ impl Layers {
         both
     }
 
-    /// Whether the outermost tunnel over IP goes from the end that is the second in order.
+    /// Whether the source of the outermost tunnel over IP is its second end in order.
     #[inline(always)]
     pub(crate) fn is_reversed(&self) -> bool {
         self.len > 0 && outer_ends(self.get()).is_some_and(|[from, to]| from > to)

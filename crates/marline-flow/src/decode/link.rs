@@ -6,7 +6,7 @@ use super::{Decoded, Malformed, Skipped, ip, ip::IPV4, ip::IPV6, tunnel, u16_at,
 use crate::capture::{LinkType, Packet};
 use crate::limits::MAX_VLAN_TAGS;
 
-/// IEEE 802.1Q, 802.1ad, and what preceded the latter.
+/// IEEE 802.1Q, 802.1ad, and its predecessor.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// MPLS, unicast and multicast.
 pub(super) const MPLS: [u16; 2] = [0x8847, 0x8848];
@@ -14,7 +14,7 @@ pub(super) const MPLS: [u16; 2] = [0x8847, 0x8848];
 pub(super) const NSH: u16 = 0x894f;
 /// Sessions of PPPoE.
 const PPPOE: u16 = 0x8864;
-/// ARP, PPPoE discovery, EAPOL, LLDP, MACsec: what frames carry beside IP, as far as it tells a frame from anything else.
+/// ARP, PPPoE discovery, EAPOL, LLDP, MACsec: content of frames other than IP, by which a frame can be recognized.
 const OTHERS: [u16; 5] = [0x0806, 0x8863, 0x888e, 0x88cc, 0x88e5];
 
 const ETHERNET: usize = 14;
@@ -43,7 +43,7 @@ pub(super) fn decode<'a>(packet: &Packet<'a>, layers: &mut Layers) -> Decoded<'a
     }
 }
 
-/// The link types but the two most frequent ones.
+/// The link types except the two most frequent ones.
 #[inline(never)]
 fn rare<'a>(link: LinkType, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     let decoded = match link {
@@ -77,10 +77,10 @@ fn rare<'a>(link: LinkType, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> 
     decoded.unwrap_or_else(Decoded::Malformed)
 }
 
-/// A packet of a link type that another header states.
+/// A packet of a link type stated by another header.
 pub(super) fn of_number<'a>(number: u32, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     match LinkType::from_number(number) {
-        // They would be stated by themselves again.
+        // They would be nested in themselves.
         LinkType::Ppi | LinkType::Pktap => Decoded::Malformed(Malformed::Link),
         link => rare(link, part, layers),
     }
@@ -122,7 +122,7 @@ fn cooked<'a>(
     })
 }
 
-/// Whether an Ethernet type is one that frames have.
+/// Whether an Ethernet type is known.
 pub(super) fn is_known(kind: u16) -> bool {
     matches!(kind, IPV4 | IPV6 | PPPOE | NSH)
         || [&VLAN[..], &MPLS, &OTHERS]
@@ -130,7 +130,7 @@ pub(super) fn is_known(kind: u16) -> bool {
             .any(|kinds| kinds.contains(&kind))
 }
 
-/// Whether what is in the place of an Ethernet type is the length of what follows, padding left out, and that is of IEEE 802.2.
+/// Whether the value in place of an Ethernet type is the length of the content without padding, and that is of IEEE 802.2.
 pub(super) fn is_llc(kind: u16, content: Part<'_>) -> bool {
     /// Content that the smallest frame has.
     const SMALLEST: usize = 46;
@@ -204,7 +204,7 @@ pub(super) fn llc<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     }
 }
 
-/// PPP (RFC 1661), with or without address and control of HDLC (RFC 1662), or what Cisco has instead.
+/// PPP (RFC 1661), with or without address and control of HDLC (RFC 1662), or Cisco's equivalent.
 pub(super) fn ppp<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     let start = match part.data {
         [0x0f | 0x8f, 0, ..] => {
@@ -236,7 +236,7 @@ fn cisco_hdlc<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Ma
     Ok(tagged(part.after(4)?, kind, layers))
 }
 
-/// A packet after a header of macOS, little-endian: its length, the type of the record, and the link type of what follows.
+/// A packet after a header of macOS, little-endian: its length, the type of the record, and the link type of the content.
 fn pktap<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
     const PACKET: u32 = 1;
     let [length, kind, link] = [0, 4, 8].map(|at| part.array(at).map(u32::from_le_bytes));
@@ -290,7 +290,7 @@ fn nflog<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malform
     Err(Malformed::Link)
 }
 
-/// A packet of IP after a header that says nothing about it; there are other protocols, too.
+/// A packet of IP after a header that does not describe it; other protocols occur, too.
 #[inline(always)]
 fn raw<'a>(part: Part<'a>, header: usize, layers: &mut Layers) -> Decoded<'a> {
     after(part, header, |part| {

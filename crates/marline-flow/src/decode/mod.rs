@@ -1,7 +1,7 @@
 //! Headers of packets: link layer, IP, TCP and UDP.
 //!
-//! What each packet passes through is `inline(always)`, here as in [`capture`](crate::capture): with calls between the layers,
-//! what a header says went through memory each time, which took about a tenth of all instructions (callgrind).
+//! Functions on the path of each packet are `inline(always)`, here as in [`capture`](crate::capture): with calls between the
+//! layers, decoded headers went through memory each time, which took about a tenth of all instructions (callgrind).
 
 mod ip;
 mod layers;
@@ -19,7 +19,7 @@ pub use transport::Transport;
 pub(crate) use transport::{Endpoint, Segment, TcpFields, flags};
 pub(crate) use wifi::Aggregate;
 
-/// What a packet is.
+/// The result of decoding a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Decoded<'a> {
     /// TCP or UDP.
@@ -28,20 +28,20 @@ pub(crate) enum Decoded<'a> {
     Fragment(Fragment),
     /// Several packets.
     Aggregate(Aggregate<'a>),
-    /// No packet of a flow.
+    /// A packet outside flows.
     Skipped(Skipped),
     /// Its headers contradict each other, or were not captured.
     Malformed(Malformed),
 }
 
-/// Why a packet is of no flow.
+/// The reason why a packet belongs to no flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
     /// Neither IPv4 nor IPv6, such as ARP.
     NotIp,
     /// Neither TCP nor UDP, such as ICMP.
     OtherTransport,
-    /// A tunnel that is not opened: of another kind, without content, or too deep in others.
+    /// A tunnel that is not decoded: of another kind, without content, or too deep in others.
     Tunnel,
     /// Encrypted: ESP, frames of 802.11, CAPWAP over DTLS.
     Protected,
@@ -49,14 +49,14 @@ pub(crate) enum Skipped {
     LoneFragment,
     /// A later fragment of a packet with a tunnel: the packet in the tunnel counts with the first one.
     TunnelFragment,
-    /// A link type whose packets are not read.
+    /// An unsupported link type.
     LinkType,
 }
 
-/// What is wrong with a packet.
+/// The malformed part of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// Of its headers, too few bytes were captured.
+    /// Too few bytes of its headers were captured.
     Cut,
     /// The header of its link.
     Link,
@@ -66,7 +66,7 @@ pub(crate) enum Malformed {
     Transport,
 }
 
-/// Decodes a packet, and what surrounds it. Never panics; a header that is impossible is [`Malformed`].
+/// Decodes a packet and the layers around it. Never panics; an impossible header is [`Malformed`].
 #[inline(always)]
 pub(crate) fn decode<'a>(packet: &Packet<'a>, layers: &mut Layers) -> Decoded<'a> {
     link::decode(packet, layers)

@@ -5,16 +5,16 @@ use super::{Malformed, u16_at};
 /// The bytes from the beginning of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
-    /// As many as were captured.
+    /// The captured bytes.
     pub(super) data: &'a [u8],
-    /// How many there are.
+    /// The number of bytes.
     pub(super) length: usize,
-    /// Whether there are more than `length`, elsewhere: in later fragments, or where somebody cut the packet before.
+    /// Whether there are more than `length`, elsewhere: in later fragments, or cut off before.
     pub(super) is_open: bool,
 }
 
 impl<'a> Part<'a> {
-    /// A part that is whole, of which `data` was captured.
+    /// A whole part, of which `data` was captured.
     #[inline(always)]
     pub(super) const fn new(data: &'a [u8], length: usize) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Why `n` bytes are not there: the link or the capture made it so.
+    /// The reason why `n` bytes are missing: the link or the capture.
     pub(super) fn cut(self, n: usize) -> Malformed {
         match self.length < n && !self.is_open {
             true => Malformed::Link,

@@ -12,7 +12,7 @@ use super::{Decoded, Malformed, tunnel};
 pub enum Transport {
     /// TCP.
     Tcp,
-    /// UDP, that of QUIC included.
+    /// UDP, including that of QUIC.
     Udp,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of an address as it is in a header, or mapped.
+    /// The endpoint of an address as in a header, or mapped.
     pub(crate) const fn new(address: u128, port: u16) -> Self {
         Self { address, port }
     }
@@ -62,7 +62,7 @@ impl Endpoint {
         self.address
     }
 
-    /// Whether it is first among the ends of a flow: by address, then by port.
+    /// Whether it is the first of the ends of a flow: by address, then by port.
     #[inline]
     pub(crate) const fn is_first_of(self, other: Self) -> bool {
         // Not by equality, which would read 16 bytes at a time what was just written by eight.
@@ -84,15 +84,15 @@ pub(crate) mod flags {
 pub(crate) struct Segment<'a> {
     pub(crate) source: Endpoint,
     pub(crate) destination: Endpoint,
-    /// The fields of TCP; nothing for UDP.
+    /// The fields of TCP; `None` for UDP.
     pub(crate) tcp: Option<TcpFields>,
     /// Length of the packet of IP.
     pub(crate) ip_bytes: u64,
     /// Length of the content, captured or not.
     pub(crate) payload_bytes: u64,
-    /// The content as far as it was captured; nothing of a fragment.
+    /// The content as far as it was captured; empty for a fragment.
     pub(crate) payload: &'a [u8],
-    /// The packet it is the first fragment of, if it is one.
+    /// The key of the packet, if this is its first fragment.
     pub(crate) fragment: Option<FragmentKey>,
 }
 
@@ -105,7 +105,7 @@ impl Segment<'_> {
     }
 }
 
-/// What the state of a connection needs of the header of TCP.
+/// The fields of a TCP header that the state of a connection requires.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpFields {
     pub(crate) sequence: u32,

@@ -1,6 +1,6 @@
-//! Tunnels: what they carry is decoded as if it had been captured by itself.
+//! Tunnels: their content is decoded as if it had been captured by itself.
 //!
-//! Nothing here is inlined: it would only make the way of other packets longer, and it calls what calls it.
+//! Nothing here is inlined: it would only lengthen the path of other packets, and the calls are recursive.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ enum Inner {
     Wifi,
 }
 
-/// Ethernet types that GRE carries beside those of links.
+/// Ethernet types in GRE in addition to those of links.
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 const ERSPAN_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
@@ -41,10 +41,10 @@ const AYIYA: u16 = 5072;
 const CAPWAP: u16 = 5247;
 const GENEVE: u16 = 6081;
 const MPLS_IN_UDP: u16 = 6635;
-/// The port that Linux took for VXLAN before it had a number, and still does by default.
+/// The port that Linux used for VXLAN before one was assigned, and still does by default.
 const VXLAN_OF_LINUX: u16 = 8472;
 
-/// Decodes what is in a tunnel.
+/// Decodes the content of a tunnel.
 fn open<'a>(tunnel: Tunnel, inner: Inner, part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     if !layers.push(Layer::Tunnel(tunnel)) {
         return Decoded::Skipped(Skipped::Tunnel);
@@ -203,7 +203,7 @@ fn mpls_in_ip<'a>(
     labelled(Some([carrier.source, carrier.destination]), part, layers)
 }
 
-/// The port of a tunnel, if one of these is one: its receiver's, or of what answers from it the sender's.
+/// The port of a tunnel, if one of these is: the receiver's, or in answers from it the sender's.
 #[inline(always)]
 pub(super) fn port(source: u16, destination: u16) -> Option<u16> {
     match (source, destination) {
@@ -217,11 +217,11 @@ pub(super) fn port(source: u16, destination: u16) -> Option<u16> {
     }
 }
 
-/// The content of a datagram to the port of a tunnel; `None` if it is of another protocol, which is what a header says that is
-/// impossible, or an inner packet that is none.
+/// The content of a datagram to the port of a tunnel; `None` if it is of another protocol, as an impossible header or invalid inner
+/// packet shows.
 ///
-/// Bits that a sender must leave 0 are looked at, though receivers ignore them: programs take the ports of tunnels for anything, and
-/// resolvers for DNS.
+/// Bits that a sender must leave 0 are checked, though receivers ignore them: other programs use the ports of tunnels, resolvers
+/// even for DNS.
 #[inline(never)]
 pub(super) fn datagram<'a>(
     carrier: &Carrier,
@@ -256,7 +256,7 @@ struct Found<'a> {
     content: Part<'a>,
 }
 
-/// Whether what a tunnel carries begins as it should.
+/// Whether the content of a tunnel begins plausibly.
 fn is_plausible(inner: Inner, part: Part<'_>) -> bool {
     let data = part.data;
     match inner {
@@ -376,7 +376,7 @@ fn vxlan(part: Part<'_>) -> Option<Found<'_>> {
 }
 
 impl Inner {
-    /// The content that a Next Protocol field of VXLAN-GPE or NSH states.
+    /// The content for a Next Protocol field of VXLAN-GPE or NSH.
     fn of_next_protocol(number: u8) -> Option<Self> {
         match number {
             1 | 2 => Some(Self::Ip),
@@ -387,7 +387,7 @@ impl Inner {
         }
     }
 
-    /// The content that the protocol type of a tunnel over UDP states. VLANs have Ethernet before them.
+    /// The content for the protocol type of a tunnel over UDP. VLANs have Ethernet before them.
     fn of_type(kind: u16) -> Option<Self> {
         match kind {
             TRANSPARENT_ETHERNET => Some(Self::Ethernet),
@@ -464,7 +464,7 @@ fn mpls_in_udp(part: Part<'_>) -> Option<Found<'_>> {
 fn teredo(part: Part<'_>) -> Option<Found<'_>> {
     const AUTHENTICATION: u16 = 1;
     const ORIGIN: u16 = 0;
-    /// Of the addresses of clients (RFC 4380, section 2.6).
+    /// The prefix of clients' addresses (RFC 4380, section 2.6).
     const PREFIX: [u8; 4] = [0x20, 1, 0, 0];
     let mut at = 0;
     if part.u16(0).ok()? == AUTHENTICATION {
@@ -611,11 +611,11 @@ fn capwap<'a>(carrier: &Carrier, part: Part<'a>, layers: &mut Layers) -> Option<
 
 /// A stack of MPLS labels.
 struct Stack<'a> {
-    /// The label that tells customers apart.
+    /// The label that distinguishes customers.
     innermost: u32,
-    /// Whether no label has come to the end of its time to live.
+    /// Whether no label's time to live has expired.
     is_alive: bool,
-    /// The content, which has no type.
+    /// The content, which has no type field.
     content: Part<'a>,
 }
 
@@ -732,6 +732,6 @@ pub(super) fn pppoe<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'
         id: Some(u16::from_be_bytes([header[2], header[3]]).into()),
         ends: None,
     };
-    // Its length only tells padding, which the length of IP does, too, and more reliably.
+    // Its length only reveals padding, which the length of IP does, too, and more reliably.
     Ok(open(tunnel, Inner::Ppp, part.after(header.len())?, layers))
 }

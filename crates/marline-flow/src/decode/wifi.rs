@@ -1,4 +1,4 @@
-//! Frames of IEEE 802.11, and what drivers put before them.
+//! Frames of IEEE 802.11, and the headers that drivers add.
 
 use super::layers::Layers;
 use super::part::Part;
@@ -11,9 +11,9 @@ const FCS: usize = 4;
 #[derive(Clone, Copy, Debug, Default)]
 struct Notes {
     has_fcs: bool,
-    /// The check sequence is wrong, so that anything in the frame may be.
+    /// Whether the check sequence is wrong, so that any byte of the frame may be.
     is_damaged: bool,
-    /// The header of the frame is padded to a multiple of four bytes.
+    /// Whether the header of the frame is padded to a multiple of four bytes.
     is_padded: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn is_frame(part: Part<'_>) -> bool {
         }
 }
 
-/// A frame without anything before it.
+/// A frame without another header.
 pub(super) fn frame<'a>(part: Part<'a>, layers: &mut Layers) -> Decoded<'a> {
     noted(part, Notes::default(), layers)
 }
@@ -86,7 +86,7 @@ pub(super) fn radiotap<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decode
     Ok(noted(part.after(length)?, notes, layers))
 }
 
-/// A frame after a header of AVS: a magic number with the version, and the length, of which the frame begins behind.
+/// A frame after a header of AVS: a magic number with the version, and the length, after which the frame begins.
 pub(super) fn avs<'a>(part: Part<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Malformed> {
     /// The magic number, the length and a time.
     const SMALLEST: usize = 16;
@@ -228,7 +228,7 @@ fn data_frame<'a>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregate<'a> {
     rest: Part<'a>,
-    /// How many layers are around all of them.
+    /// The number of layers around all of them.
     depth: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Protocols that TLS negotiates (RFC 7301), and which version of HTTP they are.
+//! Protocols negotiated by TLS (RFC 7301), and their versions of HTTP.
 
 use std::fmt::Write;
 
 use super::QuicVersion;
 use crate::limits::MAX_PROTOCOLS;
 
-/// A version of HTTP, or something else.
+/// A version of HTTP, or another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum HttpVersion {
     /// HTTP/1.1 and earlier.
@@ -29,7 +29,7 @@ impl HttpVersion {
         }
     }
 
-    /// The version that an identifier of ALPN stands for.
+    /// The version that an ALPN identifier denotes.
     pub(super) fn of_protocol(id: &[u8]) -> Self {
         match id {
             b"h2" | b"h2c" => Self::H2,
@@ -42,12 +42,12 @@ impl HttpVersion {
     }
 }
 
-/// Where a label comes from, the most reliable first.
+/// The source of a label, the most reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LabelSource {
     /// The packets show it.
     Handshake,
-    /// A key log opened what shows it.
+    /// Secrets of a key log decrypted the packets that show it.
     KeyLog,
     /// The access log of a server.
     ServerLog,
@@ -63,18 +63,18 @@ impl LabelSource {
     }
 }
 
-/// A version of HTTP, and how it is known.
+/// A version of HTTP and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) version: HttpVersion,
     pub(crate) source: LabelSource,
 }
 
-/// What was found at the beginning of a connection.
+/// The findings at the beginning of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
     pub(crate) sni: Option<Box<str>>,
-    /// Identifiers with commas between them.
+    /// Identifiers separated by commas.
     pub(crate) alpn_offered: Option<Box<str>>,
     pub(crate) alpn_chosen: Option<Box<str>>,
     pub(crate) label: Option<Label>,
@@ -91,7 +91,7 @@ impl Labels {
             && self.quic_version.is_none()
     }
 
-    /// The server chose a protocol, which is no label before both ends completed the handshake.
+    /// The server chose a protocol, which is not a label until both ends completed the handshake.
     pub(super) fn choose(&mut self, protocol: &[u8]) {
         self.alpn_chosen = Some(printable(protocol).into());
     }
@@ -106,8 +106,8 @@ impl Labels {
     }
 }
 
-/// Text of a peer: ASCII where it is printable, percent-encoded where it is not, or where it would end a value of a list. A
-/// semicolon ends a cell for spreadsheets in some languages.
+/// Text of a peer: printable ASCII, percent-encoded otherwise, or where it would end a value of a list. A semicolon ends a
+/// cell for spreadsheets in some languages.
 pub(super) fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -124,7 +124,7 @@ pub(super) fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// What a ClientHello offers: texts with commas between them. GREASE (RFC 8701) is left out.
+/// The protocols that a ClientHello offers, separated by commas. GREASE (RFC 8701) is left out.
 pub(super) fn list(protocols: &[&[u8]]) -> String {
     let real = protocols
         .iter()

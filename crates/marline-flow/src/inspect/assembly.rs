@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::limits::MAX_GAPS;
 
-/// The first bytes of a stream, as far as they are known.
+/// The known part of the first bytes of a stream.
 #[derive(Debug)]
 pub(super) struct Assembly {
     bytes: Vec<u8>,
-    /// How many bytes from the first are there without a gap.
+    /// The number of bytes from the first without a gap.
     whole: usize,
-    /// What is there beyond, in order and apart from each other.
+    /// The ranges known beyond, in order and disjoint.
     beyond: Vec<Range<usize>>,
     limit: usize,
 }
@@ -26,8 +26,8 @@ impl Assembly {
         }
     }
 
-    /// Adds what is at an offset. What is there already stays; what is beyond the limit, or behind too many gaps, is dropped.
-    /// Whether [`whole`](Self::whole) grew.
+    /// Adds data at an offset. Known bytes stay; data beyond the limit, or behind too many gaps, is dropped. Returns whether
+    /// [`whole`](Self::whole) grew.
     pub(super) fn insert(&mut self, offset: usize, data: &[u8]) -> bool {
         let end = offset.saturating_add(data.len()).min(self.limit);
         let start = offset.max(self.whole);
@@ -42,7 +42,7 @@ impl Assembly {
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
         }
-        // What came first stays, as in most receivers; both are equal unless somebody cheats.
+        // The first copy stays, as in most receivers; both are equal unless a sender cheats.
         let mut at = start;
         for known in &self.beyond[first..last] {
             self.bytes[at..known.start.max(at)]
@@ -76,12 +76,12 @@ impl Assembly {
         self.whole >= self.limit
     }
 
-    /// How many bytes of memory it holds.
+    /// The number of bytes of memory in use.
     pub(super) fn held(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Forgets all, and gives the memory back.
+    /// Clears all, and frees the memory.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.limit);
     }

@@ -1,4 +1,4 @@
-//! Protocols whose first bytes are not encrypted.
+//! Protocols with unencrypted first bytes.
 
 use super::records::HANDSHAKE_STARTS;
 
@@ -7,7 +7,7 @@ use super::records::HANDSHAKE_STARTS;
 pub(super) enum Beginning {
     /// A handshake of TLS.
     Tls,
-    /// A request of HTTP/1, whatever its method.
+    /// A request of HTTP/1 with any method.
     Request,
     /// A status line of HTTP/1.
     Response,
@@ -19,7 +19,7 @@ pub(super) enum Beginning {
     Ssh,
     /// More bytes are needed.
     Incomplete,
-    /// Nothing that is known.
+    /// An unknown protocol.
     Unknown,
 }
 
@@ -42,11 +42,11 @@ const PROXY_V2_HEADER: usize = 16;
 /// The header of a frame of HTTP/2 (RFC 9113, section 4.1).
 const FRAME_HEADER: usize = 9;
 
-/// The longest request line that is looked at: RFC 9112, section 3, recommends that 8000 bytes be supported; nginx and Apache take 8 KiB
-/// by default, Node.js and IIS 16 KiB.
+/// The longest request line that is inspected: RFC 9112, section 3, recommends supporting at least 8000 bytes; nginx and Apache
+/// allow 8 KiB by default, Node.js and IIS 16 KiB.
 const MAX_REQUEST_LINE: usize = 16 << 10;
 
-/// Bytes from which on only the end of a request line can tell more.
+/// Bytes from which on only the end of a request line is conclusive.
 pub(super) const LONG: usize = 128;
 
 /// The longest method: those in use, WebDAV's included, have at most 17 bytes.
@@ -127,7 +127,7 @@ fn request(stream: &[u8]) -> Beginning {
     }
 }
 
-/// The bytes after a header of the PROXY protocol, version 1 or 2, if there is one; nothing if its end is missing.
+/// The bytes after a header of the PROXY protocol, version 1 or 2, if any; `None` if its end is missing.
 fn behind_proxy_header(stream: &[u8]) -> Option<&[u8]> {
     for start in [PROXY_V1, PROXY_V2] {
         if !stream.starts_with(&start[..start.len().min(stream.len())]) {
@@ -164,7 +164,7 @@ fn request_line(stream: &[u8]) -> Beginning {
         _ => return Beginning::Unknown,
     }
     let Some(end) = stream.iter().position(|byte| *byte == b'\n') else {
-        // What is no text is no line, however long.
+        // A line is text, whatever its length.
         let is_text = stream.iter().all(|byte| *byte >= b' ' || *byte == b'\r');
         return match is_text && stream.len() < MAX_REQUEST_LINE {
             true => Beginning::Incomplete,

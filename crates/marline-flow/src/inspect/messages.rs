@@ -1,4 +1,4 @@
-//! Messages of TLS handshakes: as much of them as names and versions need (RFC 8446, section 4; RFC 5246, section 7.4).
+//! Messages of TLS handshakes, as far as names and versions require (RFC 8446, section 4; RFC 5246, section 7.4).
 
 use marline_wire::{Reader, Truncated};
 
@@ -23,13 +23,13 @@ const RETRY_RANDOM: [u8; 32] = [
 /// A message of a handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message<'a> {
-    /// What the client begins with.
+    /// The client's first message.
     ClientHello(ClientHello<'a>),
-    /// What the server answers.
+    /// The server's answer.
     ServerHello(ServerHello<'a>),
-    /// What the server chose, in TLS 1.3: the protocol, if any.
+    /// The protocol that the server chose, in TLS 1.3, if any.
     EncryptedExtensions(Option<&'a [u8]>),
-    /// The end of what the server sends before the client is done, in full handshakes before TLS 1.3.
+    /// The end of the server's first flight in full handshakes before TLS 1.3.
     ServerHelloDone,
     /// The last message of an end.
     Finished,
@@ -37,7 +37,7 @@ pub(super) enum Message<'a> {
     Other,
 }
 
-/// What a client offers.
+/// The offers of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientHello<'a> {
     pub(super) random: [u8; 32],
@@ -58,7 +58,7 @@ impl<'a> ClientHello<'a> {
     }
 }
 
-/// What a server chose.
+/// The choices of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerHello<'a> {
     pub(super) is_retry: bool,
@@ -68,12 +68,12 @@ pub(super) struct ServerHello<'a> {
     pub(super) protocol: Option<&'a [u8]>,
 }
 
-/// Why there is no message.
+/// The reason why there is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoMessage {
     /// More bytes are needed.
     Incomplete,
-    /// The bytes are no message.
+    /// The bytes are not a message.
     Malformed,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn next<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, NoMessage
     message.map_err(|_| NoMessage::Malformed)
 }
 
-/// Whether there is a message of a kind among those that are there as a whole.
+/// Whether one of the complete messages is wanted.
 pub(super) fn any(messages: &[u8], is_wanted: impl Fn(&Message<'_>) -> bool) -> bool {
     let mut reader = Reader::new(messages);
     while let Ok(message) = next(&mut reader) {
@@ -138,7 +138,7 @@ fn prefixed_u16<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     reader.take(length.into())
 }
 
-/// The extensions of a message, of which those that are needed are passed to `on`.
+/// Passes the relevant extensions of a message to `on`.
 fn extensions<'a>(
     reader: &mut Reader<'a>,
     mut on: impl FnMut(u16, &'a [u8]) -> Result<(), Truncated>,

@@ -1,4 +1,4 @@
-//! Names and versions: what the beginning of a connection shows.
+//! Names and versions found at the beginning of a connection.
 
 mod alpn;
 mod assembly;
@@ -14,7 +14,7 @@ pub(crate) use quic::{Context as QuicContext, Quic, QuicIds};
 pub(crate) use tcp::{Content, Tcp};
 pub(crate) use version::QuicVersion;
 
-/// How far the inspection of a flow has come.
+/// The progress of the inspection of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// More packets may show more.

@@ -10,11 +10,11 @@ use super::{End, HttpVersion, LabelSource, Labels, Progress, QuicVersion};
 use crate::keylog::{HandshakeSecrets, KeyLog};
 use crate::limits::{MAX_CRYPTO, MAX_DATAGRAMS, MAX_PENDING};
 
-/// The smallest 1-RTT packet without its connection ID: the first byte, four bytes of packet number and payload, and what
-/// header protection samples (RFC 9001, section 5.4.2).
+/// The smallest 1-RTT packet without its connection ID: the first byte, four bytes of packet number and payload, and the sample
+/// for header protection (RFC 9001, section 5.4.2).
 const SMALLEST_SHORT: usize = 21;
 
-/// A connection whose handshake is looked at.
+/// A connection whose handshake is inspected.
 #[derive(Debug)]
 pub(crate) struct Quic {
     client: End,
@@ -22,9 +22,9 @@ pub(crate) struct Quic {
     dcid: ConnectionId,
     /// Keys of Initial packets in each version.
     initial: [Option<PacketKeys>; Version::ALL.len()],
-    /// The ID that the client chose, to which the server sends.
+    /// The ID chosen by the client, to which the server sends.
     client_id: ConnectionId,
-    /// The ID that the server chose, once it answered with an Initial packet.
+    /// The ID chosen by the server, once it answered with an Initial packet.
     server_id: Option<ConnectionId>,
     client_hello: Stream,
     server_hello: Stream,
@@ -35,22 +35,22 @@ pub(crate) struct Quic {
     hello: Option<Hello>,
     /// The number of the cipher suite, once the server has chosen it.
     cipher: Option<u16>,
-    /// Handshake packets of the server that came before its ServerHello.
+    /// Handshake packets of the server that arrived before its ServerHello.
     pending: Vec<Vec<u8>>,
     datagrams: u32,
-    /// How far the handshake has come, as both ends show.
+    /// The stage of the handshake, as shown by both ends.
     stage: Stage,
-    /// Where the last 1-RTT packet of each end goes, client first, if not to the ID that its receiver chose first.
+    /// The destination ID of the last 1-RTT packet of each end, client first, if not the first ID of its receiver.
     later_ids: [ConnectionId; 2],
 }
 
-/// How far a handshake has come.
+/// The stage of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Begun,
-    /// The client sent 1-RTT packets: it is complete for it (RFC 9001, section 4.1.1).
+    /// The client sent 1-RTT packets: the handshake is complete for it (RFC 9001, section 4.1.1).
     ClientComplete,
-    /// The server sent 1-RTT packets after that, or its key log opened what the client confirms it with.
+    /// The server sent 1-RTT packets after that, or its key log decrypted the client's confirmation.
     Complete,
 }
 
@@ -75,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// Opens a packet in `scratch` and takes its CRYPTO frames. Whether it was opened.
+    /// Decrypts a packet in `scratch` and takes its CRYPTO frames. Returns whether it was decrypted.
     fn on_packet(
         &mut self,
         keys: &PacketKeys,
@@ -100,22 +100,22 @@ impl Stream {
     }
 }
 
-/// What the inspection of a datagram needs.
+/// The inputs of the inspection of a datagram.
 pub(crate) struct Context<'a> {
     pub(crate) keys: &'a KeyLog,
     pub(crate) labels: &'a mut Labels,
-    /// Packets are opened in it.
+    /// The buffer for decryption.
     pub(crate) scratch: &'a mut Vec<u8>,
 }
 
-/// The IDs by which the packets of a connection are known.
+/// The IDs that identify the packets of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuicIds {
     pub(crate) client: End,
-    /// To which the client's first Initial packet goes, or its first one after a Retry.
+    /// The destination ID of the client's first Initial packet, or of its first one after a Retry.
     dcid: ConnectionId,
     client_id: ConnectionId,
-    /// That which the server chose, once it answered, and another one that the client uses.
+    /// The ID that the server chose, once it answered, and another one that the client uses.
     server: [Option<ConnectionId>; 2],
 }
 
@@ -138,7 +138,7 @@ impl QuicIds {
         };
         let repeats_id = !header.scid.is_empty() && header.scid == self.client_id;
         let is_known = header.dcid == self.dcid || self.server().any(|id| id == header.dcid);
-        // With a token it may be what follows a Retry that was not captured.
+        // With a token it may follow a Retry that was not captured.
         let may_be_retried = self.server[0].is_none() && !header.token(datagram).is_empty();
         end == self.client
             && !repeats_id
@@ -168,7 +168,7 @@ fn first_initial(datagram: &[u8], scratch: &mut Vec<u8>) -> Option<ProtectedHead
 }
 
 impl Quic {
-    /// The connection that a datagram of `end` begins; `None` if it begins none.
+    /// The connection that a datagram of `end` begins, if any.
     pub(crate) fn begin(end: End, datagram: &[u8], scratch: &mut Vec<u8>) -> Option<Self> {
         let header = first_initial(datagram, scratch)?;
         Some(Self {
@@ -190,12 +190,12 @@ impl Quic {
         })
     }
 
-    /// Which end is the client.
+    /// The end that is the client.
     pub(crate) fn client(&self) -> End {
         self.client
     }
 
-    /// By what its packets are known.
+    /// The IDs that identify its packets.
     pub(crate) fn ids(&self) -> QuicIds {
         let [later_id, _] = self.later_ids;
         QuicIds {
@@ -206,7 +206,7 @@ impl Quic {
         }
     }
 
-    /// How many bytes of memory it holds.
+    /// The number of bytes of memory in use.
     pub(crate) fn held(&self) -> usize {
         let streams = [
             &self.client_hello,
@@ -232,7 +232,7 @@ impl Quic {
         let is_client = end == self.client;
         let mut first = None;
         let mut rest = datagram;
-        // Behind a packet there may be anything that its receiver discards (RFC 9000, sections 12.2 and 14.1).
+        // A packet may be followed by bytes that its receiver discards (RFC 9000, sections 12.2 and 14.1).
         while let Ok(Packet::Protected(header)) = parse(rest, 0, true) {
             let (packet, after) = rest.split_at(header.len.min(rest.len()));
             rest = after;
@@ -285,7 +285,7 @@ impl Quic {
             return;
         };
         let is_addressed = match to {
-            // Nothing but the fixed bit tells it, which an end may clear (RFC 9287).
+            // Only the fixed bit identifies it, which an end may clear (RFC 9287).
             [] => packet[0] & FIXED != 0,
             to if *to == *id => true,
             // All in a datagram go to one ID (RFC 9000, section 12.2), and there is no other in Initial packets.
@@ -307,8 +307,8 @@ impl Quic {
         };
     }
 
-    /// The labels that the packets so far show. Only a protocol that the client offers can have been chosen, because QUIC has none
-    /// without (RFC 9001, section 8.1).
+    /// The labels that the packets so far show. Only a protocol offered by the client can have been chosen, because QUIC requires
+    /// one (RFC 9001, section 8.1).
     fn conclude(&mut self, context: &mut Context<'_>) -> Progress {
         let (Some(hello), Stage::Complete) = (self.hello, self.stage) else {
             return Progress::Continues;
@@ -383,7 +383,7 @@ impl Quic {
         let Some(version) = header.version else {
             return;
         };
-        // Once the server has answered, only who has secrets needs more of it.
+        // Once the server has answered, more is needed only with secrets.
         if self.cipher.is_some() || self.server_id.is_some() && context.keys.is_empty() {
             return;
         }

@@ -11,7 +11,7 @@ const HEADER: usize = 5;
 /// The largest content of a record with its expansion, before TLS 1.3 (RFC 5246, section 6.2.3).
 const MAX_FRAGMENT: usize = (1 << 14) + 2048;
 
-/// A record, as far as its bytes are there.
+/// A record, as far as its bytes are known.
 struct Record<'a> {
     header: [u8; HEADER],
     fragment: &'a [u8],
@@ -19,7 +19,7 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Takes the next record of a stream; `None` if its header is not there, or is of no record.
+    /// Takes the next record of a stream; `None` if its header is incomplete or invalid.
     fn next(stream: &mut &'a [u8]) -> Option<Self> {
         let (header, rest) = stream.split_first_chunk::<HEADER>()?;
         let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
@@ -43,11 +43,11 @@ pub(super) const HANDSHAKE_STARTS: [[u8; 2]; 2] = [[HANDSHAKE, 3], [CHANGE_CIPHE
 pub(super) struct Plain<'a> {
     /// The messages in its handshake records, of which those after a ChangeCipherSpec may be encrypted.
     pub(super) messages: Vec<u8>,
-    /// How many bytes of them precede the first ChangeCipherSpec, if there is one.
+    /// The number of their bytes before the first ChangeCipherSpec, if any.
     change: Option<usize>,
     /// The stream from its first record of application data, if it has one: in TLS 1.3, from its first encrypted record.
     pub(super) encrypted: Option<&'a [u8]>,
-    /// More records follow when more bytes arrive.
+    /// Whether more records may follow when more bytes arrive.
     pub(super) continues: bool,
 }
 
@@ -97,12 +97,12 @@ impl<'a> Plain<'a> {
 /// The messages in encrypted records.
 pub(super) struct Opened {
     pub(super) messages: Vec<u8>,
-    /// More can be opened when more bytes arrive.
+    /// Whether more can be decrypted when more bytes arrive.
     pub(super) continues: bool,
 }
 
-/// Opens the records of a stream that are there as a whole, with the key of the first of them. Records before that one,
-/// which only a client has, are early data (RFC 8446, section 4.2.10).
+/// Decrypts the complete records of a stream, with the key of the first of them. Records before that one, which only a
+/// client has, are early data (RFC 8446, section 4.2.10).
 pub(super) fn open(mut stream: &[u8], mut key: RecordKey) -> Opened {
     let mut messages = Vec::new();
     let mut copy = Vec::new();

@@ -12,12 +12,12 @@ use super::{End, HttpVersion, Label, LabelSource, Labels, Progress, other};
 use crate::keylog::{HandshakeSecrets, KeyLog};
 use crate::limits::{MAX_NAME, MAX_SEGMENTS, MAX_STREAM};
 
-/// A connection whose beginning is looked at.
+/// A connection whose beginning is inspected.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     streams: [Stream; 2],
     segments: u32,
-    /// Which end sent what a client sends.
+    /// The end that sent a client's content.
     client: Option<End>,
     /// The random of the ClientHello, once it is known.
     random: Option<[u8; 32]>,
@@ -27,7 +27,7 @@ pub(crate) struct Tcp {
 struct Stream {
     /// Whether its SYN was seen, so that its first byte is known.
     has_beginning: bool,
-    /// The sequence number of the first byte, or else of the first one that was seen.
+    /// The sequence number of the first byte, or else of the first captured one.
     first: Option<u32>,
     assembly: Assembly,
     beginning: Beginning,
@@ -36,7 +36,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Whether it began before the capture, and the other end, which sends `answer`, has acknowledged content that was seen.
+    /// Whether it began before the capture, and the other end, which sends `answer`, has acknowledged captured content.
     fn began_before(&self, answer: &Content<'_>) -> bool {
         let is_acknowledged = self
             .first
@@ -53,12 +53,12 @@ pub(crate) struct Content<'a> {
     pub(crate) sender: End,
     /// The sequence number of its first byte.
     pub(crate) sequence: u32,
-    /// The sequence number that it expects of the other end, if it has one.
+    /// The next sequence number it expects from the other end, if any.
     pub(crate) acknowledgment: Option<u32>,
-    /// That of the client's first content, if a SYN-ACK showed it.
+    /// The sequence number of the client's first content, if a SYN-ACK showed it.
     pub(crate) client_first: Option<u32>,
     pub(crate) payload: &'a [u8],
-    /// Which ends sent any packets: of some connections only one direction passes the place of the capture.
+    /// The ends whose packets were captured: of some connections only one direction passes the capture point.
     pub(crate) is_seen: [bool; 2],
 }
 
@@ -90,18 +90,18 @@ impl Tcp {
         }
     }
 
-    /// Which end is the client, as far as its content shows.
+    /// The end that is the client, as far as its content shows.
     pub(crate) fn client(&self) -> Option<End> {
         self.client
     }
 
-    /// How many bytes of memory it holds.
+    /// The number of bytes of memory in use.
     pub(crate) fn held(&self) -> usize {
         let streams = self.streams.iter().map(|stream| stream.assembly.held());
         size_of::<Self>() + streams.sum::<usize>()
     }
 
-    /// An end sent content.
+    /// Notes content of an end.
     pub(crate) fn on_segment(
         &mut self,
         content: &Content<'_>,
@@ -141,7 +141,7 @@ impl Tcp {
         }
     }
 
-    /// Looks at what both ends have sent. Nothing that one end sends is a label, unless only that end is seen.
+    /// Inspects the content of both ends. Content of one end alone is no label, unless only that end is captured.
     fn advance(&mut self, content: &Content<'_>, keys: &KeyLog, labels: &mut Labels) -> Progress {
         use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls, Unknown};
         let [a, b] = [0, 1].map(|end: End| self.streams[end].beginning);
@@ -255,8 +255,8 @@ impl Tcp {
     }
 }
 
-/// Opens the handshake that follows the hellos: the server's choice, and the client's Finished, with which it has verified
-/// that of the server.
+/// Decrypts the handshake that follows the hellos: the server's choice, and the client's Finished, with which it has
+/// verified the server's.
 fn tls13(
     cipher: u16,
     secrets: HandshakeSecrets<'_>,
@@ -297,7 +297,7 @@ impl Labels {
         self.alpn_offered = (!protocols.is_empty()).then(|| list(&protocols).into());
     }
 
-    /// The packets of both ends show a version.
+    /// Notes the version that the packets of both ends show.
     pub(super) fn show(&mut self, version: HttpVersion) {
         let source = LabelSource::Handshake;
         self.label = Some(Label { version, source });

@@ -1,4 +1,4 @@
-//! Versions of QUIC by name, and those whose handshakes are not read: drafts, and what preceded them at Google.
+//! Versions of QUIC by name, and those whose handshakes are not read: drafts, and Google's predecessors.
 
 use marline_wire::Version;
 use marline_wire::packet::bits::{FIXED, LONG_FORM};
@@ -62,8 +62,8 @@ impl QuicVersion {
     }
 }
 
-/// The name in a message in which a client of gQUIC begins, which is in the clear up to Q046: tags with the ends of their values,
-/// and the values.
+/// The name in the first message of a client of gQUIC, which is in the clear up to Q046: tags with the ends of their values, and
+/// the values.
 fn client_hello_name(datagram: &[u8]) -> Option<&[u8]> {
     /// Clients send about 20.
     const MAX_TAGS: usize = 128;

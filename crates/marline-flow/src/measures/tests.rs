@@ -110,7 +110,7 @@ fn flags_are_counted_from_the_first_packet_on() {
     }
 }
 
-/// Sends segments of 100 bytes with these numbers, 10 ms apart if not said otherwise, and returns how many were sent again.
+/// Sends segments of 100 bytes with these numbers, 10 ms apart by default, and returns the number of retransmissions.
 fn retransmissions(segments: &[(u32, u64)]) -> u64 {
     let mut run = Run::new();
     // With a round trip of 20 ms.
@@ -138,10 +138,10 @@ fn segments_that_were_seen_before_are_retransmissions() {
 fn a_gap_is_filled_by_a_retransmission_unless_it_is_filled_at_once() {
     // The loss was before the place of the capture, and is repaired after a round trip.
     assert_eq!(retransmissions(&[(0, 1), (2, 1), (3, 1), (1, 20)]), 1);
-    // It was overtaken.
+    // It was reordered.
     assert_eq!(retransmissions(&[(0, 1), (2, 1), (1, 2)]), 0);
     assert_eq!(retransmissions(&[(0, 1), (3, 1), (1, 1), (2, 1)]), 0);
-    // It came twice.
+    // It arrived twice.
     assert_eq!(retransmissions(&[(0, 1), (2, 1), (1, 1), (1, 1)]), 1);
 }
 
@@ -335,7 +335,7 @@ fn retransmissions_are_those_of_tshark() {
         .collect();
     std::fs::write(&path, pcap(101, &pieces)).unwrap();
     let mut tshark = std::process::Command::new("tshark");
-    // What tshark takes for reordered by its time alone is repeated here, too.
+    // Segments that tshark considers reordered by their time alone are repeated here, too.
     let filter = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
     tshark.arg("-n").arg("-r").arg(&path).args(["-Y", filter]);
     match tshark.output() {

@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     Float(f64),
     Flag(bool),
     Text(Cow<'a, str>),
-    /// One of few.
+    /// One of a few names.
     Name(&'static str),
     Address(IpAddr),
     /// The name of a host.
@@ -25,8 +25,8 @@ pub(super) enum Value<'a> {
     Nothing,
 }
 
-/// How a value is read from a record. Whatever is an address or the name of a host by its type passes the anonymizer, if there
-/// is one: no format sees the original.
+/// Reads a value from a record. Every address or host name, by its type, passes the anonymizer, if any: no format sees the
+/// original.
 #[derive(Clone, Copy)]
 pub(super) struct Source(fn(&Record) -> Value<'_>);
 
@@ -120,7 +120,7 @@ fn seconds(ns: Option<u64>) -> Value<'static> {
     ns.map_or(Value::Nothing, |ns| Value::Float(ns as f64 / 1e9))
 }
 
-/// A value of a spread, if there is one.
+/// A value of a spread, if any.
 fn of_spread(spread: Option<Spread>, value: fn(&Spread) -> f64) -> Value<'static> {
     spread.map_or(Value::Nothing, |spread| Value::Float(value(&spread)))
 }

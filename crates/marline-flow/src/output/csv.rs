@@ -1,7 +1,7 @@
 //! Records as CSV (RFC 4180): a line each, missing values empty.
 //!
-//! Texts come from peers, and spreadsheets take a cell that begins with certain characters for a formula. Such a text gets a
-//! single quote before it, which spreadsheets take for the mark of a text.
+//! Texts come from peers, and spreadsheets interpret a cell that begins with certain characters as a formula. Such a text
+//! gets a single quote before it, which marks it as text.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -67,10 +67,10 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-/// Characters with which a formula begins in a spreadsheet, or that are skipped before one.
+/// Characters that begin a formula in a spreadsheet, or that are skipped before one.
 const BEFORE_FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Writes a text of a peer, which no spreadsheet takes for a formula.
+/// Writes a text of a peer so that no spreadsheet interprets it as a formula.
 fn write_text(cell: &mut String, text: &str) -> fmt::Result {
     if text.starts_with(BEFORE_FORMULAS) {
         cell.write_char('\'')?;

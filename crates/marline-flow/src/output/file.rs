@@ -1,4 +1,4 @@
-//! A file of records, which appears under its name only when it is complete.
+//! A file of records, which gets its name only when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use super::{OutputError, Sink};
 use crate::anonymize::Anonymizer;
 use crate::record::Record;
 
-/// How records are written.
+/// The format of a file of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the end of a file's name stands for.
+    /// The format for the extension of a file's name.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -48,8 +48,8 @@ impl Format {
     }
 }
 
-/// A file that is being written. Until it is [finished](Self::finish) it is `.NAME.part` beside its name, and is removed
-/// if it is dropped. While it is written it is locked, so that no two processes write the same one.
+/// A file being written. Until it is [finished](Self::finish) it is `.NAME.part` beside its name, and is removed if it is
+/// dropped. While it is written it is locked, so that no two processes write the same one.
 pub struct OutputFile {
     path: PathBuf,
     part: Part,
@@ -89,7 +89,7 @@ struct Part(Option<PathBuf>);
 impl Drop for Part {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // Nobody can be told.
+            // The error cannot be reported.
             let _ = fs::remove_file(path);
         }
     }
@@ -107,7 +107,7 @@ impl Part {
         path.with_file_name(part)
     }
 
-    /// Takes the place of a file that nobody writes any more; `None` if somebody does.
+    /// Takes over a file that no process writes any more; `None` if one does.
     fn open(path: &Path) -> io::Result<Option<File>> {
         /// Another process may complete its file between two steps of an attempt, which is rare.
         const ATTEMPTS: u32 = 8;
@@ -130,7 +130,7 @@ impl Part {
     }
 }
 
-/// Locks a file until it is closed. Whether nobody else has.
+/// Locks a file until it is closed. Returns whether no other process holds the lock.
 #[cfg(unix)]
 fn lock(file: &File) -> io::Result<bool> {
     use rustix::fs::{FlockOperation, flock};
@@ -165,7 +165,7 @@ fn is_at(_file: &File, _path: &Path) -> bool {
     true
 }
 
-/// Gives a complete file a name that no other one has. Whether it was free.
+/// Gives a complete file an unused name. Returns whether it was free.
 fn place(part: &Path, path: &Path) -> io::Result<bool> {
     match rename_new(part, path) {
         Ok(()) => Ok(true),
@@ -190,16 +190,16 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl OutputFile {
-    /// Begins a file in the format that its name stands for. Addresses and names in it pass the `anonymizer`.
+    /// Begins a file in the format of its name. Addresses and names in it pass the `anonymizer`.
     ///
     /// # Errors
     ///
-    /// [`OutputError`] if the name stands for no format, if the file cannot be created, or if another process writes it.
+    /// [`OutputError`] if the name has no known format, if the file cannot be created, or if another process writes it.
     pub fn create(path: &Path, anonymizer: Option<Anonymizer>) -> Result<Self, OutputError> {
         Self::create_as_one_of(path, anonymizer, 1)
     }
 
-    /// The same where as many may write files of this name, each of which gets another one in the end.
+    /// The same for one of several writers of files of this name, each of which gets another one in the end.
     pub(super) fn create_as_one_of(
         path: &Path,
         anonymizer: Option<Anonymizer>,
@@ -251,13 +251,13 @@ impl OutputFile {
         })
     }
 
-    /// How many records were written.
+    /// The number of records written.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// How many bytes the file has so far, about: of Parquet, those that wait for the end of a row group count as before they are
-    /// compressed.
+    /// The approximate size of the file so far, in bytes: of Parquet, those waiting for the end of a row group count
+    /// uncompressed.
     pub fn size(&self) -> u64 {
         match &self.writer {
             Writer::Csv(writer) => writer.size(),
@@ -267,17 +267,17 @@ impl OutputFile {
         }
     }
 
-    /// Completes the file and gives it its name, which a file that has it loses. Returns its size in bytes.
+    /// Completes the file and gives it its name, replacing a file of that name. Returns its size in bytes.
     ///
     /// # Errors
     ///
-    /// [`OutputError`] if what is left cannot be written.
+    /// [`OutputError`] if the rest cannot be written.
     pub fn finish(self) -> Result<u64, OutputError> {
         let path = self.path.clone();
         self.finish_by(|part| fs::rename(part, path))
     }
 
-    /// Completes the file and gives it the first of these names, in the same directory, that no file has.
+    /// Completes the file and gives it the first free one of these names in the same directory.
     pub(super) fn finish_as_first_free(
         self,
         paths: impl IntoIterator<Item = PathBuf>,

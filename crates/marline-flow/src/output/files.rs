@@ -1,4 +1,4 @@
-//! Files of records in turn, each of which is complete before the next one begins.
+//! Consecutive files of records, each of which is complete before the next one begins.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::{OutputError, OutputFile, Sink};
 use crate::anonymize::Anonymizer;
 use crate::record::Record;
 
-/// When a file is complete and another one begins. The default is one file.
+/// The conditions for beginning another file. The default is one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
     /// At multiples of this time since 1970, in nanoseconds; more than 0.
@@ -23,7 +23,7 @@ impl Rotation {
         *self != Self::default()
     }
 
-    /// The end of the interval that a time is in.
+    /// The end of the interval that contains a time.
     fn end_ns(&self, now_ns: u64) -> u64 {
         match self.interval_ns {
             Some(interval_ns) => {
@@ -35,18 +35,18 @@ impl Rotation {
     }
 }
 
-/// The bytes that were written.
+/// The output written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Files that are complete.
+    /// Completed files.
     pub files: u64,
-    /// Bytes, with those of the file that is open as far as they are known.
+    /// Bytes, including those of the open file as far as they are known.
     pub bytes: u64,
     /// When the last file was completed, in nanoseconds since 1970.
     pub last_ns: Option<u64>,
 }
 
-/// One file, or several in turn.
+/// One file, or several consecutive ones.
 ///
 /// One file has the name that was given. Those of several have the time of their beginning in UTC, before the end of the name: of
 /// `flows.csv`, `flows-20261128T190500Z.csv`; a second one of that time is `flows-20261128T190500Z_2.csv`. A file without
@@ -55,15 +55,15 @@ pub struct Files {
     path: PathBuf,
     rotation: Rotation,
     anonymizer: Option<Anonymizer>,
-    /// Nothing between a file and the first record of the next one.
+    /// `None` between a file and the first record of the next one.
     current: Option<OutputFile>,
     /// When the current file began, once a time is known.
     begun_ns: Option<u64>,
-    /// When it is complete, though it is not full.
+    /// When it is complete, even if it is not full.
     due_ns: u64,
     /// The latest time.
     now_ns: u64,
-    /// Whether somebody asked for several files.
+    /// Whether several files were requested.
     is_divided: bool,
     /// The time in the name of the last file, and its number among those of that time.
     last: (String, u64),
@@ -161,7 +161,7 @@ impl Files {
         self.due_ns = self.rotation.end_ns(begin_ns);
     }
 
-    /// The names that the current file may have when it is complete, the first that is free.
+    /// The candidates for the name of the completed current file, of which the first free one is used.
     fn names(&mut self) -> impl Iterator<Item = PathBuf> {
         let time = of_name(self.begun_ns.unwrap_or_default());
         if self.last.0 != time {
@@ -182,7 +182,7 @@ impl Files {
     }
 }
 
-/// A time as it is in names: in UTC (ISO 8601, basic format), to the second.
+/// A time as in names: in UTC (ISO 8601, basic format), to the second.
 fn of_name(ns: u64) -> String {
     let seconds = i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX);
     let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
@@ -195,7 +195,7 @@ impl Sink for Files {
     fn write(&mut self, record: &Record) -> Result<(), OutputError> {
         let current = match &mut self.current {
             Some(current) => current,
-            // Whoever began to write meanwhile has a file of its own.
+            // A process that began to write meanwhile has a file of its own.
             None => self.current.insert(OutputFile::create_as_one_of(
                 &self.path,
                 self.anonymizer.clone(),
@@ -216,7 +216,7 @@ impl Sink for Files {
             self.begin(now_ns);
         }
         if now_ns >= self.due_ns {
-            // An interval in which nothing came has no file.
+            // An interval without records has no file.
             let interval_ns = self.rotation.interval_ns.unwrap_or(1).max(1);
             return self.rotate(now_ns / interval_ns * interval_ns);
         }

@@ -20,9 +20,9 @@ const TEMPLATE_SET: u16 = 2;
 /// Template IDs of flows over IPv4 and IPv6.
 const TEMPLATE_V4: u16 = 256;
 const TEMPLATE_V6: u16 = 257;
-/// The Observation Domain: there is one.
+/// The only Observation Domain.
 const DOMAIN: u32 = 1;
-/// The Field Length that stands for any length.
+/// The Field Length for variable lengths.
 const VARIABLE: u16 = 0xffff;
 /// The enterprise bit of an element's number, and the number of the elements of the reverse direction (RFC 5103, section 6.1).
 const ENTERPRISE: u16 = 0x8000;
@@ -32,7 +32,7 @@ const REVERSE: u32 = 29305;
 struct Element {
     /// Its number in IANA's registry.
     id: u16,
-    /// Whether it is of the direction from server to client.
+    /// Whether it refers to the direction from server to client.
     is_reverse: bool,
     /// Its length in bytes.
     length: u16,
@@ -98,7 +98,7 @@ static ELEMENTS: [Element; 25] = [
     element(148, 8, |r| Value::Integer(r.flow_id)),
     element(136, 1, |r| Value::Small(end_reason(r.end_reason))),
     element(239, 1, |r| Value::Small(direction(r.client_source))),
-    // flowDurationMilliseconds, for those that cannot subtract.
+    // flowDurationMilliseconds, for collectors that cannot subtract.
     element(161, 4, |r| {
         Value::Integer(r.end_ns.saturating_sub(r.start_ns) / 1_000_000)
     }),
@@ -125,7 +125,7 @@ const fn ntp(ns: u64) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     const FROM_1900: u64 = 2_208_988_800;
     let seconds = (ns / SECOND + FROM_1900) & 0xffff_ffff;
-    // Rounded up, so that who rounds down has the same nanosecond.
+    // Rounded up, so that a collector which rounds down has the same nanosecond.
     seconds << 32 | ((ns % SECOND) << 32).div_ceil(SECOND)
 }
 
@@ -140,7 +140,7 @@ const fn end_reason(reason: EndReason) -> u32 {
     }
 }
 
-/// The values of biflowDirection: by who began the flow, or arbitrarily.
+/// The values of biflowDirection: the initiator of the flow, or arbitrary.
 const fn direction(source: ClientSource) -> u32 {
     match source {
         ClientSource::Syn | ClientSource::Handshake => 1,
@@ -159,7 +159,7 @@ fn elements(template: u16) -> impl Iterator<Item = &'static Element> {
 /// Makes messages of IPFIX from records.
 #[derive(Debug)]
 pub struct IpfixEncoder {
-    /// Bytes of a message at most.
+    /// Largest size of a message in bytes.
     max_len: usize,
     anonymizer: Option<Anonymizer>,
     message: IpfixMessage,
@@ -170,12 +170,12 @@ pub struct IpfixEncoder {
 
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// Where it begins.
+    /// Its position.
     at: usize,
     template: u16,
 }
 
-/// A message of IPFIX, whose header lacks the time and the sequence number: those depend on how it is sent.
+/// A message of IPFIX, whose header lacks the time and the sequence number, which depend on its transmission.
 #[derive(Debug)]
 pub struct IpfixMessage {
     bytes: Vec<u8>,
@@ -184,17 +184,17 @@ pub struct IpfixMessage {
     time_ns: u64,
 }
 
-/// Messages to one file, or over one connection, or from one UDP socket to another. The templates go first, and over UDP again
-/// from time to time.
+/// Messages to one file, over one connection, or from one UDP socket to another. The templates go first, and over UDP again from
+/// time to time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IpfixSession {
-    /// Records in the messages before.
+    /// Records in earlier messages.
     sequence: u32,
 }
 
 impl IpfixSession {
-    /// The bytes of a message as the next one. It has the time `export_s` at which it leaves, in seconds since 1970; else that of
-    /// its last record.
+    /// The bytes of a message as the next one. Its time is the export time `export_s`, in seconds since 1970; else that of its
+    /// last record.
     pub fn next(&mut self, message: IpfixMessage, export_s: Option<u32>) -> Vec<u8> {
         let IpfixMessage {
             mut bytes,
@@ -222,7 +222,7 @@ impl IpfixMessage {
         }
     }
 
-    /// How many records it has.
+    /// The number of records.
     pub fn records(&self) -> u32 {
         self.records
     }
@@ -265,7 +265,7 @@ impl IpfixEncoder {
         message
     }
 
-    /// Adds a record; if it has no room in the message that is begun, returns that one.
+    /// Adds a record; if it does not fit into the current message, returns that one.
     pub fn add(&mut self, record: &Record) -> Option<IpfixMessage> {
         let template = match record.client.ip {
             IpAddr::V4(_) => TEMPLATE_V4,
@@ -293,7 +293,7 @@ impl IpfixEncoder {
         full
     }
 
-    /// The message that is begun, if one is.
+    /// The current message, if any.
     pub fn flush(&mut self) -> Option<IpfixMessage> {
         if self.is_empty() {
             return None;
@@ -302,12 +302,12 @@ impl IpfixEncoder {
         Some(std::mem::replace(&mut self.message, IpfixMessage::new()))
     }
 
-    /// Whether no message is begun.
+    /// Whether there is no current message.
     pub fn is_empty(&self) -> bool {
         self.message.records == 0
     }
 
-    /// Bytes of the message that is begun.
+    /// Bytes of the current message.
     fn len(&self) -> usize {
         self.message.bytes.len()
     }
@@ -340,7 +340,7 @@ fn write_value(out: &mut Vec<u8>, length: u16, value: &Value<'_>) {
     }
 }
 
-/// Writes a number in some of its bytes; one that is larger is the largest.
+/// Writes a number in `length` bytes, saturating.
 fn write_number(out: &mut Vec<u8>, length: u16, value: u64) {
     let length = usize::from(length).min(8);
     let largest = u64::MAX >> (64 - 8 * length);

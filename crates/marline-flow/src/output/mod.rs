@@ -1,4 +1,4 @@
-//! Where records go: files of CSV, Parquet and IPFIX, and messages of IPFIX.
+//! The destinations of records: files of CSV, Parquet and IPFIX, and messages of IPFIX.
 
 mod columns;
 mod csv;
@@ -19,7 +19,7 @@ use crate::record::Record;
 
 /// Takes records.
 pub trait Sink {
-    /// Takes one.
+    /// Takes a record.
     ///
     /// # Errors
     ///
@@ -53,10 +53,10 @@ pub enum OutputError {
     Io {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// The name ends with none of `.csv`, `.ipfix` and, where this program has it, `.parquet`.
+    /// The name does not end with `.csv`, `.ipfix` or, where supported, `.parquet`.
     #[error("{name}: {}", Format::advice())]
     Format {
         /// The name.

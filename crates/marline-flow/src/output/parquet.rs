@@ -19,7 +19,7 @@ use crate::anonymize::Anonymizer;
 use crate::limits::ROW_GROUP;
 use crate::record::Record;
 
-/// Bytes of texts that share their memory.
+/// Bytes of texts that share an allocation.
 const TEXTS: usize = 64 << 10;
 
 /// Writes row groups.
@@ -35,7 +35,7 @@ pub(super) struct ParquetWriter<W: Write + Send> {
 struct Buffer {
     /// The values that there are.
     values: Values,
-    /// Of a column whose values may be missing: 1 for a value, 0 where there is none.
+    /// For a column with optional values: 1 for a value, 0 for a missing one.
     levels: Option<Vec<i16>>,
 }
 
@@ -46,7 +46,7 @@ enum Values {
     Flags(Vec<bool>),
     Texts {
         texts: Vec<ByteArray>,
-        /// Room for texts to come.
+        /// Room for further texts.
         room: BytesMut,
     },
 }
@@ -131,12 +131,12 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(())
     }
 
-    /// Bytes of the file so far, with those of the next row group before they are compressed.
+    /// Bytes of the file so far, including those of the next row group before compression.
     pub(super) fn size(&self) -> u64 {
         self.writer.bytes_written() as u64 + self.pending
     }
 
-    /// Writes what is left, and the end of the file.
+    /// Writes the rest, and the end of the file.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         self.writer.into_inner().map_err(io)
@@ -159,7 +159,7 @@ impl Buffer {
         Self { values, levels }
     }
 
-    /// Adds a value, which is of the kind of the column, and returns how many bytes it has.
+    /// Adds a value of the column's kind, and returns its number of bytes.
     fn push(&mut self, value: Value<'_>) -> u64 {
         if let Some(levels) = &mut self.levels {
             levels.push((value != Value::Nothing).into());
@@ -207,7 +207,7 @@ impl Buffer {
         bytes as u64
     }
 
-    /// Writes the values as the next column, and forgets them.
+    /// Writes the values as the next column, and clears them.
     fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
@@ -227,7 +227,7 @@ impl Buffer {
     }
 }
 
-/// A copy of a text in `room`, which many share.
+/// A copy of a text in `room`, which is shared by many.
 fn kept(text: &[u8], room: &mut BytesMut) -> Bytes {
     if room.capacity() < text.len() {
         *room = BytesMut::with_capacity(TEXTS.max(text.len()));

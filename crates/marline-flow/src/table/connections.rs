@@ -1,4 +1,4 @@
-//! Connections of QUIC by the IDs that their servers chose: a packet that a client sends from another address has one of them
+//! QUIC connections by the IDs that their servers chose: a packet that a client sends from another address has one of them
 //! (RFC 9000, section 9).
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::paths::Path;
 use crate::decode::Transport;
 use crate::inspect::{QuicIds, other};
 
-/// The shortest ID by which a connection is known: fewer bytes may be those of other packets by chance.
+/// The shortest ID that identifies a connection: fewer bytes may occur in other packets by chance.
 const SHORTEST: usize = 4;
 
 /// The longest ID (RFC 9000, section 17.2).
@@ -42,7 +42,7 @@ impl Id {
 #[derive(Default)]
 pub(super) struct Connections {
     slots: HashMap<Id, u32, RandomState>,
-    /// How many IDs of each length there are.
+    /// The number of IDs of each length.
     lengths: [u32; LONGEST + 1],
 }
 
@@ -59,7 +59,7 @@ impl Connections {
         }
     }
 
-    /// Forgets the IDs of a connection, unless they are another one's by now.
+    /// Removes the IDs of a connection, unless they now belong to another one.
     pub(super) fn remove(&mut self, key: &FlowKey, ids: &QuicIds, slot: u32) {
         for id in ids.server() {
             let id = Id::of(key, other(ids.client), id);
@@ -75,7 +75,7 @@ impl Connections {
         self.slots.is_empty() && self.lengths.iter().all(|number| *number == 0)
     }
 
-    /// The connection that a 1-RTT packet is of.
+    /// The connection of a 1-RTT packet.
     pub(super) fn find(&self, directed: &Directed, payload: &[u8]) -> Option<u32> {
         const LONG_FORM: u8 = 0x80;
         let (first, rest) = payload.split_first()?;

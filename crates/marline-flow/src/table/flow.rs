@@ -9,7 +9,7 @@ use crate::inspect::{End, Labels, Quic, QuicIds, Tcp, other};
 use crate::limits::MAX_ALIASES;
 use crate::measures::{Before, Measured, Measures, Past, RoundTrip, Sample};
 
-/// Which flow a packet is of: both ends in order, the transport, and what surrounds it.
+/// The key of a packet's flow: both ends in order, the transport, and the layers around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowKey {
     first: Halves,
@@ -41,12 +41,12 @@ impl Halves {
     }
 }
 
-/// A key, and which of its ends is the sender.
+/// A key, and the end that is the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Directed {
     pub(crate) key: FlowKey,
     pub(crate) sender: End,
-    /// Whether its tunnel goes from the end that is the second in order.
+    /// Whether the source of its tunnel is the second end in order.
     is_outer_reversed: bool,
 }
 
@@ -107,21 +107,21 @@ impl Hash for FlowKey {
     }
 }
 
-/// What one end has sent.
+/// The counts of one end's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) packets: u64,
     /// Bytes of packets of IP.
     pub(crate) bytes: u64,
     pub(crate) payload: u64,
-    /// All flags of TCP that were set in any of its packets.
+    /// All flags of TCP set in any of its packets.
     pub(crate) flags: u8,
     has_syn: bool,
     syn: u32,
 }
 
 impl Sent {
-    /// The bytes that an end has sent and that were not seen.
+    /// The counts of an end without packets.
     const NOTHING: Self = Self {
         packets: 0,
         bytes: 0,
@@ -146,7 +146,7 @@ impl Sent {
     }
 }
 
-/// How far a flow has come, which decides how long it may be idle.
+/// The phase of a flow, which determines its idle time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// A TCP connection without both ends' acknowledgment, or a single datagram.
@@ -157,12 +157,12 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// How it is known which end is the client, the most reliable last.
+/// The evidence that identifies the client, the most reliable last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientSource {
-    /// It sent the first packet that was captured.
+    /// It sent the first captured packet.
     First,
-    /// Its port is none of a service, and the other one is.
+    /// Its port is not a service's, and the other one is.
     Port,
     /// It sent a ClientHello or a request.
     Handshake,
@@ -182,7 +182,7 @@ impl ClientSource {
     }
 }
 
-/// What the beginning of a flow is looked at with.
+/// The inspection of the beginning of a flow.
 #[derive(Debug)]
 pub(crate) enum Inspection {
     Tcp(Box<Tcp>),
@@ -198,7 +198,7 @@ impl Inspection {
     }
 }
 
-/// A flow. It is small while it is a single packet, of which scans and floods make very many.
+/// A flow. It is small while it is a single packet, as very many are in scans and floods.
 #[derive(Debug)]
 pub(crate) struct Flow {
     key: FlowKey,
@@ -208,50 +208,51 @@ pub(crate) struct Flow {
     /// The counts of the end that sent the first packet.
     opening: Sent,
     more: Option<Box<More>>,
-    /// Which entry of the queues is about it; earlier ones are not.
+    /// The number of its current entry in the queues; earlier entries are stale.
     pub(super) ticket: u32,
-    /// The phase that its entry is for.
+    /// The phase of its entry.
     pub(super) queued: Phase,
     phase: Phase,
     opener: u8,
-    /// Whether the tunnel of the opener's packets goes from the end that is the second in order.
+    /// Whether the source of the tunnel of the opener's packets is the second end in order.
     is_outer_reversed: bool,
     client: u8,
     client_source: ClientSource,
-    /// The sequence number of the client's first content, as a SYN-ACK acknowledged the client's SYN; 0 if none was seen, to save
-    /// memory: one connection in 2^32 has it.
+    /// The sequence number of the client's first content, from a SYN-ACK's acknowledgment of the client's SYN; 0 if none was seen,
+    /// to save memory: one connection in 2^32 has it.
     client_first: u32,
     /// Whether the inspection has ended.
     pub(crate) inspected: bool,
 }
 
-/// The state of a flow of more than one packet, or one whose content is looked at.
+/// The state of a flow of more than one packet, or one under inspection.
 #[derive(Debug)]
 pub(crate) struct More {
     /// The counts of the other end.
     answers: Sent,
     measures: Measures,
-    /// How many records of the flow precede, which the active time-out ended.
+    /// The number of earlier records of the flow, which the active time-out ended.
     part: u32,
-    /// How often the client's address changed.
+    /// The number of changes of the client's address.
     address_changes: u32,
-    /// Its latest address, as a key on the path of the flow, unless it is the first one and was so before.
+    /// Its latest address, as a key on the path of the flow; `None` if it never left the first one.
     address: Option<Box<FlowKey>>,
     /// Another one, from which the client's last packet came and to which the server has not sent since.
     candidate: Option<Box<FlowKey>>,
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) inspection: Option<Inspection>,
-    /// The IDs by which the packets of a QUIC connection are known.
+    /// The IDs that identify the packets of a QUIC connection.
     pub(crate) quic: Option<Box<QuicIds>>,
     /// Other keys of its packets, oldest first.
     pub(super) aliases: Vec<OtherKey>,
 }
 
-/// Another key of a flow's packets than its first one.
+/// A further key of a flow's packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OtherKey {
     pub(super) key: FlowKey,
-    /// Whether both ends sent packets with it, or it differs by its path alone. One that only the client's packets have may be forged.
+    /// Whether both ends sent packets with it, or it differs only by its path. One that only the client's packets have may be
+    /// forged.
     is_confirmed: bool,
 }
 
@@ -317,7 +318,7 @@ impl Flow {
         self.opener.into()
     }
 
-    /// The content that an end has sent.
+    /// The counts of an end.
     #[inline]
     pub(crate) fn sent(&self, end: End) -> &Sent {
         match &self.more {
@@ -335,13 +336,13 @@ impl Flow {
         }
     }
 
-    /// The state beyond its first packet, if there is anything.
+    /// The state beyond its first packet, if any.
     #[inline]
     pub(crate) fn more(&self) -> Option<&More> {
         self.more.as_deref()
     }
 
-    /// The same, to change it.
+    /// The same, mutable.
     #[inline]
     pub(crate) fn more_mut(&mut self) -> &mut More {
         self.more.get_or_insert_with(|| {
@@ -360,18 +361,18 @@ impl Flow {
         })
     }
 
-    /// How many records of the flow precede, which the active time-out ended.
+    /// The number of earlier records of the flow, which the active time-out ended.
     pub(crate) fn part(&self) -> u32 {
         self.more().map_or(0, |more| more.part)
     }
 
-    /// How often the client's address changed.
+    /// The number of changes of the client's address.
     pub(crate) fn address_changes(&self) -> u32 {
         self.more().map_or(0, |more| more.address_changes)
     }
 
-    /// A packet of `sender` has this key, its first or another one. The client has moved, and not only to another path, when the server
-    /// sends to the address that the client's last packet came from: anybody who has seen a connection ID can send one with another
+    /// A packet of `sender` has this key, its first or another one. The client has moved, and not only to another path, when the
+    /// server sends to the address that the client's last packet came from: an observer of a connection ID can send it from any
     /// address.
     #[inline]
     pub(crate) fn on_key(&mut self, sender: End, key: &FlowKey) {
@@ -389,8 +390,8 @@ impl Flow {
         key.on(self.key.path) != self.key
     }
 
-    /// Its packets have another key, too; which one is forgotten, if it has too many: one that only the client's packets have, else the
-    /// oldest.
+    /// Adds a further key of its packets. Returns a key to remove if it has too many: one that only the client's packets have, else
+    /// the oldest.
     pub(super) fn add_alias(&mut self, key: FlowKey) -> Option<FlowKey> {
         let is_confirmed = !self.has_moved_to(&key);
         let aliases = &mut self.more_mut().aliases;
@@ -402,7 +403,7 @@ impl Flow {
         forgotten
     }
 
-    /// A key is another flow's from now on.
+    /// Removes a key, which now belongs to another flow.
     pub(super) fn remove_alias(&mut self, key: &FlowKey) {
         self.more_mut().aliases.retain(|other| other.key != *key);
     }
@@ -417,7 +418,7 @@ impl Flow {
         Some(ends)
     }
 
-    /// The path of the packets of each end, as far as they are known.
+    /// The path of the packets of each end, if known.
     pub(crate) fn paths(&self, paths: &Paths) -> [Option<Path>; 2] {
         let path = self.key.path;
         if paths.shared(path).is_none() {
@@ -441,7 +442,7 @@ impl Flow {
         self.phase
     }
 
-    /// Which end is the client.
+    /// The end that is the client.
     pub(crate) fn client(&self) -> End {
         self.client.into()
     }
@@ -455,7 +456,7 @@ impl Flow {
         (self.client_first != 0).then_some(self.client_first)
     }
 
-    /// `end` is the client, as `source` shows, unless something more reliable showed another.
+    /// Sets the client to `end`, as `source` shows, unless more reliable evidence showed another.
     pub(crate) fn set_client(&mut self, end: End, source: ClientSource) {
         if source > self.client_source {
             self.client = end as u8;
@@ -537,7 +538,7 @@ impl Flow {
                 bytes: sent.bytes,
                 payload_bytes: sent.payload,
                 flags: sent.flags,
-                // That of an earlier part is not among these packets.
+                // The one of an earlier part is not among these packets.
                 syn: sent.syn().filter(|_| sent.flags & flags::SYN != 0),
             }
         });
@@ -590,7 +591,7 @@ impl Flow {
         if fields.flags & flags::RST != 0 || both & flags::FIN != 0 {
             self.phase = Phase::Closed;
         } else if self.phase == Phase::Opening {
-            // Of some connections only one direction passes the place of the capture.
+            // Of some connections only one direction passes the capture point.
             let one_sided = a.payload + b.payload > 0 && a.packets + b.packets > 2;
             if both & flags::ACK != 0 || one_sided {
                 self.phase = Phase::Open;
@@ -598,13 +599,13 @@ impl Flow {
         }
     }
 
-    /// Whether it was idle for too long when a packet comes at `now_ns`.
+    /// Whether it was idle for too long when a packet arrives at `now_ns`.
     #[inline]
     pub(crate) fn is_idle(&self, timeouts: &Timeouts, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.last_ns) > self.idle_timeout_ns(timeouts)
     }
 
-    /// Whether its record is due at `now_ns`, though it goes on.
+    /// Whether its record is due at `now_ns`, although it continues.
     #[inline]
     pub(crate) fn is_due(&self, timeouts: &Timeouts, now_ns: u64) -> bool {
         let lasted_ns = now_ns.saturating_sub(self.start_ns);
@@ -613,7 +614,7 @@ impl Flow {
             .is_some_and(|active_ns| lasted_ns >= active_ns)
     }
 
-    /// How long it may be idle.
+    /// Its idle time-out in nanoseconds.
     #[inline]
     pub(crate) fn idle_timeout_ns(&self, timeouts: &Timeouts) -> u64 {
         let Timeouts {
@@ -631,7 +632,8 @@ impl Flow {
 }
 
 impl More {
-    /// A packet of the client, or of the server, has this address of the client, as a key on the path of the flow, whose key is `first`.
+    /// A packet of the client, or of the server, has this address of the client, as a key on the path of the flow, whose key is
+    /// `first`.
     fn on_address(&mut self, of_client: bool, first: &FlowKey, address: FlowKey) {
         if *self.address.as_deref().unwrap_or(first) == address {
             return;
@@ -656,11 +658,11 @@ impl More {
     }
 }
 
-/// Which end is the client by ports alone: the one whose port is for clients, if the other's is not.
+/// The client by ports alone: the end with a client's port, if the other's is not.
 fn client_by_port(ports: [u16; 2]) -> Option<End> {
-    /// Ports of services that need privileges.
+    /// Privileged ports of services.
     const SYSTEM: u16 = 1024;
-    /// The first port that Linux gives clients; others begin above.
+    /// The first ephemeral port of Linux; others begin above.
     const EPHEMERAL: u16 = 32768;
     let [a, b] = ports;
     match () {

@@ -1,4 +1,4 @@
-//! The flows that are under way, and when they end.
+//! The active flows, and their time-outs.
 
 mod connections;
 mod flow;
@@ -20,12 +20,12 @@ use crate::decode::{Layers, Segment};
 use crate::inspect::{End, QuicIds, other};
 use crate::limits::{DEFAULT_MAX_FLOWS, LARGEST_MAX_FLOWS, MAX_UNANSWERED};
 
-/// When flows end, and how many there may be.
+/// The time-outs and the number of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// When flows end.
+    /// The time-outs of flows.
     pub timeouts: Timeouts,
-    /// Flows at once: before one more begins, the oldest one without traffic ends.
+    /// Largest number of flows: before one more begins, the oldest one without traffic ends.
     pub max_flows: usize,
 }
 
@@ -64,7 +64,7 @@ impl Default for Options {
     }
 }
 
-/// Why a flow ended.
+/// The reason for the end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// Both ends sent FIN.
@@ -98,18 +98,18 @@ impl EndReason {
     }
 }
 
-/// Where a flow is in the table.
+/// The position of a flow in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// A flow, and which of its ends sent a packet.
+/// A flow, and the end that sent a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) slot: Slot,
     pub(crate) sender: End,
 }
 
-/// A flow that has another key, too.
+/// A flow with a further key.
 #[derive(Clone, Copy, Debug)]
 struct Alias {
     slot: u32,
@@ -121,23 +121,25 @@ struct Alias {
 pub(crate) struct Table {
     options: Options,
     hasher: RandomState,
-    /// Slots by the key of their flow, which is in the slot alone: a key here would take more than all else.
+    /// Slots by the key of their flow, which is stored in the slot alone: keys here would take more memory than all
+    /// else.
     index: HashTable<u32>,
     slots: Vec<Option<Flow>>,
     free: Vec<u32>,
     queues: Queues,
     tickets: u32,
     next_id: u64,
-    /// The flow of the packet before, which is often that of the next one, too.
+    /// The flow of the previous packet, which is often that of the next one, too.
     recent: Option<Slot>,
     /// When the next flow may have ended.
     due_ns: u64,
     paths: Paths,
-    /// Flows whose other direction has another path that is not known yet, by what both paths share, oldest first.
+    /// Flows whose other direction has another path that is not known yet, by the part common to both paths, oldest
+    /// first.
     one_way: HashMap<FlowKey, Vec<u32>, RandomState>,
-    /// Flows that have several keys.
+    /// Flows with several keys.
     aliases: HashMap<FlowKey, Alias, RandomState>,
-    /// Connections of QUIC by what moves with them.
+    /// QUIC connections by their IDs, which survive a change of address.
     connections: Connections,
 }
 
@@ -185,7 +187,7 @@ impl Table {
         Directed::of(segment, self.paths.number(layers), layers)
     }
 
-    /// The path of a packet, if it is that of any flow.
+    /// The path of a packet, if any flow has it.
     pub(crate) fn path(&mut self, layers: &Layers) -> Option<Path> {
         self.paths.find(layers)
     }
@@ -241,7 +243,7 @@ impl Table {
         Some(Found { slot, sender })
     }
 
-    /// The flow whose client moved, to whose new address a packet goes in the tunnel of the answers before.
+    /// The flow whose client moved, if a packet goes to its new address in the tunnel of the answers before.
     fn find_answer_to_moved(&mut self, directed: &Directed, shared: &FlowKey) -> Option<Found> {
         let Alias { slot, is_swapped } = *self.aliases.get(shared)?;
         let sender = match is_swapped {
@@ -257,7 +259,7 @@ impl Table {
         Some(Found { slot, sender })
     }
 
-    /// A flow is answered, or ends.
+    /// Removes a flow that is answered, or ends.
     fn forget_one_way(&mut self, shared: &FlowKey, slot: u32) {
         if let Some(slots) = self.one_way.get_mut(shared) {
             slots.retain(|other| *other != slot);
@@ -286,7 +288,7 @@ impl Table {
         }
     }
 
-    /// Forgets a key that a flow has beside its own.
+    /// Removes a further key of a flow.
     fn unlink(&mut self, slot: Slot, key: &FlowKey) {
         let shared = self.paths.shared(key.path());
         for key in [Some(*key), shared.map(|shared| key.on(shared))]
@@ -303,7 +305,7 @@ impl Table {
         }
     }
 
-    /// The connection of QUIC whose client sends a packet from another address, which is the first one of its key.
+    /// The QUIC connection whose client sends a packet from another address, which is the first one of its key.
     pub(crate) fn find_moved(&mut self, directed: &Directed, payload: &[u8]) -> Option<Found> {
         let Directed { key, sender, .. } = *directed;
         let slot = self.connections.find(directed, payload)?;
@@ -316,7 +318,7 @@ impl Table {
         })
     }
 
-    /// A key that a flow has beside its own is of a flow that begins.
+    /// Removes a further key of a flow, with which another flow begins.
     pub(crate) fn remove_alias(&mut self, slot: Slot, key: &FlowKey) {
         if self.aliases.contains_key(key) {
             self.unlink(slot, key);
@@ -325,7 +327,7 @@ impl Table {
         }
     }
 
-    /// The IDs of a connection of QUIC are known, or others.
+    /// Sets the known IDs of a QUIC connection.
     pub(crate) fn set_quic(&mut self, slot: Slot, ids: QuicIds) {
         let flow = self.slots[slot.0 as usize].as_mut();
         let flow = flow.expect("the slot of a flow that is in the index is occupied");
@@ -345,7 +347,7 @@ impl Table {
         flow.expect("the slot of a flow that is in the index is occupied")
     }
 
-    /// The same, to change it.
+    /// The same, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Flow {
         let flow = self.slots[slot.0 as usize].as_mut();
@@ -410,7 +412,7 @@ impl Table {
         flow
     }
 
-    /// Forgets the paths of a flow that was removed, whose record is written.
+    /// Releases the paths of a removed flow, whose record is written.
     pub(crate) fn release(&mut self, flow: &Flow) {
         let aliases = flow.more().map_or(&[][..], |more| &more.aliases);
         for alias in aliases {
@@ -419,26 +421,26 @@ impl Table {
         self.paths.release(flow.key().path());
     }
 
-    /// Keeps the path of a packet until [`release_key`](Self::release_key), whatever flows end.
+    /// Keeps the path of a packet until [`release_key`](Self::release_key), whichever flows end.
     #[inline(always)]
     pub(crate) fn hold_key(&mut self, key: &FlowKey) {
         self.paths.acquire(key.path());
     }
 
-    /// The packet of [`hold_key`](Self::hold_key) is of a flow.
+    /// Releases the packet of [`hold_key`](Self::hold_key), which now belongs to a flow.
     #[inline(always)]
     pub(crate) fn release_key(&mut self, key: &FlowKey) {
         self.paths.release(key.path());
     }
 
-    /// Puts the next part of a flow in its place. The part that ended.
+    /// Replaces a flow by its next part. Returns the part that ended.
     pub(crate) fn replace(&mut self, slot: Slot, next: Flow) -> Flow {
         let ended = std::mem::replace(self.get_mut(slot), next);
         self.enqueue(slot.0);
         ended
     }
 
-    /// The flow in `slot` may have changed its phase: with another phase, another time-out applies.
+    /// Moves the flow in `slot` to another queue if its phase has changed: another time-out then applies.
     #[inline]
     pub(crate) fn requeue_if_changed(&mut self, slot: Slot) {
         if let Some(flow) = &self.slots[slot.0 as usize]
@@ -470,7 +472,7 @@ impl Table {
             .push_back(entry);
     }
 
-    /// A flow that has been idle for too long at `now_ns`, if there is one.
+    /// A flow that has been idle for too long at `now_ns`, if any.
     #[inline]
     pub(crate) fn next_idle(&mut self, now_ns: u64) -> Option<Slot> {
         if now_ns <= self.due_ns {
@@ -502,8 +504,8 @@ impl Table {
         None
     }
 
-    /// The flow to end where there must be room for another: one that is closed or opening, else any, the one whose last
-    /// packet is the oldest (by the clock algorithm).
+    /// The flow to end to make room for another: one that is closed or opening, else any, the one with the oldest last
+    /// packet (by the clock algorithm).
     pub(crate) fn oldest(&mut self) -> Option<Slot> {
         let mut oldest: Option<Entry> = None;
         for queue in 0..Queues::COUNT {
@@ -525,7 +527,7 @@ impl Table {
         oldest.map(|entry| Slot(entry.slot))
     }
 
-    /// The first entry of a queue that is still about a flow.
+    /// The first entry of a queue that is not stale.
     fn current_front(&mut self, queue: usize) -> Option<Entry> {
         loop {
             let entry = *self.queues.at(queue).front()?;
@@ -548,7 +550,7 @@ impl Table {
         }
     }
 
-    /// Whether nothing is left of the flows that ended.
+    /// Whether no state of ended flows is left.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.index.is_empty()

@@ -1,4 +1,4 @@
-//! The layers around the packets of flows, with a number for each.
+//! The layers around the packets of flows, with a number for each combination.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,39 @@ use ahash::RandomState;
 use crate::decode::{Layer, Layers};
 use crate::limits::MAX_LAYERS;
 
-/// The number of the layers around a packet: 0 if there are none. Both directions have the same one, but where the identifiers of
+/// The number of the layers around a packet: 0 if there are none. It is the same for both directions, unless the identifiers of
 /// tunnels differ.
 pub(crate) type Path = u32;
 
-/// Packets with nothing around them.
+/// Packets without layers around them.
 pub(crate) const PLAIN: Path = 0;
 
 struct Entry {
     layers: Box<[Layer]>,
-    /// The part that both directions share; the same path, if that is everything.
+    /// The part common to both directions; the same path, if that is everything.
     shared: Path,
     users: u32,
 }
 
-/// The paths of the flows that are under way. Those without flows are forgotten, so that there are no more than flows.
+/// The paths of the active flows. Unused ones are removed, so that there are no more than flows.
 #[derive(Default)]
 pub(crate) struct Paths {
     numbers: HashMap<Box<[Layer]>, Path, RandomState>,
     /// The first one is the entry of path 1.
     entries: Vec<Option<Entry>>,
     free: Vec<Path>,
-    /// That of the packet before, which is often that of the next one, too.
+    /// The path of the previous packet, which is often that of the next one, too.
     recent: Option<Recent>,
 }
 
 struct Recent {
-    /// Of a length that is never exceeded, so that memory is not allocated for each packet where tunnels alternate.
+    /// Of a length that is never exceeded, so that alternating tunnels do not allocate memory for each packet.
     layers: Vec<Layer>,
     path: Path,
 }
 
 impl Paths {
-    /// The path of a packet, if one of its flows is under way.
+    /// The path of a packet, if an active flow has it.
     #[inline(always)]
     pub(crate) fn find(&mut self, layers: &Layers) -> Option<Path> {
         match layers.is_empty() {
@@ -65,7 +65,7 @@ impl Paths {
         Some(path)
     }
 
-    /// The path of a packet. Before another one is asked for, a flow must [use](Self::acquire) it.
+    /// The path of a packet. A flow must [use](Self::acquire) it before the next call.
     pub(crate) fn number(&mut self, layers: &Layers) -> Path {
         if let Some(path) = self.find(layers) {
             return path;
@@ -107,7 +107,7 @@ impl Paths {
         self.entry(path).map_or(&[], |entry| &entry.layers)
     }
 
-    /// The part that the other direction of a path shares with it; nothing if it is the same path.
+    /// The part that the other direction of a path shares with it; `None` if it is the same path.
     pub(crate) fn shared(&self, path: Path) -> Option<Path> {
         let shared = self.entry(path)?.shared;
         (shared != path).then_some(shared)
@@ -123,7 +123,7 @@ impl Paths {
         }
     }
 
-    /// A flow does not use it any more.
+    /// A flow no longer uses a path.
     #[inline(always)]
     pub(crate) fn release(&mut self, path: Path) {
         if let Some(index) = (path as usize).checked_sub(1) {
@@ -149,14 +149,14 @@ impl Paths {
         }
     }
 
-    /// How many there are.
+    /// The number of paths.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }
 }
 
-/// The layers as both directions have them, or as they are where that is not possible.
+/// The layers in a form common to both directions, or unchanged if there is none.
 fn canonical(layers: &Layers) -> Layers {
     match layers.has_one_way_ids() {
         true => layers.clone(),

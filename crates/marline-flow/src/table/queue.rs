@@ -1,11 +1,11 @@
-//! Flows in the order of their last packets, about: an entry is put right when it comes to the front.
+//! Flows approximately in the order of their last packets: an entry is corrected when it comes to the front.
 
 use std::collections::VecDeque;
 
 use super::Phase;
 use crate::decode::Transport;
 
-/// A flow, and when it was seen last as far as its queue knows.
+/// A flow, and the time of its last packet as known to its queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) slot: u32,
@@ -13,13 +13,14 @@ pub(super) struct Entry {
     pub(super) seen_ns: u64,
 }
 
-/// A queue for each time-out. A flow has an entry for each phase that it was in, of which the last one counts.
+/// A queue for each time-out. A flow has an entry for each phase that it was in, of which only the last one is
+/// valid.
 #[derive(Debug, Default)]
 pub(super) struct Queues([VecDeque<Entry>; Self::COUNT]);
 
 impl Queues {
     pub(super) const COUNT: usize = 4;
-    /// How many queues are of flows that are not established, the first ones.
+    /// The number of queues of flows that are not established, which come first.
     pub(super) const UNESTABLISHED: usize = 2;
 
     pub(super) fn of(&mut self, phase: Phase, transport: Transport) -> &mut VecDeque<Entry> {

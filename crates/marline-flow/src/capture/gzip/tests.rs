@@ -26,7 +26,7 @@ fn capture(count: u32) -> Vec<u8> {
     pcap(101, &packets)
 }
 
-/// How many packets there are before the end, or the error.
+/// The number of packets before the end, or the error.
 fn packets(bytes: &[u8]) -> (u64, Option<CaptureError>) {
     let mut capture = match Capture::new(bytes, "a.pcap.gz") {
         Ok(capture) => capture,

@@ -1,11 +1,11 @@
-//! Names, which are what the client asks for, and labels, which take both ends.
+//! Names, as requested by the client, and labels, which require both ends.
 
 use super::*;
 
 /// Content of the client, or of the server.
 type Turn<'a> = (bool, &'a [u8]);
 
-/// The record of a connection in which the ends take turns, of which only the packets of some ends are seen.
+/// The record of a connection whose ends take turns, with the packets of only some ends captured.
 fn conversation(turns: &[Turn<'_>], [client, server]: [bool; 2]) -> Record {
     let mut run = Run::new();
     let mut connection = Connection::new(CLIENT, SERVER);

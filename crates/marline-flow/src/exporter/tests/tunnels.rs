@@ -1,4 +1,4 @@
-//! Packets in tunnels are of flows, whose tunnels are part of what they are.
+//! Packets in tunnels belong to flows, which are identified by their tunnels, too.
 
 use super::*;
 use crate::record::TunnelRecord;

@@ -21,7 +21,7 @@ use crate::record::Record;
 use crate::table::Options;
 use crate::testing::{Run, address, client_hello, udp};
 
-/// The secrets that an endpoint logs, as a key log has them.
+/// The secrets that an endpoint logs, in the format of key logs.
 #[derive(Debug, Default)]
 struct Secrets(Mutex<String>);
 
@@ -33,7 +33,7 @@ impl rustls::KeyLog for Secrets {
     }
 }
 
-/// What two endpoints sent, and the key log of the server.
+/// The datagrams of two endpoints, and the key log of the server.
 struct Handshake {
     datagrams: Vec<Datagram>,
     secrets: String,
@@ -73,7 +73,7 @@ impl Handshake {
         Self { datagrams, secrets }
     }
 
-    /// Which datagram is a Retry packet.
+    /// The index of the Retry packet.
     fn retry(&self) -> Option<usize> {
         self.datagrams
             .iter()
@@ -87,7 +87,7 @@ impl Handshake {
     }
 }
 
-/// The record of the flow that has these datagrams.
+/// The record of the flow with these datagrams.
 fn record(datagrams: &[Datagram], keys: Option<KeyLog>) -> Record {
     let sources = Sources {
         keys,
@@ -176,7 +176,7 @@ fn initial(version: Version, dcid: ConnectionId, number: u64, frames: &[u8]) -> 
     packet
 }
 
-/// How a client sends its ClientHello.
+/// The sending of a client's ClientHello.
 #[derive(Clone, Debug)]
 struct Sending {
     version: Version,
@@ -335,7 +335,7 @@ fn ends_that_change_their_connection_ids_at_once_complete_the_handshake() {
     assert_eq!(record(&datagrams, None).http_version, None);
 }
 
-/// Bytes that a client, or what answers it, may send without a handshake.
+/// Bytes that a client, or its peer, may send without a handshake.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let id = ConnectionId::new(b"original").unwrap();
     let mut negotiation = Vec::new();
@@ -558,7 +558,7 @@ fn a_client_has_moved_when_the_server_sends_to_its_new_address() {
         assert_eq!(record.address_changes, changes, "{turns:?}");
         assert_eq!(record.client.port, first.port());
     }
-    // The addresses that somebody forges do not displace that of the client.
+    // Forged addresses do not displace that of the client.
     let turns = [(true, second), (false, second)];
     connection
         .datagrams

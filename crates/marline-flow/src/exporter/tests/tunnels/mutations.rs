@@ -1,4 +1,4 @@
-//! Connections of QUIC whose clients move, in tunnels in tunnels, whose frames are damaged and cut.
+//! QUIC connections with moving clients, in nested tunnels, whose frames are damaged and cut.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use prop::sample::Index;
 
 use super::*;
 
-/// What both ends of a connection sent.
+/// The datagrams of both ends of a connection.
 static CONNECTION: LazyLock<Vec<Datagram>> = LazyLock::new(|| {
     let mut pair = Pair::new();
     let sent = Arc::new(Mutex::new(Vec::new()));
@@ -36,7 +36,7 @@ struct Seen {
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// A datagram of the connection, in whose place the client is.
+    /// A datagram of the connection, whose client is at `place`.
     Quic { datagram: Index, place: u8 },
     /// A segment of TCP with flags.
     Tcp { of_client: bool, flags: u8 },
