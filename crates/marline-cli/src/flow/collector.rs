@@ -195,7 +195,7 @@ impl Collector {
             Connection::Udp { socket, .. } => udp(host).map(|opened| *socket = opened),
             Connection::Tcp { stream, .. } => tcp(host).map(|opened| {
                 if let Some(before) = stream.replace(opened) {
-                    // What was sent arrives, whatever becomes of the connection.
+                    // Sent data arrives, whatever becomes of the connection.
                     let _ = before.shutdown(Shutdown::Write);
                 }
             }),
@@ -224,7 +224,7 @@ impl Collector {
         }
     }
 
-    /// Sends what is left.
+    /// Sends the rest.
     pub(super) fn finish(mut self) -> Sent {
         self.flush();
         self.take_refusal();
@@ -233,7 +233,7 @@ impl Collector {
             ..
         } = &self.connection
         {
-            // What was sent arrives, whatever becomes of the connection.
+            // Sent data arrives, whatever becomes of the connection.
             let _ = stream.shutdown(Shutdown::Write);
         }
         self.sent

@@ -169,7 +169,7 @@ struct Export {
 }
 
 impl Arguments {
-    /// Whether packets come until somebody wants the end, or records leave before it, so that what is written can be divided.
+    /// Whether packets are read until the end is requested, or records leave before it, so that the output can be divided.
     fn is_unattended(&self) -> bool {
         #[cfg(target_os = "linux")]
         if self.live.is_wanted() {
@@ -180,7 +180,7 @@ impl Arguments {
 }
 
 impl Export {
-    /// Divides what is written, if somebody asked for it.
+    /// Divides the output, if requested.
     #[inline]
     fn divide_if_asked(&mut self) -> Result<(), OutputError> {
         match self.stop.take_division() {
@@ -189,7 +189,7 @@ impl Export {
         }
     }
 
-    /// Reads a capture to its end, or a stream until somebody wants the end.
+    /// Reads a capture to its end, or a stream until the end is requested.
     fn read(
         &mut self,
         source: &mut Source,

@@ -141,7 +141,7 @@ impl Outputs {
         }
     }
 
-    /// Completes what is open.
+    /// Completes open files.
     pub(super) fn finish(self) -> Result<Left, Failure> {
         let collector = self.collector.map(Collector::finish);
         let files = self.files.map(Files::finish).transpose();

@@ -1,4 +1,4 @@
-//! Signals: ending before the end of the packets, and dividing what is written.
+//! Signals that end the export before the packets do, or divide the output.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ struct Wanted {
 }
 
 impl Stop {
-    /// Set by Ctrl-C and SIGTERM, from the return on. SIGHUP divides what is written, or also ends.
+    /// Set by Ctrl-C and SIGTERM, from the return on. SIGHUP divides the output, or also ends.
     pub(super) fn on_signals(divides: bool) -> Self {
         let wanted = Arc::new(Wanted::default());
         let set = Arc::clone(&wanted);
@@ -41,7 +41,7 @@ impl Stop {
         Self(wanted)
     }
 
-    /// Whether somebody wants what is written divided here; once for each time.
+    /// Whether a division of the output was requested; true once for each request.
     #[inline]
     pub(super) fn take_division(&self) -> bool {
         let division = &self.0.division;
@@ -118,7 +118,7 @@ async fn hang_ups(_on: impl Fn() -> Poll<()>) {
     std::future::pending::<()>().await;
 }
 
-/// A source whose reads fail once somebody wants the end, also while they wait for a pipe.
+/// A source whose reads fail once the end was requested, also while they wait for a pipe.
 #[derive(Debug)]
 pub(super) struct Stoppable<R> {
     source: R,

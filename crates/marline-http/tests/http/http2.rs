@@ -172,7 +172,7 @@ impl Peer {
     }
 }
 
-/// What RFC 9113, section 8.1.1, calls malformed, as frames of stream 3.
+/// Messages that RFC 9113, section 8.1.1, calls malformed, as frames of stream 3.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let get =
         |more: &[(&'static str, &'static str)]| headers(3, END_STREAM, &with("GET", "/", more));

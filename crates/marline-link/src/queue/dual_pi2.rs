@@ -245,7 +245,7 @@ enum Turn<B> {
     Classic(Packet<B>),
     L4s {
         queued: Queued<B>,
-        /// Whether no other packet waits in its queue: one packet is no standing queue (Th_len).
+        /// Whether no other packet waits in its queue: one packet is not a standing queue (Th_len).
         is_alone: bool,
     },
 }

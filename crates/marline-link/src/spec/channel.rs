@@ -73,7 +73,7 @@ impl ChannelSpec {
     ///
     /// # Errors
     ///
-    /// Names the invalid key and what is wrong with it.
+    /// Names the invalid key and its problem.
     pub fn new(text: &str) -> Result<Self, SpecError> {
         Ok(Self {
             wifi: amended(&WifiSpec::default(), text, &CHANNEL)?,

@@ -175,7 +175,7 @@ impl LinkSpec {
     ///
     /// # Errors
     ///
-    /// Names the invalid key and what is wrong with it.
+    /// Names the invalid key and its problem.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, SpecError> {

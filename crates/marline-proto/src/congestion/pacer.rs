@@ -140,7 +140,7 @@ impl Pacer {
         if self.full_at <= now {
             return None;
         }
-        // The bucket cannot be emptier than empty at the present rate, whatever rate was used before.
+        // The bucket cannot be emptier than empty at the present rate, regardless of earlier rates.
         self.full_at = self.full_at.min(now + Duration::from_nanos(capacity));
         let missing = capacity - cost(rate, bytes).min(capacity);
         let allowed_at = self.full_at - Duration::from_nanos(missing);

@@ -96,7 +96,7 @@ impl EarlyProbes {
         self.empty_since = was_empty.then(|| self.empty_since.unwrap_or(began));
     }
 
-    /// Restarts after a pause in sending, which is no evidence about the queue.
+    /// Restarts after a pause in sending, which is not evidence about the queue.
     pub(super) fn restart(&mut self, now: Instant) {
         self.round_began = Some(now);
         self.empty_since = self.empty_since.map(|_| now);

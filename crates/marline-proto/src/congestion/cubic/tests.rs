@@ -177,7 +177,7 @@ fn no_plateau_is_below_the_window_that_congestion_left() {
     assert_eq!(cubic.growth.epoch.map(|it| it.k), Some(0.0));
 }
 
-/// On either side of the plateau growth does not notice that the window is set to what it is.
+/// On either side of the plateau growth is unaffected if the window is set to its present value.
 #[test]
 fn a_window_set_where_it_is_changes_nothing() {
     for set_at in [40, 140] {
@@ -340,7 +340,7 @@ fn window_that_a_coordinator_raises_before_an_epoch_leaves_the_plateau() {
     }
 }
 
-/// A share that changes begins an epoch, and is no reason to raise the plateau.
+/// A changing share begins an epoch, but does not raise the plateau.
 #[test]
 fn new_share_begins_an_epoch_with_the_same_plateau() {
     let mut curve = Curve {

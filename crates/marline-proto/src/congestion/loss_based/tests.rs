@@ -344,7 +344,7 @@ fn a_smaller_window_stays_in_congestion_avoidance<G: Growth>() {
     assert!(path.rounds(1) < 22 * MTU);
 }
 
-/// Within and beyond what was met before, and as fast as where nobody interferes.
+/// Within and beyond the earlier window, and as fast as without interference.
 fn a_window_set_every_round_grows<G: Growth>() {
     let mut alone = Path::<G>::avoiding(100);
     let mut set = Path::<G>::avoiding(100);

@@ -2,11 +2,11 @@
 //! connection together take no more of a shared bottleneck than one connection would, and use the best
 //! paths.
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | how fast does each path grow? | `coupling` |
-//! | how do paths see each other? | `group` |
-//! | how does that change a window? | `growth` |
+//! | growth of each path | `coupling` |
+//! | state shared by the paths | `group` |
+//! | growth of a window | `growth` |
 
 mod coupling;
 mod group;

@@ -1,4 +1,4 @@
-//! Scalable TCP (Kelly, CCR 2003): a window that grows by a part of what is acknowledged.
+//! Scalable TCP (Kelly, CCR 2003): a window that grows in proportion to the bytes acknowledged.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
     },
 );
 
-/// Growth in proportion to what is acknowledged.
+/// Growth in proportion to the bytes acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Proportional {
     /// Growth too small for a byte.

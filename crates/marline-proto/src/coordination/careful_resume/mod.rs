@@ -1,12 +1,12 @@
 //! Careful Resume: a path returns to the capacity that an earlier connection found on it (RFC 9959).
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | which switches are there? | `config` |
-//! | what is saved of a path? | `capacity` |
-//! | which phase follows which, and when? | `phases` |
-//! | which phases and triggers are there, and what shall the path's controller do? | `step` |
-//! | what drives it on a path? | `driver` |
+//! | settings | `config` |
+//! | saved parameters of a path | `capacity` |
+//! | transitions between phases | `phases` |
+//! | phases, triggers, and responses of the path's controller | `step` |
+//! | driver on a path | `driver` |
 //!
 //! A [`CarefulResume`] is driven by the recovery of one path, after its controller got the same samples;
 //! each call returns a [`ResumeStep`] for that controller. Whoever remembers capacities must ensure that

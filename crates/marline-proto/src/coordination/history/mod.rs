@@ -1,18 +1,18 @@
-//! History: what connections observe of their paths is kept for later connections. These begin with the
+//! History: observations of paths by connections are kept for later ones. These begin with the
 //! average window of earlier ones ("Access Latency Reduction in the QUIC Protocol Based on Communication
 //! History", Electronics 2019, 8(10), 1204, Algorithm 1), or return to a saved capacity (RFC 9959).
 //!
-//! | question | file |
+//! | subject | file |
 //! | --- | --- |
-//! | which settings are there? | `config` |
-//! | which connections learn from each other? | `scope` |
-//! | how are windows averaged? | `average` |
-//! | what is kept of a path, and how is it encoded? | `record` |
-//! | where is it kept? | `store`: the trait; `memory`: a bounded table; `shares`: which record it evicts |
-//! | what does a connection report? | `sample` |
-//! | what is learnt from it? | `learner` |
-//! | what do connections call? | `path_history`: the trait; `window`: average windows; `careful`: saved capacities |
-//! | which of the two is used? | `policy` |
+//! | settings | `config` |
+//! | scope within which connections learn | `scope` |
+//! | averages of windows | `average` |
+//! | record of a path, and its encoding | `record` |
+//! | stores | `store`: the trait; `memory`: a bounded table; `shares`: its eviction |
+//! | report of a connection | `sample` |
+//! | learning from reports | `learner` |
+//! | interface to connections | `path_history`: the trait; `window`: average windows; `careful`: saved capacities |
+//! | choice between the two | `policy` |
 //!
 //! RFC 9040 calls this temporal sharing. A connection reports a [`PathSample`] to the [`PathHistory`] of its
 //! configuration when it ends. When a connection begins, a [`HistoryWindow`] chooses its initial window from
