@@ -357,7 +357,7 @@ mod tests {
             ),
             (
                 "hybrid.factor = 0.5",
-                "site.toml:1: \"hybrid\" is no key but a value of slow_start_exit; \
+                "site.toml:1: \"hybrid\" is not a key but a value of slow_start_exit; \
                  write slow_start_exit=\"hybrid(factor=0.5)\"",
             ),
             (

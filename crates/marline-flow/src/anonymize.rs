@@ -48,7 +48,7 @@ pub enum KeyError {
     },
     /// It has another length than a key.
     #[error(
-        "{name}: is no key of 32 bytes or 64 hexadecimal digits; `head -c 32 /dev/urandom > FILE` makes one"
+        "{name}: is not a key of 32 bytes or 64 hexadecimal digits; `head -c 32 /dev/urandom > FILE` makes one"
     )]
     Length {
         /// The file.
@@ -84,7 +84,7 @@ impl Anonymizer {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] if it cannot be read, others than its owner may read it, or it is no key.
+    /// [`KeyError`] if it cannot be read, others than its owner may read it, or it is not a key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let name = || path.display().to_string();
         let io = |error| KeyError::Io {

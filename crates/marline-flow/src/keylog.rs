@@ -126,7 +126,7 @@ pub enum KeyLogError {
         error: io::Error,
     },
     /// A line is not one of a key log.
-    #[error("{name}:{line}: is no line of a key log: a label, a client random and a secret")]
+    #[error("{name}:{line}: is not a key log line: a label, a client random and a secret")]
     Line {
         /// Its name.
         name: String,
@@ -311,7 +311,7 @@ mod tests {
         for text in [
             "SERVER_HANDSHAKE_TRAFFIC_SECRET 00 00".to_owned(),
             format!("SERVER_HANDSHAKE_TRAFFIC_SECRET {RANDOM} 0g"),
-            "<html> is no key".to_owned(),
+            "<html> is not a key".to_owned(),
             "not a key log".to_owned(),
             "\u{1}\u{2}".to_owned(),
         ] {

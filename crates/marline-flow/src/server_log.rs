@@ -48,7 +48,7 @@ pub enum ServerLogError {
         error: io::Error,
     },
     /// A line is not one of an access log.
-    #[error("{name}:{line}: is no line of an access log of marline: {error}")]
+    #[error("{name}:{line}: is not an access log line of marline: {error}")]
     Line {
         /// Its name.
         name: String,

@@ -1,4 +1,4 @@
-//! Packets of flows that are under way allocate nothing, whatever is around them.
+//! Packets of active flows allocate nothing, whatever the layers around them.
 
 #![expect(unsafe_code, reason = "it counts what is allocated")]
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use marline_flow::capture::{LinkType, Packet};
 use marline_flow::{Exporter, Options, Record, Sources};
 
-/// Counts how often memory is allocated.
+/// Counts allocations.
 struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -132,7 +132,7 @@ fn packets_of_flows_under_way_allocate_nothing() {
         }
         exporter.active_flows()
     };
-    // The beginnings of flows are looked at.
+    // The beginnings of flows are inspected.
     let flows = send(200);
     let before = ALLOCATED.load(Ordering::Relaxed);
     assert_eq!(send(1000), flows);

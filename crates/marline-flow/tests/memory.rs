@@ -13,7 +13,7 @@ use marline_flow::capture::{LinkType, Packet};
 use marline_flow::output::{OutputError, Sink};
 use marline_flow::{Exporter, Options, Record, Sources};
 
-/// Counts the bytes that are allocated, and the most that were.
+/// Counts allocated bytes, and their maximum.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -63,7 +63,7 @@ fn packet(n: u32, protocol: u8, fragment: u16, rest: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Bytes of memory that a flow takes on average when as many are under way as the table's growth allows without doubling.
+/// Bytes of memory per flow, on average, for as many flows as the table's growth allows without doubling.
 fn bytes_per_flow(make: impl Fn(u32) -> Vec<u8>) -> usize {
     /// The index of flows doubles beyond seven eighths of a power of two.
     const FLOWS: u32 = (1 << 17) / 8 * 7;

@@ -119,7 +119,7 @@ fn with_key_log(capture: &[u8], key_log: &[u8]) -> Vec<u8> {
 
 #[test]
 fn secrets_in_a_capture_open_what_handshakes_hide() {
-    // What `editcap --inject-secrets` made of `tls`.
+    // The output of `editcap --inject-secrets` for `tls`.
     let finished = export(Capture::open(&seed("tls_secrets")).unwrap(), None);
     assert_eq!(finished.sink[0].http_version, Some("h2"));
     assert_eq!(finished.sink[0].label_source, Some("keylog"));

@@ -170,7 +170,7 @@ macro_rules! text_values {
             fn read(value: &$crate::Value) -> Result<Self, String> {
                 match value {
                     $crate::Value::Word(text) => text.parse::<Self>().map_err(|why| why.to_string()),
-                    _ => Err("it is no text".to_owned()),
+                    _ => Err("it is not text".to_owned()),
                 }
             }
         }
@@ -228,7 +228,7 @@ macro_rules! integer_values {
                     Value::Integer(number) => {
                         (*number).try_into().map_err(|_| "it is out of range".to_owned())
                     }
-                    _ => Err("it is no whole number".to_owned()),
+                    _ => Err("it is not a whole number".to_owned()),
                 }
             }
         }
@@ -259,7 +259,7 @@ impl<T: Named> FieldValue for T {
         };
         named
             .map(|word| word.value)
-            .ok_or_else(|| "it is no name".to_owned())
+            .ok_or_else(|| "it is not a name".to_owned())
     }
 }
 

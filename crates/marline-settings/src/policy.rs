@@ -293,7 +293,7 @@ impl<'a> Call<'a> {
         };
         let wrong = || {
             format!(
-                "\"{}\" is no policy; write it as name(key=value, key=value)",
+                "\"{}\" is not a policy; write it as name(key=value, key=value)",
                 quote(text)
             )
         };

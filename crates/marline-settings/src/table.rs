@@ -151,7 +151,7 @@ pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) 
         _ => policy,
     };
     Some(format!(
-        "\"{key}\" is no key but a value of {place}; write {place}=\"{example}\""
+        "\"{key}\" is not a key but a value of {place}; write {place}=\"{example}\""
     ))
 }
 

@@ -146,7 +146,7 @@ fn wrong_input_is_named_with_what_to_do_and_nothing_is_written() {
     fails(
         &["flow", &day, "-o", &output, "--keylog", &keys],
         1,
-        &["keys.log:1: is no line of a key log", "SSLKEYLOGFILE"],
+        &["keys.log:1: is not a key log line", "SSLKEYLOGFILE"],
     );
     fails(
         &["flow", &day, "-o", &file("flows.txt")],

@@ -12,7 +12,7 @@ fn read_all(bytes: &[u8]) -> Result<Vec<Read4>, CaptureError> {
     let mut packets = Vec::new();
     while let Some(item) = capture.next()? {
         let Item::Packet(packet) = item else {
-            panic!("{item:?} is no packet");
+            panic!("{item:?} is not a packet");
         };
         packets.push((
             packet.time_ns,

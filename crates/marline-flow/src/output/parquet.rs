@@ -191,7 +191,7 @@ impl Buffer {
                     Value::Address(IpAddr::V4(address)) => kept_address(address, room),
                     Value::Address(address) => kept(address.to_string().as_bytes(), room),
                     value => {
-                        debug_assert!(false, "{value:?} is no text");
+                        debug_assert!(false, "{value:?} is not text");
                         Bytes::new()
                     }
                 };

@@ -61,7 +61,7 @@ impl FromStr for UpstreamUrl {
             Some(scheme) if *scheme == Scheme::HTTPS => {
                 return Err(invalid("applications are reached without TLS"));
             }
-            Some(_) => return Err(invalid("its scheme is none that is passed on to")),
+            Some(_) => return Err(invalid("its scheme is not supported")),
             None => return Err(invalid("it has no scheme")),
         };
         let authority = uri.authority().ok_or_else(|| invalid("it has no host"))?;
@@ -399,7 +399,7 @@ mod tests {
         for (text, words) in [
             ("https://app", "without TLS"),
             ("app:8000", "no scheme"),
-            ("ftp://app", "its scheme is none"),
+            ("ftp://app", "its scheme is not supported"),
             ("http://app/base", "has a path"),
             ("http://user@app", "has a user"),
             ("", "not a URL"),

@@ -230,7 +230,7 @@ fn read_value(
         }
         DeValue::Float(float) => {
             let number = float.as_str().replace('_', "").parse::<f64>();
-            Item::Float(number.map_err(|_| Problem::new(&place, "this is no number"))?)
+            Item::Float(number.map_err(|_| Problem::new(&place, "this is not a number"))?)
         }
         DeValue::Boolean(switch) => Item::Switch(*switch),
         DeValue::Datetime(date) => Item::Date(date.to_string()),

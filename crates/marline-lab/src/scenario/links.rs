@@ -15,7 +15,7 @@ pub(super) fn take_apart(node: Node) -> Result<Node, Problem> {
         Item::Table(table) => flatten("", table, &mut pieces)?,
         _ => {
             return Err(node.problem(format_args!(
-                "{} is no link; write one as \"rate=12mbps, rtt=80ms\" or with a preset's name",
+                "{} is not a link; write one as \"rate=12mbps, rtt=80ms\" or with a preset's name",
                 node.kind()
             )));
         }

@@ -40,7 +40,7 @@ impl Override {
             }
             _ => Err(Problem::new(
                 &place,
-                "this is no override; write KEY=VALUE, as in link.loss=2%",
+                "this is not an override; write KEY=VALUE, as in link.loss=2%",
             )),
         }
     }

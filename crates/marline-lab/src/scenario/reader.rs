@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
     pub(super) fn of(node: &'a Node) -> Result<Self, Problem> {
         match &node.item {
             Item::Table(table) => Ok(Self::new(table, &node.place)),
-            _ => Err(node.problem(format_args!("{} is no table", node.kind()))),
+            _ => Err(node.problem(format_args!("{} is not a table", node.kind()))),
         }
     }
 

@@ -165,7 +165,7 @@ fn table_of(node: &Node) -> Result<&Table, Problem> {
     match &node.item {
         Item::Table(table) => Ok(table),
         _ => Err(node.problem(format_args!(
-            "{} is no table; write {{ \"KEY\" = VALUE }}",
+            "{} is not a table; write {{ \"KEY\" = VALUE }}",
             node.kind()
         ))),
     }

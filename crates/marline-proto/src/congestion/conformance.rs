@@ -455,7 +455,7 @@ fn begins_from_a_model(make: Make<'_>) {
     }
     assert!(
         path.controller.bandwidth().unwrap_or_default() < rate / 4,
-        "a seed is no measurement"
+        "a seed is not a measurement"
     );
     assert!(path.controller.in_slow_start(), "nothing is confirmed yet");
     assert!(seeded.0 >= CAPACITY / 2, "a window of {} bytes", seeded.0);

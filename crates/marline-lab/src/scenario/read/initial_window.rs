@@ -20,7 +20,7 @@ pub(super) fn read_initial_window(
             _ => node.kind().to_owned(),
         };
         return Err(node.problem(format_args!(
-            "{what} is no initial window; write a number of packets, \"history\", \"careful\" or a table of \
+            "{what} is not an initial window; write a number of packets, \"history\", \"careful\" or a table of \
              switches"
         )));
     }

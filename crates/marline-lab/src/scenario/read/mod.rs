@@ -164,7 +164,7 @@ fn read_http(node: &Node, workload: &Workload) -> Result<HttpSettings, Problem> 
     };
     reader.finish()?;
     if settings.bundle && version.is_over_tcp() {
-        return Err(node.problem("connections over TCP are no bundle; leave http.bundle out"));
+        return Err(node.problem("connections over TCP are not a bundle; leave http.bundle out"));
     }
     if settings.own_sockets && version.is_over_tcp() {
         return Err(node.problem(

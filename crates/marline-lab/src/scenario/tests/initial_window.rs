@@ -115,7 +115,7 @@ fn errors_in_initial_windows_name_line_and_key() {
             "initial_window = 'histery'",
             "train.toml:4: initial_window: unknown initial window \"histery\"; known: rfc9002, fixed; or write a number",
         ),
-        ("initial_window = 1.5", "a number is no initial window"),
+        ("initial_window = 1.5", "a number is not an initial window"),
         (
             "[initial_window]\nhistory = 'publishd'",
             "train.toml:5: [initial_window] history: unknown history \"publishd\"; did you mean published?",

@@ -196,7 +196,7 @@ fn a_measurement_needs_a_start_and_a_later_end() {
             "{ after = '2s', until = '2s' }",
             "nothing is left to measure",
         ),
-        ("'70s'", "text is no table"),
+        ("'70s'", "text is not a table"),
     ] {
         let error = with(measure).unwrap_err();
         assert!(error.contains(problem), "{error}");

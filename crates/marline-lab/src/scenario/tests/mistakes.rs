@@ -87,7 +87,7 @@ fn mistakes_are_explained() {
         ("cc = bbr", "train.toml:4: cc: string values must be quoted"),
         (
             "[http]\nversion = '2'\nbundle = true",
-            "train.toml:4: http: connections over TCP are no bundle; leave http.bundle out",
+            "train.toml:4: http: connections over TCP are not a bundle; leave http.bundle out",
         ),
         (
             "[http]\nversion = '2'\nown_sockets = true",
@@ -172,7 +172,7 @@ fn mistakes_are_explained() {
             "profile = 'multipth'",
             "unknown profile \"multipth\"; did you mean multipath?",
         ),
-        ("http = 3", "http: an integer is no table"),
+        ("http = 3", "http: an integer is not a table"),
         (
             "http.ranges = 'even'",
             "train.toml:4: [http] ranges: unknown kind of ranges \"even\"; known: auto, equal, handed",
@@ -318,7 +318,7 @@ fn mistakes_are_explained() {
         ),
         (
             "title = 'x'\nlink = 3\nworkload.page = 'x'",
-            "train.toml:2: link: an integer is no link",
+            "train.toml:2: link: an integer is not a link",
         ),
         (
             "title = 'x'\nlinks = []\nworkload.page = 'x'",

@@ -151,7 +151,7 @@ fn wrong_values_name_line_key_and_what_is_allowed() {
         assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
     }
     let set = read_with(&with(""), &["hybrid.factor=0.5"]).unwrap_err();
-    let words = "--set hybrid.factor=0.5: \"hybrid\" is no key but a value of slow_start_exit; \
+    let words = "--set hybrid.factor=0.5: \"hybrid\" is not a key but a value of slow_start_exit; \
                  write slow_start_exit=\"hybrid(factor=0.5)\"";
     assert_eq!(set, words);
     let set = read_with(&with(""), &["ack=decimation(packets=0)"]).unwrap_err();
