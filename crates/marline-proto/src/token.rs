@@ -44,10 +44,3 @@ impl Token {
         }
     }
 }
-
-/// A token that belongs to another path than the one that carried it, or to none.
-#[derive(Debug)]
-pub(crate) enum ReturnedToken {
-    Acked(Token),
-    Lost(Token),
-}

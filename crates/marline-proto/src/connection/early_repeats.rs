@@ -271,7 +271,7 @@ impl Connection {
         if let FirstRequest::Sent(times) = &mut self.early.request {
             if times.repeat_at <= now {
                 self.early.request = FirstRequest::Over;
-                self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
+                self.retransmit_oldest(Slot::FIRST, SpaceId::Data, REQUEST_PACKETS.into());
             } else if times.copy_at.take_if(|at| *at <= now).is_some() {
                 self.copy_request();
             }
@@ -289,7 +289,7 @@ impl Connection {
             bytes += token.segment().map_or(0, |segment| segment.len);
         });
         if (1..=REQUEST_COPY).contains(&bytes) {
-            self.retransmit_oldest(Slot::FIRST, REQUEST_PACKETS.into());
+            self.retransmit_oldest(Slot::FIRST, SpaceId::Data, REQUEST_PACKETS.into());
         }
     }
 
@@ -298,7 +298,7 @@ impl Connection {
         self.retransmit_flight(Slot::FIRST, SpaceId::Initial);
         self.retransmit_flight(Slot::FIRST, SpaceId::Handshake);
         if self.keys.zero_rtt.is_some() && self.side.is_client() {
-            self.retransmit_oldest(Slot::FIRST, 1);
+            self.retransmit_oldest(Slot::FIRST, SpaceId::Data, 1);
         }
     }
 

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | receive path: datagram, packets, frames, modules | `receive`, `dispatch` |
 //! | send path: streams, paths, frames, packets | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
-//! | acknowledgments and losses, back to the modules that wrote the frames | `recover`, `feedback`, `frame_owners` |
+//! | acknowledgments and losses, back to the modules that wrote the frames | `recover` |
 //! | requests about acknowledgments | `ack_frequency` |
 //! | time | `timers`, `idle` |
 //! | handshake, version and keys | `handshake`, `version`, `handshake_spaces`, `keys`, `peer` |
@@ -29,9 +29,7 @@ mod craft;
 mod dispatch;
 mod early_repeats;
 mod events;
-mod feedback;
 mod fill;
-mod frame_owners;
 mod handshake;
 mod handshake_spaces;
 mod history;
@@ -86,7 +84,7 @@ use crate::limits::{MIN_DATAGRAM_SIZE, REMEMBERED_RTT, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
 use crate::observe::{self, Observer};
 use crate::paths::{FirstPath, PathSet, Slot};
-use crate::recovery::InitialWindowChoice;
+use crate::recovery::{InitialWindowChoice, Resolved};
 use crate::rng::{ConnectionRng, SecureRng};
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
@@ -141,6 +139,8 @@ pub struct Connection {
     keys: KeyRing,
     handshake_spaces: HandshakeSpaces,
     paths: PathSet,
+    /// Results of recovery; empty between calls.
+    resolved: Resolved<Token>,
     /// Assigns stream data to paths; `None` with one path.
     path_planner: Option<Box<PathPlanner>>,
     streams: Streams,
@@ -440,6 +440,7 @@ impl Connection {
             },
             handshake_spaces: HandshakeSpaces::new(),
             paths,
+            resolved: Resolved::default(),
             path_planner: None,
             streams: Streams::new(StreamsConfig {
                 side: start.side,

@@ -1,5 +1,5 @@
-//! Passes ACK frames and timeouts to recovery, and its results to the modules that depend on them (RFC 9002,
-//! appendix A).
+//! Passes ACK frames and timeouts to recovery, and the tokens of the packets that it resolves to the modules that wrote
+//! the frames (RFC 9002, appendix A).
 
 use std::time::Duration;
 
@@ -7,48 +7,41 @@ use marline_wire::frame::Ack;
 use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
-use super::feedback::{Feedback, SpaceAccess};
-use super::frame_owners::FrameOwners;
 use super::receive::ReceivedPacket;
 use crate::level::SpaceId;
-use crate::paths::PathAccess;
 use crate::paths::Slot;
-use crate::recovery::{AckReceived, Expired, ProbeConditions};
+use crate::recovery::{
+    AckReceived, Expired, PathParts, ProbeConditions, Recovery, Resolved, ResolvedToken,
+};
+use crate::spaces::Sent;
 use crate::time::Instant;
+use crate::token::Token;
+
+/// The recovery of a path, and what it works on in one packet number space.
+struct RecoveryAccess<'a> {
+    recovery: &'a mut Recovery,
+    sent: &'a mut Sent<Token>,
+    parts: PathParts<'a>,
+    resolved: &'a mut Resolved<Token>,
+}
 
 impl Connection {
-    /// The packets that a path sent in a space, and the modules to which recovery reports; `None` if
-    /// the space is discarded.
-    fn space_access(&mut self, at: Slot, id: SpaceId) -> Option<SpaceAccess<'_>> {
-        let PathAccess { path, returned } = self.paths.access(at);
+    /// The recovery of a path, and what it works on in a space; `None` if the space is discarded.
+    fn recovery_in(&mut self, at: Slot, id: SpaceId) -> Option<RecoveryAccess<'_>> {
+        let path = &mut self.paths[at];
         let space = match id {
             SpaceId::Data => &mut path.space,
             handshake => self.handshake_spaces.get_mut(handshake)?,
         };
-        Some(SpaceAccess {
+        Some(RecoveryAccess {
             recovery: &mut path.recovery,
             sent: &mut space.sent,
-            feedback: Feedback {
-                path: path.id,
-                tuples: &mut path.tuples,
+            parts: PathParts {
+                tuple: &mut path.tuples.active,
                 ledger: &mut path.ledgers[id as usize],
-                member: &mut path.member,
                 careful_resume: path.careful_resume.as_deref_mut(),
-                owners: FrameOwners {
-                    path: path.id,
-                    received: &mut space.received,
-                    local_cids: &mut path.local_cids,
-                    remote_cids: &mut path.remote_cids,
-                    handshake: &mut self.handshake,
-                    streams: &mut self.streams,
-                    announcements: &mut self.announcements,
-                    returned,
-                },
-                tail_copies: self.config.tail_copies.then_some(&mut self.tail_copies),
-                observer: self.telemetry.observer.as_deref_mut(),
-                newly_acked: Vec::new(),
-                proven_from: None,
             },
+            resolved: &mut self.resolved,
         })
     }
 
@@ -78,27 +71,26 @@ impl Connection {
             // An acknowledged Handshake packet shows it as well.
             peer_validated_address: id == SpaceId::Handshake
                 || self.peer_completed_address_validation(),
+            proven_from: self.paths.proven_from(at, carrier.path),
         };
-        let proven_from = self.paths.proven_from(at, carrier.path);
-        let Some(mut access) = self.space_access(at, id) else {
+        let Some(mut on) = self.recovery_in(at, id) else {
             return Ok(());
         };
-        access.feedback.proven_from = proven_from;
-        let outcome = access
+        let (sent, parts) = (on.sent, &mut on.parts);
+        let outcome = on
             .recovery
-            .on_ack_received(now, &ack, access.sent, &mut access.feedback)
+            .on_ack_received(now, &ack, sent, parts, on.resolved)
             .map_err(|bad| {
+                on.resolved.clear();
                 let reason = format!("acknowledges packet {}, which was never sent", bad.0);
                 TransportError::new(ErrorCode::PROTOCOL_VIOLATION, reason).in_frame(Ack::TYPE)
             })?;
         let Some(outcome) = outcome else {
             return Ok(());
         };
+        self.process_resolved(now, at, id);
         if id == SpaceId::Data {
             self.on_path_answer(now, at, &outcome);
-        }
-        self.paths.settle_returned();
-        if id == SpaceId::Data {
             let path = &mut self.paths[at];
             if let Some(keys) = &mut self.keys.one_rtt {
                 keys.on_acked(path.id, outcome.largest_acked, carrier.generation)?;
@@ -121,12 +113,111 @@ impl Connection {
     /// Declares packets lost according to the loss detector.
     fn detect_lost(&mut self, now: Instant, at: Slot, id: SpaceId) {
         let max_ack_delay = self.peer.max_ack_delay;
-        if let Some(mut access) = self.space_access(at, id) {
-            let recovery = access.recovery;
-            recovery.detect_lost(now, id, max_ack_delay, access.sent, &mut access.feedback);
+        if let Some(mut on) = self.recovery_in(at, id) {
+            let (sent, parts) = (on.sent, &mut on.parts);
+            on.recovery
+                .detect_lost(now, id, max_ack_delay, sent, parts, on.resolved);
+            self.process_resolved(now, at, id);
         }
-        self.paths.settle_returned();
         self.after_recovery(now, at);
+    }
+
+    /// Passes what recovery resolved in a space to observers, to the bundle, and to the modules that wrote the frames.
+    fn process_resolved(&mut self, now: Instant, at: Slot, id: SpaceId) {
+        let path = &mut self.paths[at];
+        self.telemetry
+            .report_resolved(now, path.id, id, &self.resolved);
+        for event in &self.resolved.events {
+            path.member.on_congestion(event);
+        }
+        self.process_tokens(id);
+        if self.paths[at].recovery.in_flight() == 0 {
+            self.resolved.shrink();
+        }
+    }
+
+    /// Passes the tokens of resolved packets of a space to the modules that wrote the frames.
+    fn process_tokens(&mut self, id: SpaceId) {
+        let mut resolved = std::mem::take(&mut self.resolved);
+        for token in resolved.tokens.drain(..) {
+            match token {
+                ResolvedToken::Acked(token) => self.on_token_acked(id, &token),
+                ResolvedToken::Lost(token) => {
+                    if self.config.tail_copies {
+                        self.tail_copies.on_lost(&token);
+                    }
+                    self.on_token_lost(&token);
+                }
+                ResolvedToken::Due(token) => self.on_token_lost(&token),
+            }
+        }
+        resolved.clear();
+        self.resolved = resolved;
+    }
+
+    /// Handles the acknowledgment of a frame in a packet of `space`.
+    fn on_token_acked(&mut self, space: SpaceId, token: &Token) {
+        match *token {
+            Token::Segment(ref segment) => self.streams.on_segment_acked(segment),
+            Token::Ack { path, largest } => match space {
+                SpaceId::Data => {
+                    if let Some(at) = self.paths.by_id(path) {
+                        self.paths[at].space.received.on_ack_acked(largest);
+                    }
+                }
+                handshake => {
+                    if let Some(space) = self.handshake_spaces.get_mut(handshake) {
+                        space.received.on_ack_acked(largest);
+                    }
+                }
+            },
+            Token::Crypto(ref token) => self.handshake.on_acked(token),
+            Token::Control(ref token) => self.streams.on_token_acked(token),
+            Token::NewConnectionId { path, sequence } => {
+                if let Some(cids) = self.paths.local_cids(path) {
+                    cids.on_acked(sequence);
+                }
+            }
+            Token::RetireConnectionId { path, sequence } => {
+                if let Some(cids) = self.paths.remote_cids(path) {
+                    cids.on_acked(sequence);
+                }
+            }
+            Token::Notice(ref notice) => self.paths.on_notice_acked(notice),
+            Token::HandshakeDone => self.announcements.handshake_done.on_acked(),
+            Token::AddressValidation { sequence } => {
+                self.announcements.new_token.on_acked(sequence);
+            }
+            Token::AckFrequency { sequence } => {
+                self.announcements.ack_frequency.on_acked(sequence);
+            }
+        }
+    }
+
+    /// Makes the content of a frame due again.
+    fn on_token_lost(&mut self, token: &Token) {
+        match *token {
+            Token::Segment(ref segment) => self.streams.on_segment_lost(segment),
+            Token::Ack { .. } => {}
+            Token::Crypto(ref token) => self.handshake.on_lost(token),
+            Token::Control(ref token) => self.streams.on_token_lost(token),
+            Token::NewConnectionId { path, sequence } => {
+                if let Some(cids) = self.paths.local_cids(path) {
+                    cids.on_lost(sequence);
+                }
+            }
+            Token::RetireConnectionId { path, sequence } => {
+                if let Some(cids) = self.paths.remote_cids(path) {
+                    cids.on_lost(sequence);
+                }
+            }
+            Token::Notice(ref notice) => self.paths.on_notice_lost(notice),
+            Token::HandshakeDone => self.announcements.handshake_done.on_lost(),
+            Token::AddressValidation { sequence } => {
+                self.announcements.new_token.on_lost(sequence);
+            }
+            Token::AckFrequency { sequence } => self.announcements.ack_frequency.on_lost(sequence),
+        }
     }
 
     /// Updates state that depends on the recovery of a path.
@@ -219,64 +310,54 @@ impl Connection {
     /// Makes probes due after a probe timeout of `expired`.
     fn send_probes(&mut self, at: Slot, expired: SpaceId) {
         for space in SpaceId::ALL {
-            if let Some(mut access) = self.space_access(at, space) {
-                let recovery = access.recovery;
-                recovery.probe(expired, space, access.sent, &mut access.feedback);
+            if let Some(on) = self.recovery_in(at, space) {
+                on.recovery.probe(expired, space, on.sent, on.resolved);
+                self.process_tokens(space);
             }
         }
-        self.paths.settle_returned();
     }
 
     /// Makes frames that a path has in flight in a space due again, on any path. Acknowledgments and losses of the
     /// packets still count.
     pub(super) fn requeue_in_flight(&mut self, at: Slot, id: SpaceId) {
-        if let Some(mut access) = self.space_access(at, id) {
-            let owners = &mut access.feedback.owners;
-            access
-                .sent
-                .return_outstanding(|token| owners.on_lost(token));
+        if let Some(on) = self.recovery_in(at, id) {
+            on.sent
+                .return_outstanding(|token| on.resolved.push_due(token));
+            self.process_tokens(id);
         }
-        self.paths.settle_returned();
     }
 
     /// Makes the flight of an Initial or Handshake space due again.
     pub(super) fn retransmit_flight(&mut self, at: Slot, id: SpaceId) {
-        if let Some(mut access) = self.space_access(at, id) {
-            let owners = &mut access.feedback.owners;
-            let sent = access.sent;
-            sent.oldest_outstanding(usize::MAX, |token| owners.on_lost(token));
-        }
+        self.retransmit_oldest(at, id, usize::MAX);
     }
 
-    /// Makes the oldest `packets` of application data due again.
-    pub(super) fn retransmit_oldest(&mut self, at: Slot, packets: usize) {
-        if let Some(mut access) = self.space_access(at, SpaceId::Data) {
-            let owners = &mut access.feedback.owners;
-            access
-                .sent
-                .oldest_outstanding(packets, |token| owners.on_lost(token));
+    /// Makes the oldest `packets` of a space due again.
+    pub(super) fn retransmit_oldest(&mut self, at: Slot, id: SpaceId, packets: usize) {
+        if let Some(on) = self.recovery_in(at, id) {
+            on.sent
+                .oldest_outstanding(packets, |token| on.resolved.push_due(token));
+            self.process_tokens(id);
         }
-        self.paths.settle_returned();
     }
 
     /// Makes the outstanding packets of a space due again that were sent by `time`; returns whether there are any.
     pub(super) fn retransmit_sent_by(&mut self, at: Slot, id: SpaceId, time: Instant) -> bool {
-        let Some(mut access) = self.space_access(at, id) else {
+        let Some(on) = self.recovery_in(at, id) else {
             return false;
         };
-        let owners = &mut access.feedback.owners;
-        let any = access
+        let any = on
             .sent
-            .outstanding_since(time, |token| owners.on_lost(token));
-        self.paths.settle_returned();
+            .outstanding_since(time, |token| on.resolved.push_due(token));
+        self.process_tokens(id);
         any
     }
 
     /// Makes all outstanding frames of a space due again, without declaring them lost.
     pub(super) fn retransmit_all(&mut self, at: Slot, id: SpaceId) {
-        if let Some(mut access) = self.space_access(at, id) {
-            let recovery = access.recovery;
-            recovery.on_retry(access.sent, &mut access.feedback);
+        if let Some(on) = self.recovery_in(at, id) {
+            on.recovery.on_retry(on.sent, on.resolved);
+            self.process_tokens(id);
         }
     }
 

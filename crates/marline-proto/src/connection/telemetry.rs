@@ -12,9 +12,10 @@ use crate::crypto::KeyChange;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
-    ConnectionState, ConnectionStateUpdated, DropTrigger, EcnState, Initiator, KeyDiscarded,
-    KeyKind, KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated,
-    PacketDropped, PacketKind, PacketNumberSpace, PathAssigned, ReassemblyUpdated,
+    ConnectionState, ConnectionStateUpdated, DropTrigger, EcnState, Event, Initiator, KeyDiscarded,
+    KeyKind, KeyTrigger, KeyUpdated, LossTrigger, MetricsUpdated, MigrationState,
+    MigrationStateUpdated, PacketDropped, PacketKind, PacketLost, PacketNumberSpace, PacketsAcked,
+    PathAssigned, ReassemblyUpdated, SpuriousLoss,
 };
 use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
@@ -23,7 +24,10 @@ use crate::observe::{
 use crate::paths;
 use crate::paths::Slot;
 use crate::paths::{Path, Stage};
+use crate::recovery::Resolved;
+use crate::recovery::loss::Cause;
 use crate::time::Instant;
+use crate::token::Token;
 
 use changes::ReportedPath;
 
@@ -70,6 +74,51 @@ impl Telemetry {
             frames_received: FrameCounts::default(),
             reported_state: None,
             reported_paths: Vec::new(),
+        }
+    }
+
+    /// Reports resolved packets of `space` on a path.
+    pub(super) fn report_resolved(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        space: SpaceId,
+        resolved: &Resolved<Token>,
+    ) {
+        let Some(observer) = &mut self.observer else {
+            return;
+        };
+        for spurious in &resolved.spuriously_lost {
+            let event = SpuriousLoss {
+                path,
+                kind: space.packet_kind(),
+                number: spurious.number,
+                reordering: spurious.reordering,
+                elapsed: spurious.elapsed,
+            };
+            observer.on_event(now, &Event::SpuriousLoss(event));
+        }
+        if !resolved.acked.is_empty() {
+            let event = PacketsAcked {
+                path,
+                space: space.number_space(),
+                numbers: &resolved.acked,
+            };
+            observer.on_event(now, &Event::PacketsAcked(event));
+        }
+        for lost in &resolved.lost {
+            let event = PacketLost {
+                path,
+                kind: space.packet_kind(),
+                number: lost.number,
+                size: lost.size.into(),
+                is_mtu_probe: lost.mtu_probe,
+                trigger: match lost.cause {
+                    Cause::Packet => LossTrigger::ReorderingThreshold,
+                    Cause::Time => LossTrigger::TimeThreshold,
+                },
+            };
+            observer.on_event(now, &Event::PacketLost(event));
         }
     }
 }

@@ -72,7 +72,7 @@ impl EcnLedger {
 
     /// Processes an ACK frame that newly acknowledges `acked` packets marked with `codepoint`; returns the number
     /// of newly reported CE marks.
-    fn settle(
+    fn process(
         &mut self,
         codepoint: EcnCodepoint,
         acked: u64,
@@ -193,11 +193,11 @@ impl EcnValidation {
         acked: u64,
         counts: Option<EcnCounts>,
     ) -> Result<u64, EcnFailure> {
-        let settled = ledger.settle(self.codepoint, acked, counts);
+        let counted = ledger.process(self.codepoint, acked, counts);
         if self.state == EcnValidationState::Failed {
             return Ok(0);
         }
-        match settled {
+        match counted {
             Ok(ce) => {
                 if acked != 0 {
                     self.state = EcnValidationState::Capable;

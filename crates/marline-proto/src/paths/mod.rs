@@ -51,6 +51,6 @@ pub(crate) use preference::Preference;
 pub(crate) use queue::{Queued, SendQueue};
 pub(crate) use remote_cids::{RemoteCid, RemoteCids, TokenChange};
 pub(crate) use reserve::{Reserve, Reserved};
-pub(crate) use set::{FirstPath, NewPath, Openable, PacketPath, PathAccess, PathSet, StatusFrame};
+pub(crate) use set::{FirstPath, NewPath, Openable, PacketPath, PathSet, StatusFrame};
 pub(crate) use tuple::{Tuple, Tuples};
 pub(crate) use validation::{ChallengePace, Proof, Responses, Validation, ValidationTimes};

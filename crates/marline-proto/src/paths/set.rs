@@ -29,7 +29,6 @@ use crate::paths::{
 use crate::recovery::{INITIAL_RTT, InitialWindowChoice, Recovery, RecoveryConfig, RttEstimator};
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
-use crate::token::ReturnedToken;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
 /// The paths of a connection. Without the multipath extension there is one.
@@ -45,8 +44,6 @@ pub(crate) struct PathSet {
     bundles: Option<Box<PathBundles>>,
     /// Creates the controllers of paths.
     controllers: Arc<dyn ControllerFactory>,
-    /// Tokens returned on one path for another, or for none.
-    returned: Vec<ReturnedToken>,
     /// Number of 4-tuples ever created, except the first.
     generation: u32,
     /// Whether the peer may be able to hold more of our connection IDs.
@@ -101,12 +98,6 @@ impl Openable {
     pub(crate) fn first_local_cid(&self) -> Option<ConnectionId> {
         self.reserved.local.iter().next()
     }
-}
-
-/// A path, and the storage for tokens of other paths.
-pub(crate) struct PathAccess<'a> {
-    pub(crate) path: &'a mut Path,
-    pub(crate) returned: &'a mut Vec<ReturnedToken>,
 }
 
 /// A PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP frame.
@@ -172,7 +163,6 @@ impl PathSet {
             extension: None,
             bundles: None,
             controllers,
-            returned: Vec::new(),
             generation: 0,
             issue_ids: false,
             moved: false,
@@ -205,14 +195,6 @@ impl PathSet {
         let bundles = config.bundle_paths.clone();
         self.bundles = bundles.map(|bundles| Box::new(PathBundles::new(bundles)));
         self.issue_ids = true;
-    }
-
-    /// A path, and the storage for tokens of other paths.
-    pub(crate) fn access(&mut self, at: Slot) -> PathAccess<'_> {
-        PathAccess {
-            path: &mut self.list[at],
-            returned: &mut self.returned,
-        }
     }
 
     /// The path of a packet to `destination`, once there may be several.

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use marline_wire::frame::Ack;
 
-use super::context::{CongestionEvent, Context, Reaction, SpuriouslyLost};
 use super::loss::Spurious;
 use super::manager::Recovery;
+use super::resolved::{
+    CongestionEvent, PathParts, Reaction, Resolved, ResolvedToken, SpuriouslyLost,
+};
 use crate::level::SpaceId;
 use crate::samples::{AckSample, CeSample};
-use crate::spaces::{BadAck, Fate, Sent, SentPacket, SettledPacket};
+use crate::spaces::{BadAck, PacketOutcome, ResolvedPacket, Sent, SentPacket};
 use crate::time::Instant;
 
 /// A received ACK frame.
@@ -26,6 +28,8 @@ pub(crate) struct AckReceived<'a> {
     /// Whether the peer has validated our address. A client that does not know this keeps its backoff (RFC
     /// 9002, section 6.2.1).
     pub(crate) peer_validated_address: bool,
+    /// Send time from which on an acknowledged packet shows that the path works; `None` if any does.
+    pub(crate) proven_from: Option<Instant>,
 }
 
 /// The result of an ACK frame with newly acknowledged packets.
@@ -59,36 +63,46 @@ struct NumberedPacket {
 }
 
 impl Recovery {
-    /// Processes an ACK frame for the packets `sent` in a space. `None` if it acknowledges no new packet.
+    /// Processes an ACK frame for the packets `sent` in a space, and adds what it resolves to `resolved`. `None` if
+    /// it acknowledges no new packet.
     ///
     /// # Errors
     ///
     /// [`BadAck`] if it acknowledges a packet that was never sent.
-    pub(crate) fn on_ack_received<T>(
+    pub(crate) fn on_ack_received<T: Clone>(
         &mut self,
         now: Instant,
         ack: &AckReceived<'_>,
         sent: &mut Sent<T>,
-        context: &mut impl Context<T>,
+        path: &mut PathParts<'_>,
+        resolved: &mut Resolved<T>,
     ) -> Result<Option<Outcome>, BadAck> {
         let before = sent.largest_acked();
         let prior_in_flight = self.in_flight();
         let mut newly = NewlyAcked::default();
         for range in ack.frame.ranges() {
-            sent.on_acked(range, |settled| {
-                self.settle(now, ack.space, settled, before, &mut newly, context);
+            sent.on_acked(range, |packet| {
+                if packet.outcome == PacketOutcome::AckedAfterLoss {
+                    let lost = self.on_spurious_loss(now, ack.space, &packet, before, path);
+                    resolved.spuriously_lost.push(lost);
+                }
+                self.on_newly_acked(now, &packet, &mut newly, path);
+                resolved.acked.push(packet.number);
+                let tokens = packet.tokens.cloned().map(ResolvedToken::Acked);
+                resolved.tokens.extend(tokens);
             })?;
         }
         let Some(largest) = newly.largest else {
             return Ok(None);
         };
 
-        context.on_ack_processed(now, ack.space);
-        let rtt_updated = self.update_rtt(now, ack, &newly, context.active_tuple());
+        let rtt_updated = self.update_rtt(now, ack, &newly, path.tuple.generation);
         let largest_sent = sent.next_number() - 1;
         if before.is_none_or(|before| ack.frame.largest > before) {
-            let marks = context.on_ecn_counts(newly.marked, ack.frame.ecn);
-            let reported = marks.new_ce;
+            let ecn = &mut path.tuple.ecn;
+            // Invalid counts end the use of ECN on the path, and are not a congestion signal.
+            let counted = ecn.on_ack(path.ledger, newly.marked, ack.frame.ecn);
+            let reported = counted.unwrap_or(0);
             self.counters.ecn_ce += reported;
             // The peer counts per packet number space: packets sent before a migration may account for that many.
             let new_ce = reported.saturating_sub(newly.marked_elsewhere);
@@ -96,13 +110,14 @@ impl Recovery {
                 let sample = CeSample {
                     sent_at: largest.packet.sent_at,
                     new_ce,
-                    l4s: marks.l4s,
+                    l4s: ecn.is_l4s(),
                     largest_sent,
                 };
-                self.on_ce(now, &sample, context);
+                let event = self.on_ce(now, &sample);
+                self.on_congestion(now, event, path, resolved);
             }
         }
-        self.detect_lost(now, ack.space, ack.max_ack_delay, sent, context);
+        self.detect_lost(now, ack.space, ack.max_ack_delay, sent, path, resolved);
 
         let rate = self.rate.finish(self.rtt.min());
         let sample = AckSample {
@@ -118,15 +133,17 @@ impl Recovery {
             app_limited: self.is_app_limited(),
         };
         if newly.bytes > 0 {
-            self.on_acked(now, ack.space, &sample, context);
+            let event = self.on_acked(now, ack.space, &sample);
+            self.on_congestion(now, event, path, resolved);
         }
         self.budget.note_idle(now);
         let horizon = now - self.pto(ack.max_ack_delay).saturating_mul(3);
-        sent.forget_settled(horizon);
+        sent.forget_resolved(horizon);
 
+        let since = ack.proven_from;
         let outcome = Outcome {
             largest_acked: largest.number,
-            proves_path: context.proves_path(largest.packet.sent_at),
+            proves_path: since.is_none_or(|since| largest.packet.sent_at >= since),
             timeouts: self.timers.pto_count(),
         };
         if outcome.proves_path && ack.peer_validated_address {
@@ -162,70 +179,60 @@ impl Recovery {
         is_sample
     }
 
-    /// Processes a newly acknowledged packet. Before its frame, `largest_before` was the largest
-    /// acknowledged number.
-    fn settle<T>(
+    /// Processes a newly acknowledged packet.
+    fn on_newly_acked<T>(
+        &mut self,
+        now: Instant,
+        acked: &ResolvedPacket<'_, T>,
+        newly: &mut NewlyAcked,
+        path: &mut PathParts<'_>,
+    ) {
+        let (number, packet) = (acked.number, acked.packet);
+        newly.count(number, packet);
+        let is_of_path = self.is_of_path(packet, path.tuple.generation);
+        if acked.outcome == PacketOutcome::Acked {
+            let bytes = packet.bytes_in_flight();
+            self.budget.release(bytes);
+            if packet.in_flight && is_of_path {
+                newly.bytes += bytes;
+                self.rate
+                    .on_packet_acked(now, &packet.rate, packet.sent_at, bytes);
+            }
+        }
+        if packet.ecn && !is_of_path {
+            newly.marked_elsewhere += 1;
+        }
+        if packet.tuple != path.tuple.generation {
+            return;
+        }
+        newly.marked += u64::from(packet.ecn);
+        if !packet.mtu_probe {
+            path.tuple.mtu.on_acked(number, packet.size);
+        } else if let Some(size) = path.tuple.mtu.on_probe_acked(number) {
+            self.on_mtu(size);
+        }
+    }
+
+    /// Handles the acknowledgment of a packet declared lost; when all losses of an epoch are spurious, its reduction
+    /// was unnecessary. The reordering counts only for packets of the present path. Before the ACK frame,
+    /// `largest_before` was the largest acknowledged number.
+    fn on_spurious_loss<T>(
         &mut self,
         now: Instant,
         space: SpaceId,
-        settled: SettledPacket<'_, T>,
+        acked: &ResolvedPacket<'_, T>,
         largest_before: Option<u64>,
-        newly: &mut NewlyAcked,
-        context: &mut impl Context<T>,
-    ) {
-        let SettledPacket { number, packet, .. } = settled;
-        let active_tuple = context.active_tuple();
-        newly.count(number, packet);
-        context.on_newly_acked(number);
-        match settled.fate {
-            Fate::Acked => {
-                let bytes = packet.bytes_in_flight();
-                self.budget.release(bytes);
-                if packet.in_flight && self.is_of_path(packet, active_tuple) {
-                    newly.bytes += bytes;
-                    self.rate
-                        .on_packet_acked(now, &packet.rate, packet.sent_at, bytes);
-                }
-            }
-            Fate::AckedAfterLoss => {
-                let spurious = SpuriouslyLost {
-                    space,
-                    number,
-                    reordering: largest_before.unwrap_or(number).saturating_sub(number),
-                    elapsed: now - packet.sent_at,
-                };
-                self.loss_periods[space as usize].on_spurious_loss(packet.sent_at);
-                let is_of_path = self.is_of_path(packet, active_tuple);
-                self.on_spurious_loss(now, packet, &spurious, is_of_path);
-                context.on_spuriously_lost(now, &spurious);
-            }
-            Fate::Lost => {}
-        }
-        if packet.ecn && !self.is_of_path(packet, active_tuple) {
-            newly.marked_elsewhere += 1;
-        }
-        if packet.tuple == active_tuple {
-            newly.marked += u64::from(packet.ecn);
-            if let Some(size) = context.on_packet_acked(number, packet) {
-                self.on_mtu(size);
-            }
-        }
-        settled
-            .tokens
-            .for_each(|token| context.on_token_acked(token));
-    }
-
-    /// Handles a spurious loss; when all losses of an epoch are spurious, its reduction was unnecessary. The
-    /// reordering counts only for packets of the present path.
-    fn on_spurious_loss(
-        &mut self,
-        now: Instant,
-        packet: &SentPacket,
-        lost: &SpuriouslyLost,
-        is_of_path: bool,
-    ) {
+        path: &PathParts<'_>,
+    ) -> SpuriouslyLost {
+        let (number, packet) = (acked.number, acked.packet);
+        let lost = SpuriouslyLost {
+            number,
+            reordering: largest_before.unwrap_or(number).saturating_sub(number),
+            elapsed: now - packet.sent_at,
+        };
+        self.loss_periods[space as usize].on_spurious_loss(packet.sent_at);
         self.counters.spurious_losses += 1;
-        if is_of_path {
+        if self.is_of_path(packet, path.tuple.generation) {
             let spurious = Spurious {
                 packets_after: lost.reordering,
                 elapsed: lost.elapsed,
@@ -240,11 +247,12 @@ impl Recovery {
             self.controller_mut().on_spurious_loss(now, newest_sent_at);
             self.counters.undone_reductions += u64::from(self.controller().window() > before);
         }
+        lost
     }
 
     /// Handles newly reported CE marks (RFC 9002, section 7.1). If the controller reacts, losses of the same flight
     /// cause no further reaction (section 7.3.2).
-    fn on_ce<T>(&mut self, now: Instant, sample: &CeSample, context: &mut impl Context<T>) {
+    fn on_ce(&mut self, now: Instant, sample: &CeSample) -> CongestionEvent {
         let before = self.controller().window();
         self.controller_mut().on_ce(now, sample);
         let after = self.controller().window();
@@ -258,19 +266,12 @@ impl Recovery {
             self.counters.congestion_events += 1;
         }
         self.note_congestion(sample.sent_at);
-        let event = CongestionEvent::Ce(reaction);
-        context.on_congestion(now, &event, self.controller_mut());
+        CongestionEvent::Ce(reaction)
     }
 
     /// Passes an acknowledgment to the controller. Leaving slow start is reported as a reaction, unless a known
     /// threshold was reached, which provides no information about the path.
-    fn on_acked<T>(
-        &mut self,
-        now: Instant,
-        space: SpaceId,
-        sample: &AckSample,
-        context: &mut impl Context<T>,
-    ) {
+    fn on_acked(&mut self, now: Instant, space: SpaceId, sample: &AckSample) -> CongestionEvent {
         let controller = self.controller_mut();
         let was_in_slow_start = controller.in_slow_start();
         let (before, threshold) = (controller.window(), controller.ssthresh());
@@ -282,8 +283,21 @@ impl Recovery {
             before,
             after: controller.window(),
         });
-        let event = CongestionEvent::Acked(space, *sample, reaction);
-        context.on_congestion(now, &event, controller);
+        CongestionEvent::Acked(space, *sample, reaction)
+    }
+
+    /// Passes an event to Careful Resume, once the controller has handled it.
+    pub(super) fn on_congestion<T>(
+        &mut self,
+        now: Instant,
+        event: CongestionEvent,
+        path: &mut PathParts<'_>,
+        resolved: &mut Resolved<T>,
+    ) {
+        if let Some(careful_resume) = &mut path.careful_resume {
+            careful_resume.on_congestion(now, &event, self.controller_mut());
+        }
+        resolved.events.push(event);
     }
 }
 

@@ -1,15 +1,14 @@
 //! Loss detection, and the reaction to losses (RFC 9002, appendices A.10 and B.8).
 
-use std::cell::Cell;
 use std::time::Duration;
 
-use super::context::{CongestionEvent, Context, LostPacket, Reaction};
-use super::loss::{Cause, LossDetector, PacketView, Verdict};
+use super::loss::{PacketView, Verdict};
 use super::manager::Recovery;
 use super::persistent::PersistentCongestion;
 use super::pto;
+use super::resolved::{CongestionEvent, LostPacket, PathParts, Reaction, Resolved, ResolvedToken};
 use crate::level::SpaceId;
-use crate::samples::{LossSample, RttView};
+use crate::samples::LossSample;
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
 
@@ -28,46 +27,17 @@ struct Losses {
     sample: Option<LossSample>,
 }
 
-/// Classifies the packets of one space, and records the reason.
-struct Judge<'a> {
-    detector: &'a dyn LossDetector,
-    rtt: RttView,
-    now: Instant,
-    largest_acked: u64,
-    cause: Cell<Cause>,
-    /// Time at which the first remaining packet will be lost, unless it is acknowledged before.
-    loss_time: Cell<Option<Instant>>,
-}
-
-impl Judge<'_> {
-    fn is_lost(&self, number: u64, packet: &SentPacket) -> bool {
-        let view = PacketView {
-            packets_after: self.largest_acked - number,
-            sent_at: packet.sent_at,
-        };
-        match self.detector.is_lost(&view, &self.rtt, self.now) {
-            Verdict::Lost(cause) => {
-                self.cause.set(cause);
-                true
-            }
-            Verdict::Until(deadline) => {
-                self.loss_time.set(Some(deadline));
-                false
-            }
-            Verdict::Keep => false,
-        }
-    }
-}
-
 impl Recovery {
-    /// Declares packets `sent` in a space lost according to the detector. `max_ack_delay` is the peer's.
-    pub(crate) fn detect_lost<T>(
+    /// Declares packets `sent` in a space lost according to the detector, and adds them to `resolved`.
+    /// `max_ack_delay` is the peer's.
+    pub(crate) fn detect_lost<T: Clone>(
         &mut self,
         now: Instant,
         space: SpaceId,
         max_ack_delay: Duration,
         sent: &mut Sent<T>,
-        context: &mut impl Context<T>,
+        path: &mut PathParts<'_>,
+        resolved: &mut Resolved<T>,
     ) {
         self.timers.set_loss_time(space, None);
         let Some(largest_acked) = sent.largest_acked() else {
@@ -87,71 +57,75 @@ impl Recovery {
             oldest_sent_at: None,
             sample: None,
         };
-        let judge = Judge {
-            detector: &*self.detector,
-            rtt,
-            now,
-            largest_acked,
-            cause: Cell::new(Cause::Packet),
-            loss_time: Cell::new(None),
-        };
+        // Time at which the first remaining packet will be lost, unless it is acknowledged before.
+        let mut loss_time = None;
         let sample = self.epoch.next_sample();
         sent.lose_while(
             largest_acked,
-            |number, packet| judge.is_lost(number, packet),
-            |settled| {
-                let lost = LostPacket {
-                    space,
-                    number: settled.number,
-                    packet: settled.packet,
-                    cause: judge.cause.get(),
-                    largest_sent: losses.largest_sent,
+            |number, packet| {
+                let view = PacketView {
+                    packets_after: largest_acked - number,
+                    sent_at: packet.sent_at,
                 };
-                losses.black_hole |= context.on_packet_lost(now, &lost);
-                if settled.acked_between {
+                match self.detector.is_lost(&view, &rtt, now) {
+                    Verdict::Lost(cause) => Some(cause),
+                    Verdict::Until(deadline) => {
+                        loss_time = Some(deadline);
+                        None
+                    }
+                    Verdict::Keep => None,
+                }
+            },
+            |lost, cause| {
+                let packet = lost.packet;
+                losses.black_hole |= path.on_lost(lost.number, packet, losses.largest_sent);
+                if lost.acked_between {
                     losses.persistent.on_acked_between();
                 }
-                let active_tuple = context.active_tuple();
-                let is_of_path = self.former_tuples.is_of_path(settled.packet, active_tuple);
-                let is_counted = losses.add(settled.number, settled.packet, is_of_path);
+                let is_of_path = self.former_tuples.is_of_path(packet, path.tuple.generation);
+                let is_counted = losses.add(lost.number, packet, is_of_path);
                 if is_counted {
-                    let packet = settled.packet;
                     let loss = self.rate.on_packet_lost(
-                        settled.number,
+                        lost.number,
                         &packet.rate,
                         packet.sent_at,
                         packet.size.into(),
                     );
                     self.budget.controller_mut().on_packet_lost(now, &loss);
                 }
-                settled
-                    .tokens
-                    .for_each(|token| context.on_token_lost(token));
+                resolved.lost.push(LostPacket {
+                    number: lost.number,
+                    size: packet.size,
+                    mtu_probe: packet.mtu_probe,
+                    cause,
+                });
+                let tokens = lost.tokens.cloned().map(ResolvedToken::Lost);
+                resolved.tokens.extend(tokens);
                 is_counted.then_some(sample)
             },
         );
-        let loss_time = judge.loss_time.get();
         self.timers.set_loss_time(space, loss_time);
         self.loss_periods[space as usize] = losses.persistent.period();
-        self.on_losses(now, &losses, context);
-    }
-
-    fn on_losses<T>(&mut self, now: Instant, losses: &Losses, context: &mut impl Context<T>) {
         self.budget.release(losses.released);
         self.budget.note_idle(now);
         if losses.black_hole {
-            self.on_mtu(context.datagram_size());
+            self.on_mtu(path.tuple.mtu.current());
         }
-        let Some(sample) = losses.sample else { return };
+        if let Some(event) = self.on_losses(now, &losses) {
+            self.on_congestion(now, event, path, resolved);
+        }
+    }
+
+    /// Handles losses that are signs of congestion, if there are any.
+    fn on_losses(&mut self, now: Instant, losses: &Losses) -> Option<CongestionEvent> {
         let sample = LossSample {
             bytes_in_flight: self.in_flight(),
             persistent: losses.persistent.is_established(),
-            ..sample
+            ..losses.sample?
         };
         let reaction = self.on_loss(now, &sample);
         self.note_congestion(losses.oldest_sent_at.unwrap_or(sample.latest_sent_at));
-        let event = CongestionEvent::Lost(sample, reaction);
-        context.on_congestion(now, &event, self.controller_mut());
+        Some(CongestionEvent::Lost(sample, reaction))
     }
 
     /// Passes losses to the controller; it reacts to the first of an epoch, and to persistent congestion.
@@ -171,6 +145,25 @@ impl Recovery {
             before,
             after: self.controller().window(),
         })
+    }
+}
+
+impl PathParts<'_> {
+    /// Handles the loss of packet `number` in path MTU discovery and ECN validation. Returns whether a black hole was
+    /// detected, so that datagrams must be smaller.
+    fn on_lost(&mut self, number: u64, packet: &SentPacket, largest_sent: u64) -> bool {
+        let tuple = &mut *self.tuple;
+        if packet.tuple != tuple.generation {
+            return false;
+        }
+        if packet.mtu_probe {
+            tuple.mtu.on_probe_lost(number);
+            return false;
+        }
+        if packet.ecn {
+            tuple.ecn.on_lost();
+        }
+        tuple.mtu.on_lost(number, packet.size, largest_sent)
     }
 }
 

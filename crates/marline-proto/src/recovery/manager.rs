@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Context;
 use super::budget::Budget;
 use super::delivery_rate::DeliveryRate;
 use super::epoch::LossEpoch;
 use super::first_flight::{FirstFlight, InitialWindowChoice};
 use super::loss::LossDetector;
 use super::persistent::LossPeriod;
+use super::resolved::{Resolved, ResolvedToken};
 use super::rtt::RttEstimator;
 use super::timers::{ArmedTimer, Expired, PROBES, ProbeConditions, Timers};
 use crate::congestion::{Controller, Pacer};
@@ -362,12 +362,12 @@ impl Recovery {
     /// Makes frames of `space` due for the probes after a probe timeout of `expired`. The data space repeats
     /// its oldest packets (RFC 9002, section 6.2.4). The handshake spaces repeat everything: their flights are
     /// short, are sent and lost together, and each further timeout would be twice as long.
-    pub(crate) fn probe<T>(
+    pub(crate) fn probe<T: Clone>(
         &mut self,
         expired: SpaceId,
         space: SpaceId,
         sent: &Sent<T>,
-        context: &mut impl Context<T>,
+        resolved: &mut Resolved<T>,
     ) {
         let is_early = space != SpaceId::Data;
         // A server may also be waiting for packets of the other handshake space.
@@ -377,7 +377,7 @@ impl Recovery {
                 (false, true) => usize::from(PROBES),
                 (false, false) => 1,
             };
-            sent.oldest_outstanding(packets, |token| context.on_token_due(token));
+            sent.oldest_outstanding(packets, |token| resolved.push_due(token));
             self.timers.request_probes(space);
         }
     }
@@ -398,14 +398,15 @@ impl Recovery {
 
     /// Makes all outstanding frames of a space due again without a congestion event: after a Retry packet
     /// the server has processed none of them.
-    pub(crate) fn on_retry<T>(&mut self, sent: &mut Sent<T>, context: &mut impl Context<T>) {
+    pub(crate) fn on_retry<T: Clone>(&mut self, sent: &mut Sent<T>, resolved: &mut Resolved<T>) {
         let mut bytes = 0;
         sent.lose_while(
             u64::MAX,
-            |_, _| true,
-            |lost| {
+            |_, _| Some(()),
+            |lost, ()| {
                 bytes += lost.packet.bytes_in_flight();
-                lost.tokens.for_each(|token| context.on_token_due(token));
+                let tokens = lost.tokens.cloned().map(ResolvedToken::Due);
+                resolved.tokens.extend(tokens);
                 None
             },
         );

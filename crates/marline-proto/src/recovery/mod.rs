@@ -10,7 +10,7 @@
 //! | a packet number space is discarded | `on_space_discarded` | appendix A.11 |
 //!
 //! and asked for the time of the next timeout (`next_timeout`) and for the send budget (`may_send`).
-//! Other modules are notified of acknowledgments and losses through `Context`, in order.
+//! Acknowledged and lost packets, and the tokens of their frames, are returned in `Resolved`, in order.
 //!
 //! | subject | file |
 //! | --- | --- |
@@ -25,7 +25,6 @@
 
 mod ack;
 mod budget;
-mod context;
 mod delivery_rate;
 mod detect;
 mod epoch;
@@ -34,17 +33,16 @@ pub mod loss;
 mod manager;
 mod persistent;
 pub mod pto;
+mod resolved;
 mod rtt;
 mod timers;
 
 pub(crate) use ack::{AckReceived, Outcome};
-pub(crate) use context::{
-    CongestionEvent, Context, LostPacket, Reaction, ReportedMarks, SpuriouslyLost,
-};
 pub use delivery_rate::DeliveryRate;
 pub(crate) use first_flight::InitialWindowChoice;
 pub use loss::LossDetector;
 pub(crate) use manager::{OutgoingPacket, Recovery, RecoveryConfig};
+pub(crate) use resolved::{CongestionEvent, PathParts, Resolved, ResolvedToken};
 pub use rtt::{INITIAL_RTT, RttEstimator};
 pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 

@@ -10,17 +10,21 @@ mod probes;
 mod single_losses;
 mod spurious;
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use marline_wire::frame::{Ack, EcnCounts, Frame, Frames};
 
+use super::resolved::Reaction;
 use super::*;
+use crate::config::TransportConfig;
 use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory, Pacer};
 use crate::level::SpaceId;
-use crate::recovery::ReportedMarks;
-use crate::spaces::{BadAck, Sent, SentPacket};
+use crate::paths::{EcnLedger, MtuDiscovery, Tuple};
+use crate::spaces::{BadAck, Sent};
 use crate::time::Instant;
+use crate::tuple::FourTuple;
 
 /// Size of every packet, in bytes.
 const SIZE: u16 = 1_200;
@@ -37,100 +41,59 @@ fn at(ms: u64) -> Instant {
     Instant::EPOCH + Duration::from_millis(ms)
 }
 
-/// A path that records the reports of recovery.
+/// The results of recovery, in order.
 #[derive(Debug, Default)]
-struct Path {
-    tuple: u32,
+struct Seen {
     /// Tokens of acknowledged frames, and of those that are due again.
     acked: Vec<u64>,
     due_again: Vec<u64>,
-    /// Newly acknowledged packet numbers, by ACK frame.
-    newly_acked: Vec<Vec<u64>>,
     /// Numbers of lost packets, and of spuriously lost ones.
     lost: Vec<u64>,
     spurious: Vec<u64>,
-    /// Packets sent with ECT that were acknowledged by ACK frames with counts.
-    marked: u64,
-    /// CE marks that the next ACK frame with counts reports as new.
-    new_ce: u64,
-    /// Results for the next acknowledged, or lost, packet.
-    new_size: Option<u16>,
-    black_hole: bool,
-    size: u16,
     events: Vec<CongestionEvent>,
-    proven_from: Instant,
 }
 
-impl Context<u64> for Path {
-    fn active_tuple(&self) -> u32 {
-        self.tuple
-    }
-
-    fn datagram_size(&self) -> u16 {
-        self.size
-    }
-
-    fn on_newly_acked(&mut self, number: u64) {
-        match self.newly_acked.last_mut() {
-            Some(numbers) => numbers.push(number),
-            None => self.newly_acked.push(vec![number]),
+impl Seen {
+    fn add(&mut self, resolved: &mut Resolved<u64>) {
+        self.lost
+            .extend(resolved.lost.iter().map(|lost| lost.number));
+        let spurious = resolved.spuriously_lost.iter();
+        self.spurious.extend(spurious.map(|lost| lost.number));
+        self.events.append(&mut resolved.events);
+        for token in resolved.tokens.drain(..) {
+            match token {
+                ResolvedToken::Acked(token) => self.acked.push(token),
+                ResolvedToken::Lost(token) | ResolvedToken::Due(token) => {
+                    self.due_again.push(token);
+                }
+            }
         }
+        resolved.clear();
     }
+}
 
-    fn on_ack_processed(&mut self, _now: Instant, _space: SpaceId) {
-        self.newly_acked.push(Vec::new());
-    }
-
-    fn on_packet_acked(&mut self, _number: u64, _packet: &SentPacket) -> Option<u16> {
-        self.new_size.take()
-    }
-
-    fn on_packet_lost(&mut self, _now: Instant, lost: &LostPacket<'_>) -> bool {
-        self.lost.push(lost.number);
-        std::mem::take(&mut self.black_hole)
-    }
-
-    fn on_spuriously_lost(&mut self, _now: Instant, lost: &SpuriouslyLost) {
-        self.spurious.push(lost.number);
-    }
-
-    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> ReportedMarks {
-        self.marked += marked;
-        ReportedMarks {
-            new_ce: match counts {
-                Some(_) => std::mem::take(&mut self.new_ce),
-                None => 0,
-            },
-            l4s: false,
-        }
-    }
-
-    fn on_token_acked(&mut self, token: &u64) {
-        self.acked.push(*token);
-    }
-
-    fn on_token_lost(&mut self, token: &u64) {
-        self.due_again.push(*token);
-    }
-
-    fn on_token_due(&mut self, token: &u64) {
-        self.due_again.push(*token);
-    }
-
-    fn on_congestion(&mut self, _now: Instant, event: &CongestionEvent, _: &mut dyn Controller) {
-        self.events.push(*event);
-    }
-
-    fn proves_path(&self, sent_at: Instant) -> bool {
-        sent_at >= self.proven_from
-    }
+/// An active 4-tuple that is the `generation`th of its path.
+fn tuple(generation: u32) -> Tuple {
+    let address = SocketAddr::from(([192, 0, 2, 1], 443));
+    let addresses = FourTuple {
+        local: address,
+        remote: address,
+    };
+    Tuple::new(&TransportConfig::default(), generation, addresses)
 }
 
 /// The recovery of a path whose handshake is confirmed, with three spaces.
 struct Bench {
     recovery: Recovery,
     spaces: [Sent<u64>; 3],
-    path: Path,
+    tuple: Tuple,
+    ledgers: [EcnLedger; 3],
+    resolved: Resolved<u64>,
+    seen: Seen,
+    /// Packets that the peer has reported as CE-marked.
+    reported_ce: u64,
+    /// Send time from which on an acknowledged packet shows that the path works.
+    proven_from: Option<Instant>,
     confirmed: bool,
     /// Whether the peer has shown that it has validated our address.
     validated: bool,
@@ -151,10 +114,12 @@ impl Bench {
         Self {
             recovery: Recovery::new(Self::config_of(controller, pacer)),
             spaces: [Sent::new(), Sent::new(), Sent::new()],
-            path: Path {
-                size: SIZE,
-                ..Path::default()
-            },
+            tuple: tuple(0),
+            ledgers: [EcnLedger::new(); 3],
+            resolved: Resolved::default(),
+            seen: Seen::default(),
+            reported_ce: 0,
+            proven_from: None,
             confirmed: true,
             validated: true,
         }
@@ -165,8 +130,8 @@ impl Bench {
         let mut bench = Self::new();
         bench.send(at(0));
         bench.ack(at(rtt), 0..=0);
-        bench.path.acked.clear();
-        bench.path.events.clear();
+        bench.seen.acked.clear();
+        bench.seen.events.clear();
         bench
     }
 
@@ -186,7 +151,39 @@ impl Bench {
         let number = sent.next_number();
         sent.push_token(number);
         self.recovery.on_sent(now, &outgoing, sent);
+        // The peer may report any of them as marked.
+        let ledger = &mut self.ledgers[outgoing.space as usize];
+        self.tuple.ecn.on_sent(ledger, now, INITIAL_RTT);
         number
+    }
+
+    /// The path has another active 4-tuple.
+    fn move_to(&mut self, generation: u32) {
+        self.tuple = tuple(generation);
+    }
+
+    /// The peer's ECN counts, which report `new_ce` more packets as CE-marked.
+    fn marked(&mut self, new_ce: u64) -> Option<EcnCounts> {
+        self.reported_ce += new_ce;
+        Some(EcnCounts {
+            ect0: 0,
+            ect1: 0,
+            ce: self.reported_ce,
+        })
+    }
+
+    /// Probes for datagrams of `size` bytes; the probe is acknowledged 50 ms later.
+    fn raise_mtu(&mut self, now: u64, size: u16) {
+        self.tuple.mtu = MtuDiscovery::new(size);
+        assert_eq!(self.tuple.mtu.poll_probe(at(now)), Some(size));
+        let probe = OutgoingPacket {
+            mtu_probe: true,
+            size,
+            ..outgoing(SpaceId::Data)
+        };
+        let number = self.send_as(at(now), probe);
+        self.tuple.mtu.on_probe_sent(number);
+        self.ack(at(now + 50), number..=number);
     }
 
     /// Sends an ACK-only packet.
@@ -247,16 +244,49 @@ impl Bench {
             max_ack_delay: MAX_ACK_DELAY,
             handshake_confirmed: self.confirmed,
             peer_validated_address: self.validated,
+            proven_from: self.proven_from,
         };
         let sent = &mut self.spaces[space as usize];
-        self.recovery
-            .on_ack_received(now, &received, sent, &mut self.path)
+        let mut path = PathParts {
+            tuple: &mut self.tuple,
+            ledger: &mut self.ledgers[space as usize],
+            careful_resume: None,
+        };
+        let resolved = &mut self.resolved;
+        let outcome = self
+            .recovery
+            .on_ack_received(now, &received, sent, &mut path, resolved);
+        self.seen.add(resolved);
+        outcome
     }
 
     fn detect(&mut self, now: Instant) {
-        let sent = &mut self.spaces[SpaceId::Data as usize];
+        const SPACE: SpaceId = SpaceId::Data;
+        let sent = &mut self.spaces[SPACE as usize];
+        let mut path = PathParts {
+            tuple: &mut self.tuple,
+            ledger: &mut self.ledgers[SPACE as usize],
+            careful_resume: None,
+        };
+        let resolved = &mut self.resolved;
         self.recovery
-            .detect_lost(now, SpaceId::Data, MAX_ACK_DELAY, sent, &mut self.path);
+            .detect_lost(now, SPACE, MAX_ACK_DELAY, sent, &mut path, resolved);
+        self.seen.add(resolved);
+    }
+
+    /// Makes the probes of `space` due after a probe timeout of `expired`.
+    fn probe(&mut self, expired: SpaceId, space: SpaceId) {
+        let sent = &self.spaces[space as usize];
+        self.recovery
+            .probe(expired, space, sent, &mut self.resolved);
+        self.seen.add(&mut self.resolved);
+    }
+
+    /// Handles a Retry packet.
+    fn retry(&mut self) {
+        let sent = &mut self.spaces[SpaceId::Initial as usize];
+        self.recovery.on_retry(sent, &mut self.resolved);
+        self.seen.add(&mut self.resolved);
     }
 
     fn conditions(&self) -> ProbeConditions {
@@ -321,7 +351,7 @@ impl Bench {
             CongestionEvent::Lost(sample, _) => Some(*sample),
             _ => None,
         };
-        self.path.events.iter().filter_map(loss).collect()
+        self.seen.events.iter().filter_map(loss).collect()
     }
 }
 

@@ -4,7 +4,9 @@ mod received;
 mod sent;
 
 pub(crate) use received::Received;
-pub(crate) use sent::{BadAck, Fate, LossSampleId, Original, Sent, SentPacket, SettledPacket};
+pub(crate) use sent::{
+    BadAck, LossSampleId, Original, PacketOutcome, ResolvedPacket, Sent, SentPacket,
+};
 
 use crate::limits::MAX_ACKS_UNANSWERED;
 use crate::time::Instant;

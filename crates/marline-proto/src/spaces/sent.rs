@@ -59,10 +59,10 @@ impl SentPacket {
 
 /// A packet that is acknowledged or declared lost.
 #[derive(Debug)]
-pub(crate) struct SettledPacket<'a, T> {
+pub(crate) struct ResolvedPacket<'a, T> {
     pub(crate) number: u64,
     pub(crate) packet: &'a SentPacket,
-    pub(crate) fate: Fate,
+    pub(crate) outcome: PacketOutcome,
     /// For a lost packet: whether a packet sent between it and the previous lost one was acknowledged;
     /// without packets between them, whether the one before it was.
     pub(crate) acked_between: bool,
@@ -72,7 +72,7 @@ pub(crate) struct SettledPacket<'a, T> {
 
 /// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PacketOutcome {
     /// Acknowledged.
     Acked,
     /// Acknowledged after it had been declared lost: a spurious loss.
@@ -278,7 +278,7 @@ impl<T> Sent<T> {
     pub(crate) fn on_acked(
         &mut self,
         range: RangeInclusive<u64>,
-        mut visit: impl FnMut(SettledPacket<'_, T>),
+        mut visit: impl FnMut(ResolvedPacket<'_, T>),
     ) -> Result<(), BadAck> {
         let end = *range.end();
         if end >= self.next_number() {
@@ -291,26 +291,26 @@ impl<T> Sent<T> {
         let range = (*range.start()).max(self.first)..end + 1;
         for number in self.acked.gaps(range.clone()).flatten() {
             let entry = &mut self.entries[(number - self.first) as usize];
-            let fate = match entry.state {
+            let outcome = match entry.state {
                 State::Skipped => return Err(BadAck(number)),
                 State::Acked => continue,
-                State::Outstanding => Fate::Acked,
-                State::Lost => Fate::AckedAfterLoss,
+                State::Outstanding => PacketOutcome::Acked,
+                State::Lost => PacketOutcome::AckedAfterLoss,
             };
             entry.state = State::Acked;
             let packet = entry.packet;
-            if fate == Fate::Acked && packet.ack_eliciting && packet.in_flight {
+            if outcome == PacketOutcome::Acked && packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
-            if fate == Fate::Acked {
+            if outcome == PacketOutcome::Acked {
                 self.silent_outstanding -= u64::from(!packet.ack_eliciting);
             }
             let from = (entry.tokens_from - self.tokens_popped) as usize;
             let until = from + usize::from(entry.tokens);
-            visit(SettledPacket {
+            visit(ResolvedPacket {
                 number,
                 packet: &packet,
-                fate,
+                outcome,
                 acked_between: false,
                 tokens: self.tokens.range(from..until),
             });
@@ -319,13 +319,13 @@ impl<T> Sent<T> {
         Ok(())
     }
 
-    /// Declares outstanding packets below `below` lost, from the oldest, while `judge` is true. `visit` returns
+    /// Declares outstanding packets below `below` lost, from the oldest, while `judge` returns a cause. `visit` returns
     /// the loss sample that counts the packet.
-    pub(crate) fn lose_while(
+    pub(crate) fn lose_while<C>(
         &mut self,
         below: u64,
-        mut judge: impl FnMut(u64, &SentPacket) -> bool,
-        mut visit: impl FnMut(SettledPacket<'_, T>) -> Option<LossSampleId>,
+        mut judge: impl FnMut(u64, &SentPacket) -> Option<C>,
+        mut visit: impl FnMut(ResolvedPacket<'_, T>, C) -> Option<LossSampleId>,
     ) {
         let until = below.min(self.next_number());
         let mut oldest = self.outstanding_from.max(self.first);
@@ -344,9 +344,9 @@ impl<T> Sent<T> {
             }
             let number = self.first + index as u64;
             let packet = entry.packet;
-            if !judge(number, &packet) {
+            let Some(cause) = judge(number, &packet) else {
                 break;
-            }
+            };
             entry.state = State::Lost;
             if packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
@@ -357,20 +357,21 @@ impl<T> Sent<T> {
                 true => from,
                 false => from + usize::from(entry.tokens),
             };
-            entry.packet.counted_by = visit(SettledPacket {
+            let lost = ResolvedPacket {
                 number,
                 packet: &packet,
-                fate: Fate::Lost,
+                outcome: PacketOutcome::Lost,
                 acked_between: std::mem::take(&mut acked_between),
                 tokens: self.tokens.range(from..until),
-            });
+            };
+            entry.packet.counted_by = visit(lost, cause);
         }
     }
 
     /// Whether the newest resolved packet below `number` was acknowledged, not lost.
     fn is_acked_before(&self, number: u64) -> bool {
-        let settled = self.entries.range(..(number - self.first) as usize);
-        let mut states = settled.rev().map(|entry| entry.state);
+        let resolved = self.entries.range(..(number - self.first) as usize);
+        let mut states = resolved.rev().map(|entry| entry.state);
         let newest = states.find(|state| matches!(state, State::Acked | State::Lost));
         newest.map_or(self.acked_before, |state| state == State::Acked)
     }
@@ -474,7 +475,7 @@ impl<T> Sent<T> {
 
     /// Removes resolved packets at the front; lost ones only if they were sent before `horizon`, so
     /// that a late acknowledgment can still reveal a spurious loss.
-    pub(crate) fn forget_settled(&mut self, horizon: Instant) {
+    pub(crate) fn forget_resolved(&mut self, horizon: Instant) {
         let first = self.first;
         while let Some(front) = self.entries.front() {
             match front.state {
@@ -483,9 +484,9 @@ impl<T> Sent<T> {
                 State::Skipped if self.largest_acked.is_some_and(|acked| acked > self.first) => {}
                 State::Skipped | State::Lost | State::Outstanding => break,
             }
-            let settled = front.tokens_from + u64::from(front.tokens);
-            self.tokens.drain(..(settled - self.tokens_popped) as usize);
-            self.tokens_popped = settled;
+            let end = front.tokens_from + u64::from(front.tokens);
+            self.tokens.drain(..(end - self.tokens_popped) as usize);
+            self.tokens_popped = end;
             self.entries.pop_front();
             self.first += 1;
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Directive, Signal};
 use crate::congestion::Controller;
-use crate::recovery::Reaction;
+use crate::recovery::CongestionEvent;
 
 /// The membership of one path. It reports nothing until the engine has given a first directive.
 #[derive(Debug, Default)]
@@ -66,11 +66,11 @@ impl LocalMember {
         }
     }
 
-    /// The controller reacted to a loss event, or, without a `loss`, to a round-trip time that rose.
-    pub(crate) fn on_reaction(&mut self, loss: bool, reaction: &Reaction) {
-        if self.coordinated {
+    /// Handles an event of the path's recovery: a reaction to congestion, or to a round-trip time that rose.
+    pub(crate) fn on_congestion(&mut self, event: &CongestionEvent) {
+        if let Some(reaction) = event.reaction().filter(|_| self.coordinated) {
             self.signals.push_back(Signal::Fluctuation {
-                loss,
+                loss: !matches!(event, CongestionEvent::Acked(..)),
                 persistent: reaction.persistent,
                 before: reaction.before,
                 after: reaction.after,

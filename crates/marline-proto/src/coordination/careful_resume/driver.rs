@@ -6,6 +6,9 @@ use super::{
 };
 use crate::congestion::Controller;
 use crate::coordination::history::PathSample;
+use crate::level::SpaceId;
+use crate::recovery::CongestionEvent;
+use crate::time::Instant;
 
 /// Careful Resume on a path (RFC 9959).
 #[derive(Debug)]
@@ -99,7 +102,26 @@ impl CarefulResumeDriver {
         }
     }
 
-    /// The path has changed: its controller is no longer in use.
+    /// Passes an event of the path's recovery to the engine, after `controller` has handled it.
+    pub(crate) fn on_congestion(
+        &mut self,
+        now: Instant,
+        event: &CongestionEvent,
+        controller: &mut dyn Controller,
+    ) {
+        match event {
+            CongestionEvent::Ce(_) => self.drive(controller, |engine| engine.on_ce()),
+            CongestionEvent::Lost(sample, _) => {
+                self.drive(controller, |engine| engine.on_loss(sample));
+            }
+            CongestionEvent::Acked(SpaceId::Data, sample, _) => {
+                self.drive(controller, |engine| engine.on_ack(now, sample));
+            }
+            CongestionEvent::Acked(..) => {}
+        }
+    }
+
+    /// The path is another one from now on: its controller is nobody's any more.
     pub(crate) fn abandon(&mut self, controller: &dyn Controller) {
         let step = self.engine.on_path_changed();
         if let Some(transition) = &step.phase {

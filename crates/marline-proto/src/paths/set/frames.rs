@@ -3,9 +3,9 @@
 use marline_wire::PathId;
 
 use super::PathSet;
-use crate::paths::{LocalCids, Path, RemoteCids, Slot};
+use crate::paths::{LocalCids, Notice, Path, RemoteCids, Slot};
 use crate::spaces::Sent;
-use crate::token::{ReturnedToken, Token};
+use crate::token::Token;
 
 impl PathSet {
     /// Whether frames are due about connection IDs, or about paths themselves.
@@ -61,69 +61,22 @@ impl PathSet {
         }
     }
 
-    /// Passes tokens returned on one path to the paths that they belong to.
-    pub(crate) fn settle_returned(&mut self) {
-        if self.returned.is_empty() {
-            return;
-        }
-        let mut returned = std::mem::take(&mut self.returned);
-        for token in returned.drain(..) {
-            match token {
-                ReturnedToken::Acked(token) => self.on_token_acked(&token),
-                ReturnedToken::Lost(token) => self.on_token_lost(&token),
-            }
-        }
-        self.returned = returned;
-    }
-
-    fn on_token_acked(&mut self, token: &Token) {
-        match *token {
-            Token::Notice(notice) => {
-                if let Some(extension) = &mut self.extension {
-                    self.issue_ids |= extension.on_notice_acked(&notice);
-                }
-            }
-            Token::Ack { path, largest } => {
-                if let Some(at) = self.list.by_id(path) {
-                    self.list[at].space.received.on_ack_acked(largest);
-                }
-            }
-            Token::NewConnectionId { path, sequence } => {
-                if let Some(cids) = self.local_cids(path) {
-                    cids.on_acked(sequence);
-                }
-            }
-            Token::RetireConnectionId { path, sequence } => {
-                if let Some(cids) = self.remote_cids(path) {
-                    cids.on_acked(sequence);
-                }
-            }
-            _ => {}
+    /// Handles the acknowledgment of a notice.
+    pub(crate) fn on_notice_acked(&mut self, notice: &Notice) {
+        if let Some(extension) = &mut self.extension {
+            self.issue_ids |= extension.on_notice_acked(notice);
         }
     }
 
-    fn on_token_lost(&mut self, token: &Token) {
-        match *token {
-            Token::Notice(notice) => {
-                if let Some(extension) = &mut self.extension {
-                    extension.notices.on_lost(&notice);
-                }
-            }
-            Token::NewConnectionId { path, sequence } => {
-                if let Some(cids) = self.local_cids(path) {
-                    cids.on_lost(sequence);
-                }
-            }
-            Token::RetireConnectionId { path, sequence } => {
-                if let Some(cids) = self.remote_cids(path) {
-                    cids.on_lost(sequence);
-                }
-            }
-            _ => {}
+    /// Makes a lost notice due again, unless it is outdated.
+    pub(crate) fn on_notice_lost(&mut self, notice: &Notice) {
+        if let Some(extension) = &mut self.extension {
+            extension.notices.on_lost(notice);
         }
     }
 
-    fn local_cids(&mut self, path: PathId) -> Option<&mut LocalCids> {
+    /// Our connection IDs of an open or reserved path; `None` if it is forgotten.
+    pub(crate) fn local_cids(&mut self, path: PathId) -> Option<&mut LocalCids> {
         if let Some(at) = self.list.by_id(path) {
             return Some(&mut self.list[at].local_cids);
         }
@@ -131,7 +84,8 @@ impl PathSet {
         Some(&mut reserved.local)
     }
 
-    fn remote_cids(&mut self, path: PathId) -> Option<&mut RemoteCids> {
+    /// The peer's connection IDs of an open or reserved path.
+    pub(crate) fn remote_cids(&mut self, path: PathId) -> Option<&mut RemoteCids> {
         if let Some(at) = self.list.by_id(path) {
             return Some(&mut self.list[at].remote_cids);
         }

@@ -40,7 +40,7 @@ fn tokens_return_once_when_first_acknowledged() {
     assert!(bench.ack(at(50), 0..=1).is_some());
     assert_eq!(bench.ack(at(51), 0..=1), None, "nothing new");
     bench.ack(at(52), 0..=2);
-    assert_eq!(bench.path.acked, [0, 1, 2]);
+    assert_eq!(bench.seen.acked, [0, 1, 2]);
 }
 
 #[test]
@@ -120,14 +120,14 @@ fn ack_delay_is_not_bounded_before_the_handshake_is_confirmed() {
 fn packets_of_an_abandoned_tuple_give_no_rtt_sample_and_no_credit() {
     let mut bench = Bench::new();
     bench.send(at(0));
-    bench.path.tuple = 1;
+    bench.move_to(1);
     let window = bench.window();
     bench.ack(at(50), 0..=0);
     assert!(!bench.recovery.rtt().has_sample());
     assert_eq!(bench.window(), window);
     assert_eq!(bench.recovery.in_flight(), 0);
     assert_eq!(bench.recovery.delivered(), 0);
-    assert!(bench.path.events.is_empty());
+    assert!(bench.seen.events.is_empty());
 }
 
 /// RFC 9000, section 9.4: a change of ports keeps all estimates.
@@ -136,7 +136,7 @@ fn packets_of_the_tuple_before_a_rebinding_still_count() {
     let mut bench = Bench::new();
     bench.send(at(0));
     bench.recovery.on_rebinding(0);
-    bench.path.tuple = 1;
+    bench.move_to(1);
     bench.ack(at(50), 0..=0);
     assert_eq!(bench.recovery.rtt().latest(), ms(50));
 }
@@ -170,7 +170,7 @@ fn acknowledgment_that_does_not_prove_the_path_keeps_the_pto_count() {
     let mut bench = Bench::with_rtt(50);
     bench.send(at(100));
     bench.fire(at(300));
-    bench.path.proven_from = at(200);
+    bench.proven_from = Some(at(200));
     let outcome = bench.ack(at(400), 1..=1).unwrap();
     assert!(!outcome.proves_path);
     assert_eq!(bench.recovery.pto_count(), 1);
@@ -189,9 +189,7 @@ fn spaces_count_their_packets_on_their_own() {
 #[test]
 fn larger_datagram_size_reaches_the_controller() {
     let mut bench = Bench::with_rtt(50);
-    bench.path.new_size = Some(1_452);
-    let number = bench.send(at(100));
-    bench.ack(at(150), number..=number);
+    bench.raise_mtu(100, 1_452);
     // The minimum window is two datagrams (section 7.2).
     bench.recovery.controller_mut().set_window(1);
     assert_eq!(bench.window(), 2 * 1_452);
@@ -208,7 +206,7 @@ fn discarded_space_leaves_nothing_in_flight_and_no_backoff() {
     bench.recovery.on_space_discarded(SpaceId::Initial, sent);
     assert_eq!(bench.recovery.in_flight(), 1_200);
     assert_eq!(bench.recovery.pto_count(), 0);
-    assert!(bench.path.due_again.is_empty());
+    assert!(bench.seen.due_again.is_empty());
 }
 
 /// Section 6.3.
@@ -218,12 +216,11 @@ fn retry_makes_all_due_again_without_a_congestion_event() {
     bench.send_as(at(0), outgoing(SpaceId::Initial));
     bench.send_as(at(1), outgoing(SpaceId::Initial));
     let window = bench.window();
-    let sent = &mut bench.spaces[SpaceId::Initial as usize];
-    bench.recovery.on_retry(sent, &mut bench.path);
-    assert_eq!(bench.path.due_again, [0, 1]);
+    bench.retry();
+    assert_eq!(bench.seen.due_again, [0, 1]);
     assert_eq!(bench.recovery.in_flight(), 0);
     assert_eq!(bench.window(), window);
-    assert!(bench.path.events.is_empty());
+    assert!(bench.seen.events.is_empty());
 }
 
 /// RFC 9000, section 9.4.
@@ -232,7 +229,7 @@ fn reset_forgets_what_was_learnt_and_keeps_what_is_in_flight() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 4);
     bench.ack(at(150), 4..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     bench.fire(at(300));
     bench.recovery.reset(Bench::config());
     assert!(!bench.recovery.rtt().has_sample());
@@ -263,13 +260,7 @@ fn discarded_space_leaves_no_timer_and_no_probes() {
     bench.send_as(at(100), outgoing(SpaceId::Handshake));
     bench.send_as(at(100), outgoing(SpaceId::Handshake));
     bench.ack_in(at(150), SpaceId::Handshake, 1..=1);
-    let sent = &bench.spaces[SpaceId::Handshake as usize];
-    bench.recovery.probe(
-        SpaceId::Handshake,
-        SpaceId::Handshake,
-        sent,
-        &mut bench.path,
-    );
+    bench.probe(SpaceId::Handshake, SpaceId::Handshake);
     assert!(bench.timer(at(150)).is_some());
     let sent = &mut bench.spaces[SpaceId::Handshake as usize];
     bench.recovery.on_space_discarded(SpaceId::Handshake, sent);

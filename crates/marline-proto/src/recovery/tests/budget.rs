@@ -158,7 +158,7 @@ fn path_is_idle_from_when_its_last_packet_is_acknowledged_or_lost() {
     bench.ack(at(180), 2..=2);
     assert_eq!(bench.recovery.budget.idle_since(), None);
     bench.detect(at(190));
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     assert_eq!(bench.recovery.budget.idle_since(), Some(at(190)));
     bench.send(at(300));
     assert_eq!(bench.recovery.budget.idle_since(), None);

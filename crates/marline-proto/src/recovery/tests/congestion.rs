@@ -2,20 +2,15 @@
 
 use super::*;
 use crate::congestion::slow_start::{SlowStartDecision, SlowStartExit, SlowStartSample};
-
-const MARKED: Option<EcnCounts> = Some(EcnCounts {
-    ect0: 1,
-    ect1: 0,
-    ce: 1,
-});
+use crate::paths::EcnValidationState;
 
 fn reactions(bench: &Bench) -> Vec<Reaction> {
-    let reaction = |event: &CongestionEvent| match event {
-        CongestionEvent::Ce(reaction)
-        | CongestionEvent::Lost(_, reaction)
-        | CongestionEvent::Acked(_, _, reaction) => *reaction,
-    };
-    bench.path.events.iter().filter_map(reaction).collect()
+    let reactions = bench
+        .seen
+        .events
+        .iter()
+        .filter_map(CongestionEvent::reaction);
+    reactions.copied().collect()
 }
 
 /// Section 7.3.2.
@@ -57,9 +52,9 @@ fn new_ce_marks_reduce_the_window() {
     let mut bench = Bench::with_rtt(50);
     let before = bench.window();
     bench.send(at(100));
-    bench.path.new_ce = 1;
+    let counts = bench.marked(1);
     bench
-        .try_ack(at(150), SpaceId::Data, 1..=1, Duration::ZERO, MARKED)
+        .try_ack(at(150), SpaceId::Data, 1..=1, Duration::ZERO, counts)
         .unwrap();
     assert!(bench.window() < before);
     assert_eq!(reactions(&bench).len(), 1);
@@ -74,24 +69,24 @@ fn ecn_counts_of_a_reordered_ack_are_not_looked_at() {
     bench.send_many(at(100), 2);
     bench.ack(at(150), 2..=2);
     let before = bench.window();
-    bench.path.new_ce = 1;
+    let counts = bench.marked(1);
     bench
-        .try_ack(at(151), SpaceId::Data, 1..=1, Duration::ZERO, MARKED)
+        .try_ack(at(151), SpaceId::Data, 1..=1, Duration::ZERO, counts)
         .unwrap();
     assert!(bench.window() >= before);
-    assert_eq!(bench.path.new_ce, 1);
+    assert_eq!(bench.recovery.counters().ecn_ce, 0);
 }
 
 #[test]
 fn congestion_events_come_in_the_order_ce_loss_acknowledgment() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 4);
-    bench.path.new_ce = 1;
+    let counts = bench.marked(1);
     bench
-        .try_ack(at(150), SpaceId::Data, 4..=4, Duration::ZERO, MARKED)
+        .try_ack(at(150), SpaceId::Data, 4..=4, Duration::ZERO, counts)
         .unwrap();
     let names: Vec<_> = bench
-        .path
+        .seen
         .events
         .iter()
         .map(|event| match event {
@@ -108,8 +103,8 @@ fn acknowledged_bytes_reach_the_controller_with_the_space() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 2);
     bench.ack(at(150), 1..=2);
-    let [CongestionEvent::Acked(space, sample, None)] = bench.path.events[..] else {
-        panic!("one acknowledgment, no reaction: {:?}", bench.path.events);
+    let [CongestionEvent::Acked(space, sample, None)] = bench.seen.events[..] else {
+        panic!("one acknowledgment, no reaction: {:?}", bench.seen.events);
     };
     assert_eq!(space, SpaceId::Data);
     assert_eq!((sample.bytes, sample.prior_in_flight), (2_400, 2_400));
@@ -122,7 +117,7 @@ fn acknowledged_ack_only_packets_do_not_reach_the_controller() {
     let mut bench = Bench::with_rtt(50);
     bench.send_ack_only(at(100));
     bench.ack(at(150), 1..=1);
-    assert!(bench.path.events.is_empty());
+    assert!(bench.seen.events.is_empty());
 }
 
 /// RFC 9000, section 13.4.2.1: an ACK frame that does not increase the largest acknowledged number may be older
@@ -132,35 +127,45 @@ fn ecn_counts_of_an_ack_with_the_same_largest_are_not_looked_at() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 2);
     bench.ack(at(150), 2..=2);
-    bench.path.new_ce = 1;
+    let counts = bench.marked(1);
     bench
-        .try_ack(at(151), SpaceId::Data, 1..=2, Duration::ZERO, MARKED)
+        .try_ack(at(151), SpaceId::Data, 1..=2, Duration::ZERO, counts)
         .unwrap();
-    assert_eq!(bench.path.new_ce, 1);
+    assert_eq!(bench.recovery.counters().ecn_ce, 0);
 }
 
 /// RFC 9000, section 13.4.2.1: the counts must cover the packets sent with ECT.
 #[test]
 fn acknowledged_packets_sent_with_ect_are_counted_on_the_tuple_in_use() {
-    let mut bench = Bench::with_rtt(50);
-    let marked = OutgoingPacket {
-        ecn: true,
-        ..outgoing(SpaceId::Data)
-    };
-    bench.send_as(at(100), marked);
-    bench.path.tuple = 1;
-    for ecn in [true, false, true] {
-        let here = OutgoingPacket {
-            tuple: 1,
-            ecn,
-            ..marked
+    for (ect0, state) in [
+        (1, EcnValidationState::Failed),
+        (2, EcnValidationState::Capable),
+    ] {
+        let mut bench = Bench::with_rtt(50);
+        let marked = OutgoingPacket {
+            ecn: true,
+            ..outgoing(SpaceId::Data)
         };
-        bench.send_as(at(100), here);
+        bench.send_as(at(100), marked);
+        bench.move_to(1);
+        for ecn in [true, false, true] {
+            let here = OutgoingPacket {
+                tuple: 1,
+                ecn,
+                ..marked
+            };
+            bench.send_as(at(100), here);
+        }
+        let counts = Some(EcnCounts {
+            ect0,
+            ect1: 0,
+            ce: 0,
+        });
+        bench
+            .try_ack(at(150), SpaceId::Data, 1..=4, Duration::ZERO, counts)
+            .unwrap();
+        assert_eq!(bench.tuple.ecn.state(), state);
     }
-    bench
-        .try_ack(at(150), SpaceId::Data, 1..=4, Duration::ZERO, MARKED)
-        .unwrap();
-    assert_eq!(bench.path.marked, 2);
 }
 
 /// Section 7.3.2: marks of the flight that caused the reduction cause no further one.
@@ -169,14 +174,14 @@ fn marks_without_a_reduction_are_no_reaction() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 2);
     for (now, number) in [(150, 1), (151, 2)] {
-        bench.path.new_ce = 1;
+        let counts = bench.marked(1);
         bench
             .try_ack(
                 at(now),
                 SpaceId::Data,
                 number..=number,
                 Duration::ZERO,
-                MARKED,
+                counts,
             )
             .unwrap();
     }
@@ -186,10 +191,10 @@ fn marks_without_a_reduction_are_no_reaction() {
 
 /// Handles an ACK frame at `now` for `number` that reports one more CE-marked packet.
 fn ack_with_new_mark(bench: &mut Bench, now: u64, number: u64) {
-    bench.path.new_ce = 1;
+    let counts = bench.marked(1);
     let range = number..=number;
     bench
-        .try_ack(at(now), SpaceId::Data, range, Duration::ZERO, MARKED)
+        .try_ack(at(now), SpaceId::Data, range, Duration::ZERO, counts)
         .expect("the packet was sent");
 }
 
@@ -205,7 +210,7 @@ fn mark_and_loss_of_one_flight_are_one_reaction() {
         bench.ack(at(151), 5..=5);
         assert!(!bench.losses().is_empty());
         assert_eq!(bench.window(), after);
-        assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.path.events);
+        assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.seen.events);
         assert_eq!(bench.recovery.counters().congestion_events, 1);
     }
 }
@@ -216,7 +221,7 @@ fn loss_and_mark_of_one_flight_are_one_reaction() {
     bench.send_many(at(100), 5);
     bench.ack(at(150), 4..=4);
     ack_with_new_mark(&mut bench, 151, 5);
-    assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.path.events);
+    assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.seen.events);
     assert_eq!(bench.recovery.counters().congestion_events, 1);
 }
 
@@ -245,12 +250,12 @@ fn marks_that_packets_of_before_a_migration_explain_are_no_congestion_signal() {
             bench.send_as(at(100), marked);
             if tuple == 0 {
                 bench.recovery.reset(Bench::config());
-                bench.path.tuple = 1;
+                bench.move_to(1);
             }
         }
-        bench.path.new_ce = new_ce;
+        let counts = bench.marked(new_ce);
         bench
-            .try_ack(at(150), SpaceId::Data, 1..=2, Duration::ZERO, MARKED)
+            .try_ack(at(150), SpaceId::Data, 1..=2, Duration::ZERO, counts)
             .expect("both were sent");
         assert_eq!(reactions(&bench).len(), usize::from(reacts), "{new_ce}");
         assert_eq!(bench.recovery.had_congestion(), reacts);
@@ -268,7 +273,7 @@ fn marks_of_packets_before_a_rebinding_are_congestion_signals() {
     };
     bench.send_as(at(100), marked);
     bench.recovery.on_rebinding(0);
-    bench.path.tuple = 1;
+    bench.move_to(1);
     ack_with_new_mark(&mut bench, 150, 1);
     assert_eq!(reactions(&bench).len(), 1);
 }

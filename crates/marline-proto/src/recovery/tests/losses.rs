@@ -1,6 +1,7 @@
 //! Loss detection (section 6.1).
 
 use super::*;
+use crate::limits::MTU_BLACK_HOLE_ROUNDS;
 
 /// Section 6.1.1.
 #[test]
@@ -8,10 +9,10 @@ fn packet_threshold_declares_lost_what_is_three_behind() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 4);
     bench.ack(at(110), 3..=3);
-    assert!(bench.path.lost.is_empty());
+    assert!(bench.seen.lost.is_empty());
     bench.ack(at(111), 4..=4);
-    assert_eq!(bench.path.lost, [1]);
-    assert_eq!(bench.path.due_again, [1]);
+    assert_eq!(bench.seen.lost, [1]);
+    assert_eq!(bench.seen.due_again, [1]);
 }
 
 /// Section 6.1.2.
@@ -22,10 +23,10 @@ fn time_threshold_is_nine_eighths_of_the_round_trip() {
     bench.ack(at(180), 2..=2);
     assert_eq!(bench.timer(at(180)), Some(at(190)));
     bench.detect(at(189));
-    assert!(bench.path.lost.is_empty());
+    assert!(bench.seen.lost.is_empty());
     assert_eq!(bench.fire(at(190)), Some(Expired::Loss(SpaceId::Data)));
     bench.detect(at(190));
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
 }
 
 /// Section 6.1.2: the larger of the latest and the smoothed round-trip time counts.
@@ -44,7 +45,7 @@ fn nothing_newer_than_the_largest_acknowledged_is_lost() {
     bench.send_many(at(100), 5);
     bench.ack(at(101), 1..=1);
     bench.detect(at(10_000));
-    assert!(bench.path.lost.is_empty());
+    assert!(bench.seen.lost.is_empty());
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn losses_leave_the_bytes_in_flight() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 5);
     bench.ack(at(150), 5..=5);
-    assert_eq!(bench.path.lost, [1, 2]);
+    assert_eq!(bench.seen.lost, [1, 2]);
     assert_eq!(bench.recovery.in_flight(), 2 * 1_200);
 }
 
@@ -74,7 +75,7 @@ fn lost_ack_only_packets_are_no_congestion_signal() {
     bench.send_ack_only(at(100));
     bench.send_many(at(100), 3);
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     assert!(bench.losses().is_empty());
 }
 
@@ -89,7 +90,7 @@ fn lost_probes_for_larger_datagrams_are_no_congestion_signal() {
     bench.send_as(at(100), probe);
     bench.send_many(at(100), 3);
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     assert!(bench.losses().is_empty());
     assert_eq!(bench.recovery.in_flight(), 0);
 }
@@ -99,7 +100,7 @@ fn lost_probes_for_larger_datagrams_are_no_congestion_signal() {
 fn losses_on_an_abandoned_tuple_are_no_congestion_signal() {
     let mut bench = Bench::with_rtt(50);
     bench.send(at(100));
-    bench.path.tuple = 1;
+    bench.move_to(1);
     for _ in 0..3 {
         let here = OutgoingPacket {
             tuple: 1,
@@ -108,8 +109,8 @@ fn losses_on_an_abandoned_tuple_are_no_congestion_signal() {
         bench.send_as(at(100), here);
     }
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
-    assert_eq!(bench.path.due_again, [1]);
+    assert_eq!(bench.seen.lost, [1]);
+    assert_eq!(bench.seen.due_again, [1]);
     assert!(bench.losses().is_empty());
 }
 
@@ -120,12 +121,12 @@ fn losses_on_the_tuple_before_a_rebinding_are_congestion_signals() {
     let before = bench.window();
     bench.send(at(100));
     bench.recovery.on_rebinding(0);
-    bench.path.tuple = 1;
+    bench.move_to(1);
     for _ in 0..3 {
         bench.send_as(at(100), on_tuple(1));
     }
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     assert_eq!(bench.losses().len(), 1);
     assert!(bench.window() < before);
 }
@@ -138,12 +139,12 @@ fn losses_before_two_rebindings_within_a_round_trip_are_congestion_signals() {
     for former in [0, 1] {
         bench.recovery.on_rebinding(former);
     }
-    bench.path.tuple = 2;
+    bench.move_to(2);
     for _ in 0..3 {
         bench.send_as(at(100), on_tuple(2));
     }
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     assert_eq!(bench.losses().len(), 1);
 }
 
@@ -152,28 +153,34 @@ fn losses_before_two_rebindings_within_a_round_trip_are_congestion_signals() {
 fn losses_of_before_a_migration_to_another_host_are_no_congestion_signal() {
     let mut bench = Bench::with_rtt(50);
     bench.recovery.on_rebinding(0);
-    bench.path.tuple = 1;
+    bench.move_to(1);
     for tuple in [0, 1] {
         bench.send_as(at(100), on_tuple(tuple));
     }
     bench.recovery.reset(Bench::config());
-    bench.path.tuple = 2;
+    bench.move_to(2);
     for _ in 0..3 {
         bench.send_as(at(100), on_tuple(2));
     }
     bench.ack(at(150), 3..=5);
-    assert_eq!(bench.path.lost, [1, 2]);
+    assert_eq!(bench.seen.lost, [1, 2]);
     assert!(bench.losses().is_empty());
 }
 
 #[test]
 fn losses_of_large_packets_alone_shrink_datagrams() {
     let mut bench = Bench::with_rtt(50);
-    bench.recovery.on_mtu(1_452);
-    bench.path.black_hole = true;
-    bench.path.size = 1_200;
-    bench.send_many(at(100), 4);
-    bench.ack(at(150), 4..=4);
+    bench.raise_mtu(100, 1_452);
+    let large = OutgoingPacket {
+        size: 1_452,
+        ..outgoing(SpaceId::Data)
+    };
+    for round in 0..u64::from(MTU_BLACK_HOLE_ROUNDS) {
+        let now = 200 + 100 * round;
+        let lost = bench.send_as(at(now), large);
+        bench.send_many(at(now), 3);
+        bench.ack(at(now + 50), lost + 1..=lost + 3);
+    }
     bench.recovery.controller_mut().set_window(1);
     assert_eq!(bench.window(), 2 * 1_200);
 }

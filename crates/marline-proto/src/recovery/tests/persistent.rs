@@ -89,11 +89,11 @@ fn lose_in_two_runs(between: impl FnOnce(&mut Bench)) -> Bench {
     let last = bench.send(at(101 + DURATION));
     let acked = bench.send(at(101 + DURATION));
     bench.ack(at(151 + DURATION), acked..=acked);
-    assert_eq!(bench.path.lost, [1, 2]);
+    assert_eq!(bench.seen.lost, [1, 2]);
     assert!(!is_persistent(&bench));
     between(&mut bench);
     bench.detect(at(161 + DURATION));
-    assert_eq!(bench.path.lost, [1, 2, last]);
+    assert_eq!(bench.seen.lost, [1, 2, last]);
     bench
 }
 
@@ -113,7 +113,7 @@ fn a_late_packet_between_losses_that_are_found_one_after_another_prevents_it() {
         bench
             .try_ack_ranges(now, SpaceId::Data, &[4..=4, 2..=2], ms(0), None)
             .expect("both were sent");
-        assert_eq!(bench.path.spurious, [2]);
+        assert_eq!(bench.seen.spurious, [2]);
     });
     assert!(!is_persistent(&bench));
 }
@@ -125,11 +125,11 @@ fn an_acknowledged_packet_between_losses_that_are_found_one_after_another_preven
     bench.send(at(100));
     bench.send_many(at(110), 3);
     bench.ack(at(160), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     let lost = bench.send(at(110 + 2 * DURATION));
     bench.send_many(at(110 + 2 * DURATION), 3);
     bench.ack(at(160 + 2 * DURATION), lost + 1..=lost + 3);
-    assert_eq!(bench.path.lost, [1, lost]);
+    assert_eq!(bench.seen.lost, [1, lost]);
     assert!(!is_persistent(&bench));
 }
 
@@ -142,9 +142,9 @@ fn losses_after_it_was_established_begin_a_new_period() {
     let acked = bench.send(at(110 + DURATION));
     bench.ack(at(160 + DURATION), acked..=acked);
     assert!(is_persistent(&bench));
-    bench.path.events.clear();
+    bench.seen.events.clear();
     bench.detect(at(170 + DURATION));
-    assert_eq!(bench.path.lost, [1, 2, 3]);
+    assert_eq!(bench.seen.lost, [1, 2, 3]);
     assert_eq!(bench.losses().len(), 1);
     assert!(!is_persistent(&bench));
 }

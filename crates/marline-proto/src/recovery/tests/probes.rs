@@ -110,11 +110,8 @@ fn probes_of_application_data_repeat_the_two_oldest_packets() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 3);
     bench.fire(at(275));
-    let sent = &bench.spaces[SpaceId::Data as usize];
-    bench
-        .recovery
-        .probe(SpaceId::Data, SpaceId::Data, sent, &mut bench.path);
-    assert_eq!(bench.path.due_again, [1, 2]);
+    bench.probe(SpaceId::Data, SpaceId::Data);
+    assert_eq!(bench.seen.due_again, [1, 2]);
     assert_eq!(bench.recovery.probes(SpaceId::Data), 2);
     assert!(bench.recovery.is_probing());
     bench.send_many(at(275), 2);
@@ -130,12 +127,9 @@ fn probes_of_the_handshake_repeat_both_of_its_spaces() {
     bench.send_as(at(0), outgoing(SpaceId::Handshake));
     bench.send(at(0));
     for space in SpaceId::ALL {
-        let sent = &bench.spaces[space as usize];
-        bench
-            .recovery
-            .probe(SpaceId::Initial, space, sent, &mut bench.path);
+        bench.probe(SpaceId::Initial, space);
     }
-    assert_eq!(bench.path.due_again, [0, 1, 0]);
+    assert_eq!(bench.seen.due_again, [0, 1, 0]);
     assert_eq!(bench.recovery.probes(SpaceId::Initial), 2);
     assert_eq!(bench.recovery.probes(SpaceId::Handshake), 2);
     assert_eq!(bench.recovery.probes(SpaceId::Data), 0);
@@ -150,7 +144,7 @@ fn timeout_is_no_congestion_event() {
     bench.fire(at(275));
     assert_eq!(bench.window(), window);
     assert_eq!(bench.recovery.in_flight(), in_flight);
-    assert!(bench.path.lost.is_empty());
+    assert!(bench.seen.lost.is_empty());
 }
 
 #[test]

@@ -7,10 +7,10 @@ fn late_packet_is_reported_and_does_not_count_as_in_flight_again() {
     let mut bench = Bench::with_rtt(50);
     bench.send_many(at(100), 4);
     bench.ack(at(150), 2..=4);
-    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.seen.lost, [1]);
     bench.ack(at(160), 1..=4);
-    assert_eq!(bench.path.spurious, [1]);
-    assert_eq!(bench.path.acked, [2, 3, 4, 1]);
+    assert_eq!(bench.seen.spurious, [1]);
+    assert_eq!(bench.seen.acked, [2, 3, 4, 1]);
     assert_eq!(bench.recovery.in_flight(), 0);
     assert_eq!(bench.recovery.counters().spurious_losses, 1);
 }
@@ -23,7 +23,7 @@ fn epoch_whose_losses_were_all_spurious_is_undone_by_controllers_that_can() {
     let before = bench.window();
     bench.send_many(at(100), 5);
     bench.ack(at(150), 5..=5);
-    assert_eq!(bench.path.lost, [1, 2]);
+    assert_eq!(bench.seen.lost, [1, 2]);
     assert!(bench.window() < before);
     bench.ack(at(155), 1..=1);
     let reduced = bench.window();
@@ -42,7 +42,7 @@ fn reduced_by_two_losses(first: OutgoingPacket) -> Bench {
     bench.send_as(at(100), first);
     bench.send_many(at(100), 4);
     bench.ack(at(150), 5..=5);
-    assert_eq!(bench.path.lost, [1, 2]);
+    assert_eq!(bench.seen.lost, [1, 2]);
     bench
 }
 
@@ -55,7 +55,7 @@ fn late_ack_only_packet_explains_no_loss() {
     });
     let reduced = bench.window();
     bench.ack(at(155), 1..=1);
-    assert_eq!(bench.path.spurious, [1]);
+    assert_eq!(bench.seen.spurious, [1]);
     assert_eq!(bench.window(), reduced);
     bench.ack(at(160), 2..=2);
     assert!(bench.window() > reduced);
@@ -69,7 +69,7 @@ fn late_probe_for_larger_datagrams_explains_no_loss() {
     });
     let reduced = bench.window();
     bench.ack(at(155), 1..=1);
-    assert_eq!(bench.path.spurious, [1]);
+    assert_eq!(bench.seen.spurious, [1]);
     assert_eq!(bench.window(), reduced);
 }
 
@@ -80,9 +80,9 @@ fn late_packet_of_another_tuple_explains_no_loss() {
         ..outgoing(SpaceId::Data)
     });
     let reduced = bench.window();
-    bench.path.tuple = 7;
+    bench.move_to(7);
     bench.ack(at(155), 1..=1);
-    assert_eq!(bench.path.spurious, [1]);
+    assert_eq!(bench.seen.spurious, [1]);
     assert_eq!(bench.window(), reduced);
 }
 
@@ -95,7 +95,7 @@ fn late_packet_of_an_earlier_epoch_does_not_explain_the_latest() {
     bench.ack(at(150), 4..=4);
     bench.send_many(at(151), 4);
     bench.ack(at(201), 8..=8);
-    assert_eq!(bench.path.lost, [1, 2, 3, 5]);
+    assert_eq!(bench.seen.lost, [1, 2, 3, 5]);
     let reduced = bench.window();
     bench.ack(at(202), 1..=1);
     assert_eq!(bench.window(), reduced);
@@ -120,7 +120,7 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
         None,
     );
     bench.recovery.reset(config);
-    bench.path.tuple = 1;
+    bench.move_to(1);
     for _ in 0..4 {
         let here = OutgoingPacket {
             tuple: 1,
@@ -129,7 +129,7 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
         bench.send_as(at(151), here);
     }
     bench.ack(at(201), 8..=8);
-    assert_eq!(bench.path.lost, [1, 2, 3, 5]);
+    assert_eq!(bench.seen.lost, [1, 2, 3, 5]);
     let reduced = bench.window();
     bench.ack(at(202), 1..=3);
     assert_eq!(bench.window(), reduced);
@@ -146,10 +146,10 @@ fn loss_detector_does_not_learn_from_packets_of_before_a_migration() {
         });
         bench.send_many(at(100), 5);
         bench.ack(at(150), 4..=4);
-        assert_eq!(bench.path.lost, [0, 1]);
-        bench.path.tuple = tuple;
+        assert_eq!(bench.seen.lost, [0, 1]);
+        bench.move_to(tuple);
         bench.ack(at(400), 0..=0);
-        assert_eq!(bench.path.spurious, [0]);
+        assert_eq!(bench.seen.spurious, [0]);
         let threshold = bench.recovery.detector().packet_threshold();
         assert_eq!(threshold != Some(3), learns, "{threshold:?}");
     }
@@ -158,11 +158,6 @@ fn loss_detector_does_not_learn_from_packets_of_before_a_migration() {
 /// CE marks and losses of one flight, in either order: the marks alone require the reduction.
 #[test]
 fn reaction_that_marks_demand_is_not_undone() {
-    let counts = Some(EcnCounts {
-        ect0: 1,
-        ect1: 0,
-        ce: 1,
-    });
     for marked_first in [true, false] {
         let mut bench = Bench::with(Algorithm::Cubic, None);
         bench.send(at(0));
@@ -170,18 +165,23 @@ fn reaction_that_marks_demand_is_not_undone() {
         let before = bench.window();
         bench.send_many(at(100), 5);
         for (number, is_marked) in [(4, marked_first), (5, !marked_first)] {
-            bench.path.new_ce = 1;
-            let ecn = counts.filter(|_| is_marked);
+            let counts = is_marked.then(|| bench.marked(1));
             let range = number..=number;
             bench
-                .try_ack(at(150), SpaceId::Data, range, Duration::ZERO, ecn)
+                .try_ack(
+                    at(150),
+                    SpaceId::Data,
+                    range,
+                    Duration::ZERO,
+                    counts.flatten(),
+                )
                 .expect("the packets were sent");
         }
-        assert_eq!(bench.path.lost, [1, 2]);
+        assert_eq!(bench.seen.lost, [1, 2]);
         let reduced = bench.window();
         assert!(reduced < before);
         bench.ack(at(160), 1..=2);
-        assert_eq!(bench.path.spurious, [1, 2]);
+        assert_eq!(bench.seen.spurious, [1, 2]);
         assert_eq!(bench.window(), reduced, "marked first: {marked_first}");
         assert_eq!(bench.recovery.counters().undone_reductions, 0);
     }
@@ -195,7 +195,7 @@ fn lost_packets_are_remembered_for_three_probe_timeouts() {
     bench.send(at(2_000));
     bench.ack(at(2_050), 5..=5);
     assert_eq!(bench.ack(at(2_051), 1..=5), None);
-    assert!(bench.path.spurious.is_empty());
+    assert!(bench.seen.spurious.is_empty());
 }
 
 /// Section 7.3.2: a new epoch starts with a packet sent after the start of the previous one.
@@ -206,7 +206,7 @@ fn loss_of_a_packet_sent_at_the_moment_of_the_reduction_is_of_the_same_epoch() {
     bench.ack(at(150), 4..=4);
     bench.send_many(at(150), 4);
     bench.ack(at(200), 8..=8);
-    assert_eq!(bench.path.lost, [1, 2, 3, 5]);
+    assert_eq!(bench.seen.lost, [1, 2, 3, 5]);
     assert_eq!(bench.recovery.counters().congestion_events, 1);
     bench.send_many(at(151), 4);
     bench.ack(at(201), 12..=12);

@@ -74,7 +74,7 @@ fn forgotten_packets_are_no_originals() {
     let mut sent = sent(4);
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (Some(0), Some(3)));
     ack(&mut sent, 0..=3);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (None, None));
     assert!(sent.tokens_of(2).eq(&[]));
     sent.pass(2);
@@ -103,7 +103,7 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
     // Reordering at the front has no effect.
     ack(&mut sent, 0..=0);
     assert_eq!(sent.waiting_since(), Some(at(5)));
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!(sent.waiting_since(), Some(at(5)));
     ack(&mut sent, 5..=6);
     assert_eq!(sent.waiting_since(), Some(at(7)));
@@ -130,13 +130,13 @@ fn lose(sent: &mut Sent<u64>, below: u64) -> Vec<Lost> {
     let mut lost = Vec::new();
     sent.lose_while(
         below,
-        |_, _| true,
-        |settled| {
-            assert_eq!(settled.fate, Fate::Lost);
+        |_, _| Some(()),
+        |packet, ()| {
+            assert_eq!(packet.outcome, PacketOutcome::Lost);
             lost.push(Lost {
-                number: settled.number,
-                tokens: settled.tokens.copied().collect(),
-                acked_between: settled.acked_between,
+                number: packet.number,
+                tokens: packet.tokens.copied().collect(),
+                acked_between: packet.acked_between,
             });
             None
         },
@@ -202,7 +202,7 @@ fn losses_say_whether_a_packet_was_acknowledged_after_the_losses_before() {
             lose(&mut sent, 2);
             ack(&mut sent, acked..=acked);
             if is_forgotten {
-                sent.forget_settled(Instant::EPOCH + std::time::Duration::from_secs(1));
+                sent.forget_resolved(Instant::EPOCH + std::time::Duration::from_secs(1));
             }
             let lost = lose(&mut sent, 4);
             assert_eq!(lost[0].acked_between, is_between, "{acked}, {is_forgotten}");
@@ -219,7 +219,7 @@ fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
         sent.commit(packet(true));
     }
     ack(&mut sent, 0..=1);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     ack(&mut sent, 4..=4);
     let lost = Lost {
         number: 2,
@@ -235,7 +235,7 @@ fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
     // Losses return no token twice, acknowledgments all of them.
     assert!(lose(&mut sent, 4).iter().all(|lost| lost.tokens.is_empty()));
     let mut acked = Vec::new();
-    sent.on_acked(5..=5, |settled| acked.extend(settled.tokens.copied()))
+    sent.on_acked(5..=5, |packet| acked.extend(packet.tokens.copied()))
         .unwrap();
     assert_eq!(acked, [5, 15]);
 }
@@ -251,7 +251,7 @@ fn probes_carry_tokens_of_the_oldest_packets_that_ask_for_an_answer_and_have_any
         sent.commit(packet(number != 2));
     }
     ack(&mut sent, 0..=0);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     ack(&mut sent, 3..=3);
     assert_eq!(tokens(|token| sent.oldest_outstanding(1, token)), [1]);
     assert_eq!(tokens(|token| sent.oldest_outstanding(2, token)), [1, 5]);
@@ -267,7 +267,7 @@ fn search_for_copies_goes_on_where_it_ended() {
     ack(&mut sent, 2..=4);
     assert_eq!(oldest(&mut sent), Some(5));
     ack(&mut sent, 0..=1);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (Some(5), Some(11)));
     sent.pass(5);
     sent.pass(6);
@@ -283,12 +283,12 @@ fn skipped_number_is_refused_until_a_larger_one_is_acknowledged() {
     let mut sent = Sent::<u64>::new();
     sent.skip(Instant::EPOCH);
     sent.commit(packet(true));
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!(sent.on_acked(0..=0, |_| {}), Err(BadAck(0)));
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!(sent.on_acked(0..=0, |_| {}), Err(BadAck(0)));
     ack(&mut sent, 1..=1);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!(sent.len(), 0);
     assert_eq!(sent.next_number(), 2);
 }
@@ -304,19 +304,19 @@ fn lost_packets_are_remembered_if_they_were_sent_since_the_horizon() {
         });
     }
     lose(&mut sent, 3);
-    sent.forget_settled(Instant::from_nanos(2));
+    sent.forget_resolved(Instant::from_nanos(2));
     let mut late = Vec::new();
-    sent.on_acked(0..=2, |settled| late.push((settled.number, settled.fate)))
+    sent.on_acked(0..=2, |packet| late.push((packet.number, packet.outcome)))
         .unwrap();
-    let expected = [(1, Fate::AckedAfterLoss), (2, Fate::AckedAfterLoss)];
-    assert_eq!(late, expected);
+    let outcome = PacketOutcome::AckedAfterLoss;
+    assert_eq!(late, [(1, outcome), (2, outcome)]);
 }
 
 #[test]
-fn memory_of_settled_packets_is_released() {
+fn memory_of_resolved_packets_is_released() {
     let mut sent = sent(1_000);
     ack(&mut sent, 0..=900);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     assert_eq!((sent.len(), sent.tokens.len()), (99, 99));
     assert_eq!(sent.acked.len(), 0);
     assert!(
@@ -324,7 +324,7 @@ fn memory_of_settled_packets_is_released() {
         "a busy queue keeps its place"
     );
     ack(&mut sent, 0..=999);
-    sent.forget_settled(Instant::EPOCH);
+    sent.forget_resolved(Instant::EPOCH);
     let idle = crate::limits::IDLE_QUEUE_CAPACITY;
     assert!(sent.entries.capacity() <= idle, "an idle one does not");
     assert!(sent.tokens.capacity() <= idle);
@@ -342,7 +342,7 @@ fn discarded_packets_are_neither_acknowledged_nor_lost() {
     assert_eq!((sent.len(), sent.next_number()), (0, 4));
     assert!(!sent.has_ack_eliciting_in_flight());
     assert!(lose(&mut sent, 4).is_empty());
-    sent.on_acked(0..=3, |settled| panic!("{} is settled", settled.number))
+    sent.on_acked(0..=3, |packet| panic!("{} is resolved", packet.number))
         .unwrap();
 }
 
@@ -354,9 +354,13 @@ fn lost_packet_remembers_the_sample_that_counted_it() {
         sent.commit(packet(true));
     }
     let sample = LossSampleId::default().following();
-    sent.lose_while(2, |_, _| true, |lost| (lost.number == 1).then_some(sample));
+    sent.lose_while(
+        2,
+        |_, _| Some(()),
+        |lost, ()| (lost.number == 1).then_some(sample),
+    );
     let mut counted_by = Vec::new();
-    let visit = |acked: SettledPacket<'_, u64>| counted_by.push(acked.packet.counted_by);
+    let visit = |acked: ResolvedPacket<'_, u64>| counted_by.push(acked.packet.counted_by);
     sent.on_acked(0..=1, visit).expect("both were sent");
     assert_eq!(counted_by, [None, Some(sample)]);
 }
