@@ -215,26 +215,6 @@ impl Connection {
         begun
     }
 
-    /// Retires all connection IDs that the peer uses and issues new ones (RFC 9000, section 5.1.2); returns whether
-    /// that is possible now.
-    pub fn rotate_connection_ids(&mut self) -> bool {
-        let main = self.paths.main_slot();
-        let rotates = self.is_confirmed() && self.paths[main].local_cids.retire_all();
-        self.paths.want_ids();
-        self.issue_connection_ids();
-        rotates
-    }
-
-    /// Handles that the socket refused a datagram of `size` bytes as larger than the link's MTU.
-    pub fn on_datagram_refused(&mut self, size: usize) {
-        let size = u16::try_from(size).unwrap_or(u16::MAX);
-        for path in self.paths.iter_mut() {
-            if path.tuples.active.mtu.on_refused(size) {
-                path.recovery.on_mtu(path.tuples.active.mtu.current());
-            }
-        }
-    }
-
     /// Sends a PING, which the peer acknowledges.
     pub fn ping(&mut self) {
         let at = self.paths.best();

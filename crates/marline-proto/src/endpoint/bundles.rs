@@ -117,7 +117,8 @@ impl Endpoint {
     }
 
     /// Number of bundles with members.
-    pub fn open_bundles(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn open_bundles(&self) -> usize {
         self.bundles.entries.len()
     }
 }

@@ -101,6 +101,7 @@ impl LocalCids {
     ///
     /// Returns false, without effect, while the peer has not completed the previous request (RFC
     /// 9000, section 5.1.2).
+    #[cfg(test)]
     pub(crate) fn retire_prior_to(&mut self, sequence: u64) -> bool {
         let pending = self
             .issued
@@ -114,6 +115,7 @@ impl LocalCids {
     }
 
     /// As [`Self::retire_prior_to`], for all IDs issued so far.
+    #[cfg(test)]
     pub(crate) fn retire_all(&mut self) -> bool {
         self.retire_prior_to(self.next_sequence)
     }

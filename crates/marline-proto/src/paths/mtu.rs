@@ -173,20 +173,6 @@ impl MtuDiscovery {
         }
     }
 
-    /// Handles that the socket refused a datagram of `size` bytes as larger than the interface's
-    /// MTU. Returns whether [`Self::current`] changed.
-    pub(crate) fn on_refused(&mut self, size: u16) -> bool {
-        if size <= MIN_DATAGRAM_SIZE {
-            return false;
-        }
-        let shrinks = size <= self.current;
-        if shrinks {
-            self.current = MIN_DATAGRAM_SIZE;
-        }
-        self.phase = Phase::Searching(Search::new(size.min(self.ceiling + 1)));
-        shrinks
-    }
-
     /// Handles the acknowledgment of a packet other than a probe: number and size of its datagram.
     #[inline]
     pub(crate) fn on_acked(&mut self, number: u64, size: u16) {

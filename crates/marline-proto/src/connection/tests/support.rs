@@ -8,6 +8,18 @@ use super::*;
 /// Time limit, in virtual time, of tests.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
+impl Connection {
+    /// Retires all connection IDs that the peer uses and issues new ones, as other implementations may do (RFC 9000,
+    /// section 5.1.2); returns whether that is possible now.
+    pub(super) fn rotate_connection_ids(&mut self) -> bool {
+        let main = self.paths.main_slot();
+        let rotates = self.is_confirmed() && self.paths[main].local_cids.retire_all();
+        self.paths.want_ids();
+        self.issue_connection_ids();
+        rotates
+    }
+}
+
 /// Data whose bytes depend on their offset.
 pub(super) fn pattern(len: usize) -> Bytes {
     (0..len)
