@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::congestion::{
-    Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, Phase, conformance,
+    Controller, ControllerConfig, ControllerFactory, Coordinated, MAXIMUM_WINDOW, Phase,
+    conformance,
 };
 use marline::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 use marline::{Endpoint, Instant, TransportConfig, tls};
@@ -113,6 +114,12 @@ impl Controller for Modest {
         None
     }
 
+    fn name(&self) -> &'static str {
+        "modest"
+    }
+}
+
+impl Coordinated for Modest {
     fn set_window(&mut self, bytes: u64) {
         self.resize(bytes);
     }
@@ -123,10 +130,6 @@ impl Controller for Modest {
 
     fn exit_slow_start(&mut self) {
         self.slow_start = false;
-    }
-
-    fn name(&self) -> &'static str {
-        "modest"
     }
 }
 

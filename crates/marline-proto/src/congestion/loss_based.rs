@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use super::slow_start::SlowStart;
-use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS, Phase};
+use super::{
+    Controller, ControllerConfig, Coordinated, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS, Phase,
+};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 
@@ -341,6 +343,12 @@ impl<G: Growth> Controller for LossBasedController<G> {
         (self.ssthresh != u64::MAX).then_some(self.ssthresh)
     }
 
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+}
+
+impl<G: Growth> Coordinated for LossBasedController<G> {
     fn set_window(&mut self, bytes: u64) {
         let (searches, before) = (self.in_slow_start(), self.bytes);
         self.put(bytes);
@@ -378,10 +386,6 @@ impl<G: Growth> Controller for LossBasedController<G> {
         self.before = None;
         self.slow_start.reset();
         self.growth = G::default();
-    }
-
-    fn name(&self) -> &'static str {
-        G::NAME
     }
 }
 

@@ -93,7 +93,7 @@ pub enum Phase {
 /// A congestion controller of one path.
 ///
 /// Windows are bytes, rates bytes per second.
-pub trait Controller: Send + Debug {
+pub trait Controller: Coordinated + Send + Debug {
     /// A packet that counts as in flight was sent.
     fn on_sent(&mut self, now: Instant, sent: &SentSample);
 
@@ -135,58 +135,6 @@ pub trait Controller: Send + Debug {
     /// The slow-start threshold in bytes, for logs; `None` if unknown or without meaning.
     fn ssthresh(&self) -> Option<u64>;
 
-    /// A coordinator sets the window, bounded by the minimum and [`MAXIMUM_WINDOW`]. Congestion avoidance
-    /// continues however small the window, and no earlier reaction can be undone. BBR soon returns to the
-    /// window of its model; before it has a model, this is its initial window.
-    fn set_window(&mut self, bytes: u64);
-
-    /// A coordinator sets the part of one connection's growth in congestion avoidance that this
-    /// controller takes: 0 < `share` <= 1, and 1 until it is set; NaN and values of 0 or less are ignored. N
-    /// controllers with a share of 1/N each that back off together grow like one controller. It has no effect
-    /// on slow start and on rate-based controllers.
-    fn set_share(&mut self, _share: f64) {}
-
-    /// A coordinator puts the controller back into slow start. Further losses of the flight that caused the
-    /// latest reduction are ignored, and growth continues with the first acknowledged packet that was sent after
-    /// the reduction.
-    fn enter_slow_start(&mut self);
-
-    /// A coordinator ends slow start at the present window.
-    fn exit_slow_start(&mut self);
-
-    /// A coordinator sets the slow-start threshold: a window of fewer than `bytes` grows in slow start until it
-    /// is that large, once recovery has ended; a larger one stays in congestion avoidance. Either way the state
-    /// of congestion avoidance is reset, and no earlier reaction can be undone. No effect on rate-based
-    /// controllers.
-    fn set_ssthresh(&mut self, _bytes: u64) {}
-
-    /// A coordinator replaces the bandwidth estimate, in bytes per second; no effect on controllers without one.
-    /// If it is lower than before, samples of the packets in flight do not raise it again.
-    fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
-
-    /// What it has measured of the path; `None` before bandwidth and delay are measured, and from controllers without a
-    /// model.
-    fn model(&self) -> Option<PathModel> {
-        None
-    }
-
-    /// A coordinator has the controller begin from the `model` that another connection measured: from now on it sends at
-    /// `first_rate` bytes per second at least. Returns whether it does. `false`, and no effect, from controllers that
-    /// cannot (window-based ones: see [`set_window`](Self::set_window)), after startup, if one was taken before in this
-    /// startup, and if `first_rate` is 0 or the model not [sound](PathModel::is_sound).
-    ///
-    /// - `min_rtt` and `random_loss` are believed at once, like measurements of now, and replaced like those: by a smaller
-    ///   sample or when they expire, and as packets arrive or are lost.
-    /// - `first_rate`, usually a part of the bandwidth, is tried for a round trip: pacing and window permit it until a
-    ///   packet sent since is acknowledged. [`bandwidth`](Self::bandwidth) stays what was measured.
-    /// - Delivery rate and losses of that round trip decide. With too many losses, startup ends at the rate that was
-    ///   delivered. Otherwise it goes on from there; if the first rate was not delivered, as without a seed.
-    /// - `bandwidth` itself is never trusted: if it `is_limit`, startup exceeds it by no more than a quarter, and ends where
-    ///   that much is delivered and a queue begins. Where clearly more is delivered, startup goes on.
-    fn seed(&mut self, _now: Instant, _model: &PathModel, _first_rate: u64) -> bool {
-        false
-    }
-
     /// Whether the controller works with a bandwidth estimate rather than a window.
     fn is_rate_based(&self) -> bool {
         false
@@ -209,6 +157,61 @@ pub trait Controller: Send + Debug {
     /// How it is written in settings.
     fn spec(&self) -> Spec {
         Spec::named(self.name())
+    }
+}
+
+/// The methods of a controller that only coordinators call: bundles, Careful Resume and the history of paths.
+pub trait Coordinated {
+    /// Sets the window, bounded by the minimum and [`MAXIMUM_WINDOW`]. Congestion avoidance
+    /// continues however small the window, and no earlier reaction can be undone. BBR soon returns to the
+    /// window of its model; before it has a model, this is its initial window.
+    fn set_window(&mut self, bytes: u64);
+
+    /// Sets the part of one connection's growth in congestion avoidance that this
+    /// controller takes: 0 < `share` <= 1, and 1 until it is set; NaN and values of 0 or less are ignored. N
+    /// controllers with a share of 1/N each that back off together grow like one controller. It has no effect
+    /// on slow start and on rate-based controllers.
+    fn set_share(&mut self, _share: f64) {}
+
+    /// Puts the controller back into slow start. Further losses of the flight that caused the
+    /// latest reduction are ignored, and growth continues with the first acknowledged packet that was sent after
+    /// the reduction.
+    fn enter_slow_start(&mut self);
+
+    /// Ends slow start at the present window.
+    fn exit_slow_start(&mut self);
+
+    /// Sets the slow-start threshold: a window of fewer than `bytes` grows in slow start until it
+    /// is that large, once recovery has ended; a larger one stays in congestion avoidance. Either way the state
+    /// of congestion avoidance is reset, and no earlier reaction can be undone. No effect on rate-based
+    /// controllers.
+    fn set_ssthresh(&mut self, _bytes: u64) {}
+
+    /// Replaces the bandwidth estimate, in bytes per second; no effect on controllers without one.
+    /// If it is lower than before, samples of the packets in flight do not raise it again.
+    fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
+
+    /// The model of the path that was measured; `None` before bandwidth and delay are measured, and from controllers without a
+    /// model.
+    fn model(&self) -> Option<PathModel> {
+        None
+    }
+
+    /// Begins from the `model` that another connection measured: from now on it sends at
+    /// `first_rate` bytes per second at least. Returns whether it does. `false`, and no effect, from controllers that
+    /// cannot (window-based ones: see [`set_window`](Self::set_window)), after startup, if one was taken before in this
+    /// startup, and if `first_rate` is 0 or the model not [sound](PathModel::is_sound).
+    ///
+    /// - `min_rtt` and `random_loss` are believed at once, like measurements of now, and replaced like those: by a smaller
+    ///   sample or when they expire, and as packets arrive or are lost.
+    /// - `first_rate`, usually a part of the bandwidth, is tried for a round trip: pacing and window permit it until a
+    ///   packet sent since is acknowledged. [`bandwidth`](Controller::bandwidth) stays what was measured.
+    /// - Delivery rate and losses of that round trip decide. With too many losses, startup ends at the rate that was
+    ///   delivered. Otherwise it goes on from there; if the first rate was not delivered, as without a seed.
+    /// - `bandwidth` itself is never trusted: if it `is_limit`, startup exceeds it by no more than a quarter, and ends where
+    ///   that much is delivered and a queue begins. Where clearly more is delivered, startup goes on.
+    fn seed(&mut self, _now: Instant, _model: &PathModel, _first_rate: u64) -> bool {
+        false
     }
 }
 

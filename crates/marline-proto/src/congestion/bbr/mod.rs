@@ -14,7 +14,8 @@ use self::recovery::BbrRecovery;
 use super::max_filter::MaxFilter;
 use super::rounds::Rounds;
 use super::{
-    Algorithm, Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, PathModel, Phase,
+    Algorithm, Controller, ControllerConfig, ControllerFactory, Coordinated, MAXIMUM_WINDOW,
+    PathModel, Phase,
 };
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
@@ -401,6 +402,20 @@ impl Controller for Bbr {
         None
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
+    fn bandwidth(&self) -> Option<u64> {
+        Some(self.bandwidth.get()).filter(|bandwidth| *bandwidth > 0)
+    }
+
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+}
+
+impl Coordinated for Bbr {
     fn set_window(&mut self, bytes: u64) {
         self.put(bytes);
         self.recovery.end();
@@ -457,18 +472,6 @@ impl Controller for Bbr {
             random_loss: 0.0,
         };
         model.is_sound().then_some(model)
-    }
-
-    fn is_rate_based(&self) -> bool {
-        true
-    }
-
-    fn bandwidth(&self) -> Option<u64> {
-        Some(self.bandwidth.get()).filter(|bandwidth| *bandwidth > 0)
-    }
-
-    fn name(&self) -> &'static str {
-        ENTRY.name
     }
 }
 

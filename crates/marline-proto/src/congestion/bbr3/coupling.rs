@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::{Bbr3, Bbr3Config, State};
 use crate::Instant;
-use crate::congestion::{Controller, ControllerConfig, ControllerFactory};
+use crate::congestion::{Controller, ControllerConfig, ControllerFactory, Coordinated};
 use crate::limits::COUPLED_PATHS;
 
 /// Samples older than this weigh 1/e of a new one.

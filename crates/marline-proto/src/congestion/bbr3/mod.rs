@@ -87,7 +87,7 @@ use self::seed::Seed;
 use self::startup::StartupLosses;
 use self::window::WindowUse;
 use super::rounds::Rounds;
-use super::{Controller, ControllerConfig, ControllerFactory, PathModel, Phase};
+use super::{Controller, ControllerConfig, ControllerFactory, Coordinated, PathModel, Phase};
 use crate::Instant;
 use crate::samples::{
     AckSample, CeSample, LossSample, PacketLoss, RateSample, RttView, SentSample,
@@ -517,6 +517,36 @@ impl Controller for Bbr3 {
         None
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
+    fn is_scalable(&self) -> bool {
+        true
+    }
+
+    fn bandwidth(&self) -> Option<u64> {
+        let bandwidth = self.bandwidth_now();
+        let bandwidth = bandwidth.min(self.resting_rate().unwrap_or(bandwidth));
+        Some(bandwidth).filter(|bandwidth| *bandwidth > 0)
+    }
+
+    fn name(&self) -> &'static str {
+        match self.config == Bbr3Config::WIRELESS {
+            true => WIRELESS.name,
+            false => ENTRY.name,
+        }
+    }
+
+    fn spec(&self) -> Spec {
+        match self.config == Bbr3Config::WIRELESS {
+            true => WIRELESS.spec(&()),
+            false => ENTRY.spec(&self.config),
+        }
+    }
+}
+
+impl Coordinated for Bbr3 {
     fn set_window(&mut self, bytes: u64) {
         self.put(bytes);
         self.recovery.set_window(self.window);
@@ -570,34 +600,6 @@ impl Controller for Bbr3 {
 
     fn seed(&mut self, now: Instant, model: &PathModel, first_rate: u64) -> bool {
         self.begin_from(now, model, first_rate)
-    }
-
-    fn is_rate_based(&self) -> bool {
-        true
-    }
-
-    fn is_scalable(&self) -> bool {
-        true
-    }
-
-    fn bandwidth(&self) -> Option<u64> {
-        let bandwidth = self.bandwidth_now();
-        let bandwidth = bandwidth.min(self.resting_rate().unwrap_or(bandwidth));
-        Some(bandwidth).filter(|bandwidth| *bandwidth > 0)
-    }
-
-    fn name(&self) -> &'static str {
-        match self.config == Bbr3Config::WIRELESS {
-            true => WIRELESS.name,
-            false => ENTRY.name,
-        }
-    }
-
-    fn spec(&self) -> Spec {
-        match self.config == Bbr3Config::WIRELESS {
-            true => WIRELESS.spec(&()),
-            false => ENTRY.spec(&self.config),
-        }
     }
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::congestion::slow_start::NoExit;
-use crate::congestion::{Controller, ControllerConfig, Phase};
+use crate::congestion::{Controller, ControllerConfig, Coordinated, Phase};
 use crate::samples::{AckSample, CeSample, LossSample, RttView};
 
 const MTU: u64 = 1000;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::Instant;
-use crate::congestion::{Controller, ControllerConfig, Phase};
+use crate::congestion::{Controller, ControllerConfig, Coordinated, Phase};
 use crate::samples::{AckSample, LossSample, RttView};
 
 const MTU: u64 = 1000;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::loss_based::LossBasedController;
-use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Phase};
+use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Coordinated, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 use crate::settings::Entry;
@@ -129,6 +129,12 @@ impl Controller for Olia {
         self.window.ssthresh()
     }
 
+    fn name(&self) -> &'static str {
+        self.window.name()
+    }
+}
+
+impl Coordinated for Olia {
     fn set_window(&mut self, bytes: u64) {
         self.update(|window| window.set_window(bytes));
     }
@@ -147,10 +153,6 @@ impl Controller for Olia {
 
     fn set_ssthresh(&mut self, bytes: u64) {
         self.update(|window| window.set_ssthresh(bytes));
-    }
-
-    fn name(&self) -> &'static str {
-        self.window.name()
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::loss_based::{Growth, GrowthSample, LossBasedController};
-use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Phase};
+use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Coordinated, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 use crate::settings::Entry;
@@ -205,6 +205,16 @@ impl Controller for Prague {
         self.window.ssthresh()
     }
 
+    fn is_scalable(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> &'static str {
+        self.window.name()
+    }
+}
+
+impl Coordinated for Prague {
     fn set_window(&mut self, bytes: u64) {
         self.window.set_window(bytes);
     }
@@ -223,14 +233,6 @@ impl Controller for Prague {
 
     fn set_ssthresh(&mut self, bytes: u64) {
         self.window.set_ssthresh(bytes);
-    }
-
-    fn is_scalable(&self) -> bool {
-        true
-    }
-
-    fn name(&self) -> &'static str {
-        self.window.name()
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use self::sending::{MemberId, Sending};
 use super::MAX_MEMBERS;
-use crate::congestion::{Controller, PathModel, Phase};
+use crate::congestion::{Controller, Coordinated, PathModel, Phase};
 use crate::recovery::DeliveryRate;
 use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RttView, SentSample};
 use crate::settings::Spec;
@@ -203,6 +203,28 @@ impl Controller for SharingMember {
         self.ask(None, |shared| shared.ssthresh())
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
+    fn bandwidth(&self) -> Option<u64> {
+        self.ask(None, |shared| shared.bandwidth())
+    }
+
+    fn is_scalable(&self) -> bool {
+        self.ask(true, |shared| shared.is_scalable())
+    }
+
+    fn name(&self) -> &'static str {
+        self.ask("shared", |shared| shared.name())
+    }
+
+    fn spec(&self) -> Spec {
+        self.ask(Spec::named("shared"), |shared| shared.spec())
+    }
+}
+
+impl Coordinated for SharingMember {
     fn set_window(&mut self, bytes: u64) {
         self.tell(|controller, _, _| controller.set_window(bytes));
     }
@@ -219,32 +241,12 @@ impl Controller for SharingMember {
         self.tell(|controller, _, _| controller.set_bandwidth(bytes_per_second));
     }
 
-    fn is_rate_based(&self) -> bool {
-        true
-    }
-
-    fn bandwidth(&self) -> Option<u64> {
-        self.ask(None, |shared| shared.bandwidth())
-    }
-
     fn model(&self) -> Option<PathModel> {
         self.ask(None, |shared| shared.model())
     }
 
     fn seed(&mut self, now: Instant, model: &PathModel, first_rate: u64) -> bool {
         self.with(false, |shared, _, _| shared.seed(now, model, first_rate))
-    }
-
-    fn is_scalable(&self) -> bool {
-        self.ask(true, |shared| shared.is_scalable())
-    }
-
-    fn name(&self) -> &'static str {
-        self.ask("shared", |shared| shared.name())
-    }
-
-    fn spec(&self) -> Spec {
-        self.ask(Spec::named("shared"), |shared| shared.spec())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::congestion::Phase;
+use crate::congestion::{Coordinated, Phase};
 use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RttView, SentSample};
 
 /// The calls that report losses.
@@ -61,15 +61,17 @@ impl Controller for Recorder {
         None
     }
 
+    fn name(&self) -> &'static str {
+        "recorder"
+    }
+}
+
+impl Coordinated for Recorder {
     fn set_window(&mut self, _: u64) {}
 
     fn enter_slow_start(&mut self) {}
 
     fn exit_slow_start(&mut self) {}
-
-    fn name(&self) -> &'static str {
-        "recorder"
-    }
 }
 
 fn lost(packet_number: u64, lost: u64) -> Call {
