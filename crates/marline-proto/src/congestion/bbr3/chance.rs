@@ -138,16 +138,23 @@ impl ChanceLosses {
             return;
         };
         if before > empty + least {
-            *self = Self {
-                newest: self.newest,
-                empty: Some(empty),
-                rtt: self.rtt,
-                largest_queue: self.largest_queue.max(before - empty),
-                lost: self.lost,
-                queued: self.queued,
-                ..Self::default()
-            };
+            self.forget();
+            self.empty = Some(empty);
+            self.largest_queue = self.largest_queue.max(before - empty);
         }
+    }
+
+    /// Forgets what was learnt of losses.
+    pub(super) fn forget(&mut self) {
+        *self = Self {
+            newest: self.newest,
+            empty: self.empty,
+            rtt: self.rtt,
+            largest_queue: self.largest_queue,
+            lost: self.lost,
+            queued: self.queued,
+            ..Self::default()
+        };
     }
 
     /// A round ends. Returns whether most of its losses were beside packets that met a queue.

@@ -296,9 +296,9 @@ fn nanos_of(time: Duration) -> u64 {
 }
 
 impl Bbr3 {
-    /// Compares the queue of this path with those of the others, once the queue of startup is drained. If one of them begins to
-    /// rest, two flows have shared the bottleneck, perhaps at the expense of others: this one returns to half of its bandwidth, and
-    /// probes from there.
+    /// Compares the queue of this path with those of the others, once the queue of startup is drained. If one of them begins to rest, two
+    /// flows have shared the bottleneck, perhaps with others which they kept from their share: this one goes back to half of its bandwidth,
+    /// and probes from there. The losses that it took for chance were in the queue that the other path filled.
     pub(super) fn compare_queues(&mut self, now: Instant, rtt: Duration) {
         let bandwidth = self.bandwidth.get();
         let is_over = match self.state {
@@ -314,6 +314,7 @@ impl Bbr3 {
             coupling.on_sample(now, rtt.saturating_sub(min_rtt), bandwidth, has_others);
             if coupling.takes_over() {
                 self.others.on_seen(now);
+                self.chance.forget();
                 self.set_bandwidth(bandwidth / 2);
             }
         }

@@ -133,6 +133,28 @@ fn a_path_goes_on_when_the_other_falls_silent() {
     );
 }
 
+/// The losses were in the queue that both have filled.
+#[test]
+fn a_path_that_goes_on_for_another_forgets_the_losses_that_it_took_for_chance() {
+    let Two {
+        paths: [first, _],
+        now,
+        ..
+    } = Two::new();
+    let slots = Arc::clone(&first.slots);
+    let config = ControllerConfig::new(1200);
+    let mut bbr = Bbr3::with_settings(&config, Bbr3Config::WIRELESS);
+    bbr.coupling = Some(Box::new(first));
+    bbr.state = State::ProbeRtt;
+    bbr.min_rtt.update(now, Some(millis(20)));
+    bbr.chance.seed(0.08);
+    bbr.compare_queues(now, millis(40));
+    assert!(bbr.chance.share() > 0.0);
+    slots[0].is_relied_on.store(true, Ordering::Relaxed);
+    bbr.compare_queues(now + millis(20), millis(40));
+    assert_eq!(bbr.chance.share(), 0.0);
+}
+
 #[test]
 fn the_profile_of_wireless_links_couples_its_paths_and_the_draft_does_not() {
     assert!(Bbr3Config::WIRELESS.of_connection().is_some());
