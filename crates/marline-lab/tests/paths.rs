@@ -169,6 +169,37 @@ path_scheduler = "lrf"
     assert!(alike < 1.1 * one, "{times:?}");
 }
 
+/// Before, while and after the handshakes of its connections, some of which have only this path then.
+#[test]
+fn a_page_survives_the_failure_of_a_network_at_any_time() {
+    for at in [20, 50, 80, 300, 330] {
+        let text = format!(
+            r#"
+title = "The first network fails"
+routers = ["internet"]
+[links.first]
+between = ["client", "internet"]
+spec = "rate=20mbps, rtt=25ms, buffer=150kB"
+[links.second]
+between = ["client", "internet"]
+spec = "rate=10mbps, rtt=55ms, buffer=150kB"
+[links.server]
+between = ["internet", "server"]
+rtt = "5ms"
+[workload]
+page = "today/medium"
+[variant.both]
+profile = "multipath"
+[[change]]
+at = "{at}ms"
+links.first.loss = "100%"
+"#
+        );
+        let runs = metrics(&text);
+        assert!(runs[0]["completion_s"] < 3.0, "{at} ms: {runs:?}");
+    }
+}
+
 #[test]
 fn http_over_several_server_addresses_is_unsupported() {
     let text = TWO.replace("WORKLOAD", "objects = '1kB'");

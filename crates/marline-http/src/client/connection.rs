@@ -239,6 +239,11 @@ impl Connection {
             .is_some_and(|quic| quic.stats().handshake.is_none())
     }
 
+    /// Whether the header of a response has arrived.
+    fn has_responded(&self) -> bool {
+        self.activity.has_progress()
+    }
+
     /// Closes it if it is HTTP/3: requests on it fail.
     pub(crate) fn close(&self) {
         if let Some(quic) = self.quic() {

@@ -9,7 +9,6 @@ use tokio::sync::Mutex as Turns;
 
 use super::fallback::both;
 use super::{Client, ClientError, Connection, Download, Origin};
-use crate::limits::HTTP3_HEAD_START;
 
 /// The response to a request, and its connection.
 pub(crate) struct Answer {
@@ -77,8 +76,8 @@ impl Lane {
         })
     }
 
-    /// A connection over TCP, if there is one, instead of the last, if that has ended before its handshake: in 0-RTT another
-    /// over QUIC would seem to be open as well.
+    /// A connection over TCP or from another address, if there is one, instead of the last, if that has ended before its
+    /// handshake: in 0-RTT another over QUIC would seem to be open as well.
     async fn instead_of_failed(&self, client: &Client) -> Option<Connection> {
         let last = self.opened().last().cloned();
         let early = last.filter(|last| client.may_replace(last))?;
@@ -86,10 +85,11 @@ impl Lane {
         other.ok().flatten()
     }
 
-    /// Completes when the lane has another connection instead of `early`, whose handshake does not complete in time.
+    /// Completes when the lane has another connection instead of `early`, whose handshake does not complete, or is not
+    /// confirmed, in time.
     async fn replaced(&self, client: &Client, early: &Arc<Connection>) {
-        if client.may_replace(early) {
-            client.runtime().sleep(HTTP3_HEAD_START).await;
+        if let Some(wait) = client.replacement_wait(early) {
+            client.runtime().sleep(wait).await;
             if matches!(self.replace(client, early).await, Ok(true)) {
                 return;
             }
@@ -97,7 +97,7 @@ impl Lane {
         pending::<()>().await;
     }
 
-    /// Connects instead of `early`, if its handshake is not complete. Returns whether the lane has another connection.
+    /// Connects instead of `early`, if another may take its place. Returns whether the lane has another connection.
     async fn replace(&self, client: &Client, early: &Arc<Connection>) -> Result<bool, ClientError> {
         let _opening = self.opening.lock().await;
         if !self.is_last(early) {

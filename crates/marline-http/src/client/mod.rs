@@ -32,6 +32,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub use self::assignment::{Alternation, AssignedSession, Assignment};
 pub use self::certificate::CertificateProblem;
@@ -51,7 +52,7 @@ pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub(crate) use self::stall::Stalled;
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
-use crate::limits::MAX_POOLS;
+use crate::limits::{self, MAX_POOLS};
 use crate::pipes::{ObjectKind, PipeReport, Pool};
 use crate::runtime::RuntimeHandle;
 
@@ -266,19 +267,37 @@ impl Client {
         self.fallback.is_some() || matches!(self.transport, Transport::Tcp(_))
     }
 
-    /// Whether another connection may take the place of `connection`, whose handshake is not complete.
-    fn may_replace(&self, connection: &Connection) -> bool {
-        self.fallback.is_some() && connection.is_early()
+    /// How long requests wait for `connection` before another may take its place: one over TCP while its handshake is not
+    /// complete, one from another of the client's addresses while it is not confirmed. `None` if none may.
+    fn replacement_wait(&self, connection: &Connection) -> Option<Duration> {
+        if self.fallback.is_some() && connection.is_early() {
+            return Some(limits::HTTP3_HEAD_START);
+        }
+        match &self.transport {
+            Transport::Quic(quic) => quic.confirmation_wait(connection),
+            Transport::Tcp(_) => None,
+        }
     }
 
-    /// Opens a connection over TCP instead of `early`, unless the handshake of that completes before.
+    /// Whether another connection may take the place of `connection`.
+    fn may_replace(&self, connection: &Connection) -> bool {
+        self.replacement_wait(connection).is_some()
+    }
+
+    /// Opens another connection instead of `early`, over TCP or from another address, unless the handshake of `early`
+    /// completes, or is confirmed, before.
     async fn connect_instead_of(
         &self,
         early: &Connection,
         origin: &Origin,
     ) -> Result<Option<Connection>, ClientError> {
-        let Some(fallback) = &self.fallback else {
-            return Ok(None);
+        let fallback = self.fallback.as_ref().filter(|_| early.is_early());
+        let Some(fallback) = fallback else {
+            let id = self.ids.fetch_add(1, Relaxed);
+            return match &self.transport {
+                Transport::Quic(quic) => quic.connect_instead_of(id, early, origin).await,
+                Transport::Tcp(_) => Ok(None),
+            };
         };
         let addresses = self.resolve(origin).await?;
         let request = ConnectRequest {

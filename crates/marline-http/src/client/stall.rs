@@ -61,6 +61,11 @@ impl Activity {
         self.received.load(Relaxed)
     }
 
+    /// Whether the header of a response arrived, or a part of a request's content was sent.
+    pub(super) fn has_progress(&self) -> bool {
+        self.progress.load(Relaxed) > 0
+    }
+
     /// The header of a response arrived.
     pub(super) fn on_response(&self) {
         self.progress.fetch_add(1, Relaxed);

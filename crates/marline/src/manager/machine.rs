@@ -281,6 +281,12 @@ impl Machine {
         path.owner.charged_rule()
     }
 
+    /// The local address of a path.
+    pub(super) fn local_of(&self, id: PathId) -> Option<IpAddr> {
+        let path = self.paths.iter().find(|path| path.id == id)?;
+        Some(path.local)
+    }
+
     fn rule_at(&self, local: IpAddr) -> Option<usize> {
         let of_rule = |rule: &RuleState| rule.address == Some(local);
         self.rules.iter().position(of_rule)

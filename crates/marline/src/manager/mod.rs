@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use self::budget::Budget;
 pub use self::connect::ManagedConnectError;
+use self::connect::SilentAddresses;
 pub use self::policy::{InvalidPathRule, PathPolicy, PathRule, PathSource};
 use self::task::ManagerTask;
 use crate::connection::Connection;
@@ -53,6 +54,7 @@ pub struct PathManager {
 struct SharedManager {
     policy: PathPolicy,
     budget: Budget,
+    silent: SilentAddresses,
 }
 
 impl PathManager {
@@ -61,6 +63,7 @@ impl PathManager {
         Self {
             shared: Arc::new(SharedManager {
                 budget: Budget::new(&policy.rules),
+                silent: SilentAddresses::default(),
                 policy,
             }),
         }

@@ -145,7 +145,12 @@ impl ManagerTask {
                     self.count_at = None;
                 }
             }
-            ConnectionEvent::PathValidated(id) => self.machine.on_validated(now, *id),
+            ConnectionEvent::PathValidated(id) => {
+                self.machine.on_validated(now, *id);
+                if let Some(local) = self.machine.local_of(*id) {
+                    self.shared.silent.remove(local);
+                }
+            }
             ConnectionEvent::PathClosed { id, error } => {
                 // Bytes since the last count are charged, too.
                 self.count_at = None;

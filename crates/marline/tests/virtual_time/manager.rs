@@ -59,6 +59,15 @@ impl Ends {
             .connect(&self.client, &self.config, remote, Identity::NAME)
             .await
     }
+
+    async fn connect_instead_of(
+        &self,
+        unconfirmed: &Connection,
+    ) -> Result<Option<Connection>, ManagedConnectError> {
+        self.manager
+            .connect_instead_of(unconfirmed, &self.client, &self.config, Identity::NAME)
+            .await
+    }
 }
 
 async fn serve(connection: Connection) {
@@ -162,6 +171,54 @@ fn a_failed_first_link_delays_the_handshake_by_the_head_start() {
         let paths = ours.paths();
         let stats = paths.iter().find(|stats| stats.id == id).unwrap();
         assert_eq!(stats.local.unwrap().ip(), WIFI);
+    });
+}
+
+#[test]
+fn a_network_that_fails_before_the_handshake_is_confirmed_is_replaced_by_another() {
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi", "lte"]);
+        let unconfirmed = ends.connect().await.unwrap();
+        network.wifi.cut();
+        let wait = ends.manager.confirmation_wait(&unconfirmed).unwrap();
+        assert!(wait <= ends.manager.policy().head_start, "{wait:?}");
+        network.client.sleep(wait).await;
+        let begun = network.client.now();
+        let ours = ends
+            .connect_instead_of(&unconfirmed)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(ours.local_address().ip(), LTE);
+        assert_eq!(fetch(&ours).await, LEN);
+        // Others begin where this one found an answer.
+        let next = ends.connect().await.unwrap();
+        assert_eq!(next.local_address().ip(), LTE);
+        assert!(network.client.now() - begun < Duration::from_secs(10));
+        // A path from there works again: the first rule is the first again.
+        network.wifi.restore();
+        validated(&mut next.events()).await;
+        // The manager learns of it as well.
+        network.client.sleep(DELAY).await;
+        let last = ends.connect().await.unwrap();
+        assert_eq!(last.local_address().ip(), WIFI);
+    });
+}
+
+#[test]
+fn a_connection_that_is_confirmed_is_not_replaced() {
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi", "lte"]);
+        let ours = ends.connect().await.unwrap();
+        assert!(ends.connect_instead_of(&ours).await.unwrap().is_none());
+        assert_eq!(ends.manager.confirmation_wait(&ours), None);
+        let next = ends.connect().await.unwrap();
+        assert_eq!(next.local_address().ip(), WIFI);
+    });
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi"]);
+        let only = ends.connect().await.unwrap();
+        assert_eq!(ends.manager.confirmation_wait(&only), None);
     });
 }
 

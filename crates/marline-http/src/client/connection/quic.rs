@@ -145,9 +145,52 @@ impl QuicClient {
                 .await
                 .map_err(|error| self.explain_managed(origin, remote, error))?,
         };
+        Ok(self.begin(id, endpoint, quic))
+    }
+
+    /// How long a request waits for the handshake of `connection` to be confirmed before another connection from
+    /// another of the client's addresses may take its place; `None` if none may: responses arrive even if the confirmation is
+    /// lost.
+    pub(in crate::client) fn confirmation_wait(&self, connection: &Connection) -> Option<Duration> {
+        let manager = self
+            .manager
+            .as_ref()
+            .filter(|_| !connection.has_responded())?;
+        manager.confirmation_wait(connection.quic()?)
+    }
+
+    /// Connects from another address instead of `unconfirmed`, unless its handshake is confirmed before.
+    pub(in crate::client) async fn connect_instead_of(
+        &self,
+        id: u64,
+        unconfirmed: &Connection,
+        origin: &Origin,
+    ) -> Result<Option<Connection>, ClientError> {
+        let (Some(manager), Some(quic)) = (&self.manager, unconfirmed.quic()) else {
+            return Ok(None);
+        };
+        let remote = unconfirmed.remote;
+        let endpoint = match self.own_sockets {
+            true => self.new_endpoint(remote)?,
+            false => self.endpoint(remote)?,
+        };
+        let other = manager
+            .connect_instead_of(quic, &endpoint, &self.config, &origin.host)
+            .await
+            .map_err(|error| self.explain_managed(origin, remote, error))?;
+        let other = other.filter(|_| !unconfirmed.has_responded());
+        Ok(other.map(|other| {
+            unconfirmed.close();
+            self.begin(id, endpoint, other)
+        }))
+    }
+
+    /// HTTP/3 over `quic`, a connection of `endpoint`.
+    fn begin(&self, id: u64, endpoint: marline::Endpoint, quic: marline::Connection) -> Connection {
         if self.own_sockets {
             self.keep(endpoint);
         }
+        let remote = quic.remote_address();
         let http3 = http3::config(
             limits::MAX_HEADER_BYTES,
             false,
@@ -172,7 +215,7 @@ impl QuicClient {
             multipath: None,
             proxy: None,
         };
-        Ok(Connection::new(id, HttpVersion::Http3, opened))
+        Connection::new(id, HttpVersion::Http3, opened)
     }
 
     /// Closes the connections, and waits until CONNECTION_CLOSE is sent on each.
