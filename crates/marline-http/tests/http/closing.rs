@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{Method, Request, Response};
+use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use marline_http::Body;
@@ -319,6 +320,37 @@ async fn slow_clients_of_systems_with_large_buffers_are_not_idle() {
         sleep(Duration::from_millis(80)).await;
     }
     assert_eq!(served.log.wait(1).await[0]["complete"], true);
+}
+
+/// Trailers end a response as its last bytes do.
+#[tokio::test]
+async fn responses_with_trailers_are_complete() {
+    let site = Site::new(service_fn(|_| async {
+        let mut trailers = http::HeaderMap::new();
+        trailers.insert("x-sum", http::HeaderValue::from_static("7"));
+        let frames = [
+            Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"content"))),
+            Ok(Frame::trailers(trailers)),
+        ];
+        let content = StreamBody::new(futures_util::stream::iter(frames));
+        Ok::<_, Infallible>(
+            Response::builder()
+                .header("trailer", "x-sum")
+                .body(Body::new(content))
+                .unwrap(),
+        )
+    }));
+    let log = Lines::default();
+    let server = TestServer::with(site, |config| {
+        config.access_log = Some(AccessLog::new(log.clone()));
+    })
+    .await;
+    for (number, version) in VERSIONS.into_iter().enumerate() {
+        let visitor = server.connect(version).await;
+        visitor.get("/", &[("te", "trailers")]).await;
+        let line = &log.wait(number + 1).await[number];
+        assert_eq!(line["complete"], true, "{version:?}: {line}");
+    }
 }
 
 /// Ten bytes at a time, more slowly than a client may receive them.

@@ -172,6 +172,17 @@ impl Peer {
     }
 }
 
+#[tokio::test]
+async fn clients_that_expect_it_are_told_to_continue() {
+    let mut peer = Peer::new(1 << 16).await;
+    let expecting = with("POST", "/", &[("expect", "100-continue")]);
+    peer.send(&headers(1, 0, &expecting)).await;
+    let interim = peer.next_of(1).await;
+    assert_eq!((interim.kind, interim.flags & END_STREAM), (HEADERS, 0));
+    peer.send(&frame(DATA, END_STREAM, 1, b"content")).await;
+    assert_eq!(peer.response(1).await, (OK.to_vec(), b"content".to_vec()));
+}
+
 /// Messages that RFC 9113, section 8.1.1, calls malformed, as frames of stream 3.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let get =

@@ -612,7 +612,8 @@ impl Content {
             match &frame {
                 Some(Ok(frame)) => {
                     let bytes = frame.data_ref().map_or(0, Bytes::len);
-                    outgoing.passed(bytes, self.inner.is_end_stream());
+                    let is_end = frame.is_trailers() || self.inner.is_end_stream();
+                    outgoing.passed(bytes, is_end);
                 }
                 Some(Err(_)) => {}
                 None => outgoing.passed(0, true),

@@ -15,8 +15,8 @@ use std::task::Poll;
 
 use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, TE, TRANSFER_ENCODING, UPGRADE};
-use http::{Method, Request};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, TE, TRANSFER_ENCODING, UPGRADE};
+use http::{Method, Request, StatusCode};
 use http_body::Body as _;
 use marline_h3::Protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -130,6 +130,12 @@ struct Stream {
 impl Stream {
     async fn answer(self, request: Request<RecvStream>, mut respond: SendResponse<Part>) {
         let is_connect = *request.method() == Method::CONNECT;
+        if !is_connect && !request.body().is_end_stream() && expects_continue(request.headers()) {
+            let mut interim = http::Response::new(());
+            *interim.status_mut() = StatusCode::CONTINUE;
+            // Fails if the stream was reset, which the answer finds out.
+            let _ = respond.send_informational(interim);
+        }
         let activity = Activity::new();
         let idle = self.of_requests.idle;
         let deliveries = self.of_requests.deliveries.clone();
@@ -207,6 +213,13 @@ impl Stream {
         let request = Request::from_parts(parts, content);
         respond(&of_requests.context, &of_requests.recorder, request, origin).await
     }
+}
+
+/// Whether the client waits for an interim response before it sends content (RFC 9110, section 10.1.1).
+fn expects_continue(headers: &HeaderMap) -> bool {
+    headers
+        .get(EXPECT)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// Removes fields that HTTP/2 does not allow (RFC 9113, section 8.2.2).
