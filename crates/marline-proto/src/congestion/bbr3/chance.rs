@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::rows::LostRows;
 use super::{Bbr3, ProbeBwPhase, State};
 use crate::samples::{RateSample, RttView};
 
@@ -68,8 +69,8 @@ pub(super) struct ChanceLosses {
     packets: f64,
     /// The part of losses that follow the loss of the preceding packet.
     in_rows: f64,
-    newest: Option<u64>,
-    /// The delay of the empty path at the time of the estimate.
+    rows: LostRows,
+    /// The delay of the empty path for which this was learnt.
     empty: Option<Duration>,
     /// The latest round-trip sample.
     rtt: Option<Duration>,
@@ -88,7 +89,7 @@ impl Default for ChanceLosses {
             share: 0.0,
             packets: ARRIVED_BEFORE,
             in_rows: 0.0,
-            newest: None,
+            rows: LostRows::default(),
             empty: None,
             rtt: None,
             clear: 0,
@@ -138,9 +139,15 @@ impl ChanceLosses {
             return;
         };
         if before > empty + least {
-            self.forget();
-            self.empty = Some(empty);
-            self.largest_queue = self.largest_queue.max(before - empty);
+            *self = Self {
+                rows: self.rows,
+                empty: Some(empty),
+                rtt: self.rtt,
+                largest_queue: self.largest_queue.max(before - empty),
+                lost: self.lost,
+                queued: self.queued,
+                ..Self::default()
+            };
         }
     }
 
@@ -250,10 +257,7 @@ impl Bbr3 {
 
     /// Counts a lost packet of `bytes`.
     pub(super) fn count_lost(&mut self, packet_number: u64, bytes: u64) {
-        let continues = packet_number
-            .checked_sub(1)
-            .is_some_and(|before| self.chance.newest == Some(before));
-        self.chance.newest = Some(packet_number);
+        let continues = self.chance.rows.on_lost(packet_number);
         self.chance.lost = self.chance.lost.saturating_add(bytes);
         if self.meets_queue() {
             self.chance.queued = self.chance.queued.saturating_add(bytes);

@@ -59,6 +59,7 @@ mod min_rtt;
 mod others;
 mod probe_bw;
 mod probe_rtt;
+mod rows;
 mod seed;
 mod startup;
 mod window;

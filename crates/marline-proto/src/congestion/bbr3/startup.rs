@@ -1,5 +1,6 @@
 //! Startup and drain (sections 5.3.1 and 5.3.2).
 
+use super::rows::LostRows;
 use super::{Bbr3, State};
 use crate::Instant;
 use crate::samples::{PacketLoss, RateSample};
@@ -14,7 +15,7 @@ const DRAIN_ROUNDS: u64 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartupLosses {
     ranges: u32,
-    newest: Option<u64>,
+    rows: LostRows,
 }
 
 impl StartupLosses {
@@ -24,13 +25,9 @@ impl StartupLosses {
     }
 
     pub(super) fn on_lost(&mut self, packet_number: u64) {
-        let continues = packet_number
-            .checked_sub(1)
-            .is_some_and(|before| self.newest == Some(before));
-        if !continues {
+        if !self.rows.on_lost(packet_number) {
             self.ranges = self.ranges.saturating_add(1);
         }
-        self.newest = Some(packet_number);
     }
 }
 

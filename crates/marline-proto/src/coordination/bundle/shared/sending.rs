@@ -12,9 +12,6 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemberId(u64);
 
-/// Packet numbers of two members differ by more than this: only those of one member are consecutive.
-const NUMBERS: u64 = 1 << 58;
-
 /// The most packets of a member that are remembered; rates are not measured with older ones.
 const MAX_PACKETS: usize = 1 << 16;
 
@@ -33,6 +30,9 @@ pub(super) struct Sending {
     members: Vec<Member>,
     /// Members that ever joined.
     joined: u64,
+    /// Packets are numbered in the order in which the members sent them, so that those that were lost in a row are
+    /// consecutive; `None` before the first.
+    latest_number: Option<u64>,
     rate: DeliveryRate,
     /// Since when nothing is in flight.
     idle_since: Option<Instant>,
@@ -66,6 +66,9 @@ struct Member {
 #[derive(Clone, Copy, Debug)]
 struct SentPacket {
     at: Instant,
+    /// Its packet number, and its number among the packets of all.
+    own_number: u64,
+    number: u64,
     snapshot: RateSnapshot,
     /// The member's part of what all sent lately: above 0, at most 1.
     share: f64,
@@ -93,6 +96,27 @@ impl Member {
     fn packet(&self, at: Instant) -> Option<&SentPacket> {
         let after = self.packets.partition_point(|packet| packet.at <= at);
         self.packets.get(after.checked_sub(1)?)
+    }
+
+    /// The packet that is `lost`, if it is remembered.
+    fn sent_packet(&self, lost: &PacketLoss) -> Option<&SentPacket> {
+        let from = self
+            .packets
+            .partition_point(|packet| packet.at < lost.sent_at);
+        self.packets
+            .range(from..)
+            .take_while(|packet| packet.at == lost.sent_at)
+            .find(|packet| packet.own_number == lost.packet_number)
+    }
+
+    /// All members had `delivered` bytes delivered at `now`: of acknowledgments that arrive together, those of the others may
+    /// be processed after this member has answered its own.
+    fn recount_delivered(&mut self, now: Instant, delivered: u64) {
+        let packets = self.packets.iter_mut().rev();
+        for packet in packets.take_while(|packet| packet.at == now) {
+            packet.snapshot.delivered = delivered;
+            packet.snapshot.delivered_at = now;
+        }
     }
 
     /// Whether it takes all that it is let.
@@ -139,6 +163,11 @@ impl Sending {
         }
     }
 
+    /// Whether no second member ever joined: what the first sees is what all see.
+    fn is_alone(&self) -> bool {
+        self.joined == 1
+    }
+
     fn in_flight(&self) -> u64 {
         self.members.iter().map(|member| member.in_flight).sum()
     }
@@ -158,6 +187,11 @@ impl Sending {
         let others_wait = self.others(id).any(Member::is_greedy);
         let before = others_in_flight + (sent.bytes_in_flight.saturating_sub(sent.bytes));
         let snapshot = self.rate.on_sent(now, before, sent.bytes);
+        let number = match self.latest_number.filter(|_| !self.is_alone()) {
+            Some(latest) => latest.saturating_add(1),
+            None => sent.packet_number,
+        };
+        self.latest_number = self.latest_number.max(Some(number));
         self.idle_since = None;
         self.recent = self.recent.saturating_add(sent.bytes);
         let all = self.recent;
@@ -171,13 +205,18 @@ impl Sending {
             }
             member.packets.push_back(SentPacket {
                 at: now,
+                own_number: sent.packet_number,
+                number,
                 snapshot,
                 share: member.recent.max(1) as f64 / all.max(1) as f64,
                 others_wait,
             });
         }
+        if self.is_alone() {
+            return *sent;
+        }
         SentSample {
-            packet_number: number(id, sent.packet_number),
+            packet_number: number,
             bytes_in_flight: others_in_flight + sent.bytes_in_flight,
             app_limited: sent.app_limited && !others_wait,
             ..*sent
@@ -190,7 +229,7 @@ impl Sending {
         let others_in_flight: u64 = self.others(id).map(|member| member.in_flight).sum();
         let others_wait = self.others(id).any(Member::is_greedy);
         let sent_at = ack.largest_acked_sent_at;
-        let mut packet = None;
+        let (mut packet, mut number) = (None, None);
         if let Some(member) = self.member(id) {
             member.in_flight = ack.bytes_in_flight;
             member.app_limited = ack.app_limited;
@@ -198,6 +237,7 @@ impl Sending {
             member.unanswered_since = (ack.bytes_in_flight > 0).then_some(now);
             packet = Some(member.packet(sent_at).copied())
                 .filter(|packet| packet.is_some() || !member.is_first);
+            number = packet.flatten().map(|packet| packet.number);
             // Those before may be declared lost yet.
             let horizon = sent_at - ack.rtt.smoothed.max(ack.rtt.latest);
             let old = member.packets.partition_point(|packet| packet.at < horizon);
@@ -226,11 +266,18 @@ impl Sending {
             }
         };
         self.note_idle(now);
+        let delivered = self.rate.delivered();
+        for member in &mut self.members {
+            member.recount_delivered(now, delivered);
+        }
+        if self.is_alone() {
+            return *ack;
+        }
         AckSample {
             bytes_in_flight: others_in_flight + ack.bytes_in_flight,
             prior_in_flight: others_in_flight + ack.prior_in_flight,
-            largest_acked: number(id, ack.largest_acked),
-            largest_sent: number(id, ack.largest_sent),
+            largest_acked: number.unwrap_or_default(),
+            largest_sent: self.latest_number.unwrap_or_default(),
             rate,
             app_limited: ack.app_limited && !others_wait,
             ..*ack
@@ -242,14 +289,16 @@ impl Sending {
             .members
             .iter()
             .find(|member| member.id == id)
-            .and_then(|member| member.packet(lost.sent_at))
-            .filter(|packet| packet.at == lost.sent_at)
+            .and_then(|member| member.sent_packet(lost))
             .copied();
-        let packet_number = number(id, lost.packet_number);
+        let packet_number = known.map_or(0, |packet| packet.number);
         let snapshot = known.map_or_else(RateSnapshot::default, |packet| packet.snapshot);
         let of_all = self
             .rate
             .on_packet_lost(packet_number, &snapshot, lost.sent_at, lost.bytes);
+        if self.is_alone() {
+            return *lost;
+        }
         match known {
             Some(packet) => PacketLoss {
                 app_limited: lost.app_limited && !packet.others_wait,
@@ -268,13 +317,18 @@ impl Sending {
         let is_answered = self
             .others(id)
             .any(|member| member.acked_at.is_some_and(|at| at > loss.latest_sent_at));
+        let mut largest_lost = None;
         if let Some(member) = self.member(id) {
             member.in_flight = loss.bytes_in_flight;
+            largest_lost = member.packet(loss.latest_sent_at).map(|it| it.number);
         }
         self.note_idle(now);
+        if self.is_alone() {
+            return *loss;
+        }
         LossSample {
-            largest_lost: number(id, loss.largest_lost),
-            largest_sent: number(id, loss.largest_sent),
+            largest_lost: largest_lost.unwrap_or_default(),
+            largest_sent: self.latest_number.unwrap_or_default(),
             bytes_in_flight: others_in_flight + loss.bytes_in_flight,
             // The path is not congested persistently if it delivers packets of another member.
             persistent: loss.persistent && !is_answered,
@@ -359,9 +413,4 @@ impl Sending {
             self.recent += member.recent;
         }
     }
-}
-
-/// A packet number of a member, among those of all.
-fn number(id: MemberId, packet_number: u64) -> u64 {
-    id.0.wrapping_mul(NUMBERS).wrapping_add(packet_number)
 }

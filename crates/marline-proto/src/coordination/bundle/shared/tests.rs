@@ -264,3 +264,102 @@ fn a_member_may_join_the_controller_that_it_uses_already() {
     assert!(shared.add(&mut members.members[0], &joins()));
     assert_eq!(members.window(0), WINDOW);
 }
+
+fn sent(packet_number: u64, packets_in_flight: u64) -> SentSample {
+    SentSample {
+        packet_number,
+        bytes: MTU,
+        bytes_in_flight: packets_in_flight * MTU,
+        app_limited: false,
+    }
+}
+
+/// All of a member's `packets` are acknowledged, the last of which is `largest` and left at `sent_at`.
+fn acked(largest: u64, packets: u64, sent_at: Instant) -> AckSample {
+    AckSample {
+        bytes: packets * MTU,
+        bytes_in_flight: 0,
+        prior_in_flight: packets * MTU,
+        largest_acked: largest,
+        largest_sent: largest,
+        largest_acked_sent_at: sent_at,
+        rtt: VIEW,
+        rtt_updated: true,
+        rate: Some(crate::samples::RateSample {
+            delivered: packets * MTU,
+            interval: RTT,
+            prior_delivered: 0,
+            delivered_total: packets * MTU,
+            in_flight_at_send: packets * MTU,
+            lost: 0,
+            app_limited: false,
+        }),
+        app_limited: false,
+    }
+}
+
+fn lost(packet_number: u64, sent_at: Instant) -> PacketLoss {
+    PacketLoss {
+        packet_number,
+        bytes: MTU,
+        sent_at,
+        in_flight_at_send: MTU,
+        lost: MTU,
+        delivered_total: 0,
+        app_limited: false,
+    }
+}
+
+/// Members that joined in this order.
+fn sending(members: usize) -> (Sending, Vec<MemberId>) {
+    let mut sending = Sending::default();
+    let ids = (0..members).map(|place| sending.join(&joins(), place == 0));
+    let ids = ids.collect();
+    (sending, ids)
+}
+
+#[test]
+fn packets_of_all_members_are_numbered_in_the_order_in_which_they_were_sent() {
+    let (mut sending, ids) = sending(2);
+    for number in 0..6 {
+        let member = ids[number as usize % 2];
+        let sample = sending.on_sent(at(0), member, &sent(number / 2, number / 2 + 1));
+        assert_eq!(sample.packet_number, number);
+    }
+    // A row on the path, of which each member sees a part.
+    let numbers = [(0, 1), (0, 2), (1, 0), (1, 1)]
+        .map(|(member, number)| sending.on_packet_lost(ids[member], &lost(number, at(0))))
+        .map(|lost| lost.packet_number);
+    assert_eq!(numbers, [2, 4, 1, 3]);
+}
+
+#[test]
+fn a_member_that_no_other_ever_joined_sees_its_own_samples() {
+    let (mut sending, ids) = sending(1);
+    let text = |value: &dyn fmt::Debug| format!("{value:?}");
+    for packet in [sent(7, 1), sent(9, 2)] {
+        assert_eq!(
+            text(&sending.on_sent(at(0), ids[0], &packet)),
+            text(&packet)
+        );
+    }
+    let loss = lost(7, at(0));
+    assert_eq!(text(&sending.on_packet_lost(ids[0], &loss)), text(&loss));
+    let ack = acked(9, 1, at(0));
+    assert_eq!(text(&sending.on_ack(at(40), ids[0], &ack)), text(&ack));
+}
+
+#[test]
+fn acknowledgments_that_arrive_together_are_delivered_before_what_is_sent_then() {
+    let (mut sending, ids) = sending(2);
+    for number in 0..10 {
+        for &member in &ids {
+            sending.on_sent(at(0), member, &sent(number, number + 1));
+        }
+    }
+    sending.on_ack(at(40), ids[0], &acked(9, 10, at(0)));
+    sending.on_sent(at(40), ids[0], &sent(10, 1));
+    sending.on_ack(at(40), ids[1], &acked(9, 10, at(0)));
+    let ack = sending.on_ack(at(80), ids[0], &acked(10, 1, at(40)));
+    assert_eq!(ack.rate.map(|rate| rate.delivered), Some(MTU));
+}
