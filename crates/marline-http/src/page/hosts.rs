@@ -93,10 +93,8 @@ impl Hosts {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
         let assigner = match (min_range, options.assignment) {
-            (Some(min), Assignment::First) => {
-                Assigner::Planner(Planner::new(SplitPolicy::File, connections, min))
-            }
-            (None, Assignment::First) => Assigner::First,
+            // A range on another connection would compete with what is more urgent on the first.
+            (_, Assignment::First) => Assigner::First,
             (Some(min), _) => Assigner::Planner(Planner::new(SplitPolicy::Page, connections, min)),
             (None, Assignment::Free) => Assigner::Freest,
             (None, Assignment::Alternate) => Assigner::Alternate(Alternation::new(connections)),

@@ -11,9 +11,8 @@ pub struct LoadOptions {
     /// Most connections to each host; one more is opened when all others are busy. Browsers use
     /// [so many](crate::client::HttpVersion::connections_of_browsers).
     pub connections: usize,
-    /// The assignment of objects to connections, unless [`split_critical`](Self::split_critical) determines
-    /// it. With [`Assignment::First`], all objects that are large enough are split, regardless of their
-    /// references.
+    /// Which of them gets the next object, if [`split_critical`](Self::split_critical) does not say it. With
+    /// [`Assignment::First`], none is split.
     pub assignment: Assignment,
     /// The time to resolve the name of each host, once.
     pub name_resolution: Duration,

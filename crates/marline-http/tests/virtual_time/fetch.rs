@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::Runtime;
-use marline_http::client::{ClientError, Destination, FetchOptions, Ranges, Report, Target};
+use marline_http::client::{
+    Assignment, ClientError, Destination, FetchOptions, Ranges, Report, Target,
+};
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
 use crate::setup::{PORT, Serving, client, client_as, object, run, serve, serve_as};
@@ -95,6 +97,40 @@ fn ranges_are_spread_over_three_connections() {
     assert_eq!(report.connections.len(), 3);
     for connection in &report.connections {
         assert!(connection.bytes_received > 300_000, "{connection:?}");
+    }
+}
+
+#[test]
+fn whole_objects_go_over_the_first_connection_and_ranges_over_all() {
+    let first = FetchOptions {
+        connections: 3,
+        assignment: Assignment::First,
+        ..FetchOptions::default()
+    };
+    let whole = fetch_twice(first, &Destination::Nowhere);
+    assert_eq!(whole.connections.len(), 1, "{whole:?}");
+
+    let options = FetchOptions {
+        split: NonZeroU64::new(50_000),
+        ranges: Ranges::Equal,
+        ..first
+    };
+    let report = fetch_twice(options, &Destination::Counted);
+    assert_eq!(report.connections.len(), 3);
+    let small: u64 = 1 + 999 + 40_000;
+    let bytes = |id| {
+        let mut connections = report.connections.iter();
+        let connection = connections.find(|connection| connection.id == id);
+        connection.unwrap().bytes_received
+    };
+    // The others have parts of the two large objects, and nothing of the small ones.
+    let large = 300_000 + 1_000_003;
+    for other in [1, 2] {
+        assert!(
+            bytes(other) > large / 4 && bytes(other) <= large / 3,
+            "{report:?}"
+        );
+        assert!(bytes(0) > bytes(other) + small, "{report:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use marline_http::client::Progress;
+use marline_http::client::{Assignment, Progress};
 use marline_http::page::{
     Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
 };
@@ -205,6 +205,20 @@ fn critical_objects_are_split_over_all_connections() {
     let missing = load_from("html", 3, split);
     let error = named(&missing, "html").error.as_deref().unwrap();
     assert!(error.contains("404"), "{error}");
+}
+
+#[test]
+fn a_page_over_the_first_connections_is_loaded_as_over_one() {
+    let one = load_page(LoadOptions::default());
+    for split_critical in [None, NonZeroU64::new(1000)] {
+        let first = load_page(LoadOptions {
+            connections: 3,
+            assignment: Assignment::First,
+            split_critical,
+            ..LoadOptions::default()
+        });
+        assert_eq!(format!("{first:?}"), format!("{one:?}"));
+    }
 }
 
 #[test]
