@@ -63,7 +63,7 @@ fn a_first_visit_with_a_product_is_as_fast_as_without() {
 
             [variant.bundle]
             profile = "bundle"
-            http = {{ connections = 3, split = "100kB", bundle = true }}
+            http = {{ connections = 3, split = "256KiB", bundle = true, whole_on_first = true }}
 
             {SAMPLE}
             {claim}

@@ -355,3 +355,26 @@ pub(super) fn identity(
     let identity = Identity::repeatable(vec![NAME.to_owned()]).map_err(failed)?;
     Ok(OWN.get_or_init(|| identity).clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_connection_gets_whole_objects_only_if_the_scenario_says_so() {
+        let whole_on_first = |whole_on_first, version| {
+            assignment(&HttpSettings {
+                whole_on_first,
+                version,
+                ..HttpSettings::default()
+            })
+        };
+        assert_eq!(whole_on_first(true, HttpVersion::Http3), Assignment::First);
+        assert_eq!(whole_on_first(false, HttpVersion::Http3), Assignment::Free);
+        // Strict alternation is what that version is.
+        assert_eq!(
+            whole_on_first(true, HttpVersion::Http2Parallel),
+            Assignment::Alternate
+        );
+    }
+}

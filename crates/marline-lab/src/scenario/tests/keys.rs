@@ -275,3 +275,12 @@ fn connections_have_sockets_of_their_own_if_a_scenario_says_so() {
         assert_eq!(settings.http.own_sockets, expected, "{text}");
     }
 }
+
+#[test]
+fn whole_objects_go_over_the_first_connection_if_a_scenario_says_so() {
+    for (text, expected) in [("", false), ("http.whole_on_first = true", true)] {
+        let experiment = read(&with(text));
+        let settings = &experiment.cells[0].settings;
+        assert_eq!(settings.http.whole_on_first, expected, "{text}");
+    }
+}

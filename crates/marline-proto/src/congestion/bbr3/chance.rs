@@ -139,22 +139,16 @@ impl ChanceLosses {
             return;
         };
         if before > empty + least {
-            *self = Self {
-                rows: self.rows,
-                empty: Some(empty),
-                rtt: self.rtt,
-                largest_queue: self.largest_queue.max(before - empty),
-                lost: self.lost,
-                queued: self.queued,
-                ..Self::default()
-            };
+            self.forget();
+            self.empty = Some(empty);
+            self.largest_queue = self.largest_queue.max(before - empty);
         }
     }
 
     /// Forgets what was learnt of losses.
     pub(super) fn forget(&mut self) {
         *self = Self {
-            newest: self.newest,
+            rows: self.rows,
             empty: self.empty,
             rtt: self.rtt,
             largest_queue: self.largest_queue,
