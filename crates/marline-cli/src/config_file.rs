@@ -77,17 +77,17 @@ impl ConfigFile {
     const SETTINGS: Settings<Self> = &[
         field!(
             listen: Domain::text(ADDRESS),
-            "Where to listen, TCP and UDP alike; port 0 finds a free one; localhost is 127.0.0.1 and ::1"
+            "The address to listen on, TCP and UDP; port 0 selects a free one; localhost is 127.0.0.1 and ::1"
         ),
-        field!(cert: FILE, "The certificate chain in PEM; without, a self-signed certificate is made"),
+        field!(cert: FILE, "The certificate chain in PEM; by default, a self-signed certificate is made"),
         field!(key: FILE, "The certificate's private key in PEM"),
-        field!(tls_min: Domain::words::<TlsVersion>(), "The least version of TLS over TCP; QUIC has TLS 1.3 in any case"),
+        field!(tls_min: Domain::words::<TlsVersion>(), "The lowest version of TLS over TCP; QUIC always uses TLS 1.3"),
         field!(
             state: DIRECTORY,
-            "Where to keep keys, sessions and the self-signed certificate; without, in the user's state directory"
+            "The directory of keys, sessions and the self-signed certificate; by default, the user's state directory"
         ),
         field!(profile: Domain::words::<Profile>(), "The set of policies to use"),
-        field!(qlog: DIRECTORY, "Where to write a qlog file for each QUIC connection"),
+        field!(qlog: DIRECTORY, "The directory for a qlog file of each QUIC connection"),
         #[cfg(feature = "tracing")]
         &Derived {
             key: "log",
@@ -102,10 +102,10 @@ impl ConfigFile {
                 Ok(())
             },
         },
-        field!(metrics: Domain::text(ADDRESS), "Where to serve metrics for Prometheus, as http://ADDR:PORT/metrics"),
+        field!(metrics: Domain::text(ADDRESS), "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics"),
         field!(
             access_log: Domain::text("the path of a file, or \"-\" for standard output"),
-            "Where to append a JSON object for each request"
+            "The file to which a JSON object is appended for each request"
         ),
         &Table {
             key: "http",

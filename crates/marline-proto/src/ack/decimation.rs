@@ -56,17 +56,17 @@ impl Default for Decimation {
 impl Decimation {
     /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        field!(packets: Domain::integer(1, 1000), "Packets that make an acknowledgment due"),
-        field!(max_delay: MAX_DELAY, "The longest a packet waits for its acknowledgment"),
+        field!(packets: Domain::integer(1, 1000), "Ack-eliciting packets after which an acknowledgment is due"),
+        field!(max_delay: MAX_DELAY, "Maximum delay of an acknowledgment"),
         field!(
             start_after: Domain::integer(0, 1_000_000),
-            "Packets to receive before acknowledgments become rarer than one for two packets"
+            "Packets to receive before acknowledgments become less frequent than one for two packets"
         ),
         field!(
             rtt_fraction: Domain::number(0.0, 1.0),
-            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such limit"
+            "Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables it"
         ),
-        field!(until_asked: Domain::SWITCH, "Whether a request of the peer (ACK_FREQUENCY) takes the place of all that"),
+        field!(until_asked: Domain::SWITCH, "Whether a request of the peer (ACK_FREQUENCY) overrides these settings"),
     ];
 
     /// Ten packets or 25 ms, from the first packet on.

@@ -38,8 +38,8 @@ impl Default for EveryN {
 impl EveryN {
     /// The policy's parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
-        field!(packets: Domain::integer(1, 1000), "Packets that make an acknowledgment due"),
-        field!(max_delay: MAX_DELAY, "The longest a packet waits for its acknowledgment"),
+        field!(packets: Domain::integer(1, 1000), "Ack-eliciting packets after which an acknowledgment is due"),
+        field!(max_delay: MAX_DELAY, "Maximum delay of an acknowledgment"),
     ];
 
     /// The decision by number and delay, regardless of order and ECN marks.

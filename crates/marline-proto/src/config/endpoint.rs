@@ -40,23 +40,23 @@ impl EndpointConfig {
 
     /// The keys in settings: all except secrets.
     pub const SETTINGS: Settings<Self> = &[
-        field!(connection_id_len: Domain::integer(4, 20), "Bytes of the connection IDs that this end chooses"),
-        field!(grease_fixed_bit: Domain::SWITCH, "Whether packets with a cleared fixed bit are understood (RFC 9287)"),
+        field!(connection_id_len: Domain::integer(4, 20), "Length of this end's connection IDs in bytes"),
+        field!(grease_fixed_bit: Domain::SWITCH, "Whether packets with a cleared QUIC bit are accepted (RFC 9287)"),
         field!(
             clients.max_connections_per_address: Domain::integer(1, 1_000_000),
-            "Connections of one address, or of one IPv6 /64; more are refused"
+            "Maximum number of connections per IPv4 address or IPv6 /64"
         ),
         field!(
             clients.max_connections_per_prefix: Domain::integer(1, 1_000_000),
-            "Connections of one IPv4 /24 or IPv6 /48; more are refused"
+            "Maximum number of connections per IPv4 /24 or IPv6 /48"
         ),
         field!(
             clients.max_handshakes_per_address: Domain::integer(1, 1_000_000),
-            "Handshakes in progress of one address; more need a Retry, then are refused"
+            "Maximum number of handshakes in progress per address; beyond it clients need a Retry, then are refused"
         ),
         field!(
             clients.max_handshakes_per_prefix: Domain::integer(1, 1_000_000),
-            "Handshakes in progress of one IPv4 /24 or IPv6 /48; more need a Retry, then are refused"
+            "Maximum number of handshakes in progress per IPv4 /24 or IPv6 /48; beyond it clients need a Retry, then are refused"
         ),
         field!(clients.evict_idle: Domain::SWITCH, "Whether a full server closes an idle connection for a new client"),
     ];

@@ -70,7 +70,7 @@ impl MultipathConfig {
 
     /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
-        field!(max_paths: Domain::integer(1, PATHS as u64), "Paths that a connection may have at once"),
+        field!(max_paths: Domain::integer(1, PATHS as u64), "Maximum number of open paths"),
         &Choice {
             key: "scheduler",
             about: "Scheduler that selects the path of this end's next packet",
@@ -78,9 +78,9 @@ impl MultipathConfig {
             get: |c: &Self| (c.scheduler)().spec(),
             field: |c: &mut Self| &mut c.scheduler,
         },
-        field!(probe_interval: WAIT, "The longest pause between two probes of a path that does not answer"),
-        field!(give_up_after: WAIT.or("never"), "How long a path may be without an answer before it is abandoned"),
-        field!(keep_alive: WAIT.or("never"), "How long a path may be idle before it is pinged"),
+        field!(probe_interval: WAIT, "Maximum interval between probes of a path that does not answer"),
+        field!(give_up_after: WAIT.or("never"), "Time without an answer after which a path is abandoned"),
+        field!(keep_alive: WAIT.or("never"), "Time without a packet after which a PING is sent on a path"),
         &Derived {
             key: "reinjection",
             domain: Domain::number(0.0, 1.0)
@@ -117,7 +117,7 @@ impl MultipathConfig {
                 _ => Err("there is no order without reinjection".to_owned()),
             },
         },
-        field!(same_tuple_paths: Domain::integer(1, PATHS as u64), "Client: paths between the addresses of the handshake"),
+        field!(same_tuple_paths: Domain::integer(1, PATHS as u64), "Client: number of paths between the addresses of the handshake"),
         &Table {
             key: "bundle_paths",
             about: "Coordination of paths that share one 4-tuple",

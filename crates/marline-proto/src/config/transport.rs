@@ -189,10 +189,10 @@ impl TransportConfig {
         },
         field!(
             backoff: Domain::PART.or("own"),
-            "The part of the window that remains after a loss; own is the controller's value"
+            "Factor applied to the window after a loss; own is the controller's value"
         ),
-        field!(emulated_flows: Domain::integer(1, 16), "How many connections newreno and cubic back off and grow like"),
-        field!(slow_start_growth: Domain::number(1.1, 2.0), "Factor by which the window grows in a round trip of slow start"),
+        field!(emulated_flows: Domain::integer(1, 16), "Number of connections that newreno and cubic emulate when they back off and grow"),
+        field!(slow_start_growth: Domain::number(1.1, 2.0), "Growth factor of the window per round trip of slow start"),
         &Choice {
             key: "loss_detection",
             about: "Loss detection algorithm",
@@ -214,10 +214,10 @@ impl TransportConfig {
             get: |c: &Self| (c.stream_scheduler)().spec(),
             field: |c: &mut Self| &mut c.stream_scheduler,
         },
-        field!(pacing: Domain::SWITCH, "Whether packets are spread over the round trip"),
+        field!(pacing: Domain::SWITCH, "Whether packets are paced over the round trip"),
         field!(
             send_quantum: Domain::integer(1, 64),
-            "Packets that the pacer lets leave together, if the window holds four times as many"
+            "Pacing burst in packets, if the window is at least four times as large"
         ),
         field!(
             ecn: Domain::switch_or(EcnMode::L4S),
@@ -243,7 +243,7 @@ impl TransportConfig {
         },
         field!(
             max_udp_payload_size: Domain::bytes(MIN_DATAGRAM_SIZE as u64, MAX_CEILING as u64),
-            "The largest UDP payload that the peer is told to send (RFC 9000, section 18.2)"
+            "The announced max_udp_payload_size (RFC 9000, section 18.2)"
         ),
         field!(
             initial_rtt: Domain::time(Duration::from_millis(1), Duration::from_secs(60)),
@@ -251,24 +251,24 @@ impl TransportConfig {
         ),
         field!(
             first_flight_copy: Domain::time(Duration::from_millis(1), Duration::from_secs(60)).or("never"),
-            "A client's first flight leaves again after this long without an answer, and after three and seven times as long"
+            "Time without an answer after which a client retransmits its first flight, and again after three and seven times as long"
         ),
         field!(
             early_repeats: Domain::SWITCH,
-            "Whether a flight of the handshake, or a client's first request, is repeated before its probe timeout when it seems lost"
+            "Whether a flight of the handshake, or a client's first request, is retransmitted before its probe timeout when it seems lost"
         ),
         field!(
             finished_copy: Domain::SWITCH,
-            "Whether a client's first datagram with application data after the handshake carries the Finished message again"
+            "Whether a client's first datagram with application data after the handshake repeats the Finished message"
         ),
         field!(
             request_copy: Domain::SWITCH,
-            "Whether a client's first request, if it is short, leaves again a quarter of a round trip later; with early_repeats"
+            "Whether a client's first request, if it is short, is sent again a quarter of a round trip later; requires early_repeats"
         ),
-        field!(tail_copies: Domain::SWITCH, "Whether what repeats lost data leaves twice if nothing else waits, with one path"),
+        field!(tail_copies: Domain::SWITCH, "Whether retransmitted data is sent twice if nothing else waits, with one path"),
         field!(
             remember_rtt: Domain::SWITCH,
-            "Whether a client assumes the round-trip time of its last connection to the server before the first sample"
+            "Whether a client assumes the round-trip time of its last connection to the server until the first sample"
         ),
         field!(
             two_probes: Domain::SWITCH,
@@ -276,41 +276,41 @@ impl TransportConfig {
         ),
         field!(
             late_mtu_probes: Domain::SWITCH,
-            "Whether the first probe for larger datagrams waits for a round trip after the handshake, and up to a probe timeout more for a request"
+            "Whether the first PMTU probe waits for a round trip after the handshake, and up to another probe timeout for a request"
         ),
         field!(
             max_idle_timeout: WAIT.or("never"),
-            "The connection closes after this long without a packet; the smaller of both ends' counts"
+            "Idle timeout, after which the connection closes; the smaller value of both ends applies"
         ),
-        field!(handshake_timeout: WAIT, "How long a handshake may take"),
-        field!(keep_alive: WAIT.or("never"), "How long a connection may be idle before it is pinged"),
+        field!(handshake_timeout: WAIT, "Timeout of the handshake"),
+        field!(keep_alive: WAIT.or("never"), "Time without a packet after which a PING is sent"),
         field!(
             response_ping: WAIT.or("never"),
-            "How long a client that awaits a response receives nothing before it sends a PING"
+            "Time without a received packet after which a client that awaits a response sends a PING"
         ),
-        field!(max_concurrent_bidi_streams: STREAMS, "Streams that the peer may have open at once, in both directions"),
-        field!(max_concurrent_uni_streams: STREAMS, "Streams that the peer may have open at once, from it to us"),
+        field!(max_concurrent_bidi_streams: STREAMS, "Maximum number of bidirectional streams that the peer may have open"),
+        field!(max_concurrent_uni_streams: STREAMS, "Maximum number of unidirectional streams that the peer may have open"),
         field!(
             stream_receive_window: WINDOW.or("by_role"),
-            "What the peer may send on one stream before we read, at first; by_role is 8 MiB at a client, 512 KiB at a server"
+            "Initial flow control window of a stream; by_role is 8 MiB at a client, 512 KiB at a server"
         ),
         field!(
             receive_window: WINDOW.or("by_role"),
-            "What the peer may send on all streams before we read, at first; by_role is 16 MiB at a client, 1 MiB at a server"
+            "Initial flow control window of all streams; by_role is 16 MiB at a client, 1 MiB at a server"
         ),
-        field!(max_stream_receive_window: WINDOW, "How far auto-tuning may widen stream_receive_window"),
-        field!(max_receive_window: WINDOW, "How far auto-tuning may widen receive_window"),
-        field!(send_buffer: WINDOW, "What streams hold of data written and not yet acknowledged, before writes block"),
+        field!(max_stream_receive_window: WINDOW, "Limit up to which auto-tuning widens stream_receive_window"),
+        field!(max_receive_window: WINDOW, "Limit up to which auto-tuning widens receive_window"),
+        field!(send_buffer: WINDOW, "Limit on written, unacknowledged data of streams, at which writes block"),
         field!(
             datagram_receive_buffer: DATAGRAMS.or("none"),
-            "Received datagrams kept for the application; none refuses datagrams"
+            "Receive buffer for datagrams; none refuses datagrams"
         ),
-        field!(datagram_send_buffer: DATAGRAMS, "Datagrams that wait to be sent"),
-        field!(grease: Domain::SWITCH, "Whether to send reserved transport parameters and clear the fixed bit (RFC 9287)"),
-        field!(skip_packet_numbers: Domain::SWITCH, "Whether to leave out packet numbers now and then (RFC 9000, section 21.4)"),
+        field!(datagram_send_buffer: DATAGRAMS, "Send buffer for datagrams"),
+        field!(grease: Domain::SWITCH, "Whether to send reserved transport parameters and clear the QUIC bit (RFC 9287)"),
+        field!(skip_packet_numbers: Domain::SWITCH, "Whether to skip packet numbers occasionally (RFC 9000, section 21.4)"),
         field!(
             key_update_interval: Domain::integer(1, 1 << 40).or("never"),
-            "Packets sealed with one key before a key update, beside those that the AEAD requires"
+            "Packets protected with one key before a key update, besides updates at the AEAD's limit"
         ),
         &Table {
             key: "ack_frequency",
@@ -484,21 +484,21 @@ pub struct AckFrequencyConfig {
 impl AckFrequencyConfig {
     /// The keys in settings.
     pub const SETTINGS: Settings<Self> = &[
-        field!(threshold: Domain::integer(0, 1_000_000), "Ack-eliciting packets that may come without an immediate ACK"),
-        field!(max_delay: Domain::time(Duration::from_micros(1), Duration::from_secs(16)), "The longest an ACK may wait"),
+        field!(threshold: Domain::integer(0, 1_000_000), "Ack-eliciting packets that may arrive without an immediate ACK"),
+        field!(max_delay: Domain::time(Duration::from_micros(1), Duration::from_secs(16)), "Maximum delay of an ACK"),
         field!(
             reordering_threshold: Domain::integer(0, 1_000_000),
-            "The reordering, in packet numbers, at which an ACK is sent at once; with 0 none is"
+            "Reordering, in packet numbers, at which an ACK is sent immediately; 0 disables it"
         ),
         field!(
             acks_per_window: Domain::integer(0, 1000),
-            "ACKs that a congestion window gets at least, so that small windows ask for more; with 0 the window does not matter"
+            "Minimum number of ACKs per congestion window, so that small windows request more; 0 disables it"
         ),
         field!(
             rtt_fraction: Domain::number(0.0, 1.0),
-            "An ACK waits no longer than this part of the smoothed round-trip time; 0 is no such limit"
+            "Maximum delay of an ACK as a divisor of the smoothed round-trip time; 0 disables it"
         ),
-        field!(start_after: Domain::integer(0, 1_000_000), "Packets to send before anything is requested"),
+        field!(start_after: Domain::integer(0, 1_000_000), "Packets to send before the first request"),
     ];
 }
 

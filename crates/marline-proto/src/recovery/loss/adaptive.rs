@@ -44,14 +44,14 @@ impl AdaptiveLimits {
     pub const SETTINGS: Settings<Self> = &[
         field!(
             from_packets: Domain::integer(3, 1_000_000).or("none"),
-            "The packet threshold at first; none if time alone ever decides"
+            "Initial packet threshold; none to use the time threshold only"
         ),
-        field!(from_patience: Domain::number(0.125, 10.0), "The time to wait beyond a round trip at first, as a part of it"),
-        field!(packets: Domain::integer(3, 1_000_000), "The largest packet threshold"),
-        field!(patience: Domain::number(0.125, 10.0), "The longest time to wait beyond a round trip, as a part of it"),
+        field!(from_patience: Domain::number(0.125, 10.0), "Initial additional waiting time as a fraction of the round-trip time"),
+        field!(packets: Domain::integer(3, 1_000_000), "Maximum packet threshold"),
+        field!(patience: Domain::number(0.125, 10.0), "Maximum additional waiting time as a fraction of the round-trip time"),
         field!(
             wait: Domain::time(Duration::ZERO, Duration::from_secs(10)),
-            "The longest time that it learns to wait, whatever the round-trip time"
+            "Maximum waiting time that is learned regardless of the round-trip time"
         ),
     ];
 }

@@ -54,10 +54,10 @@ impl Thresholds {
     pub const SETTINGS: Settings<Self> = &[
         field!(
             packets: Domain::integer(3, 1_000_000).or("none"),
-            "Packet numbers behind the largest acknowledged one; none if only time decides"
+            "Packet threshold; none to use the time threshold only"
         ),
-        field!(patience: Domain::number(0.0, 10.0), "Time to wait beyond a round trip, as a part of it"),
-        field!(granularity: Domain::time(Duration::from_micros(1), Duration::from_secs(1)), "Time to wait at least"),
+        field!(patience: Domain::number(0.0, 10.0), "Additional waiting time as a fraction of the round-trip time"),
+        field!(granularity: Domain::time(Duration::from_micros(1), Duration::from_secs(1)), "Minimum waiting time"),
     ];
 
     /// Three packets, or nine eighths of a round trip (RFC 9002, section 6.1).
