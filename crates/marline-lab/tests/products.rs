@@ -39,10 +39,11 @@ fn assert_holds(scenario: &str) -> Result<(), Box<dyn Error>> {
 fn never_loses(products: &str, than: &str) -> String {
     format!(
         "[[comparison]]\na = {products}\nb = '{than}'\n\
-         [[must]]\ntext = 'no slower than {than}'\na = {products}\nb = '{than}'\nnever_worse_than_percent = 3\n"
+         [[must]]\ntext = \"{products} against {than}\"\na = {products}\nb = '{than}'\nnever_worse_than_percent = 3\n"
     )
 }
 
+/// Over meshes a bundle takes up to 8 % longer for objects in ranges (docs/combine-results.md).
 #[test]
 fn a_first_visit_with_a_product_is_as_fast_as_without() {
     for size in ["100kB", "1MB"] {
@@ -67,8 +68,11 @@ fn a_first_visit_with_a_product_is_as_fast_as_without() {
 
             {SAMPLE}
             {claim}
+            {claim_of_bundles}
             "#,
-            claim = never_loses(r#"['history', 'multipath', 'bundle']"#, "default"),
+            claim = never_loses("['history', 'multipath']", "default"),
+            claim_of_bundles = never_loses("'bundle'", "default")
+                + "where = { over = ['lte-a', 'lte-a-international-lossy', 'wan-100-bad', 'wifi-7'] }\n",
         ))
         .unwrap();
     }

@@ -155,9 +155,7 @@ def refuse_others(path: Path, beginning: bytes) -> None:
             path, "is text in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it"
         )
     if any(line.strip() in _NO_FLOWS for line in beginning.splitlines()[:4]):
-        raise UnreadableFileError(
-            path, "has no flows, as nfdump reports in it: check its filter and its times"
-        )
+        raise UnreadableFileError(path, "has no flows, as nfdump reports in it: check its filter and its times")
     if re.match(rb"Date first seen\s", beginning):
         raise UnreadableFileError(path, "is nfdump's human-readable format: `nfdump -o csv` writes what can be read")
 
