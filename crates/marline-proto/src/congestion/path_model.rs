@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A path as a rate-based controller has measured it ([`Controller::model`](super::Controller::model)).
+/// A path as a rate-based controller has measured it ([`Coordinated::model`](super::Coordinated::model)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathModel {
     /// The largest delivery rate, in bytes per second.
