@@ -11,7 +11,7 @@ use crate::recovery::InitialWindowChoice;
 use crate::time::Instant;
 
 impl Connection {
-    /// What initial windows may depend on. A resumed session speaks for its first path, not for the one after it
+    /// The facts that initial windows may depend on. A resumed session speaks for its first path, not for the one after it
     /// `moved`.
     pub(super) fn kind(&self, now: Instant, moved: bool) -> ConnectionKind<'_> {
         ConnectionKind {

@@ -26,7 +26,7 @@ pub(super) struct PathPlanner {
     input: SchedulerInput,
 }
 
-/// What the scheduler is shown; kept so that packets need no allocation.
+/// The views for the scheduler; kept so that packets need no allocation.
 #[derive(Debug, Default)]
 struct SchedulerInput {
     paths: Vec<PathView>,

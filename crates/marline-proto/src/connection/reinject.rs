@@ -33,7 +33,7 @@ pub(super) struct Reinjector<'a> {
 impl Reinjector<'_> {
     /// Queues a packet of what other paths have on a path that may send now; returns that path.
     ///
-    /// What is queued on a path is moved. What is in flight is copied once, within the budget.
+    /// Moves the bytes queued on a path. Bytes in flight are copied once, within the budget.
     pub(super) fn run(&mut self) -> Option<Slot> {
         self.move_waiting().or_else(|| self.copy())
     }

@@ -85,12 +85,12 @@ impl Named for Coalesce {
     ];
 }
 
-/// What rate-based members take together.
+/// The share that rate-based members take together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateBasedShare {
-    /// What one connection would: they share one controller.
+    /// The share of one connection: they share one controller.
     One,
-    /// What as many connections would, as in the paper: each has a controller of its own, and their rates are made equal.
+    /// The share of as many connections, as in the paper: each has a controller of its own, and their rates are made equal.
     Each,
 }
 
@@ -109,7 +109,7 @@ impl Named for RateBasedShare {
     ];
 }
 
-/// What something grows by, or how unequal things may be.
+/// The range of factors of growth and of tolerated inequality.
 const RATIO: Domain = Domain::number(1.0, 100.0);
 
 /// Members of a bundle.
@@ -159,7 +159,7 @@ pub struct BundleConfig {
     /// together, and their windows grow by one datagram per round in total; those that work with a rate share one
     /// controller, whatever [`rate_based_share`](Self::rate_based_share) is.
     pub fair: bool,
-    /// What members take whose controllers work with a rate. With [`One`](RateBasedShare::One) no other key but
+    /// The share of members whose controllers work with a rate. With [`One`](RateBasedShare::One) no other key but
     /// [`match_addresses`](Self::match_addresses) has an effect on them. Paths of one connection are always
     /// [`Each`](RateBasedShare::Each).
     pub rate_based_share: RateBasedShare,
@@ -171,7 +171,7 @@ pub struct BundleConfig {
 }
 
 impl BundleConfig {
-    /// What settings can start from.
+    /// The presets from which settings can start.
     pub const BASES: &'static [Base<Self>] = &[
         Base {
             name: "default",

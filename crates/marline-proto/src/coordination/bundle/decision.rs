@@ -1,8 +1,8 @@
-//! What the engine of a bundle decides, and why.
+//! Decisions of the engine of a bundle, and their reasons.
 
 use std::sync::Arc;
 
-/// What the engine was asked about.
+/// The event that the engine was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecisionCause {
     /// A member joined.
@@ -17,7 +17,7 @@ pub enum DecisionCause {
     Moved,
 }
 
-/// What the engine did.
+/// The action of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecisionAction {
     /// Nothing.
@@ -49,15 +49,15 @@ pub enum EnginePhase {
     CongestionAvoidance,
 }
 
-/// What the engine decided; windows in bytes, rates in bytes per second, one for each member that took
+/// A decision of the engine; windows in bytes, rates in bytes per second, one for each member that took
 /// part, in the order in which they joined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleDecision {
     /// Number of the bundle within its owner.
     pub bundle: u64,
-    /// What the engine was asked about.
+    /// The event that the engine was asked about.
     pub cause: DecisionCause,
-    /// What was done.
+    /// The action taken.
     pub action: DecisionAction,
     /// Phase of the bundle after the decision.
     pub phase: EnginePhase,
@@ -76,7 +76,7 @@ pub struct BundleDecision {
 /// A decision, as one of the members that took part gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberDecision {
-    /// What was decided for all.
+    /// The decision for all members.
     pub decision: Arc<BundleDecision>,
     /// Index of this member in the lists of the decision.
     pub own: usize,

@@ -1,11 +1,11 @@
-//! What a member reports, how the engine sees it, and what the engine has it do.
+//! Reports of a member, the engine's view of it, and the instructions that it gets.
 
 use std::time::Duration;
 
 use super::SharedController;
 use super::decision::MemberDecision;
 
-/// What a member reports.
+/// A report of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A loss event, or a rise of the round-trip time that ended slow start.
@@ -43,7 +43,7 @@ pub struct MemberView {
     pub active: bool,
 }
 
-/// What a member shall do. Empty fields leave things as they are.
+/// Instructions for a member. Empty fields leave things as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directive {
     /// Enter slow start (`true`), or leave it (`false`).
@@ -65,6 +65,6 @@ pub struct Directive {
 pub struct MemberDirective<M> {
     /// Whom it is for.
     pub member: M,
-    /// What it shall do.
+    /// The instructions.
     pub directive: Directive,
 }

@@ -42,7 +42,7 @@ impl Named for EcfVariant {
     ];
 }
 
-/// What a factor of hysteresis can be, and what it is; for [`SaEcf`](super::SaEcf), too.
+/// The range and the default of the factor of hysteresis; for [`SaEcf`](super::SaEcf), too.
 pub(super) const BETA: Domain = Domain::number(0.0, 10.0);
 pub(super) const ABOUT_BETA: &str = "Hysteresis: waiting for the faster path ends once it would take longer than the slower path by this part";
 pub(super) const ABOUT_VARIANT: &str = "Which version of ECF";

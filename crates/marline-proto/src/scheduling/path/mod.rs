@@ -47,7 +47,7 @@ pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
     "hbes(queue_model=free_window)",
 )]);
 
-/// What to do with the next opportunity to send a packet; it holds no bytes.
+/// The use of the next opportunity to send a packet; it holds no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Nothing is sent until a view has changed.

@@ -73,7 +73,7 @@ pub struct Outstanding {
     pub bytes: u64,
 }
 
-/// What to do with outstanding bytes.
+/// The decision about outstanding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reinject {
     /// Send a copy on this path; bytes that wait in a queue are moved there.
@@ -105,7 +105,7 @@ impl Reinjection {
         }
     }
 
-    /// What is copied first.
+    /// The bytes to copy first.
     pub const fn order(&self) -> ReinjectionOrder {
         self.config.order
     }
@@ -120,7 +120,7 @@ impl Reinjection {
         self.copied = self.copied.saturating_add(bytes);
     }
 
-    /// What to do with `oldest`, the oldest bytes that are neither acknowledged nor copied; there is nothing
+    /// The decision about `oldest`, the oldest bytes that are neither acknowledged nor copied; there is nothing
     /// else to send.
     ///
     /// The other path must have room and be faster, and the copy must arrive before an acknowledgment of the

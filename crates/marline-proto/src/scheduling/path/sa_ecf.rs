@@ -28,7 +28,7 @@ pub struct SaEcfConfig {
     pub ecf: EcfConfig,
     /// Whether other streams are assumed to send no more than they have left; takes time quadratic in the number of streams.
     pub cap: bool,
-    /// What a stream of weight 1 sends in its turn, in bytes; `None` is a full packet of the path that is
+    /// The bytes that a stream of weight 1 sends in its turn; `None` is a full packet of the path that is
     /// considered.
     pub unit: Option<u64>,
 }

@@ -20,7 +20,7 @@ pub enum PathStatus {
     Backup,
 }
 
-/// What a rate-based controller knows of its path. The window of such a controller is about twice what the path holds:
+/// The path as its rate-based controller estimates it. The window of such a controller is about twice what the path holds:
 /// divided by the round-trip time it is no estimate of the rate, and the pacer, not the window, limits what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateView {
@@ -55,7 +55,7 @@ pub struct PathView {
     pub queued: u64,
     /// The size of a full packet, in bytes.
     pub mtu: u64,
-    /// What a rate-based controller knows of the path; `None` for others, and before the first sample.
+    /// The estimates of a rate-based controller; `None` for others, and before the first sample.
     pub rate: Option<RateView>,
 }
 

@@ -1,4 +1,4 @@
-//! What the members send, as one sender, and the part of each.
+//! Packets of all members as those of one sender, and the part of each.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -400,7 +400,7 @@ impl Sending {
         }
     }
 
-    /// What was sent a round-trip time ago counts half.
+    /// Bytes sent a round-trip time ago count half.
     fn age_recent(&mut self, now: Instant) {
         let halved_at = *self.halved_at.get_or_insert(now);
         if now < halved_at + self.rtt {

@@ -36,7 +36,7 @@ const GROWN: Newcomer = Newcomer {
     moved: false,
 };
 
-/// What a bundle decides about a newcomer.
+/// The decision of a bundle about a joining member.
 struct Admitted {
     decision: BundleDecision,
     window: Option<u64>,
