@@ -47,9 +47,6 @@ const BUNDLE: usize = 3;
 /// trips of slow start, where a second request costs as much time as it saves.
 const BUNDLE_SPLIT: u64 = 256 << 10;
 
-/// The time without packets after which a connection is pinged, unless it is set: less than any idle timeout in use.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
 /// The end of the short help.
 const SHORT: &str = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
@@ -504,8 +501,6 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     }
     config.pipes = arguments.pipes.config()?;
     let mut transport = arguments.transport.config()?;
-    // What reads the output may pause for longer than servers keep idle connections; nothing is sent meanwhile.
-    transport.keep_alive.get_or_insert(KEEP_ALIVE);
     if !arguments.path.is_empty() {
         let paths = arguments.path.len() as u32;
         let multipath = transport.multipath.get_or_insert_default();
