@@ -14,7 +14,7 @@ use marline_h3::{
 use marline_proto::testing::fuzz::{Script, Step};
 
 /// More events than a short input can cause.
-const MOST_EVENTS: usize = 1 << 16;
+const MAX_EVENTS: usize = 1 << 16;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&first, script)) = input.split_first() else {
@@ -209,7 +209,7 @@ impl World {
         let mut events = 0;
         while self.attacked.poll_event().is_some() {
             events += 1;
-            assert!(events < MOST_EVENTS);
+            assert!(events < MAX_EVENTS);
         }
         for index in 0..16 {
             let id = StreamId::new(Side::Client, Dir::Bi, index);

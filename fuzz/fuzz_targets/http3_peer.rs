@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
-use marline_http::http3::{BidiStream, Carrier, CarrierRecv, CarrierSend};
+use marline_http::http3::{BidiStream, QuicTransport, CarrierRecv, CarrierSend};
 
 /// Both ends of the connection: the target writes as the client, the server reads.
 #[derive(Clone, Default)]
@@ -137,7 +137,7 @@ pub struct Stream {
     id: u64,
 }
 
-impl Carrier for Peer {
+impl QuicTransport for Peer {
     type Send = Stream;
     type Recv = Stream;
 

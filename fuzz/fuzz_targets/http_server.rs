@@ -26,7 +26,7 @@ const PORT: u16 = 443;
 const BUFFER: usize = 1 << 16;
 
 /// Time for which the server waits for a request.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The server's next replies; shared by its connections.
 #[derive(Clone, Default)]
@@ -260,7 +260,7 @@ impl Replies {
         endpoint.close(0x100, b"");
         endpoint.wait_idle().await;
         drop(endpoint);
-        host.sleep(PATIENCE).await;
+        host.sleep(TIMEOUT).await;
         let identity = Identity::repeatable(vec![NAME.to_owned()]).expect("a name");
         let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, web::site());
         config.protocols = Protocols {
@@ -296,7 +296,7 @@ pub fn run(
 async fn has_request(stream: &mut DuplexStream) -> bool {
     let mut bytes = [0; 4096];
     matches!(
-        timeout(PATIENCE, stream.read(&mut bytes)).await,
+        timeout(TIMEOUT, stream.read(&mut bytes)).await,
         Ok(Ok(1..))
     )
 }

@@ -14,13 +14,13 @@ use marline_proto::{
 };
 
 /// A multiple of the events of an input.
-const MOST_STEPS: u32 = 200_000;
+const MAX_STEPS: u32 = 200_000;
 /// Maximum number of actions of an input.
-const MOST_TURNS: usize = 40;
+const MAX_TURNS: usize = 40;
 /// Size in bytes of the data that each end sends.
 const DATA: usize = 60_000;
 /// Time limit for the data once all links work again; longer than the idle timeout.
-const PATIENCE: Duration = Duration::from_secs(200);
+const TIMEOUT: Duration = Duration::from_secs(200);
 
 /// An action.
 #[derive(arbitrary::Arbitrary, Debug)]
@@ -71,7 +71,7 @@ enum Turn {
 fuzz_target!(|input: (u8, u8, Vec<Turn>)| {
     let (seed, scheduler, turns) = input;
     let mut world = World::new(seed.into(), scheduler);
-    for turn in turns.iter().take(MOST_TURNS) {
+    for turn in turns.iter().take(MAX_TURNS) {
         world.turn(turn);
         if world.is_over() {
             break;
@@ -107,7 +107,7 @@ impl World {
                 scheduler: scheduler.clone(),
                 ..MultipathConfig::default()
             }),
-            max_idle_timeout: Some(PATIENCE / 2),
+            max_idle_timeout: Some(TIMEOUT / 2),
             ..TransportConfig::default()
         };
         let mut pair = Pair::with(PairConfig {
@@ -258,7 +258,7 @@ impl World {
                 return self.advance();
             }
             self.steps += 1;
-            assert!(self.steps < MOST_STEPS, "no progress");
+            assert!(self.steps < MAX_STEPS, "no progress");
         }
     }
 
@@ -304,7 +304,7 @@ impl World {
             return;
         }
         self.heal();
-        let done = self.pass(PATIENCE);
+        let done = self.pass(TIMEOUT);
         assert!(done, "stalled");
         for server in [false, true] {
             if let Some(error) = self.end(server).and_then(|end| end.error().cloned()) {

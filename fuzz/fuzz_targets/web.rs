@@ -14,7 +14,7 @@ use tower::util::BoxCloneSyncService;
 pub const END: Duration = Duration::from_secs(3600);
 
 /// Maximum size of the content of a request, in bytes.
-const MOST_CONTENT: usize = 1 << 14;
+const MAX_CONTENT: usize = 1 << 14;
 
 pub fn runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
@@ -38,7 +38,7 @@ async fn answer(request: Request<Body>) -> Result<Response<Body>, Infallible> {
         Method::GET => Response::new(Body::full("hello")),
         Method::POST => {
             let announced = request.headers().get(http::header::CONTENT_LENGTH).cloned();
-            let content = Limited::new(request.into_body(), MOST_CONTENT)
+            let content = Limited::new(request.into_body(), MAX_CONTENT)
                 .collect()
                 .await;
             match content.map(|content| content.to_bytes()) {

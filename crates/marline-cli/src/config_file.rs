@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
-use marline::settings::{Derived, FieldValue, Value};
+use marline::settings::{Derived, FieldValue, Value, keys};
 use marline::settings::{Domain, Row, Settings, Table, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_http::proxy::ProxyConfig;
@@ -210,9 +210,7 @@ impl ConfigFile {
         transport.apply(TransportConfig::SETTINGS, &mut TransportConfig::default())?;
         let own = Self::SETTINGS.iter().chain(Self::only_of(verb));
         let own = own.map(|setting| setting.key());
-        let of_transport = TransportConfig::SETTINGS
-            .iter()
-            .map(|setting| setting.key());
+        let of_transport = keys(TransportConfig::SETTINGS);
         let tables = [HISTORY, ENDPOINT].into_iter();
         if verb == FileKeys::Serve && written.has(&["proxy"]) {
             let place = written.place(&["proxy"]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use marline::coordination::history::{
     HistoryConfig, HistoryPolicy, MemoryStore, PathStore, StoreLimits,
 };
-use marline::settings::Written;
+use marline::settings::RawValue;
 use marline::{Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_memory::{ConnectError, FileStore, ServerState, SharedStore};
 
@@ -24,11 +24,11 @@ pub(crate) const INITIAL_WINDOW: &str = "initial_window";
 
 /// The advice for an `initial_window` that only scenarios accept, because it is not a policy that connections choose by
 /// that key.
-pub(crate) fn instead_of_initial_window(written: &Written) -> Option<String> {
+pub(crate) fn instead_of_initial_window(written: &RawValue) -> Option<String> {
     let policy = match written {
-        Written::Text(word) if word == "careful" => HistoryPolicy::Careful,
-        Written::Text(word) if word == "history" => HistoryPolicy::Average,
-        Written::Integer(packets) => {
+        RawValue::Text(word) if word == "careful" => HistoryPolicy::Careful,
+        RawValue::Text(word) if word == "history" => HistoryPolicy::Average,
+        RawValue::Integer(packets) => {
             return Some(format!(
                 "this must be a policy, not {packets}; write {INITIAL_WINDOW}=\"fixed(packets={packets})\""
             ));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use marline::congestion::CONTROLLERS;
 use marline::scheduling::path::SCHEDULERS;
-use marline::settings::{Refused, Written, apply, is_key};
+use marline::settings::{RawValue, Refused, apply, is_key};
 use marline::{Profile, TransportConfig};
 
 use crate::failure::Failure;
@@ -90,7 +90,7 @@ impl TransportFlags {
     /// A setting needs another one that is not set.
     pub(crate) fn adjust(&self, config: &mut TransportConfig) -> Result<(), Failure> {
         let flag = |name: &'static str, key: &str, value: &Option<String>| {
-            let value = value.as_deref().map(Written::from);
+            let value = value.as_deref().map(RawValue::from);
             value.map(|value| (name.to_owned(), Set::new(key, value)))
         };
         let flags = [
@@ -122,14 +122,14 @@ impl TransportFlags {
 pub(crate) struct Set {
     /// As the user wrote it.
     text: String,
-    written: Vec<(String, Written)>,
+    written: Vec<(String, RawValue)>,
 }
 
 impl Set {
     /// `value` for the dotted key `key`.
-    fn new(key: &str, value: Written) -> Self {
+    fn new(key: &str, value: RawValue) -> Self {
         let text = format!("{key}={value}");
-        let inside = |value, key: &str| Written::Table(vec![(key.to_owned(), value)]);
+        let inside = |value, key: &str| RawValue::Table(vec![(key.to_owned(), value)]);
         let mut keys = key.split('.').rev();
         let last = keys.next().unwrap_or_default().to_owned();
         let (key, value) = keys.fold((last, value), |(key, value), outer| {
@@ -153,7 +153,7 @@ impl std::str::FromStr for Set {
         let Some((key, value)) = text.split_once('=') else {
             return Err("write it as KEY=VALUE, as in receive_window=4MB".to_owned());
         };
-        let value = Written::parse(value);
+        let value = RawValue::parse(value);
         if is_key(key.trim(), INITIAL_WINDOW)
             && let Some(text) = instead_of_initial_window(&value)
         {

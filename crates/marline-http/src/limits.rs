@@ -52,11 +52,11 @@ pub const PARTS_OF_TURN: u64 = 4;
 pub const UNACKNOWLEDGED_END: u64 = 16 * 1024;
 
 /// The delay until the system is asked whether a client has acknowledged the data sent. The interval doubles until
-/// [`LAST_LOOK`].
-pub const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// [`MAX_POLL_INTERVAL`].
+pub const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// See [`FIRST_LOOK`].
-pub const LAST_LOOK: Duration = Duration::from_millis(500);
+/// See [`MIN_POLL_INTERVAL`].
+pub const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Parts of responses that were sent, and that a connection remembers, before the system is asked which have been acknowledged.
 pub const UNCONFIRMED_PARTS: usize = 64;
@@ -220,7 +220,7 @@ pub const RECEIVED_CHECK: Duration = Duration::from_millis(100);
 
 /// The time for which a connection may hold content of requests for which there is no budget: as long as a network
 /// waits before others release some. An HTTP/2 connection reads nothing in that time.
-pub const RECEIVED_PATIENCE: Duration = BUFFER_PATIENCE;
+pub const UNREAD_TIMEOUT: Duration = BUFFER_RECLAIM_DELAY;
 
 /// The interval at which a waiting response over HTTP/3 checks how much its client has acknowledged of its small parts:
 /// a round-trip time.
@@ -237,10 +237,10 @@ pub const MAX_BUFFERED_BYTES: u64 = 256 << 20;
 
 /// The time that a response waits for a part of these before responses of clients that hold more have to end: clients
 /// that receive the data sent to them release bytes within a round-trip time.
-pub const BUFFER_PATIENCE: Duration = Duration::from_secs(1);
+pub const BUFFER_RECLAIM_DELAY: Duration = Duration::from_secs(1);
 
 /// The most time that a response waits for a part of these: with less than it is entitled to, a network gets it after
-/// [`BUFFER_PATIENCE`], and others wait for their own responses.
+/// [`BUFFER_RECLAIM_DELAY`], and others wait for their own responses.
 pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that a response, or the content of a request, has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has; GPRS has ten

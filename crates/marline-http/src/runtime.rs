@@ -124,7 +124,7 @@ impl RuntimeHandle {
 }
 
 pin_project! {
-    /// See [`RuntimeHandle::timeout`]. Written by hand, as an `async fn` would store its future twice.
+    /// See [`RuntimeHandle::timeout`]. RawValue by hand, as an `async fn` would store its future twice.
     #[project = TimeoutProjection]
     pub(crate) enum Timeout<'a, F> {
         Tokio {

@@ -6,9 +6,9 @@ use crate::stats::Dispersion;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Packets in the order in which they were sent; their numbers increase.
-    pub sent: Vec<Passage>,
+    pub sent: Vec<PacketEvent>,
     /// Packets that arrived, in the order of their arrival.
-    pub received: Vec<Passage>,
+    pub received: Vec<PacketEvent>,
     /// Acknowledgments that the receiver sent.
     pub acks: u64,
     /// The congestion window at each acknowledgment, in bytes.
@@ -21,7 +21,7 @@ pub struct Trace {
 
 /// A packet passes an end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Passage {
+pub struct PacketEvent {
     /// The number of the packet.
     pub number: u64,
     /// The time.
@@ -128,7 +128,7 @@ impl Trace {
 
     /// One-way delays of the packets that arrived, in microseconds.
     fn delays(&self) -> Vec<f64> {
-        let delay = |arrived: &Passage| {
+        let delay = |arrived: &PacketEvent| {
             let sent = self
                 .sent
                 .binary_search_by_key(&arrived.number, |sent| sent.number);
@@ -162,7 +162,7 @@ impl Trace {
     }
 }
 
-fn intervals(packets: &[Passage]) -> Vec<f64> {
+fn intervals(packets: &[PacketEvent]) -> Vec<f64> {
     let pairs = packets.windows(2);
     pairs.map(|pair| pair[1].at_us - pair[0].at_us).collect()
 }

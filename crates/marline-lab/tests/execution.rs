@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::settings::Written;
+use marline::settings::RawValue;
 use marline_lab::scenario::{
     Backend, BackendKind, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job,
     LinkDef, Order, RangeKind, RunError, Settings, Topology, Traffic, Workload,
@@ -314,8 +314,8 @@ fn a_fair_bundle_leaves_more_to_background_flows() {
         let mut job = beside(3, 1);
         let settings = Arc::make_mut(&mut job.settings);
         settings.http.bundle = true;
-        let fair = ("fair".to_owned(), Written::Switch(fair));
-        let server = coordinated().with("bundle", Written::Table(vec![fair]));
+        let fair = ("fair".to_owned(), RawValue::Switch(fair));
+        let server = coordinated().with("bundle", RawValue::Table(vec![fair]));
         settings.server = server.unwrap();
         Simulator.run(&job).unwrap().metrics
     };

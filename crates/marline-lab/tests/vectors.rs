@@ -5,7 +5,7 @@ mod runner;
 
 use std::process::ExitCode;
 
-use marline_lab::features::{Passage, PhaseSince, Trace, TransferPhase};
+use marline_lab::features::{PacketEvent, PhaseSince, Trace, TransferPhase};
 use marline_lab::stats::Dispersion;
 use serde_json::{Map, Value, json};
 
@@ -56,9 +56,9 @@ fn features(input: &Value) -> Option<Value> {
     Some(Value::Object(named.collect::<Map<_, _>>()))
 }
 
-fn passages(packets: &Value) -> Option<Vec<Passage>> {
+fn passages(packets: &Value) -> Option<Vec<PacketEvent>> {
     let packets = packets.as_array()?.iter().map(|packet| {
-        Some(Passage {
+        Some(PacketEvent {
             number: packet["id"].as_u64()?,
             at_us: packet["t_us"].as_f64()?,
         })

@@ -91,7 +91,7 @@ pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 /// datagram (RFC 9002, section 6.2.3), the second that of the retransmitted flight. Without a limit two peers could
 /// make each other retransmit endlessly. Retransmissions of a client because of packets that need the ServerHello do
 /// not count.
-pub(crate) const EARLY_REPEATS: u8 = 2;
+pub(crate) const MAX_RETRANSMISSIONS: u8 = 2;
 
 /// Number of copies of a client's first flight before its probe timeout. With the default first interval, the
 /// doubling intervals place them after 50, 150 and 350 ms; the first probe timeout would expire at 350 ms.
@@ -106,7 +106,7 @@ pub(crate) const REQUEST_COPY: usize = 1000;
 
 /// Maximum number of lost STREAM frames, the latest ones, whose retransmissions are sent twice if no other data waits.
 /// More losses may be due to a full queue, which copies would fill again.
-pub(crate) const TAIL_COPIES: usize = 4;
+pub(crate) const MAX_DUPLICATES: usize = 4;
 
 /// Maximum size of a Handshake packet that a client repeats with its first application data, in bytes: a Finished
 /// message fits, certificates do not.

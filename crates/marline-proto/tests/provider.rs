@@ -7,13 +7,13 @@ use marline_proto::testing::{Conditions, Ends, Pair, PairConfig};
 use marline_proto::{Cipher, Connection, ConnectionHandle, Dir, RetryPolicy, WriteError};
 
 const LENGTH: usize = 200_000;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Sends [`LENGTH`] bytes from the server to the client.
 fn download(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle) {
     let id = pair.server(server).open(Dir::Uni).expect("it may");
     let (mut sent, mut received) = (0, 0);
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         while sent < LENGTH {
             let most = (LENGTH - sent).min(5000);
             match pair.server(server).write(id, &[7; 5000][..most]) {
@@ -65,7 +65,7 @@ fn a_client_proves_its_address_resumes_and_sends_early() {
         let has_early_keys = pair.client(client).has_zero_rtt();
         assert_eq!(has_early_keys, visit == 1);
         let mut server = None;
-        let done = pair.drive_until(PATIENCE, |pair| {
+        let done = pair.drive_until(TIMEOUT, |pair| {
             server = server.or(pair.server.accepted.pop_front());
             !pair.client(client).is_handshaking()
         });

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use self::log::Log;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A log that writes each event immediately.
 struct Unbuffered(QlogWriter<Log>);
@@ -85,7 +85,7 @@ impl Logs {
 fn download(pair: &mut Pair, ends: Ends, len: usize) {
     let id = (pair.server(ends.server).open(Dir::Uni)).expect("streams are left");
     let (mut left, mut received) = (vec![7; len], 0);
-    let is_complete = pair.drive_until(PATIENCE, |pair| {
+    let is_complete = pair.drive_until(TIMEOUT, |pair| {
         while !left.is_empty() {
             match pair.server(ends.server).write(id, &left) {
                 Ok(written) => drop(left.drain(..written)),
@@ -108,7 +108,7 @@ fn download(pair: &mut Pair, ends: Ends, len: usize) {
 fn close(pair: &mut Pair, client: ConnectionHandle) {
     let now = pair.now;
     pair.client(client).close(now, 0, b"done");
-    pair.drive_until(PATIENCE, |pair| {
+    pair.drive_until(TIMEOUT, |pair| {
         pair.client.endpoint.open_connections() + pair.server.endpoint.open_connections() == 0
     });
     pair.client.events.clear();

@@ -25,7 +25,7 @@ const MEMBERS: u64 = 3;
 const MTU: u64 = 1200;
 /// Bytes that each member sends.
 const LENGTH: usize = 600_000;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const ID: [u8; 16] = [0x5a; 16];
 
 fn observer(logs: &Mutex<Vec<Log>>, info: &ConnectionInfo) -> Box<dyn Observer> {
@@ -113,7 +113,7 @@ fn transfer(pair: &mut Pair, ends: &[Ends]) {
             received: 0,
         })
         .collect();
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         let now = pair.now;
         for Sending {
             ends,

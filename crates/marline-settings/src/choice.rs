@@ -1,6 +1,6 @@
 //! A key whose value is a policy.
 
-use crate::domain::{Shown, Value, Written};
+use crate::domain::{RawValue, Shown, Value};
 use crate::policy::{Registry, Spec};
 use crate::table::{Refused, Row, Setting};
 
@@ -27,7 +27,7 @@ impl<C, F> Setting<C> for Choice<C, F> {
         self.about
     }
 
-    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
+    fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
         *(self.field)(config) = self.registry.read(written).map_err(Refused::here)?;
         Ok(())
     }
@@ -51,11 +51,11 @@ impl<C, F> Setting<C> for Choice<C, F> {
         is_there.then(|| self.key.to_owned())
     }
 
-    fn samples(&self) -> Vec<Written> {
+    fn samples(&self) -> Vec<RawValue> {
         self.registry
             .names()
             .into_iter()
-            .map(Written::from)
+            .map(RawValue::from)
             .collect()
     }
 }

@@ -13,7 +13,7 @@ use crate::units::{
 
 /// A value as written on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Written {
+pub enum RawValue {
     /// `true` or `false`.
     Switch(bool),
     /// A whole number.
@@ -30,7 +30,7 @@ pub enum Written {
     Table(Vec<(String, Self)>),
 }
 
-impl Written {
+impl RawValue {
     /// Reads a plain value of a command line: anything other than a switch (`true`, `false`, `on`, `off`) or a number is text.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -52,14 +52,14 @@ impl Written {
     }
 }
 
-impl From<&str> for Written {
+impl From<&str> for RawValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
 /// The value as quoted in messages.
-impl fmt::Display for Written {
+impl fmt::Display for RawValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch(switch) => switch.fmt(f),
@@ -341,11 +341,11 @@ impl Domain {
     ///
     /// # Errors
     /// It is not in the domain; the message says what is.
-    pub fn read(&self, what: &str, written: &Written) -> Result<Value, String> {
+    pub fn read(&self, what: &str, written: &RawValue) -> Result<Value, String> {
         match written {
-            Written::Text(text) if self.without == Some(text) => return Ok(Value::Without),
-            Written::Switch(false) if self.without.is_some() => return Ok(Value::Without),
-            Written::Switch(true) => {
+            RawValue::Text(text) if self.without == Some(text) => return Ok(Value::Without),
+            RawValue::Switch(false) if self.without.is_some() => return Ok(Value::Without),
+            RawValue::Switch(true) => {
                 if let Some(yes) = self.yes {
                     return Ok(Value::Number(yes));
                 }
@@ -355,59 +355,62 @@ impl Domain {
         let wrong = || format!("this must be {self}, not {written}");
         let explained = |why| format!("{}: {why}", wrong());
         match (self.kind, written) {
-            (Kind::Switch | Kind::SwitchOr(_), Written::Switch(switch)) => {
+            (Kind::Switch | Kind::SwitchOr(_), RawValue::Switch(switch)) => {
                 Ok(Value::Switch(*switch))
             }
-            (Kind::SwitchOr(word), Written::Text(text)) if word == text => {
+            (Kind::SwitchOr(word), RawValue::Text(text)) if word == text => {
                 Ok(Value::Word(text.clone()))
             }
-            (Kind::Integer { least, most }, Written::Integer(number)) => {
+            (Kind::Integer { least, most }, RawValue::Integer(number)) => {
                 integer(*number, least, most).ok_or_else(wrong)
             }
-            (Kind::Bytes { least, most }, Written::Integer(number)) => {
+            (Kind::Bytes { least, most }, RawValue::Integer(number)) => {
                 integer(*number, least, most).ok_or_else(wrong)
             }
-            (Kind::Bytes { least, most }, Written::Text(text)) => {
+            (Kind::Bytes { least, most }, RawValue::Text(text)) => {
                 let bytes = read_bytes(text).map_err(explained)?;
                 let is_within = (least..=most).contains(&bytes);
                 is_within.then_some(Value::Integer(bytes)).ok_or_else(wrong)
             }
-            (Kind::Number { least, most }, Written::Number(number)) => {
+            (Kind::Number { least, most }, RawValue::Number(number)) => {
                 real(*number, least, most).ok_or_else(wrong)
             }
-            (Kind::Number { least, most }, Written::Integer(number)) => {
+            (Kind::Number { least, most }, RawValue::Integer(number)) => {
                 real(*number as f64, least, most).ok_or_else(wrong)
             }
-            (Kind::Number { least, most }, Written::Text(text)) if text.ends_with('%') => {
+            (Kind::Number { least, most }, RawValue::Text(text)) if text.ends_with('%') => {
                 let share = read_share(text).map_err(explained)?;
                 real(share.as_f64(), least, most).ok_or_else(wrong)
             }
             (
                 Kind::Time { least, most },
-                Written::Text(_) | Written::Integer(_) | Written::Number(_),
+                RawValue::Text(_) | RawValue::Integer(_) | RawValue::Number(_),
             ) => {
                 let time = read_time(&text_of(written)).map_err(explained)?;
                 let is_within = (least..=most).contains(&time);
                 is_within.then_some(Value::Time(time)).ok_or_else(wrong)
             }
-            (Kind::Rate { most }, Written::Text(_) | Written::Integer(_) | Written::Number(_)) => {
+            (
+                Kind::Rate { most },
+                RawValue::Text(_) | RawValue::Integer(_) | RawValue::Number(_),
+            ) => {
                 let rate = read_rate(&text_of(written)).map_err(explained)?;
                 (rate <= most)
                     .then_some(Value::Integer(rate))
                     .ok_or_else(wrong)
             }
-            (Kind::Share, Written::Text(_) | Written::Integer(_) | Written::Number(_)) => {
+            (Kind::Share, RawValue::Text(_) | RawValue::Integer(_) | RawValue::Number(_)) => {
                 let share = read_share(&text_of(written)).map_err(explained)?;
                 Ok(Value::Share(share))
             }
-            (Kind::Text(_), Written::Text(text)) => Ok(Value::Word(text.clone())),
+            (Kind::Text(_), RawValue::Text(text)) => Ok(Value::Word(text.clone())),
             // A version, as 1.3, may stand without quotes.
-            (Kind::Words { words, .. }, Written::Number(_) | Written::Integer(_)) => {
+            (Kind::Words { words, .. }, RawValue::Number(_) | RawValue::Integer(_)) => {
                 let text = written.to_string();
                 let is_word = words().iter().any(|word| word.name == text);
                 is_word.then_some(Value::Word(text)).ok_or_else(wrong)
             }
-            (Kind::Words { words, former }, Written::Text(text)) => {
+            (Kind::Words { words, former }, RawValue::Text(text)) => {
                 let words = words();
                 let names = words.iter().map(|word| word.name).chain(self.without);
                 let present = present(former, text);
@@ -422,10 +425,10 @@ impl Domain {
 
     /// Reads `text` from a command line or a link for this domain: in a text domain, text that looks like a number or a switch
     /// stays text.
-    pub fn parse(&self, text: &str) -> Written {
+    pub fn parse(&self, text: &str) -> RawValue {
         match self.kind {
-            Kind::Text(_) => Written::from(text.trim()),
-            _ => Written::parse(text),
+            Kind::Text(_) => RawValue::from(text.trim()),
+            _ => RawValue::parse(text),
         }
     }
 
@@ -454,23 +457,23 @@ impl Domain {
     }
 
     /// Values at the edges of the domain, as written, for tests of a setting. Text has none.
-    pub fn samples(&self) -> Vec<Written> {
-        let text = |text: String| Written::Text(text);
+    pub fn samples(&self) -> Vec<RawValue> {
+        let text = |text: String| RawValue::Text(text);
         let mut samples = match self.kind {
-            Kind::Switch => vec![Written::Switch(false), Written::Switch(true)],
+            Kind::Switch => vec![RawValue::Switch(false), RawValue::Switch(true)],
             Kind::SwitchOr(word) => vec![
-                Written::Switch(false),
-                Written::Switch(true),
-                Written::from(word),
+                RawValue::Switch(false),
+                RawValue::Switch(true),
+                RawValue::from(word),
             ],
             Kind::Integer { least, most } => {
                 vec![
-                    Written::Integer(least as i64),
-                    Written::Integer(most as i64),
+                    RawValue::Integer(least as i64),
+                    RawValue::Integer(most as i64),
                 ]
             }
             Kind::Bytes { least, most } => {
-                vec![text(write_bytes(least)), Written::Integer(most as i64)]
+                vec![text(write_bytes(least)), RawValue::Integer(most as i64)]
             }
             Kind::Number { least, most } => {
                 let inside = |bound, inwards| match bound {
@@ -479,8 +482,8 @@ impl Domain {
                     Bound::Unbounded => inwards,
                 };
                 vec![
-                    Written::Number(inside(least, 0.25)),
-                    Written::Number(inside(most, -0.25)),
+                    RawValue::Number(inside(least, 0.25)),
+                    RawValue::Number(inside(most, -0.25)),
                 ]
             }
             Kind::Time { least, most } => vec![text(write_time(least)), text(write_time(most))],
@@ -492,7 +495,7 @@ impl Domain {
             }
             Kind::Text(_) => Vec::new(),
         };
-        samples.extend(self.without.map(Written::from));
+        samples.extend(self.without.map(RawValue::from));
         samples
     }
 
@@ -561,9 +564,9 @@ impl fmt::Display for Domain {
 }
 
 /// A quantity, with or without a unit.
-fn text_of(written: &Written) -> String {
+fn text_of(written: &RawValue) -> String {
     match written {
-        Written::Text(text) => text.clone(),
+        RawValue::Text(text) => text.clone(),
         other => other.to_string(),
     }
 }
@@ -625,9 +628,9 @@ mod tests {
             ("off", false),
             (" false", false),
         ] {
-            assert_eq!(Written::parse(text), Written::Switch(switch), "{text}");
+            assert_eq!(RawValue::parse(text), RawValue::Switch(switch), "{text}");
         }
-        assert_eq!(Written::parse("On"), Written::from("On"));
+        assert_eq!(RawValue::parse("On"), RawValue::from("On"));
     }
 
     #[test]
@@ -641,13 +644,13 @@ mod tests {
                 FormerName::refused("mean", "ewma"),
             ];
         }
-        let read = |text| Domain::words::<Ewma>().read("average", &Written::from(text));
+        let read = |text| Domain::words::<Ewma>().read("average", &RawValue::from(text));
         assert_eq!(read("moving"), Ok(Value::Word("ewma".to_owned())));
         let why = read("mean").unwrap_err();
         assert_eq!(why, "the average mean has a new name: ewma");
-        let former = [FormerName::read("every {}", "as_asked(packets={})")];
+        let former = [FormerName::read("every {}", "peer_requested(packets={})")];
         for (text, now) in [
-            ("every 10", "as_asked(packets=10)"),
+            ("every 10", "peer_requested(packets=10)"),
             ("every ", "every "),
             ("ten", "ten"),
         ] {
@@ -657,7 +660,7 @@ mod tests {
 
     #[test]
     fn a_number_may_be_written_in_percent() {
-        let read = |text| Domain::WEIGHT.read("weight", &Written::parse(text));
+        let read = |text| Domain::WEIGHT.read("weight", &RawValue::parse(text));
         assert_eq!(read("12.5%"), Ok(Value::Number(0.125)));
         assert_eq!(read("12.5%"), read("0.125"));
         let why = read("0%").unwrap_err();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Share;
-use crate::domain::{Domain, Named, Shown, Value, Written};
+use crate::domain::{Domain, Named, RawValue, Shown, Value};
 use crate::names::quote;
 use crate::table::{Refused, Row, Setting};
 
@@ -16,6 +16,8 @@ use crate::table::{Refused, Row, Setting};
 pub struct Field<C, T> {
     /// Its key.
     pub key: &'static str,
+    /// Its key in earlier releases, which is read as well.
+    pub former_key: Option<&'static str>,
     /// Its allowed values.
     pub domain: Domain,
     /// Its meaning, in one line.
@@ -34,21 +36,38 @@ impl<C, T> Field<C, T> {
     ) -> Self {
         Self {
             key,
+            former_key: None,
             domain,
             about,
             field,
         }
     }
+
+    /// The same row, read by the key of earlier releases as well.
+    #[must_use]
+    pub const fn formerly(self, key: &'static str) -> Self {
+        Self {
+            former_key: Some(key),
+            ..self
+        }
+    }
 }
 
 /// The row of a field whose key is its name, in a table of `Self`: `field!(name: DOMAIN, "What it is")`, or
-/// `field!(outer.name: DOMAIN, "What it is")` for a field of a struct in a field.
+/// `field!(outer.name: DOMAIN, "What it is")` for a field of a struct in a field; `name (formerly "key")` reads the key of
+/// earlier releases as well.
 #[macro_export]
 macro_rules! field {
     ($field:ident: $domain:expr, $about:expr) => {
         &$crate::Field::new(stringify!($field), $domain, $about, |config: &mut Self| {
             &mut config.$field
         })
+    };
+    ($field:ident (formerly $former:literal): $domain:expr, $about:expr) => {
+        &$crate::Field::new(stringify!($field), $domain, $about, |config: &mut Self| {
+            &mut config.$field
+        })
+        .formerly($former)
     };
     ($outer:ident.$field:ident: $domain:expr, $about:expr) => {
         &$crate::Field::new(stringify!($field), $domain, $about, |config: &mut Self| {
@@ -62,11 +81,15 @@ impl<C: Clone, T: FieldValue> Setting<C> for Field<C, T> {
         self.key
     }
 
+    fn former_key(&self) -> Option<&'static str> {
+        self.former_key
+    }
+
     fn about(&self) -> &'static str {
         self.about
     }
 
-    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
+    fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
         let value = self.domain.read(self.key, written).map_err(Refused::here)?;
         *(self.field)(config) = T::read(&value).map_err(Refused::here)?;
         Ok(())
@@ -109,7 +132,7 @@ impl<C> Setting<C> for Derived<C> {
         self.about
     }
 
-    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
+    fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
         let value = self.domain.read(self.key, written).map_err(Refused::here)?;
         (self.set)(config, &value).map_err(Refused::here)
     }

@@ -19,7 +19,7 @@
 //! A policy is written as its name, with parameters in parentheses where they differ from the defaults:
 //! `hybrid(factor=0.25, min_rise=8ms)`. A key may be written with `-` in place of `_`.
 //!
-//! Readers of files turn what was written into [`Written`] and keep the lines: [`Refused::path`] says which
+//! Readers of files turn what was written into [`RawValue`] and keep the lines: [`Refused::path`] says which
 //! key is at fault.
 
 mod choice;
@@ -33,14 +33,14 @@ mod table;
 pub mod units;
 
 pub use choice::Choice;
-pub use domain::{Domain, FormerName, Named, Shown, Value, Word, Written};
+pub use domain::{Domain, FormerName, Named, RawValue, Shown, Value, Word};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
 pub use names::{advice, one_line, quote, unknown};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{
-    Refused, Row, Setting, Settings, apply, is_key, misplaced_policy, rows, setting, show,
+    Refused, Row, Setting, Settings, apply, is_key, keys, misplaced_policy, rows, setting, show,
 };
 pub use units::{
     Share, find_unit, read_bytes, read_rate, read_share, read_time, refused_unit, split,

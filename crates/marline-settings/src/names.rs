@@ -12,7 +12,7 @@ const NEAREST: usize = 3;
 const QUOTED: usize = 64;
 
 /// Smallest number of bytes that can abbreviate a part of a name, as `conn` for `connections`.
-const LEAST_PART: usize = 3;
+const MIN_PART: usize = 3;
 
 /// `text` as quoted in messages: on one line, and truncated if it is long.
 pub fn quote(text: &str) -> Cow<'_, str> {
@@ -99,7 +99,7 @@ fn shares_parts(word: &str, name: &str) -> bool {
     };
     all(&word, &|part| {
         parts(&name)
-            .any(|other| other == part || (part.len() >= LEAST_PART && other.starts_with(part)))
+            .any(|other| other == part || (part.len() >= MIN_PART && other.starts_with(part)))
     }) || all(&name, &|part| parts(&word).any(|other| other == part))
 }
 

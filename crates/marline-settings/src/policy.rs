@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::names::{quote, unknown};
 
-use crate::domain::{FormerName, Shown, Word, Written, present};
+use crate::domain::{FormerName, RawValue, Shown, Word, present};
 use crate::table::{Refused, Row, Settings, apply, call, is_key, rows};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
@@ -71,7 +71,7 @@ pub trait Policy<F>: Sync {
     fn parameters(&self) -> Vec<Row>;
 
     /// Values of each parameter for tests to try.
-    fn samples(&self) -> Vec<(&'static str, Written)>;
+    fn samples(&self) -> Vec<(&'static str, RawValue)>;
 
     /// Makes one with the default parameters.
     fn make_default(&self) -> F;
@@ -80,7 +80,7 @@ pub trait Policy<F>: Sync {
     ///
     /// # Errors
     /// A parameter is unknown, or its value is not allowed.
-    fn make(&self, parameters: &[(String, Written)]) -> Result<F, Refused>;
+    fn make(&self, parameters: &[(String, RawValue)]) -> Result<F, Refused>;
 }
 
 impl<F, C> Policy<F> for Entry<F, C> {
@@ -96,7 +96,7 @@ impl<F, C> Policy<F> for Entry<F, C> {
         rows(self.parameters, "", &(self.default)())
     }
 
-    fn samples(&self) -> Vec<(&'static str, Written)> {
+    fn samples(&self) -> Vec<(&'static str, RawValue)> {
         let settings = self.parameters.iter();
         settings
             .flat_map(|setting| {
@@ -110,7 +110,7 @@ impl<F, C> Policy<F> for Entry<F, C> {
         (self.make)((self.default)())
     }
 
-    fn make(&self, parameters: &[(String, Written)]) -> Result<F, Refused> {
+    fn make(&self, parameters: &[(String, RawValue)]) -> Result<F, Refused> {
         let mut config = (self.default)();
         apply(self.parameters, &mut config, parameters)?;
         Ok((self.make)(config))
@@ -248,9 +248,9 @@ impl<F> Registry<F> {
     }
 
     /// As [`make`](Self::make), from a file.
-    pub(crate) fn read(&self, written: &Written) -> Result<F, String> {
+    pub(crate) fn read(&self, written: &RawValue) -> Result<F, String> {
         match written {
-            Written::Text(text) => self.make(text),
+            RawValue::Text(text) => self.make(text),
             other => Err(format!(
                 "this must be a policy, as \"{}\", not {other}",
                 self.example(other)
@@ -259,8 +259,8 @@ impl<F> Registry<F> {
     }
 
     /// A policy with the parameters in `written`, if that is a table of some; or the first one.
-    fn example(&self, written: &Written) -> String {
-        if let Written::Table(parameters) = written {
+    fn example(&self, written: &RawValue) -> String {
+        if let RawValue::Table(parameters) = written {
             let mut entries = self.entries.iter();
             let entry = entries.find(|entry| {
                 let rows = entry.parameters();
@@ -279,7 +279,7 @@ impl<F> Registry<F> {
 /// `name`, or `name(key=value, ..)`.
 struct Call<'a> {
     name: &'a str,
-    parameters: Vec<(String, Written)>,
+    parameters: Vec<(String, RawValue)>,
 }
 
 impl<'a> Call<'a> {
@@ -306,7 +306,7 @@ impl<'a> Call<'a> {
             if key.is_empty() || value.is_empty() {
                 return Err(wrong());
             }
-            Ok((key.to_owned(), Written::parse(value)))
+            Ok((key.to_owned(), RawValue::parse(value)))
         });
         Ok(Self {
             name: name.trim(),

@@ -2,7 +2,7 @@
 
 use crate::names::unknown;
 
-use crate::domain::{Domain, Shown, Value, Written};
+use crate::domain::{Domain, RawValue, Shown, Value};
 use crate::table::{Refused, Row, Setting, Settings, apply_but, find, rows, show};
 
 /// A set of values that a table can start from.
@@ -40,7 +40,7 @@ const ON: &str = "on";
 const BASE: &str = "base";
 
 impl<C, D> Table<C, D> {
-    fn switch(&self, config: &mut C, on: bool, written: &Written) -> Result<(), Refused> {
+    fn switch(&self, config: &mut C, on: bool, written: &RawValue) -> Result<(), Refused> {
         match (on, self.off) {
             (true, _) => {
                 (self.open)(config);
@@ -54,8 +54,8 @@ impl<C, D> Table<C, D> {
         }
     }
 
-    fn start(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
-        let Written::Text(name) = written else {
+    fn start(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
+        let RawValue::Text(name) = written else {
             return Err(self.wrong(written));
         };
         let base = self.bases.iter().find(|base| base.name == name);
@@ -67,7 +67,7 @@ impl<C, D> Table<C, D> {
         Ok(())
     }
 
-    fn wrong(&self, written: &Written) -> Refused {
+    fn wrong(&self, written: &RawValue) -> Refused {
         Refused::here(format!("this must be {}, not {written}", self.allowed()))
     }
 
@@ -92,10 +92,10 @@ impl<C, D: Default> Setting<C> for Table<C, D> {
         self.about
     }
 
-    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
+    fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
         let entries = match written {
-            Written::Switch(on) => return self.switch(config, *on, written),
-            Written::Table(entries) => entries,
+            RawValue::Switch(on) => return self.switch(config, *on, written),
+            RawValue::Table(entries) => entries,
             other if self.bases.is_empty() => return Err(self.wrong(other)),
             other => return self.start(config, other),
         };
@@ -152,9 +152,9 @@ impl<C, D: Default> Setting<C> for Table<C, D> {
         Some(format!("{}.{inner}", self.key))
     }
 
-    fn samples(&self) -> Vec<Written> {
+    fn samples(&self) -> Vec<RawValue> {
         let names = self.bases.iter().map(|base| base.name.into());
-        std::iter::once(Written::Switch(true))
+        std::iter::once(RawValue::Switch(true))
             .chain(names)
             .collect()
     }

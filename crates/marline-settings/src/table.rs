@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::names::{quote, unknown};
 
-use crate::domain::{Domain, Shown, Word, Written};
+use crate::domain::{Domain, RawValue, Shown, Word};
 
 /// The settings of a configuration `C`.
 pub type Settings<C> = &'static [&'static dyn Setting<C>];
@@ -14,6 +14,11 @@ pub trait Setting<C>: Sync {
     /// Its name, in snake case.
     fn key(&self) -> &'static str;
 
+    /// Its name in earlier releases, which is read as well.
+    fn former_key(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Its meaning, in one line.
     fn about(&self) -> &'static str;
 
@@ -21,7 +26,7 @@ pub trait Setting<C>: Sync {
     ///
     /// # Errors
     /// It is not allowed; the message says what is.
-    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused>;
+    fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused>;
 
     /// The value in `config`; `None` if it does not apply there.
     fn show(&self, config: &C) -> Option<Shown>;
@@ -40,7 +45,7 @@ pub trait Setting<C>: Sync {
     }
 
     /// Values that it takes, as written, for tests to try.
-    fn samples(&self) -> Vec<Written> {
+    fn samples(&self) -> Vec<RawValue> {
         self.domain()
             .map(|domain| domain.samples())
             .unwrap_or_default()
@@ -102,7 +107,7 @@ impl fmt::Display for Refused {
 pub fn apply<C>(
     settings: Settings<C>,
     config: &mut C,
-    written: &[(String, Written)],
+    written: &[(String, RawValue)],
 ) -> Result<(), Refused> {
     apply_but(&[], settings, config, written)
 }
@@ -112,28 +117,32 @@ pub(crate) fn apply_but<C>(
     others: &[&'static str],
     settings: Settings<C>,
     config: &mut C,
-    written: &[(String, Written)],
+    written: &[(String, RawValue)],
 ) -> Result<(), Refused> {
-    let keys = || settings.iter().map(|setting| setting.key());
+    let present_keys = || settings.iter().map(|setting| setting.key());
     for (key, value) in written {
-        if !others
-            .iter()
-            .copied()
-            .chain(keys())
-            .any(|known| is_key(key, known))
+        if !others.iter().copied().any(|known| is_key(key, known))
+            && setting(settings, key).is_none()
         {
-            let text = misplaced_policy(settings, key, value)
-                .unwrap_or_else(|| unknown("key", key, others.iter().copied().chain(keys())));
+            let text = misplaced_policy(settings, key, value).unwrap_or_else(|| {
+                unknown("key", key, others.iter().copied().chain(present_keys()))
+            });
             return Err(Refused::here(text).within(key));
         }
-        let is_same = |(other, _): &&(String, Written)| is_key(other, key);
+        let present = |key: &str| setting(settings, key).map(Setting::key);
+        let of_key = present(key);
+        let is_same = |(other, _): &&(String, RawValue)| {
+            is_key(other, key) || (of_key.is_some() && present(other) == of_key)
+        };
         if written.iter().filter(is_same).count() > 1 {
             let text = "this key is there twice; keep one of them";
             return Err(Refused::here(text).within(key));
         }
     }
     for setting in settings {
-        if let Some((key, value)) = find(written, setting.key()) {
+        let former = setting.former_key();
+        let found = find(written, setting.key()).or_else(|| find(written, former?));
+        if let Some((key, value)) = found {
             setting.set(config, value).map_err(|why| why.within(key))?;
         }
     }
@@ -142,12 +151,12 @@ pub(crate) fn apply_but<C>(
 
 /// Advice on the notation if `key` is not a key of `settings` but a policy that one of them takes, as in
 /// `hybrid.factor = 0.5`.
-pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) -> Option<String> {
+pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &RawValue) -> Option<String> {
     let policy = key.replace('-', "_");
     let mut settings = settings.iter();
     let place = settings.find_map(|setting| setting.key_of_policy(&policy))?;
     let example = match written {
-        Written::Table(parameters) => call(&policy, parameters),
+        RawValue::Table(parameters) => call(&policy, parameters),
         _ => policy,
     };
     Some(format!(
@@ -156,15 +165,15 @@ pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) 
 }
 
 /// `name` with the plain values of `parameters`, in the notation of a policy.
-pub(crate) fn call(name: &str, parameters: &[(String, Written)]) -> String {
+pub(crate) fn call(name: &str, parameters: &[(String, RawValue)]) -> String {
     let parameters: Vec<_> = parameters
         .iter()
         .filter_map(|(key, written)| match written {
-            Written::Text(text) => Some(format!("{key}={}", quote(text))),
-            Written::Switch(_) | Written::Integer(_) | Written::Number(_) => {
+            RawValue::Text(text) => Some(format!("{key}={}", quote(text))),
+            RawValue::Switch(_) | RawValue::Integer(_) | RawValue::Number(_) => {
                 Some(format!("{key}={written}"))
             }
-            Written::Date(_) | Written::List | Written::Table(_) => None,
+            RawValue::Date(_) | RawValue::List | RawValue::Table(_) => None,
         })
         .collect();
     if parameters.is_empty() {
@@ -190,6 +199,14 @@ pub fn rows<C>(settings: Settings<C>, prefix: &str, default: &C) -> Vec<Row> {
         .collect()
 }
 
+/// The keys that are read: those of `settings`, and their former ones.
+pub fn keys<C>(settings: Settings<C>) -> impl Iterator<Item = &'static str> {
+    let keys = |setting: &&'static dyn Setting<C>| {
+        std::iter::once(setting.key()).chain(setting.former_key())
+    };
+    settings.iter().flat_map(keys)
+}
+
 /// Whether `written` means `key`: `-` and `_` are equivalent.
 pub fn is_key(written: &str, key: &str) -> bool {
     let is_joint = |byte| matches!(byte, b'-' | b'_');
@@ -197,16 +214,19 @@ pub fn is_key(written: &str, key: &str) -> bool {
     written.len() == key.len() && pairs.all(|(a, b)| a == b || (is_joint(a) && is_joint(b)))
 }
 
-/// The setting with the key `key`.
+/// The setting with the key `key`, or with this former key.
 pub fn setting<C>(settings: Settings<C>, key: &str) -> Option<&'static dyn Setting<C>> {
     let mut settings = settings.iter().copied();
-    settings.find(|setting| is_key(key, setting.key()))
+    settings.find(|setting| {
+        let former = setting.former_key();
+        is_key(key, setting.key()) || former.is_some_and(|former| is_key(key, former))
+    })
 }
 
 pub(crate) fn find<'a>(
-    written: &'a [(String, Written)],
+    written: &'a [(String, RawValue)],
     key: &str,
-) -> Option<(&'a str, &'a Written)> {
+) -> Option<(&'a str, &'a RawValue)> {
     let mut written = written.iter();
     let (key, value) = written.find(|(written, _)| is_key(written, key))?;
     Some((key, value))

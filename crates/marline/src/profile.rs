@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use marline_proto::ack::{AsAsked, Decimation, EveryN};
+use marline_proto::ack::{Decimation, EveryN, PeerRequested};
 use marline_proto::congestion::slow_start::{HyStartPp, HybridConfig, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
@@ -193,17 +193,17 @@ fn baseline() -> TransportConfig {
     TransportConfig {
         controller: Arc::new(Algorithm::Cubic),
         loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
-        ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
+        ack_policy: Arc::new(|| Box::new(PeerRequested::new(EveryN::default()))),
         ack_frequency: None,
         pacing: true,
         stream_receive_window: Some(512 << 10),
         receive_window: Some(1 << 20),
         initial_rtt: INITIAL_RTT,
         first_flight_copy: None,
-        early_repeats: false,
+        handshake_retransmission: false,
         finished_copy: false,
         request_copy: false,
-        tail_copies: false,
+        tail_duplication: false,
         remember_rtt: false,
         two_probes: false,
         late_mtu_probes: false,
@@ -270,7 +270,7 @@ fn hbes_published() -> TransportConfig {
             ..MultipathConfig::default()
         }),
         loss_detector: Arc::new(|| Box::new(Adaptive::default())),
-        ack_policy: Arc::new(|| Box::new(AsAsked::default())),
+        ack_policy: Arc::new(|| Box::new(PeerRequested::default())),
         ..baseline()
     }
 }

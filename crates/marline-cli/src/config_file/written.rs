@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use marline::TransportConfig;
 use marline::settings::{
-    Lines, Refused, Settings, Written, apply, is_key, misplaced_policy, one_line, quote, unknown,
+    Lines, RawValue, Refused, Settings, apply, is_key, misplaced_policy, one_line, quote, setting,
+    unknown,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -21,7 +22,7 @@ pub(crate) struct WrittenTable {
     /// The tables that it is in.
     prefix: Vec<String>,
     /// Its keys in the order of the file.
-    entries: Vec<(String, Written)>,
+    entries: Vec<(String, RawValue)>,
     /// Every key of the file.
     keys: Arc<Keys>,
 }
@@ -105,7 +106,7 @@ impl WrittenTable {
         self.with(self.prefix.clone(), entries.cloned().collect())
     }
 
-    fn with(&self, prefix: Vec<String>, entries: Vec<(String, Written)>) -> Self {
+    fn with(&self, prefix: Vec<String>, entries: Vec<(String, RawValue)>) -> Self {
         Self {
             file: Arc::clone(&self.file),
             prefix,
@@ -122,7 +123,7 @@ impl WrittenTable {
         let Some((_, written)) = self.entries.iter().find(|(written, _)| written == key) else {
             return Ok(None);
         };
-        let Written::Table(entries) = written else {
+        let RawValue::Table(entries) = written else {
             let place = self.place(&[key]);
             return Err(format!(
                 "{place}: {key}: this must be the table [{key}], not {written}"
@@ -213,7 +214,7 @@ fn read_table(
     table: &DeTable<'_>,
     lines: &Lines,
     keys: &mut Keys,
-) -> Result<Vec<(String, Written)>, Twice> {
+) -> Result<Vec<(String, RawValue)>, Twice> {
     let mut ordered: Vec<_> = table.iter().collect();
     ordered.sort_by_key(|(key, _)| key.span().start);
     let mut entries = Vec::with_capacity(ordered.len());
@@ -248,31 +249,29 @@ fn read_value(
     value: &Spanned<DeValue<'_>>,
     lines: &Lines,
     inside: &mut Keys,
-) -> Result<Written, Twice> {
+) -> Result<RawValue, Twice> {
     Ok(match value.get_ref() {
-        DeValue::String(word) => Written::from(&**word),
-        DeValue::Boolean(switch) => Written::Switch(*switch),
+        DeValue::String(word) => RawValue::from(&**word),
+        DeValue::Boolean(switch) => RawValue::Switch(*switch),
         DeValue::Integer(integer) => {
             let digits = integer.as_str().replace('_', "");
             let number = i64::from_str_radix(&digits, integer.radix());
-            let larger = || Written::Number(digits.parse().unwrap_or(f64::INFINITY));
-            number.map_or_else(|_| larger(), Written::Integer)
+            let larger = || RawValue::Number(digits.parse().unwrap_or(f64::INFINITY));
+            number.map_or_else(|_| larger(), RawValue::Integer)
         }
         DeValue::Float(float) => {
             let digits = float.as_str().replace('_', "");
-            Written::Number(digits.parse().unwrap_or(f64::NAN))
+            RawValue::Number(digits.parse().unwrap_or(f64::NAN))
         }
-        DeValue::Datetime(date) => Written::Date(date.to_string()),
-        DeValue::Array(_) => Written::List,
-        DeValue::Table(table) => Written::Table(read_table(table, lines, inside)?),
+        DeValue::Datetime(date) => RawValue::Date(date.to_string()),
+        DeValue::Array(_) => RawValue::List,
+        DeValue::Table(table) => RawValue::Table(read_table(table, lines, inside)?),
     })
 }
 
 /// Whether `written` is a key of `settings`.
 fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
-    settings
-        .iter()
-        .any(|setting| is_key(written, setting.key()))
+    setting(settings, written).is_some()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::failure::{Failure, print_message};
 const TCP_MESSAGE: usize = 16 << 10;
 
 /// The time limit for opening a connection and for sending a message; the buffer of a capture lasts longer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The interval between attempts to reconnect.
 const RETRY: Duration = Duration::from_secs(10);
@@ -387,9 +387,9 @@ fn udp(host: &str) -> io::Result<UdpSocket> {
 fn tcp(host: &str) -> io::Result<TcpStream> {
     let mut last = none();
     for address in addresses(host)? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 return Ok(stream);
             }
             Err(error) => last = error,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use marline_flow::capture::{Live, LiveError};
 
-use super::{BETWEEN_LOOKS, Export, some_time, unwritable};
+use super::{Export, PACKETS_PER_POLL, some_time, unwritable};
 use crate::failure::{Failure, print_message};
 
 /// The time to wait for a packet before checking for signals.
@@ -64,7 +64,7 @@ impl LiveFlags {
                 }
                 let bytes = export.exporter.statistics().bytes;
                 export.look(bytes, interface.dropped());
-                until_look = BETWEEN_LOOKS / 16;
+                until_look = PACKETS_PER_POLL / 16;
             }
             export
                 .divide_if_asked()

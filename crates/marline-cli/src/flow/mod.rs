@@ -220,7 +220,7 @@ impl Export {
     fn packets(&mut self, capture: &mut Source) -> Result<(), Interruption> {
         let between_looks = match &self.metrics {
             Some(_) => BETWEEN_SNAPSHOTS,
-            None => BETWEEN_LOOKS,
+            None => PACKETS_PER_POLL,
         };
         let mut number = 0u64;
         loop {
@@ -391,7 +391,7 @@ enum Interruption {
 }
 
 /// Packets, and lines of key logs, between two checks of the clock and of signals.
-const BETWEEN_LOOKS: u64 = 1 << 14;
+const PACKETS_PER_POLL: u64 = 1 << 14;
 
 /// The same while metrics are served: few packets arrive through a pipe from a quiet network.
 const BETWEEN_SNAPSHOTS: u64 = 1 << 6;

@@ -57,9 +57,9 @@ impl Stop {
     pub(super) fn is_asked_for_soon(&self) -> bool {
         /// Checks, over a time much longer than the delivery of a signal takes, and than another process takes to end
         /// by the same signal.
-        const LOOKS: u32 = 50;
+        const POLLS: u32 = 50;
         const BETWEEN: Duration = Duration::from_millis(10);
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if self.is_asked_for() {
                 return true;
             }

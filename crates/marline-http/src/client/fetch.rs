@@ -15,7 +15,7 @@ use marline::Instant;
 
 use self::turns::{Turn, Turns};
 use super::assignment::{Alternation, Assignment};
-use super::lane::Lane;
+use super::lane::PooledConnection;
 use super::progress::Progress;
 use super::split::Ranges;
 use super::{Client, ClientError, ObjectReport, Origin, ParsedUrl, Report, parse_url};
@@ -101,7 +101,7 @@ struct Queue {
     /// One queue for all lanes, or one for each.
     jobs: Vec<Mutex<Jobs>>,
     client: Arc<Client>,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PooledConnection>>,
     /// The pool that assigns objects to lanes, instead of one worker per lane.
     pool: Option<Arc<Pool>>,
     options: FetchOptions,

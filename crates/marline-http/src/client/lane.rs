@@ -26,7 +26,7 @@ struct Usable {
 }
 
 /// One connection to an origin at a time. When it fails, the next request opens another.
-pub(crate) struct Lane {
+pub(crate) struct PooledConnection {
     origin: Origin,
     /// The number of lanes to its origin, including this one.
     lanes: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Lane {
     opened: Mutex<Vec<Arc<Connection>>>,
 }
 
-impl Lane {
+impl PooledConnection {
     /// `lanes` lanes to `origin` that are used together.
     pub(crate) fn some(origin: &Origin, lanes: usize) -> impl Iterator<Item = Arc<Self>> {
         (0..lanes).map(move |_| {

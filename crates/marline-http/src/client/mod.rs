@@ -42,7 +42,7 @@ use self::connection::{QuicClient, TcpClient};
 pub use self::error::ClientError;
 use self::fallback::Fallback;
 pub use self::fetch::{Destination, FetchOptions, Target};
-pub(crate) use self::lane::{Answer, Lane};
+pub(crate) use self::lane::{Answer, PooledConnection};
 pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
 pub use self::progress::Progress;
 pub use self::proxies::{HttpProxy, NoProxy, Proxies, ProxyError};
@@ -73,7 +73,7 @@ pub struct Client {
 /// Lanes to one origin that were opened in advance.
 struct Spare {
     origin: Origin,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PooledConnection>>,
 }
 
 /// A connection to open.
@@ -149,7 +149,7 @@ impl Client {
     /// The URL is invalid, or the error of the first connection that could not be opened.
     pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
         let origin = parse_url(url, self.config.version)?.origin;
-        let lanes: Vec<_> = Lane::some(&origin, connections).collect();
+        let lanes: Vec<_> = PooledConnection::some(&origin, connections).collect();
         for lane in &lanes {
             lane.open(self).await?;
         }
@@ -158,11 +158,11 @@ impl Client {
     }
 
     /// `connections` lanes to `origin`; those that were opened in advance come first.
-    pub(crate) fn lanes(&self, origin: &Origin, connections: usize) -> Vec<Arc<Lane>> {
+    pub(crate) fn lanes(&self, origin: &Origin, connections: usize) -> Vec<Arc<PooledConnection>> {
         let mut lanes = self.take_spare(origin);
         lanes.truncate(connections);
         let opened = lanes.len();
-        lanes.extend(Lane::some(origin, connections).skip(opened));
+        lanes.extend(PooledConnection::some(origin, connections).skip(opened));
         lanes
     }
 
@@ -212,7 +212,7 @@ impl Client {
     }
 
     /// Takes the lanes to `origin` that were opened in advance.
-    fn take_spare(&self, origin: &Origin) -> Vec<Arc<Lane>> {
+    fn take_spare(&self, origin: &Origin) -> Vec<Arc<PooledConnection>> {
         let mut spare = self.spare();
         match spare.iter().position(|known| known.origin == *origin) {
             Some(index) => spare.swap_remove(index).lanes,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
 
 /// A QUIC connection. Clones are the same connection.
-pub trait Carrier: Clone + Send + Sync + 'static {
+pub trait QuicTransport: Clone + Send + Sync + 'static {
     /// The sending direction of a stream.
     type Send: CarrierSend;
     /// The receiving direction of a stream.
@@ -59,7 +59,7 @@ pub trait Carrier: Clone + Send + Sync + 'static {
 
 /// Both directions of a bidirectional stream.
 #[derive(Debug)]
-pub struct BidiStream<C: Carrier> {
+pub struct BidiStream<C: QuicTransport> {
     /// The sending one.
     pub send: C::Send,
     /// The receiving one.
@@ -122,7 +122,7 @@ pub trait CarrierRecv: Send + Unpin + 'static {
     fn stop(&mut self, code: u64);
 }
 
-impl Carrier for marline::Connection {
+impl QuicTransport for marline::Connection {
     type Send = marline::SendStream;
     type Recv = marline::RecvStream;
 

@@ -8,19 +8,19 @@ use bytes::Bytes;
 use marline::{ConnectionError, ReadError};
 use marline_h3::{Config, Error, ErrorCode, Event, LocalStream, Side, Transmit};
 
-use super::carrier::{Carrier, CarrierRecv, CarrierSend};
+use super::carrier::{CarrierRecv, CarrierSend, QuicTransport};
 use super::error::RequestError;
 use super::request::RequestStream;
 use super::session::{Session, State};
 use super::transport_priority;
 
 /// A connection that begins: its session, and the driver, which must be polled.
-pub(crate) struct Begun<C: Carrier> {
+pub(crate) struct Begun<C: QuicTransport> {
     pub(crate) session: Session<C>,
     pub(crate) driver: Driver<C>,
 }
 
-impl<C: Carrier> Begun<C> {
+impl<C: QuicTransport> Begun<C> {
     /// Begins HTTP/3 on a connection.
     pub(crate) fn on(carrier: C, side: Side, config: &Config) -> Self {
         let session = Session::new(carrier, side, config);
@@ -32,7 +32,7 @@ impl<C: Carrier> Begun<C> {
 }
 
 /// Drives a connection: must be polled as long as it is used.
-pub(crate) struct Driver<C: Carrier> {
+pub(crate) struct Driver<C: QuicTransport> {
     session: Session<C>,
     /// This end's unidirectional streams, by number.
     own: [Option<C::Send>; LocalStream::ALL.len()],
@@ -46,7 +46,7 @@ pub(crate) struct Driver<C: Carrier> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended;
 
-impl<C: Carrier> Driver<C> {
+impl<C: QuicTransport> Driver<C> {
     /// Writes the first bytes of the connection, as far as that is possible at once.
     fn new(session: Session<C>) -> Self {
         let mut driver = Self {
@@ -195,7 +195,7 @@ impl<C: Carrier> Driver<C> {
     }
 }
 
-impl<C: Carrier> Drop for Driver<C> {
+impl<C: QuicTransport> Drop for Driver<C> {
     fn drop(&mut self) {
         // Without the driver, requests would wait forever.
         self.session.end(RequestError::Closed);
@@ -229,7 +229,7 @@ enum Reading {
 }
 
 /// Gives all bytes of a stream that have arrived to the connection.
-fn read_all<C: Carrier>(
+fn read_all<C: QuicTransport>(
     session: &Session<C>,
     recv: &mut C::Recv,
     cx: &mut Context<'_>,

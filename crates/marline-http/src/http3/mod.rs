@@ -1,4 +1,4 @@
-//! HTTP/3 over QUIC connections: moves bytes between the streams of a [`Carrier`] and the state machine of
+//! HTTP/3 over QUIC connections: moves bytes between the streams of a [`QuicTransport`] and the state machine of
 //! `marline-h3`, for the tasks of requests.
 //!
 //! A session is shared by all tasks of a connection. Each request is a stream that its own task reads and writes; the
@@ -17,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use marline::TransportConfig;
 use marline_h3::Config;
 
-pub use self::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
+pub use self::carrier::{BidiStream, CarrierRecv, CarrierSend, QuicTransport};
 pub(crate) use self::driver::Begun;
 pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};

@@ -9,32 +9,32 @@ use http::{HeaderMap, Request, Response};
 use marline::StreamId;
 use marline_h3::{ErrorCode, SendError, StreamError, StreamEvent, frame};
 
-use super::carrier::{BidiStream, Carrier, CarrierRecv, CarrierSend};
+use super::carrier::{BidiStream, CarrierRecv, CarrierSend, QuicTransport};
 use super::error::RequestError;
 use super::session::{Session, Step};
 use super::transport_priority;
 
 /// A request and its response.
-pub(crate) struct RequestStream<C: Carrier> {
+pub(crate) struct RequestStream<C: QuicTransport> {
     pub(crate) sender: Sender<C>,
     pub(crate) receiver: Receiver<C>,
 }
 
 /// Keeps the state of a stream until both halves are dropped.
-struct Registration<C: Carrier> {
+struct Registration<C: QuicTransport> {
     session: Session<C>,
     id: StreamId,
     /// The error in the message of the peer.
     failure: OnceLock<StreamError>,
 }
 
-impl<C: Carrier> Drop for Registration<C> {
+impl<C: QuicTransport> Drop for Registration<C> {
     fn drop(&mut self) {
         self.session.with(|state| state.forget(self.id));
     }
 }
 
-impl<C: Carrier> RequestStream<C> {
+impl<C: QuicTransport> RequestStream<C> {
     /// Opens a stream and sends the header of a request.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl<C: Carrier> RequestStream<C> {
 }
 
 /// Sends a message. Dropped before its end, it resets the stream.
-pub(crate) struct Sender<C: Carrier> {
+pub(crate) struct Sender<C: QuicTransport> {
     registration: Arc<Registration<C>>,
     stream: C::Send,
     /// Whether nothing more will be written.
@@ -90,7 +90,7 @@ pub(crate) struct Sender<C: Carrier> {
     until_received: bool,
 }
 
-impl<C: Carrier> Sender<C> {
+impl<C: QuicTransport> Sender<C> {
     /// The stream.
     pub(crate) fn id(&self) -> StreamId {
         self.stream.id()
@@ -198,7 +198,7 @@ impl<C: Carrier> Sender<C> {
     }
 }
 
-impl<C: Carrier> Drop for Sender<C> {
+impl<C: QuicTransport> Drop for Sender<C> {
     fn drop(&mut self) {
         // The default of QUIC streams is the code 0, which HTTP/3 does not define.
         if !self.is_ended {
@@ -208,7 +208,7 @@ impl<C: Carrier> Drop for Sender<C> {
 }
 
 /// Receives a message. Dropped before its end, it stops the stream.
-pub(crate) struct Receiver<C: Carrier> {
+pub(crate) struct Receiver<C: QuicTransport> {
     registration: Arc<Registration<C>>,
     stream: C::Recv,
     /// Whether nothing more follows: the message is complete, or has failed.
@@ -217,7 +217,7 @@ pub(crate) struct Receiver<C: Carrier> {
     reads_first: bool,
 }
 
-impl<C: Carrier> Receiver<C> {
+impl<C: QuicTransport> Receiver<C> {
     /// The next part of the message; `None` when it is complete.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ impl<C: Carrier> Receiver<C> {
     }
 }
 
-impl<C: Carrier> Drop for Receiver<C> {
+impl<C: QuicTransport> Drop for Receiver<C> {
     fn drop(&mut self) {
         if !self.is_ended {
             self.stop(ErrorCode::REQUEST_CANCELLED);

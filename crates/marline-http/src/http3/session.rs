@@ -8,22 +8,22 @@ use bytes::Bytes;
 use marline::ReadError;
 use marline_h3::{Config, Error, ErrorCode, Side, StreamEvent, StreamId, Transmit};
 
-use super::carrier::Carrier;
+use super::carrier::QuicTransport;
 use super::error::RequestError;
 use crate::limits;
 
 /// An HTTP/3 connection. Clones are the same connection, which is closed when the last one and the last request are
 /// dropped.
-pub(crate) struct Session<C: Carrier> {
+pub(crate) struct Session<C: QuicTransport> {
     shared: Arc<Shared<C>>,
     /// `None` at the driver, which does not keep the connection open.
     user: Option<Arc<User<C>>>,
 }
 
 /// Closes the connection when it is no longer used.
-struct User<C: Carrier>(Arc<Shared<C>>);
+struct User<C: QuicTransport>(Arc<Shared<C>>);
 
-impl<C: Carrier> Drop for User<C> {
+impl<C: QuicTransport> Drop for User<C> {
     fn drop(&mut self) {
         self.0.carrier.close(ErrorCode::NO_ERROR.value(), b"");
     }
@@ -79,7 +79,7 @@ fn cost(transmit: &Transmit) -> usize {
     transmit.bytes.len() + size_of::<Transmit>()
 }
 
-impl<C: Carrier> Clone for Session<C> {
+impl<C: QuicTransport> Clone for Session<C> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -186,7 +186,7 @@ impl State {
     }
 }
 
-impl<C: Carrier> Session<C> {
+impl<C: QuicTransport> Session<C> {
     /// A connection of which nothing was sent.
     pub(super) fn new(carrier: C, side: Side, config: &Config) -> Self {
         let shared = Arc::new(Shared {

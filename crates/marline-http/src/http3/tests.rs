@@ -8,7 +8,7 @@ use bytes::Bytes;
 use marline::{ConnectionError, Dir, Priority, ReadError, Side, StreamId, WriteError};
 use marline_h3::{Config, ErrorCode};
 
-use super::{Begun, BidiStream, Carrier, CarrierRecv, CarrierSend};
+use super::{Begun, BidiStream, CarrierRecv, CarrierSend, QuicTransport};
 use crate::limits;
 
 /// A connection whose peer sends nothing, and allows no stream.
@@ -20,7 +20,7 @@ struct Stuck {
 /// No stream exists.
 enum Never {}
 
-impl Carrier for Stuck {
+impl QuicTransport for Stuck {
     type Send = Never;
     type Recv = Never;
 

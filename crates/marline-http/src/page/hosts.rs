@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::check::Planned;
 use super::options::LoadOptions;
 use crate::client::{
-    Alternation, Assignment, Client, Connection, Lane, Origin, PlannedRequest, Planner, SplitPolicy,
+    Alternation, Assignment, Client, Connection, Origin, PlannedRequest, Planner, PooledConnection,
+    SplitPolicy,
 };
 use crate::pipes::{Assigned, ObjectKind, Pool};
 
@@ -62,7 +63,7 @@ enum Assigner {
 
 /// A connection to a host.
 struct HostLane {
-    lane: Arc<Lane>,
+    lane: Arc<PooledConnection>,
     /// Its requests in progress.
     requests: usize,
 }
@@ -74,7 +75,7 @@ pub(super) struct ReadyObject {
     /// The pipe that carries it, if there are pipes.
     pub(super) pipe: Option<Assigned>,
     /// All lanes to its host.
-    pub(super) lanes: Vec<Arc<Lane>>,
+    pub(super) lanes: Vec<Arc<PooledConnection>>,
     /// At least one: for the whole object, or for its ranges.
     pub(super) requests: Vec<PlannedRequest>,
 }

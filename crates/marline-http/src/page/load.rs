@@ -15,8 +15,8 @@ use super::model::Page;
 use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
 use crate::client::{
-    Answer, Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Progress, Ranges,
-    Split,
+    Answer, Client, ClientError, Download, Object, Outcome, PlannedRequest, PooledConnection,
+    Progress, Ranges, Split,
 };
 use crate::pipes::Assigned;
 use crate::tasks::TaskSet;
@@ -225,7 +225,7 @@ struct Request {
     findings: Findings,
     progress: Arc<Progress>,
     /// The lanes to its host.
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PooledConnection>>,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
 }

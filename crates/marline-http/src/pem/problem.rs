@@ -207,8 +207,8 @@ pub enum PemProblem {
 }
 
 /// The sizes of RSA keys that are supported, in bits.
-pub(super) const RSA_BITS: RangeInclusive<usize> = 2048..=MOST_RSA_BITS;
-const MOST_RSA_BITS: usize = if cfg!(feature = "aws-lc-rs") {
+pub(super) const RSA_BITS: RangeInclusive<usize> = 2048..=MAX_RSA_BITS;
+const MAX_RSA_BITS: usize = if cfg!(feature = "aws-lc-rs") {
     8192
 } else {
     4096

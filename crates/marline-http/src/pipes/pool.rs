@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use self::state::{Closing, ObjectId, PipeTotal, Placed, State};
 use super::{ObjectKind, PipeReport, PipeState, PipesConfig};
-use crate::client::{Client, ClientError, Connection, Lane, Origin};
+use crate::client::{Client, ClientError, Connection, Origin, PooledConnection};
 use crate::runtime::RuntimeHandle;
 
 /// Pipes to one origin. Each is a lane; those that are not open have no connection.
 pub(crate) struct Pool {
     origin: Origin,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PooledConnection>>,
     runtime: RuntimeHandle,
     idle_timeout: Duration,
     state: Mutex<State>,
@@ -61,7 +61,7 @@ impl Pool {
         let most = config.policy.max_pipes();
         Arc::new(Self {
             origin: origin.clone(),
-            lanes: Lane::some(origin, most).collect(),
+            lanes: PooledConnection::some(origin, most).collect(),
             runtime: runtime.clone(),
             idle_timeout: config.idle_timeout,
             state: Mutex::new(State::new(config, most)),
@@ -69,7 +69,7 @@ impl Pool {
     }
 
     /// The lanes, one for each pipe up to the limit.
-    pub(crate) fn lanes(&self) -> &[Arc<Lane>] {
+    pub(crate) fn lanes(&self) -> &[Arc<PooledConnection>] {
         &self.lanes
     }
 

@@ -4,29 +4,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::content::Guard;
-use crate::client::{Client, ClientError, Connection, Lane, Origin};
+use crate::client::{Client, ClientError, Connection, Origin, PooledConnection};
 use crate::pipes::{Assigned, ObjectKind, Pool};
 
 /// Connections to one origin, which are opened when they are needed, and again when they have ended.
 pub(super) struct Connections {
     client: Arc<Client>,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PooledConnection>>,
     /// The pool that assigns requests to lanes, instead of turns.
     pool: Option<Arc<Pool>>,
     turn: AtomicUsize,
 }
 
 /// The place of one request.
-pub(super) struct Place {
+pub(super) struct RequestSlot {
     client: Arc<Client>,
-    lane: Arc<Lane>,
+    lane: Arc<PooledConnection>,
     pipe: Option<Assigned>,
 }
 
 /// The connection and the pipe of one response: the connection stays open, and the pipe counts as used, until this is
 /// dropped.
-pub(super) struct Carrier {
-    place: Place,
+pub(super) struct QuicTransport {
+    place: RequestSlot,
     _connection: Arc<Connection>,
 }
 
@@ -38,7 +38,7 @@ impl Connections {
         Self {
             lanes: match &pool {
                 Some(pool) => pool.lanes().to_vec(),
-                None => Lane::some(origin, connections.max(1)).collect(),
+                None => PooledConnection::some(origin, connections.max(1)).collect(),
             },
             client,
             pool,
@@ -50,7 +50,7 @@ impl Connections {
     ///
     /// # Errors
     /// The first pipe of a pool, for which the others wait, does not connect.
-    pub(super) async fn place(&self, kind: ObjectKind) -> Result<Place, ClientError> {
+    pub(super) async fn place(&self, kind: ObjectKind) -> Result<RequestSlot, ClientError> {
         let (lane, pipe) = match &self.pool {
             Some(pool) => {
                 pool.continue_session();
@@ -63,7 +63,7 @@ impl Connections {
                 (turn, None)
             }
         };
-        Ok(Place {
+        Ok(RequestSlot {
             client: Arc::clone(&self.client),
             lane: Arc::clone(&self.lanes[lane]),
             pipe,
@@ -71,7 +71,7 @@ impl Connections {
     }
 }
 
-impl Place {
+impl RequestSlot {
     /// The connection to use, which is opened if there is none.
     ///
     /// # Errors
@@ -81,25 +81,25 @@ impl Place {
     }
 
     /// The request has a response with content of `bytes` bytes, if that is known, on `connection`.
-    pub(super) fn carries(self, connection: Arc<Connection>, bytes: Option<u64>) -> Carrier {
+    pub(super) fn carries(self, connection: Arc<Connection>, bytes: Option<u64>) -> QuicTransport {
         if let (Some(pipe), Some(bytes)) = (&self.pipe, bytes) {
             pipe.on_size(bytes);
         }
-        Carrier {
+        QuicTransport {
             place: self,
             _connection: connection,
         }
     }
 }
 
-impl Carrier {
+impl QuicTransport {
     /// The number of the pipe, if it is one.
     pub(super) fn pipe(&self) -> Option<usize> {
         self.place.pipe.as_ref().map(Assigned::pipe)
     }
 }
 
-impl Guard for Carrier {
+impl Guard for QuicTransport {
     fn on_received(&self, bytes: u64) {
         if let Some(pipe) = &self.place.pipe {
             pipe.on_received(bytes);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::fields;
 use super::request_body::HeldBody;
 use crate::body::{Body, BoxError};
-use crate::server::{Passage, Stopped};
+use crate::server::{ProxiedContent, Stopped};
 
 /// The reason why the content of a response ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +51,7 @@ impl<A: Guard, B: Guard> Guard for (A, B) {
 pub(super) struct Content<G> {
     body: Body,
     /// The part of the server's budget that it uses.
-    passage: Passage,
+    passage: ProxiedContent,
     /// Bytes that are still to come, if known.
     left: Option<u64>,
     idle_timeout: Duration,

@@ -49,14 +49,14 @@ pub(crate) enum Failure {
     Misdirected(String),
     /// It has passed too many proxies.
     #[error("the request has passed {} proxies; it is in a loop", limits::MAX_VIA)]
-    Circle,
+    ProxyLoop,
 }
 
 impl Failure {
     /// The status of the answer.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Connect(_) | Self::Response(_) | Self::Circle => StatusCode::BAD_GATEWAY,
+            Self::Connect(_) | Self::Response(_) | Self::ProxyLoop => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Content(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -76,7 +76,7 @@ impl Failure {
             Self::Busy => "connection_limit_reached",
             Self::Content(_) | Self::Malformed(_) => "http_request_error",
             Self::Refused(_) | Self::Forbidden(_) | Self::Misdirected(_) => "http_request_denied",
-            Self::Circle => "proxy_loop_detected",
+            Self::ProxyLoop => "proxy_loop_detected",
         }
     }
 

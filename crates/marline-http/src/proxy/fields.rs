@@ -262,15 +262,15 @@ pub(super) fn size(headers: &HeaderMap) -> usize {
 
 /// A request has passed too many proxies, usually because of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Circle;
+pub(super) struct ProxyLoop;
 
 /// Adds this proxy to `Via` (RFC 9110, section 7.6.3).
 ///
 /// # Errors
 /// [`limits::MAX_VIA`] are there already.
-pub(super) fn add_via(headers: &mut HeaderMap, version: Version) -> Result<(), Circle> {
+pub(super) fn add_via(headers: &mut HeaderMap, version: Version) -> Result<(), ProxyLoop> {
     if tokens(headers, &VIA).count() >= limits::MAX_VIA {
-        return Err(Circle);
+        return Err(ProxyLoop);
     }
     let version = match version {
         Version::HTTP_3 => "3",
@@ -543,6 +543,6 @@ mod tests {
         for _ in 0..limits::MAX_VIA {
             assert_eq!(add_via(&mut fields, Version::HTTP_11), Ok(()));
         }
-        assert_eq!(add_via(&mut fields, Version::HTTP_11), Err(Circle));
+        assert_eq!(add_via(&mut fields, Version::HTTP_11), Err(ProxyLoop));
     }
 }

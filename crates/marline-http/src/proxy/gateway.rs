@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use super::connections::{Carrier, Connections};
+use super::connections::{Connections, QuicTransport};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
@@ -156,7 +156,7 @@ struct Gateway {
 
 struct Fetched {
     response: Response<Download>,
-    carrier: Carrier,
+    carrier: QuicTransport,
 }
 
 impl Gateway {
@@ -272,7 +272,7 @@ impl Gateway {
         // The local program's `Host` names this machine.
         headers.remove(HOST);
         headers.remove(SEC_WEBSOCKET_KEY);
-        fields::add_via(headers, version).map_err(|_| Failure::Circle)?;
+        fields::add_via(headers, version).map_err(|_| Failure::ProxyLoop)?;
         let path = head.uri().path_and_query().cloned();
         let path = path.filter(|path| path.as_str().starts_with('/'));
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
@@ -310,7 +310,7 @@ impl Gateway {
         let is_new = parts.version >= Version::HTTP_2;
         let version = parts.version;
         fields::remove_hop_by_hop(&mut parts.headers);
-        fields::add_via(&mut parts.headers, version).map_err(|_| Failure::Circle)?;
+        fields::add_via(&mut parts.headers, version).map_err(|_| Failure::ProxyLoop)?;
         // It refers to the origin's address, not to this one.
         parts.headers.remove(ALT_SVC);
         self.localise(&mut parts.headers);

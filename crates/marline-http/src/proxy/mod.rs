@@ -16,8 +16,8 @@ mod forward;
 mod gateway;
 mod health;
 mod pipe_metrics;
-mod places;
 mod request_body;
+mod request_slots;
 mod reverse;
 #[cfg(test)]
 mod testing;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::fields;
 use crate::body::{Body, BoxError};
 use crate::limits;
-use crate::server::Passage;
+use crate::server::ProxiedContent;
 
 /// The content of a request, as its owner observes it while it is sent. Until its first part was taken, it can be sent
 /// again. Dropping it stops the transfer.
@@ -28,7 +28,7 @@ struct Shared(Arc<Mutex<State>>);
 struct State {
     body: Body,
     /// The part of the server's budget that it uses.
-    passage: Passage,
+    passage: ProxiedContent,
     /// Whether a part was taken.
     is_begun: bool,
     /// Whether it may be taken: the server behind the proxy may want to refuse the request first.
@@ -59,7 +59,7 @@ impl HeldBody {
     pub(super) fn new(body: Body, wait: bool, extensions: &Extensions) -> Self {
         Self(Shared(Arc::new(Mutex::new(State {
             body,
-            passage: Passage::of(extensions),
+            passage: ProxiedContent::of(extensions),
             is_begun: false,
             is_open: !wait,
             is_abandoned: false,
@@ -113,7 +113,7 @@ impl HeldBody {
     }
 
     /// The budget of the opposite direction, of the response.
-    pub(super) fn way_back(&self) -> Passage {
+    pub(super) fn way_back(&self) -> ProxiedContent {
         self.state().passage.opposite()
     }
 

@@ -306,7 +306,7 @@ impl Proxy {
         }
         let (how, claims) = (self.config.forwarded, self.config.client_fields);
         fields::add_forwarded(headers, &received, how, claims);
-        fields::add_via(headers, received.version).map_err(|_| Failure::Circle)?;
+        fields::add_via(headers, received.version).map_err(|_| Failure::ProxyLoop)?;
         if content.is_empty() {
             headers.remove(EXPECT);
         }
@@ -431,7 +431,7 @@ impl Proxy {
         };
         fields::remove_hop_by_hop(&mut parts.headers);
         let passed = fields::add_via(&mut parts.headers, parts.version);
-        passed.map_err(|_| Failure::Circle)?;
+        passed.map_err(|_| Failure::ProxyLoop)?;
         let is_new = parts.version >= Version::HTTP_2;
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();

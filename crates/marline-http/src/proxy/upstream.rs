@@ -22,8 +22,8 @@ use self::connector::Connector;
 use super::config::{ClientFields, ProxyConfig, UpstreamUrl};
 use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection, is_too_large};
-use super::places::{NoPlace, Place, Places, Tenants};
 use super::request_body::HeldBody;
+use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
 use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
 use crate::body::Body;
 use crate::limits;
@@ -31,13 +31,13 @@ use crate::server::Stopped;
 
 /// The time for which a client that sends `Expect: 100-continue` waits for the answer of the
 /// application.
-const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
+const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One application.
 pub(super) struct Upstream {
     url: UpstreamUrl,
     client: Client<Connector, Body>,
-    places: Places,
+    places: RequestSlots,
     place_timeout: Duration,
     max_header_bytes: usize,
     max_header_fields: usize,
@@ -53,7 +53,7 @@ pub(super) struct Upstream {
 
 /// The place of one request at an application.
 pub(super) struct Slot {
-    place: Place,
+    place: RequestSlot,
     _counted: InFlight,
 }
 
@@ -91,9 +91,9 @@ impl Upstream {
             .min(limits::LARGEST_HTTP2_WINDOW);
         // By then, the wait for the response has ended.
         let write_timeout = config.response_timeout.max(config.idle_timeout);
-        let tenants = match config.client_fields {
-            ClientFields::Append => Tenants::Anyone,
-            ClientFields::Replace => Tenants::Networks,
+        let holders = match config.client_fields {
+            ClientFields::Append => SlotHolders::Anyone,
+            ClientFields::Replace => SlotHolders::Networks,
         };
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -112,7 +112,7 @@ impl Upstream {
         Self {
             url,
             client,
-            places: Places::new(config.max_requests, tenants),
+            places: RequestSlots::new(config.max_requests, holders),
             place_timeout: config.place_timeout,
             max_header_bytes: config.max_header_bytes,
             max_header_fields: config.max_header_fields,
@@ -167,7 +167,7 @@ impl Upstream {
         self.places.waited_for()
     }
 
-    fn slot_at(&self, place: Place) -> Slot {
+    fn slot_at(&self, place: RequestSlot) -> Slot {
         Slot {
             place,
             _counted: self.counters.begin(),
@@ -186,7 +186,7 @@ impl Upstream {
     /// [`Failure::Busy`]: no place became free in time.
     pub(super) async fn slot(&self, client: Option<IpAddr>) -> Result<Slot, Failure> {
         let place = self.places.take(client, self.place_timeout).await;
-        let place = place.map_err(|NoPlace| Failure::Busy)?;
+        let place = place.map_err(|NoSlot| Failure::Busy)?;
         Ok(self.slot_at(place))
     }
 
@@ -204,7 +204,7 @@ impl Upstream {
         let mut request = request.map(|()| content.to_body());
         *request.extensions_mut() = extensions;
         let mut response = pin!(self.client.request(request));
-        let mut expected = Some(begun + EXPECT_PATIENCE);
+        let mut expected = Some(begun + CONTINUE_TIMEOUT);
         loop {
             let last = begun.max(content.progressed()) + self.response_timeout;
             let deadline = expected.map_or(last, |expected| expected.min(last));

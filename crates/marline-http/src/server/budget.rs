@@ -102,7 +102,7 @@ impl Budget {
         let mut place = Place::new(&self, &account);
         let mut left = limit;
         loop {
-            let patience = left.min(limits::BUFFER_PATIENCE);
+            let patience = left.min(limits::BUFFER_RECLAIM_DELAY);
             let granted = poll_fn(|cx| place.poll_take(cx, wanted));
             if let Ok(grant) = runtime.timeout(patience, granted).await {
                 return Ok(grant);

@@ -26,7 +26,7 @@ use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
 use crate::header;
-use crate::http3::{self, Begun, Carrier, Receiver, RequestError, RequestStream, Sender};
+use crate::http3::{self, Begun, QuicTransport, Receiver, RequestError, RequestStream, Sender};
 use crate::interim::Interim;
 use crate::limits;
 use crate::tasks::TaskSet;
@@ -177,7 +177,7 @@ impl ClientConnection {
 /// Serves requests until the client closes the connection, or until all requests have ended after the server stopped. There are
 /// two GOAWAYs: the first lets the client know, the second says which requests were accepted (RFC 9114, section 5.2).
 /// Requests that arrive while there is an `early` proof to wait for may be replays, or from a forged address.
-pub(super) async fn serve<C: Carrier>(
+pub(super) async fn serve<C: QuicTransport>(
     context: &Arc<Context>,
     recorder: &Arc<Recorder>,
     connection: C,
@@ -234,7 +234,7 @@ pub(super) async fn serve<C: Carrier>(
 }
 
 /// Completes when a `connection` holds too much unread content of `contents`, or a part to which others are entitled.
-async fn watch_unread<C: Carrier>(
+async fn watch_unread<C: QuicTransport>(
     context: &Context,
     connection: C,
     contents: &OpenContents,
@@ -251,7 +251,7 @@ async fn watch_unread<C: Carrier>(
             if received.set(unread) {
                 excess_since = None;
             } else if now.saturating_since(*excess_since.get_or_insert(now))
-                >= limits::RECEIVED_PATIENCE
+                >= limits::UNREAD_TIMEOUT
             {
                 return;
             }
@@ -293,7 +293,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn run<C: Carrier>(self, stream: RequestStream<C>) {
+    async fn run<C: QuicTransport>(self, stream: RequestStream<C>) {
         let RequestStream {
             mut sender,
             mut receiver,
@@ -320,7 +320,7 @@ impl Exchange {
         }
     }
 
-    async fn answer<C: Carrier>(
+    async fn answer<C: QuicTransport>(
         &self,
         head: RequestHead,
         sender: Sender<C>,
@@ -339,7 +339,7 @@ impl Exchange {
         answering.await;
     }
 
-    async fn answer_for<C: Carrier>(
+    async fn answer_for<C: QuicTransport>(
         &self,
         origin: &Origin,
         mut request: Request<Body>,
@@ -387,7 +387,7 @@ impl Exchange {
     }
 
     /// Sends an interim response, if the client accepts it. Returns whether others can follow.
-    async fn send_interim<C: Carrier>(
+    async fn send_interim<C: QuicTransport>(
         &self,
         sender: &mut Sender<C>,
         interim: &Response<()>,
@@ -425,7 +425,7 @@ impl Exchange {
     }
 
     /// Sends the response of `answer` unless other clients are entitled to its resources.
-    async fn send<C: Carrier>(
+    async fn send<C: QuicTransport>(
         &self,
         sender: &mut Sender<C>,
         answer: Answer,
@@ -454,7 +454,7 @@ impl Exchange {
         }
     }
 
-    async fn send_all<C: Carrier>(
+    async fn send_all<C: QuicTransport>(
         &self,
         sender: &mut Sender<C>,
         response: Response<Body>,
@@ -486,7 +486,7 @@ impl Exchange {
 
     /// Waits until the client has received everything. A client that stops receiving for too long must not keep its buffered
     /// data.
-    async fn finish<C: Carrier>(&self, sender: &mut Sender<C>) -> Result<(), ErrorCode> {
+    async fn finish<C: QuicTransport>(&self, sender: &mut Sender<C>) -> Result<(), ErrorCode> {
         let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             let before = sender.unacknowledged();
@@ -510,7 +510,7 @@ impl Exchange {
 
     /// Sends `body`, which must have the announced length: a file may shrink while it is read. No more is read than flow
     /// control permits.
-    async fn send_content<C: Carrier>(
+    async fn send_content<C: QuicTransport>(
         &self,
         sender: &mut Sender<C>,
         mut body: Body,
@@ -568,7 +568,7 @@ impl Exchange {
 }
 
 /// Sends content as the client accepts it.
-async fn send_part<C: Carrier>(
+async fn send_part<C: QuicTransport>(
     sender: &mut Sender<C>,
     mut data: Bytes,
     record: &mut Record,

@@ -67,7 +67,7 @@ pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::{Metrics, MetricsSource};
 pub use self::metrics_page::serve_metrics;
 pub use self::panics::report_panics_in_one_line;
-pub(crate) use self::passage::Passage;
+pub(crate) use self::passage::ProxiedContent;
 pub use self::record::PassedOn;
 pub use self::reload::Handle;
 use self::reload::{KeptSessions, QuicEndpoint};
@@ -326,11 +326,11 @@ impl Server {
         };
         let mut finished = pin!(finished);
         let runtime = &context.runtime;
-        let mut hurried = context.hurry.stopped();
+        let mut forced = context.hurry.stopped();
         let in_time = async {
             tokio::select! {
                 biased;
-                () = &mut hurried => Err(Hurried),
+                () = &mut forced => Err(ForcedShutdown),
                 () = finished.as_mut() => Ok(()),
             }
         };
@@ -353,7 +353,7 @@ impl Server {
                 }
                 // The access log records the outcome of all requests.
                 while context.metrics.open_records() > 0 {
-                    runtime.sleep(limits::FIRST_LOOK).await;
+                    runtime.sleep(limits::MIN_POLL_INTERVAL).await;
                 }
             };
             let _ = runtime.timeout(limits::CLOSE_TIMEOUT, all_idle).await;
@@ -374,7 +374,7 @@ impl std::fmt::Debug for Server {
 }
 
 /// The grace of a shutdown was cut short.
-struct Hurried;
+struct ForcedShutdown;
 
 /// Replaces the keys of a state directory each time they are old, until the server stops.
 async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {

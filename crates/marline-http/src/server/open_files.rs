@@ -289,29 +289,29 @@ impl State {
     }
 
     /// Releases a file, and returns the values to be dropped without the lock.
-    fn let_go(&mut self, account: &Account, number: u64) -> LetGo {
-        let mut let_go = LetGo::default();
+    fn released(&mut self, account: &Account, number: u64) -> ReleasedFile {
+        let mut released = ReleasedFile::default();
         let Some(entry) = self.files.get_mut(&number) else {
-            return let_go;
+            return released;
         };
         let Some(holding) = entry.holders.get_mut(&account.number()) else {
-            return let_go;
+            return released;
         };
         holding.responses -= 1;
         if holding.responses > 0 {
-            return let_go;
+            return released;
         }
         let charged = holding.account.clone();
-        let_go.holding = entry.holders.remove(&account.number());
+        released.holding = entry.holders.remove(&account.number());
         self.by_account.remove(&(account.number(), number));
         let is_over = entry.holders.is_empty();
         if entry.remove(&charged) && !entry.is_evicted {
             self.leave(charged.client(), number);
         }
         if is_over {
-            let_go.entry = self.files.remove(&number);
+            released.entry = self.files.remove(&number);
         }
-        match &let_go.entry {
+        match &released.entry {
             Some(entry) if entry.is_evicted => self.closing -= 1,
             Some(entry) => {
                 self.shares.free(1);
@@ -321,13 +321,13 @@ impl State {
             }
             None => {}
         }
-        let_go
+        released
     }
 }
 
 /// The values of a released file.
 #[derive(Default)]
-struct LetGo {
+struct ReleasedFile {
     holding: Option<Holding>,
     entry: Option<Entry>,
 }
@@ -363,8 +363,8 @@ struct Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        let let_go = self.files.state().let_go(&self.account, self.number);
-        drop(let_go);
+        let released = self.files.state().released(&self.account, self.number);
+        drop(released);
     }
 }
 

@@ -18,7 +18,7 @@ type Waiting = Pin<Box<dyn Future<Output = Result<Grant, UsedUp>> + Send>>;
 
 /// One direction of a request: its content uses the budget of the server from its arrival until the other side has received it.
 /// If that is used up, nothing more is read.
-pub(crate) struct Passage {
+pub(crate) struct ProxiedContent {
     /// `None` without a server.
     origin: Option<Origin>,
     /// Content that has arrived without budget so far.
@@ -26,7 +26,7 @@ pub(crate) struct Passage {
     waiting: Option<Waiting>,
 }
 
-impl Passage {
+impl ProxiedContent {
     /// A direction of the request that has these `extensions`.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         Self::new(extensions.get().cloned())

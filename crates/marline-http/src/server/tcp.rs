@@ -1,9 +1,9 @@
 //! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
-mod calm;
 mod closing;
 mod deliveries;
 mod draining;
+mod flood_guard;
 mod handshake;
 mod http2;
 mod socket;
@@ -30,11 +30,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::calm::Calm;
 pub(super) use self::closing::Closing;
 use self::deliveries::Content;
 pub(super) use self::deliveries::Deliveries;
 use self::draining::Drain;
+use self::flood_guard::Http2FloodGuard;
 use self::handshake::Protocol;
 pub(super) use self::handshake::Tls;
 pub(super) use self::socket::Reset;
@@ -314,7 +314,7 @@ impl ClientConnection {
             idle,
             max_fields: limits.max_header_fields,
         });
-        let calm = Calm::new(
+        let guarded = Http2FloodGuard::new(
             stream,
             Arc::clone(&progress),
             deliveries.clone(),
@@ -327,7 +327,7 @@ impl ClientConnection {
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
             let stopped = context.stop.stopped();
-            let _ = http2::serve(calm, of_requests, origin, stopped).await;
+            let _ = http2::serve(guarded, of_requests, origin, stopped).await;
             return limits::QUIET_HTTP2;
         }
         let service = service_fn(move |request: Request<Incoming>| {
@@ -335,7 +335,7 @@ impl ClientConnection {
             async move { Ok::<_, Infallible>(of_requests.answer(request, origin).await) }
         });
         let serving = builder(&limits)
-            .serve_connection(TokioIo::new(calm), service)
+            .serve_connection(TokioIo::new(guarded), service)
             .with_upgrades();
         let drain = Drain::new(&context, progress);
         let serving = async {

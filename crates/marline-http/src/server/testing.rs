@@ -18,7 +18,7 @@ use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
 use super::tcp::{ClientConnection, Deliveries, Reset, Tunnels};
 use super::{Context, Logs, Protocols, ServerLimits, Site};
-use crate::http3::Carrier;
+use crate::http3::QuicTransport;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
@@ -31,7 +31,11 @@ const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 ///
 /// # Panics
 /// No tokio runtime is running.
-pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::Receiver<bool>) {
+pub async fn serve<C: QuicTransport>(
+    connection: C,
+    site: Site,
+    mut stopping: watch::Receiver<bool>,
+) {
     let context = context(site);
     let recorder = Arc::new(Recorder {
         runtime: context.runtime.clone(),

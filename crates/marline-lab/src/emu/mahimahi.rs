@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use marline_sim::fabric::{Fabric, Node, Passage, Routed, Verdict};
+use marline_sim::fabric::{Fabric, Node, PacketEvent, Routed, Verdict};
 
 use super::IpPacket;
 
@@ -47,7 +47,7 @@ impl<W: Write> MahimahiLog<W> {
     ///
     /// # Errors
     /// The log cannot be written.
-    pub fn passage(&mut self, passage: &Passage<'_, IpPacket>) -> io::Result<()> {
+    pub fn passage(&mut self, passage: &PacketEvent<'_, IpPacket>) -> io::Result<()> {
         let packet = passage.packet;
         if !self.addresses.contains(&packet.body.source()) {
             return Ok(());
@@ -68,7 +68,7 @@ impl<W: Write> MahimahiLog<W> {
     }
 
     /// Whether the packet has arrived at its destination rather than at a router.
-    fn is_end(&self, passage: &Passage<'_, IpPacket>) -> bool {
+    fn is_end(&self, passage: &PacketEvent<'_, IpPacket>) -> bool {
         let destination = passage.packet.body.destination();
         let mut hosts = self.hosts.iter();
         hosts.any(|&(address, node)| address == destination && Some(node) == passage.to)

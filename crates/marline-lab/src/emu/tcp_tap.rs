@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddrV4;
 
-use marline_sim::fabric::{Fabric, Node, Passage, Verdict};
+use marline_sim::fabric::{Fabric, Node, PacketEvent, Verdict};
 
 use super::IpPacket;
 use super::segment::Segment;
@@ -49,7 +49,7 @@ pub(super) fn count(fabric: &mut Fabric<IpPacket>, flows: Vec<WatchedFlow>) {
 fn observe(
     flow: &WatchedFlow,
     arrived: &mut Arrived,
-    passage: &Passage<'_, IpPacket>,
+    passage: &PacketEvent<'_, IpPacket>,
     segment: &Segment,
 ) {
     let TcpCount { received, packets } = &flow.count;

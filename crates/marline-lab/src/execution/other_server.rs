@@ -18,7 +18,7 @@ use crate::scenario::{HttpVersion, RunError, TcpController};
 /// The time limit for a server to listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of these checks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The task of a third-party server.
 pub(super) struct Task<'a> {
@@ -84,7 +84,7 @@ pub(super) async fn start(kernel: &dyn Kernel, task: Task<'_>) -> Result<Program
             if kernel.listens(task.version.is_over_tcp(), task.address.port())? {
                 return Ok(None);
             }
-            sleep(LOOK_INTERVAL).await;
+            sleep(POLL_INTERVAL).await;
         }
     };
     let looked = timeout(LISTEN_TIMEOUT, look).await;

@@ -21,8 +21,8 @@ const PRINTED: &str = "printed";
 const MAX_PRINTED: u64 = 4096;
 
 /// The interval of checks whether killed processes have ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-const LOOKS: u32 = 500;
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const POLLS: u32 = 500;
 
 /// A program with a directory of its own. When it is dropped, its processes are killed, and the directory is removed.
 pub(super) struct Program {
@@ -91,7 +91,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if !self.is_left() {
                 break;
             }
@@ -99,7 +99,7 @@ impl Drop for Program {
                 // It may have ended already.
                 let _ = killpg(group, Signal::SIGKILL);
             }
-            std::thread::sleep(LOOK_INTERVAL);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }

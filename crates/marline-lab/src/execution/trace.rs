@@ -11,7 +11,7 @@ use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver, PathId};
 use marline_wire::frame::{Frame, Frames};
 
-use crate::features::{Feature, Passage, PhaseSince, Trace, TransferPhase};
+use crate::features::{Feature, PacketEvent, PhaseSince, Trace, TransferPhase};
 
 /// Sums of so many intervals are compared for [`Dispersion`](crate::stats::Dispersion), beside single ones.
 const BURSTS: [BurstWindow; 3] = [
@@ -217,7 +217,7 @@ impl Record {
     }
 
     fn trace(&self, now: Instant) -> Trace {
-        let passage = |number: usize, at| Passage {
+        let passage = |number: usize, at| PacketEvent {
             number: number as u64,
             at_us: self.micros(at),
         };

@@ -14,7 +14,7 @@ use nix::unistd::{Pid, getpid};
 
 use super::KernelError;
 use super::backend::execute_job;
-use super::scratch::{ERRORS, INPUT, OUTPUT, Program, STATUS, TASK, Written, WrittenWork};
+use super::scratch::{ERRORS, INPUT, OUTPUT, Program, RawValue, STATUS, TASK, WrittenWork};
 use crate::emu::{LOOPBACK, Routing, in_virtual_time};
 use crate::run::without_panic;
 
@@ -94,7 +94,7 @@ fn run() -> io::Result<String> {
     // AWS-LC takes random numbers from the kernel alone, which derive from the seed, where it finds this file, by which
     // virtual machines count how often they were restored. Elsewhere it measures the jitter of the processor.
     fs::write("/dev/sysgenid", [0; 4])?;
-    let task: Written = serde_json::from_slice(&fs::read(TASK)?)?;
+    let task: RawValue = serde_json::from_slice(&fs::read(TASK)?)?;
     // Namespaces bring their own; this one is for programs that need none.
     Routing::open()
         .and_then(|mut routing| routing.set_up(LOOPBACK))

@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 use super::guest::NO_RDRAND;
 use super::scratch::{
-    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, Program, STATUS, TASK, Variable, Written, WrittenWork,
+    CONSOLE, ERRORS, INIT, INPUT, OUTPUT, Program, RawValue, STATUS, TASK, Variable, WrittenWork,
     read, tail,
 };
 use super::{Image, KernelError, limits};
@@ -162,7 +162,7 @@ impl Machine {
             ),
             Work::Job(written) => (WrittenWork::Job, written),
         };
-        let written = Written { directory, work };
+        let written = RawValue { directory, work };
         fs::write(shared.join(TASK), serde_json::to_vec(&written)?)?;
         fs::write(shared.join(INPUT), input)?;
         std::os::unix::fs::symlink(&self.program, shared.join(INIT))

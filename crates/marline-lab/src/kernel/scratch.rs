@@ -24,7 +24,7 @@ pub(super) const INIT: &str = "init";
 
 /// A task, as it is written for the machine.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Written {
+pub(super) struct RawValue {
     pub(super) directory: PathBuf,
     pub(super) work: WrittenWork,
 }

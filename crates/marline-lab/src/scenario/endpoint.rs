@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use marline::congestion::ConnectionKind;
-use marline::settings::{Refused, Shown, Value as Setting, Written, apply, is_key, show};
+use marline::settings::{RawValue, Refused, Shown, Value as Setting, apply, is_key, show};
 use marline::{MultipathConfig, Profile, TransportConfig};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -18,7 +18,7 @@ pub struct EndpointSettings {
     /// The initial window, if it is set to a number or to a policy that uses earlier connections.
     pub initial_window: Option<InitialWindow>,
     /// Other changed settings, by the keys of [`TransportConfig::SETTINGS`].
-    written: Vec<(String, Written)>,
+    written: Vec<(String, RawValue)>,
 }
 
 /// The table of multipath settings.
@@ -40,12 +40,12 @@ impl EndpointSettings {
     ///
     /// # Errors
     /// The key is unknown, or the value is not allowed.
-    pub fn with(self, key: &str, value: impl Into<Written>) -> Result<Self, Refused> {
+    pub fn with(self, key: &str, value: impl Into<RawValue>) -> Result<Self, Refused> {
         self.with_all(vec![(key.to_owned(), value.into())])
     }
 
     /// The same settings, with all of `written`. Tables are merged key by key, unless they name a `base`.
-    pub(super) fn with_all(mut self, written: Vec<(String, Written)>) -> Result<Self, Refused> {
+    pub(super) fn with_all(mut self, written: Vec<(String, RawValue)>) -> Result<Self, Refused> {
         merge(&mut self.written, written);
         self.try_transport()?;
         Ok(self)
@@ -61,7 +61,7 @@ impl EndpointSettings {
         let mut config = self.profile.config();
         let mut written = self.written.clone();
         let mut tables = written.iter_mut();
-        if let Some((_, Written::Table(entries))) = tables.find(|(key, _)| key == MULTIPATH) {
+        if let Some((_, RawValue::Table(entries))) = tables.find(|(key, _)| key == MULTIPATH) {
             complete_multipath(entries, config.multipath.is_some());
         }
         apply(TransportConfig::SETTINGS, &mut config, &written)?;
@@ -74,28 +74,28 @@ impl EndpointSettings {
 
 /// Adds the default of scenarios to a table of `multipath` that switches it on, as any of its keys does: a client
 /// opens all paths of the scenario.
-fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
+fn complete_multipath(entries: &mut Vec<(String, RawValue)>, of_profile: bool) {
     let find = |key| {
         let mut entries = entries.iter();
         entries.find(|(written, _)| is_key(written, key))
     };
     let is_switched_on = match find("on") {
-        Some((_, on)) => *on == Written::Switch(true),
+        Some((_, on)) => *on == RawValue::Switch(true),
         None => !of_profile,
     };
     if is_switched_on && find(MAX_PATHS).is_none() {
-        let most = Written::Integer(MultipathConfig::MAX_PATHS.into());
+        let most = RawValue::Integer(MultipathConfig::MAX_PATHS.into());
         entries.push((MAX_PATHS.to_owned(), most));
     }
 }
 
 /// Replaces entries of `old` by those of `new`.
-fn merge(old: &mut Vec<(String, Written)>, new: Vec<(String, Written)>) {
+fn merge(old: &mut Vec<(String, RawValue)>, new: Vec<(String, RawValue)>) {
     for (key, value) in new {
         let is_same = |known: &str| known.replace('-', "_") == key.replace('-', "_");
         let known = old.iter_mut().find(|(known, _)| is_same(known));
         match (known, value) {
-            (Some((_, Written::Table(old))), Written::Table(new))
+            (Some((_, RawValue::Table(old))), RawValue::Table(new))
                 if !new.iter().any(|(key, _)| key == "base") =>
             {
                 merge(old, new);

@@ -73,7 +73,7 @@ impl Watched {
     /// Reduces long series: of each of many equal time spans, the smallest and the largest value are kept.
     pub fn thin(&mut self) {
         for points in self.series.values_mut() {
-            if points.len() > MOST_POINTS {
+            if points.len() > MAX_POINTS {
                 *points = thinned(points);
             }
         }
@@ -81,16 +81,16 @@ impl Watched {
 }
 
 /// Largest number of points of a series that is not thinned.
-const MOST_POINTS: usize = 4000;
+const MAX_POINTS: usize = 4000;
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
     };
-    let spans = (MOST_POINTS / 2) as f64;
+    let spans = (MAX_POINTS / 2) as f64;
     let span =
         |point: &(f64, f64)| ((point.0 - first.0) / (last.0 - first.0) * (spans - 1.0)) as usize;
-    let mut kept = Vec::with_capacity(MOST_POINTS);
+    let mut kept = Vec::with_capacity(MAX_POINTS);
     for points in points.chunk_by(|a, b| span(a) == span(b)) {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let (low, high) = (

@@ -1,7 +1,7 @@
 //! Keys shared by several readers.
 
 use marline::TransportConfig;
-use marline::settings::is_key;
+use marline::settings::{is_key, keys};
 
 use super::Direction;
 use super::document::{Item, Node, Table};
@@ -37,9 +37,7 @@ pub(super) const MULTIPATH: &str = "multipath";
 
 /// Keys that apply to both ends.
 pub(super) fn endpoint_keys() -> impl Iterator<Item = &'static str> {
-    let settings = TransportConfig::SETTINGS
-        .iter()
-        .map(|setting| setting.key());
+    let settings = keys(TransportConfig::SETTINGS);
     let flat = FLAT_KEYS.iter().map(|(key, _)| *key);
     std::iter::once("profile").chain(settings).chain(flat)
 }

@@ -10,7 +10,7 @@ use marline_lab::stats::Statistic;
 use serde::{Deserialize, Serialize};
 
 /// A parameter with more values than these places points in a space, and selects none.
-const MOST_VALUES: usize = 40;
+const MAX_VALUES: usize = 40;
 
 /// The values that pages show of an experiment.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl Excerpt {
         for (name, value) in points.iter().copied().flatten() {
             distinct.entry(name).or_default().insert(value.to_string());
         }
-        let selects = |name: &str| distinct[name].len() <= MOST_VALUES;
+        let selects = |name: &str| distinct[name].len() <= MAX_VALUES;
         let mut values: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>> = BTreeMap::new();
         for variant in &wanted.variants {
             for (metric, statistic) in &wanted.metrics {

@@ -12,8 +12,8 @@ const ATTENUATION: f64 = 0.6;
 
 /// Range of the SINR in dB: below it nothing is transmitted (3GPP TR 36.942, annex A.2), and above it
 /// phones do not measure.
-const LEAST_DB: f64 = -10.0;
-const MOST_DB: f64 = 30.0;
+const MIN_DB: f64 = -10.0;
+const MAX_DB: f64 = 30.0;
 
 /// The SINR over time of a radio created by [`Lte::new`](super::Lte::new) with equal arguments: the value at which a
 /// carrier of 20 MHz has the radio's rate, with 0.6 of Shannon's bound, between -10 and 30 dB.
@@ -49,7 +49,7 @@ impl LteSignal {
 fn sinr_db(bits_per_second: f64) -> f64 {
     let efficiency = bits_per_second / (ATTENUATION * CARRIER_HZ);
     let ratio = libm::exp2(efficiency) - 1.0;
-    (10.0 * libm::log10(ratio)).clamp(LEAST_DB, MOST_DB)
+    (10.0 * libm::log10(ratio)).clamp(MIN_DB, MAX_DB)
 }
 
 #[cfg(test)]
@@ -66,8 +66,8 @@ mod tests {
         assert!(sinr_db(12e6).abs() < 1e-9);
         // 0.6 * 20 MHz * log2(1 + 100).
         assert!((sinr_db(12e6 * 101_f64.log2()) - 20.0).abs() < 1e-9);
-        assert_eq!(sinr_db(0.0), LEAST_DB);
-        assert_eq!(sinr_db(1e9), MOST_DB);
+        assert_eq!(sinr_db(0.0), MIN_DB);
+        assert_eq!(sinr_db(1e9), MAX_DB);
     }
 
     #[test]

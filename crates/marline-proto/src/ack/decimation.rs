@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    AckDecision, AckPolicy, AsAsked, DEFAULT_MAX_ACK_DELAY, EveryN, MAX_DELAY, ReceivedView,
+    AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, EveryN, MAX_DELAY, PeerRequested, ReceivedView,
     Requested,
 };
 use crate::samples::scaled;
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     default: Decimation::default,
     make: |config| {
         Arc::new(move || match config.until_asked {
-            true => Box::new(UntilAsked::new(config)),
+            true => Box::new(DecimateUntilRequested::new(config)),
             false => Box::new(config),
         })
     },
@@ -38,7 +38,7 @@ pub struct Decimation {
     pub start_after: u64,
     /// Maximum delay of an acknowledgment as a divisor of the minimum round-trip time; 0 disables this bound.
     pub rtt_fraction: f64,
-    /// Whether an ACK_FREQUENCY frame of the peer overrides these parameters: see [`UntilAsked`].
+    /// Whether an ACK_FREQUENCY frame of the peer overrides these parameters: see [`DecimateUntilRequested`].
     pub until_asked: bool,
 }
 
@@ -116,16 +116,16 @@ impl AckPolicy for Decimation {
     }
 }
 
-/// [`Decimation`] until the peer requests a frequency with ACK_FREQUENCY, then [`AsAsked`]: a sender that sends
+/// [`Decimation`] until the peer requests a frequency with ACK_FREQUENCY, then [`PeerRequested`]: a sender that sends
 /// requests knows its window, its loss detection and its pacing.
 #[derive(Clone, Copy, Debug)]
-pub struct UntilAsked {
+pub struct DecimateUntilRequested {
     before: Decimation,
-    asked: AsAsked,
+    asked: PeerRequested,
     is_asked: bool,
 }
 
-impl UntilAsked {
+impl DecimateUntilRequested {
     /// Acknowledges like `before` until the peer requests a frequency.
     pub fn new(before: Decimation) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl UntilAsked {
                 until_asked: true,
                 ..before
             },
-            asked: AsAsked::default(),
+            asked: PeerRequested::default(),
             is_asked: false,
         }
     }
@@ -146,7 +146,7 @@ impl UntilAsked {
     }
 }
 
-impl AckPolicy for UntilAsked {
+impl AckPolicy for DecimateUntilRequested {
     fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision {
         match self.is_asked {
             true => self.asked.on_packet(packet),

@@ -1,19 +1,19 @@
 //! Acknowledgment policies (RFC 9000, section 13.2).
 
-mod as_asked;
 pub mod conformance;
 mod decimation;
 mod every_n;
 mod frequency;
+mod peer_requested;
 mod request;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
-pub use as_asked::AsAsked;
-pub use decimation::{Decimation, UntilAsked};
+pub use decimation::{DecimateUntilRequested, Decimation};
 pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
+pub use peer_requested::PeerRequested;
 pub(crate) use request::{OwnRequest, ReceiverView, SendView};
 
 use crate::Instant;
@@ -22,9 +22,13 @@ use crate::settings::{Domain, FormerName, Make, Registry, Spec};
 /// Acknowledgment policies by name.
 pub const POLICIES: Registry<Make<dyn AckPolicy>> = Registry::new(
     "acknowledgment policy",
-    &[&as_asked::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
+    &[&peer_requested::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
 )
-.with_former(&[FormerName::read("every {}", "as_asked(packets={})")]);
+.with_former(&[
+    FormerName::read("every {}", "peer_requested(packets={})"),
+    FormerName::read("as_asked", "peer_requested"),
+    FormerName::read("as_asked({})", "peer_requested({})"),
+]);
 
 /// Range of acknowledgment delays: transport parameters have 14 bits of milliseconds.
 const MAX_DELAY: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(16));
@@ -90,7 +94,7 @@ pub trait AckPolicy: Send + Debug {
     /// Called when an ACK frame was sent, for any reason.
     fn on_ack_sent(&mut self) {}
 
-    /// Called when the peer requests a frequency; only [`AsAsked`] and [`UntilAsked`] comply.
+    /// Called when the peer requests a frequency; only [`PeerRequested`] and [`DecimateUntilRequested`] comply.
     fn on_frequency(&mut self, _requested: &Requested) {}
 
     /// Maximum delay of an acknowledgment.

@@ -90,8 +90,8 @@ fn decimation_gives_way_to_a_request_of_the_peer_only_if_it_is_to() {
     }
 }
 
-fn asked(threshold: u64, reordering_threshold: u64) -> AsAsked {
-    let mut policy = AsAsked::default();
+fn asked(threshold: u64, reordering_threshold: u64) -> PeerRequested {
+    let mut policy = PeerRequested::default();
     policy.on_frequency(&Requested {
         threshold,
         max_delay: ms(50),

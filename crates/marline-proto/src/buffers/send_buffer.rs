@@ -1,4 +1,4 @@
-//! Written bytes, kept until they are acknowledged.
+//! RawValue bytes, kept until they are acknowledged.
 
 use super::RangeSet;
 use bytes::{Bytes, BytesMut};

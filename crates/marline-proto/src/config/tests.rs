@@ -8,11 +8,41 @@ use crate::scheduling::stream::WrrConfig;
 use crate::settings::*;
 use crate::{AckFrequencyConfig, EndpointConfig, MultipathConfig, TransportConfig};
 
-fn table(entries: &[(&str, &str)]) -> Vec<(String, Written)> {
+fn table(entries: &[(&str, &str)]) -> Vec<(String, RawValue)> {
     let entries = entries.iter();
     entries
-        .map(|(key, value)| ((*key).to_owned(), Written::parse(value)))
+        .map(|(key, value)| ((*key).to_owned(), RawValue::parse(value)))
         .collect()
+}
+
+#[test]
+fn keys_of_earlier_releases_are_read() {
+    let read = |entries: &[(&str, &str)]| {
+        let mut config = TransportConfig::default();
+        apply(TransportConfig::SETTINGS, &mut config, &table(entries)).map(|()| config)
+    };
+    let config = read(&[("early-repeats", "off"), ("tail_copies", "off")]).unwrap();
+    assert!(!config.handshake_retransmission && !config.tail_duplication);
+    let former = "bbr3(chance_losses=true, yields=true, early_probes=true)";
+    let config = read(&[("cc", former), ("ack", "as_asked(packets=3)")]).unwrap();
+    let present = [
+        (
+            "cc",
+            "bbr3(random_loss=true, coexist=true, fast_reprobe=true)",
+        ),
+        ("ack", "peer_requested(packets=3)"),
+    ];
+    let present = read(&present).unwrap();
+    let shown = |config| show(TransportConfig::SETTINGS, config);
+    let is_policy = |(key, _): &(&str, Shown)| matches!(*key, "cc" | "ack");
+    assert!(
+        shown(&present)
+            .into_iter()
+            .filter(is_policy)
+            .eq(shown(&config).into_iter().filter(is_policy))
+    );
+    let twice = read(&[("tail_copies", "off"), ("tail_duplication", "on")]);
+    assert!(twice.unwrap_err().text.contains("twice"));
 }
 
 /// Sets each value at the limits of each domain, shows it, writes it as shown, and shows it again.
@@ -30,8 +60,8 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
             let shown = setting.show(&config);
             let written = match &shown {
                 Some(Shown::Value(value)) => match setting.domain() {
-                    Some(domain) => Written::parse(&domain.write(value)),
-                    None => Written::parse(&Domain::SWITCH.write(value)),
+                    Some(domain) => RawValue::parse(&domain.write(value)),
+                    None => RawValue::parse(&Domain::SWITCH.write(value)),
                 },
                 _ => continue,
             };
@@ -41,7 +71,7 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
             assert_eq!(setting.show(&config), shown, "{key} = {sample}");
         }
         assert!(!setting.about().is_empty() && !setting.about().ends_with('.'));
-        assert!(setting.set(&mut config.clone(), &Written::List).is_err());
+        assert!(setting.set(&mut config.clone(), &RawValue::List).is_err());
     }
 }
 
@@ -167,10 +197,10 @@ fn every_field_of_a_configuration_has_a_key() {
         response_ping,
         initial_rtt,
         first_flight_copy,
-        early_repeats,
+        handshake_retransmission,
         finished_copy,
         request_copy,
-        tail_copies,
+        tail_duplication,
         remember_rtt,
         two_probes,
         late_mtu_probes,
@@ -317,44 +347,44 @@ fn empty_parameters_of_a_policy_are_refused() {
 
 #[test]
 fn a_parameter_outside_of_its_policy_is_refused_with_what_to_write() {
-    let inside = |key: &str, value| Written::Table(vec![(key.to_owned(), value)]);
+    let inside = |key: &str, value| RawValue::Table(vec![(key.to_owned(), value)]);
     for (key, written, expected) in [
         (
             "hybrid",
-            inside("factor", Written::Number(0.5)),
+            inside("factor", RawValue::Number(0.5)),
             "write slow_start_exit=\"hybrid(factor=0.5)\"",
         ),
         (
             "ecf",
-            inside("beta", Written::Number(0.3)),
+            inside("beta", RawValue::Number(0.3)),
             "write multipath.scheduler=\"ecf(beta=0.3)\"",
         ),
         (
             "sa-ecf",
-            Written::Switch(true),
+            RawValue::Switch(true),
             "write multipath.scheduler=\"sa_ecf\"",
         ),
         (
             "slow_start_exit",
-            inside("factor", Written::Number(0.5)),
+            inside("factor", RawValue::Number(0.5)),
             "this must be a policy, as \"hybrid(factor=0.5)\", not a table",
         ),
         (
             "multipath",
-            inside("scheduler", inside("beta", Written::Number(0.4))),
+            inside("scheduler", inside("beta", RawValue::Number(0.4))),
             "this must be a policy, as \"ecf(beta=0.4)\", not a table",
         ),
         (
             "multipath",
-            inside("ecf", inside("beta", Written::Number(0.4))),
+            inside("ecf", inside("beta", RawValue::Number(0.4))),
             "write scheduler=\"ecf(beta=0.4)\"",
         ),
         (
             "slow_start_exit",
-            inside("facter", Written::Number(0.5)),
+            inside("facter", RawValue::Number(0.5)),
             "this must be a policy, as \"none\", not a table",
         ),
-        ("hybird", Written::Switch(true), "unknown key \"hybird\""),
+        ("hybird", RawValue::Switch(true), "unknown key \"hybird\""),
     ] {
         let mut config = TransportConfig::default();
         let written = [(key.to_owned(), written)];
@@ -365,7 +395,7 @@ fn a_parameter_outside_of_its_policy_is_refused_with_what_to_write() {
 
 #[test]
 fn a_date_is_refused_by_every_setting() {
-    let date = Written::Date("1979-05-27".to_owned());
+    let date = RawValue::Date("1979-05-27".to_owned());
     for setting in TransportConfig::SETTINGS {
         let why = setting.set(&mut TransportConfig::default(), &date);
         let text = why.unwrap_err().text;
@@ -395,11 +425,11 @@ fn a_table_enables_disables_or_starts_from_a_base() {
     let written = [
         (
             "bundle".to_owned(),
-            Written::Table(table(&[("base", "published"), ("fair", "true")])),
+            RawValue::Table(table(&[("base", "published"), ("fair", "true")])),
         ),
         (
             "multipath".to_owned(),
-            Written::Table(table(&[("max-paths", "7")])),
+            RawValue::Table(table(&[("max-paths", "7")])),
         ),
     ];
     apply(TransportConfig::SETTINGS, &mut config, &written).unwrap();
@@ -410,10 +440,10 @@ fn a_table_enables_disables_or_starts_from_a_base() {
     assert_eq!(config.bundle.as_deref(), Some(&expected));
     assert_eq!(config.multipath.as_ref().unwrap().max_paths, 7);
     let off = [
-        ("bundle".to_owned(), Written::Switch(false)),
+        ("bundle".to_owned(), RawValue::Switch(false)),
         (
             "multipath".to_owned(),
-            Written::Table(table(&[("on", "false"), ("scheduler", "rr")])),
+            RawValue::Table(table(&[("on", "false"), ("scheduler", "rr")])),
         ),
     ];
     apply(TransportConfig::SETTINGS, &mut config, &off).unwrap();
@@ -470,10 +500,10 @@ fn errors_name_the_key_and_the_allowed_values() {
         assert!(why.text.contains(words), "{why}");
     }
     let mut config = TransportConfig::default();
-    let inner = Written::Table(table(&[("scope", "some")]));
+    let inner = RawValue::Table(table(&[("scope", "some")]));
     let written = [(
         "multipath".to_owned(),
-        Written::Table(vec![("bundle-paths".to_owned(), inner)]),
+        RawValue::Table(vec![("bundle-paths".to_owned(), inner)]),
     )];
     let why = refused(apply(TransportConfig::SETTINGS, &mut config, &written));
     assert_eq!(why.path, ["multipath", "bundle-paths", "scope"]);

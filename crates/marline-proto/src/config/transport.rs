@@ -54,14 +54,14 @@ pub struct TransportConfig {
     /// the peer lacks part of it (RFC 9002, section 6.2.3), at most twice per connection, and a client's first
     /// flight once more. Client: also the first request, once, if it is not acknowledged within a round trip and
     /// the peer's acknowledgment delay.
-    pub early_repeats: bool,
+    pub handshake_retransmission: bool,
     /// Client: whether the first datagram with application data after the handshake repeats the Finished message.
     pub finished_copy: bool,
     /// Client: whether a short first request is sent again a quarter of a round trip later; requires
-    /// [`Self::early_repeats`].
+    /// [`Self::handshake_retransmission`].
     pub request_copy: bool,
     /// With one path: whether retransmitted data is sent twice, up to four frames, if nothing else waits.
-    pub tail_copies: bool,
+    pub tail_duplication: bool,
     /// Client: whether the round-trip time of the last connection to a server replaces
     /// [`Self::initial_rtt`], for ten minutes.
     pub remember_rtt: bool,
@@ -254,7 +254,7 @@ impl TransportConfig {
             "Time without an answer after which a client retransmits its first flight, and again after three and seven times as long"
         ),
         field!(
-            early_repeats: Domain::SWITCH,
+            handshake_retransmission (formerly "early_repeats"): Domain::SWITCH,
             "Whether a flight of the handshake, or a client's first request, is retransmitted before its probe timeout when it seems lost"
         ),
         field!(
@@ -263,9 +263,9 @@ impl TransportConfig {
         ),
         field!(
             request_copy: Domain::SWITCH,
-            "Whether a client's first request, if it is short, is sent again a quarter of a round trip later; requires early_repeats"
+            "Whether a client's first request, if it is short, is sent again a quarter of a round trip later; requires handshake_retransmission"
         ),
-        field!(tail_copies: Domain::SWITCH, "Whether retransmitted data is sent twice if nothing else waits, with one path"),
+        field!(tail_duplication (formerly "tail_copies"): Domain::SWITCH, "Whether retransmitted data is sent twice if nothing else waits, with one path"),
         field!(
             remember_rtt: Domain::SWITCH,
             "Whether a client assumes the round-trip time of its last connection to the server until the first sample"
@@ -360,10 +360,10 @@ impl Default for TransportConfig {
             response_ping: Some(Duration::from_secs(1)),
             initial_rtt: Duration::from_millis(100),
             first_flight_copy: Some(Duration::from_millis(50)),
-            early_repeats: true,
+            handshake_retransmission: true,
             finished_copy: true,
             request_copy: true,
-            tail_copies: true,
+            tail_duplication: true,
             remember_rtt: true,
             two_probes: true,
             late_mtu_probes: true,
@@ -385,7 +385,7 @@ impl Default for TransportConfig {
             emulated_flows: 1,
             slow_start_growth: 2.0,
             loss_detector: Arc::new(|| Box::new(Adaptive::default())),
-            ack_policy: Arc::new(|| Box::new(ack::AsAsked::default())),
+            ack_policy: Arc::new(|| Box::new(ack::PeerRequested::default())),
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),
             pacing: true,
             send_quantum: 1,

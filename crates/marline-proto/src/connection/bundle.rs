@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::events::EndpointEvent;
-use crate::coordination::bundle::{Directive, JoinBundle, MemberView, Membership, Newcomer};
+use crate::coordination::bundle::{Directive, JoinBundle, JoiningMember, MemberView, Membership};
 use crate::observe;
 use crate::observe::events::BundleUpdated;
 use crate::paths::Slot;
@@ -66,7 +66,7 @@ impl Connection {
             id: membership.map(|membership| membership.id),
             address: self.remote_address().ip(),
             server_name: self.server_name().map(Box::from),
-            newcomer: Newcomer {
+            joining: JoiningMember {
                 announced: membership.map(|membership| membership.connections),
                 initial_window: self.config.initial_window.window(&self.kind(now, moved)),
                 rate_based: self.paths.main().recovery.controller().is_rate_based(),

@@ -27,10 +27,10 @@ mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
 mod dispatch;
-mod early_repeats;
 mod events;
 mod fill;
 mod handshake;
+mod handshake_retransmission;
 mod handshake_spaces;
 mod history;
 mod idle;
@@ -47,7 +47,7 @@ mod recover;
 mod reinject;
 mod resume;
 mod stream_planner;
-mod tail_copies;
+mod tail_duplication;
 mod telemetry;
 mod timers;
 mod transmit;
@@ -94,8 +94,8 @@ use crate::tuple::FourTuple;
 
 use bundle::Coordination;
 use capacity_tokens::CapacityTokens;
-use early_repeats::EarlyRepeats;
 use events::PendingEvents;
+use handshake_retransmission::HandshakeRetransmission;
 use handshake_spaces::HandshakeSpaces;
 use idle::Idle;
 use keys::KeyRing;
@@ -105,7 +105,7 @@ use path_planner::PathPlanner;
 use peer::Peer;
 use receive::UndecryptablePacket;
 use stream_planner::StreamPlanner;
-use tail_copies::TailCopies;
+use tail_duplication::TailDuplication;
 use telemetry::Telemetry;
 use version::Restart;
 
@@ -158,8 +158,8 @@ pub struct Connection {
     own_ack_request: OwnRequest,
     /// Packets whose keys are not available yet (RFC 9001, section 5.7).
     undecryptable: Vec<UndecryptablePacket>,
-    early: EarlyRepeats,
-    tail_copies: TailCopies,
+    handshake_retransmission: HandshakeRetransmission,
+    tail_duplication: TailDuplication,
     first_mtu_probe: FirstMtuProbe,
 }
 
@@ -480,8 +480,8 @@ impl Connection {
             ack_request: PeerRequest::default(),
             own_ack_request: OwnRequest::default(),
             undecryptable: Vec::new(),
-            early: EarlyRepeats::default(),
-            tail_copies: TailCopies::default(),
+            handshake_retransmission: HandshakeRetransmission::default(),
+            tail_duplication: TailDuplication::default(),
             first_mtu_probe: FirstMtuProbe::default(),
             config,
         };

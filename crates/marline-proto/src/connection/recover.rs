@@ -143,8 +143,8 @@ impl Connection {
             match token {
                 ResolvedToken::Acked(token) => self.on_token_acked(id, &token),
                 ResolvedToken::Lost(token) => {
-                    if self.config.tail_copies {
-                        self.tail_copies.on_lost(&token);
+                    if self.config.tail_duplication {
+                        self.tail_duplication.on_lost(&token);
                     }
                     self.on_token_lost(&token);
                 }

@@ -23,7 +23,7 @@ impl Connection {
                     .and_then(|keys| keys.next_timeout()),
             )
             .chain(self.progress.next_timeout())
-            .chain(self.early.next_timeout())
+            .chain(self.handshake_retransmission.next_timeout())
             .chain(self.first_mtu_probe.next_timeout())
             .min()
     }

@@ -65,7 +65,7 @@ impl Bundles {
             }
         };
         let bundle = &mut self.entries[index].bundle;
-        if let Some(directive) = bundle.join(handle, &join.newcomer) {
+        if let Some(directive) = bundle.join(handle, &join.joining) {
             self.of.insert(handle, index);
             self.directives.push_back(MemberDirective {
                 member: handle,

@@ -11,13 +11,13 @@ use crate::samples::RttView;
 use crate::time::Instant;
 
 /// Minimum allowed deviation of an answer: wireless links pause for so long.
-const LEAST_DEVIATION: Duration = Duration::from_millis(25);
+const MIN_DEVIATION: Duration = Duration::from_millis(25);
 
 /// Maximum initial deviation, if the other path is not slower.
-const MOST_DEVIATION: Duration = Duration::from_millis(75);
+const MAX_DEVIATION: Duration = Duration::from_millis(75);
 
 /// Number of false alarms after which the allowance stops growing.
-const MOST_FALSE_ALARMS: u32 = 4;
+const MAX_FALSE_ALARMS: u32 = 4;
 
 /// The latest receipt on a path, and the answer that it waits for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +64,7 @@ impl Liveness {
     pub(crate) fn on_answer(&mut self, probed: bool) {
         self.false_alarms = match (self.suspected, probed) {
             (_, true) => 0,
-            (true, false) => (self.false_alarms + 1).min(MOST_FALSE_ALARMS),
+            (true, false) => (self.false_alarms + 1).min(MAX_FALSE_ALARMS),
             (false, false) => self.false_alarms,
         };
         self.suspected = false;
@@ -126,8 +126,8 @@ impl Liveness {
         other_rtt: Duration,
     ) -> Duration {
         let deviation = (rtt.variance * 4).max(GRANULARITY);
-        let most = MOST_DEVIATION.max(other_rtt * 3 / 2);
-        let allowed = deviation.clamp(LEAST_DEVIATION, most) + max_ack_delay;
+        let most = MAX_DEVIATION.max(other_rtt * 3 / 2);
+        let allowed = deviation.clamp(MIN_DEVIATION, most) + max_ack_delay;
         allowed.saturating_mul(1 << self.false_alarms)
     }
 }

@@ -29,7 +29,7 @@ const ACKS_BEFORE_PROBE: u32 = 4;
 const PROBES_PER_RTT: u32 = 4;
 
 /// Minimum interval between two of those.
-const LEAST_PAUSE: Duration = Duration::from_millis(25);
+const MIN_PAUSE: Duration = Duration::from_millis(25);
 
 /// Stage of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ impl Path {
     /// Whether an ACK-only packet is to be made ack-eliciting: an end that sends nothing else has no other
     /// means to detect that its acknowledgments are lost.
     pub(crate) fn wants_ack_of_acks(&self, now: Instant) -> bool {
-        let pause = (self.recovery.rtt().smoothed() / PROBES_PER_RTT).max(LEAST_PAUSE);
+        let pause = (self.recovery.rtt().smoothed() / PROBES_PER_RTT).max(MIN_PAUSE);
         let last = self.recovery.last_ack_eliciting();
         self.acks_alone >= ACKS_BEFORE_PROBE && last.is_none_or(|last| last + pause <= now)
     }

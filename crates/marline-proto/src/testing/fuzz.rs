@@ -132,7 +132,7 @@ pub fn check_transport_parameters(bytes: &[u8]) {
 pub type FuzzedDatagram = (bool, u8, Vec<u8>);
 
 /// Limit on events, a large multiple of those of an input.
-const MOST_STEPS: u32 = 20_000;
+const MAX_STEPS: u32 = 20_000;
 
 /// Checks any datagrams, delivered to a server and a client `progress` milliseconds (modulo 64) after the start of
 /// their handshake, in virtual time: the time advances.
@@ -168,7 +168,7 @@ pub fn check_endpoint(progress: u8, datagrams: Vec<FuzzedDatagram>) {
         let mut steps = 0;
         while pair.step(until) {
             steps += 1;
-            assert!(steps < MOST_STEPS, "no progress");
+            assert!(steps < MAX_STEPS, "no progress");
         }
     }
 }

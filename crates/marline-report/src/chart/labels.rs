@@ -7,7 +7,7 @@ use crate::html::escape;
 
 const LINE_HEIGHT: f64 = 14.0;
 /// Names that need more lines are slanted.
-const MOST_LINES: usize = 3;
+const MAX_LINES: usize = 3;
 /// Maximum length of a slanted name; longer ones would exceed the chart on the left.
 const SLANTED: f64 = 18.0 * LETTER;
 /// Sine of the slant.
@@ -82,7 +82,7 @@ fn wrap(name: &str, width: f64) -> Option<Vec<String>> {
             _ => lines.push(word.to_owned()),
         }
     }
-    let fits = lines.len() <= MOST_LINES && lines.iter().all(|line| text_width(line) <= width);
+    let fits = lines.len() <= MAX_LINES && lines.iter().all(|line| text_width(line) <= width);
     fits.then_some(lines)
 }
 

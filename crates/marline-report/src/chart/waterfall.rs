@@ -16,7 +16,7 @@ const WIDEST_NAME: f64 = 220.0;
 /// Space for the time at the end of a bar.
 const TIME: f64 = 64.0;
 /// Maximum number of objects shown.
-const MOST_ROWS: usize = 400;
+const MAX_ROWS: usize = 400;
 
 /// Times of an object, in seconds since the start of the page load.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,7 +111,7 @@ impl Waterfall {
     }
 
     fn shown(&self) -> &[Fetch] {
-        &self.fetches[..self.fetches.len().min(MOST_ROWS)]
+        &self.fetches[..self.fetches.len().min(MAX_ROWS)]
     }
 
     fn legend(&self, html: &mut String) {

@@ -68,7 +68,7 @@ use std::net::IpAddr;
 pub use self::changing::{Changing, Switch};
 pub use self::network::{Event, Fabric};
 pub use self::plan::{Plan, PlanError, SharedLink};
-pub use self::tap::{Filter, Passage, Tap, Verdict};
+pub use self::tap::{Filter, PacketEvent, Tap, Verdict};
 pub use self::traffic::Traffic;
 pub use marline_link::EcmpHash;
 

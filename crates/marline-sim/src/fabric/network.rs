@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use marline_link::{Carried, DropReason, Medium, Packet, Station, Time};
 
 use super::routes::{Hop, Layout, Routes};
-use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
+use super::{Filter, MediumId, Node, PacketEvent, Routed, Tap, Traffic, Verdict};
 
 /// Carries packets from host to host.
 ///
@@ -17,7 +17,7 @@ use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
 pub struct Fabric<B> {
     node_names: Vec<String>,
     media: Vec<Joint<B>>,
-    carriers: Vec<Carrier<B>>,
+    carriers: Vec<QuicTransport<B>>,
     layout: Layout,
     routes: Routes,
     /// Addresses by node; hosts only.
@@ -42,7 +42,7 @@ pub(super) struct MediumParts {
 }
 
 /// The carrier of one medium's packets, or of several that share it.
-struct Carrier<B> {
+struct QuicTransport<B> {
     medium: Box<dyn Medium<B>>,
     /// Indices of the media.
     media: Vec<usize>,
@@ -125,7 +125,7 @@ impl<B> Fabric<B> {
     ) -> Self {
         let carriers: Vec<_> = (0..)
             .zip(carriers)
-            .map(|(index, medium)| Carrier {
+            .map(|(index, medium)| QuicTransport {
                 medium,
                 media: (0..)
                     .zip(&media)
@@ -144,7 +144,7 @@ impl<B> Fabric<B> {
                 filter: None,
             })
             .collect();
-        let due = |carrier: &Carrier<B>| carrier.medium.next_event().unwrap_or(Time::MAX);
+        let due = |carrier: &QuicTransport<B>| carrier.medium.next_event().unwrap_or(Time::MAX);
         let addresses = layout.interfaces.iter();
         let mut fabric = Self {
             node_names,
@@ -282,7 +282,7 @@ impl<B> Fabric<B> {
             .position(|&member| member == node)
     }
 
-    /// Calls `tap` for every [`Passage`] from now on.
+    /// Calls `tap` for every [`PacketEvent`] from now on.
     pub fn tap(&mut self, tap: Tap<B>) {
         self.taps.push(tap);
     }
@@ -342,7 +342,7 @@ impl<B> Fabric<B> {
         self.next = all.min().unwrap_or((Time::MAX, 0));
     }
 
-    fn watch(&mut self, passage: &Passage<'_, B>) {
+    fn watch(&mut self, passage: &PacketEvent<'_, B>) {
         for tap in &mut self.taps {
             tap(passage);
         }
@@ -420,7 +420,7 @@ impl<B: Routed> Fabric<B> {
             }
         };
         if !self.taps.is_empty() {
-            self.watch(&Passage {
+            self.watch(&PacketEvent {
                 at: exit.at,
                 medium: Some(medium),
                 from: from_node,
@@ -461,7 +461,7 @@ impl<B: Routed> Fabric<B> {
         let Hop { medium, from, to } = hop;
         self.media[medium.index()].traffic[from].on_entered(packet.size);
         if !self.taps.is_empty() {
-            self.watch(&Passage {
+            self.watch(&PacketEvent {
                 at,
                 medium: Some(medium),
                 from: node,
@@ -480,7 +480,7 @@ impl<B: Routed> Fabric<B> {
 
     fn lose(&mut self, at: Time, node: Node, packet: Packet<B>) {
         let reason = DropReason::NoRoute;
-        self.watch(&Passage {
+        self.watch(&PacketEvent {
             at,
             medium: None,
             from: node,

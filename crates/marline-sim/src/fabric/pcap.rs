@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::{Fabric, Passage, Verdict};
+use super::{Fabric, PacketEvent, Verdict};
 
 /// LINKTYPE_RAW: packets start with their IP header.
 const RAW_IP: u16 = 101;
@@ -63,7 +63,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn passage<B>(&mut self, passage: &Passage<'_, B>, packet: &[&[u8]]) -> io::Result<()> {
+    pub fn passage<B>(&mut self, passage: &PacketEvent<'_, B>, packet: &[&[u8]]) -> io::Result<()> {
         let reason = match passage.verdict {
             Verdict::Entered => return Ok(()),
             Verdict::Left => None,

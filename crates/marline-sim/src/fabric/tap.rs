@@ -5,7 +5,7 @@ use marline_link::{DropReason, Packet, Time};
 use super::{MediumId, Node};
 
 /// Called for every packet that enters a medium, leaves it, or is lost, in order of time.
-pub type Tap<B> = Box<dyn FnMut(&Passage<'_, B>) + Send>;
+pub type Tap<B> = Box<dyn FnMut(&PacketEvent<'_, B>) + Send>;
 
 /// A function that returns whether a packet that a node sent over a medium is lost; see
 /// [`Fabric::set_filter`](super::Fabric::set_filter).
@@ -13,7 +13,7 @@ pub type Filter<B> = Box<dyn FnMut(Node, &Packet<B>) -> bool + Send>;
 
 /// A packet that enters a medium, leaves it, or is lost.
 #[derive(Debug)]
-pub struct Passage<'a, B> {
+pub struct PacketEvent<'a, B> {
     /// Time of the event.
     pub at: Time,
     /// Medium; `None` if the packet had no route.

@@ -22,7 +22,7 @@ use crate::runtime::Timer;
 
 /// Durations of the handshake after which a connection without confirmation is doubted: the confirmation takes one more
 /// round trip, and is late by a probe timeout of about three if it is lost.
-const PATIENCE: u32 = 4;
+const HANDSHAKE_MULTIPLE: u32 = 4;
 
 /// The shortest head start of RFC 8305, section 8.
 const SHORTEST_HEAD_START: Duration = Duration::from_millis(100);
@@ -121,7 +121,7 @@ impl PathManager {
         }
         let longest = self.policy().head_start;
         let handshake = connection.stats().handshake?;
-        let wait = (handshake * PATIENCE).max(SHORTEST_HEAD_START);
+        let wait = (handshake * HANDSHAKE_MULTIPLE).max(SHORTEST_HEAD_START);
         Some(wait.min(longest))
     }
 

@@ -43,7 +43,7 @@ impl Default for PathPolicy {
 
 /// A path that connections should have.
 ///
-/// Written as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes are
+/// RawValue as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes are
 /// [written](marline_proto::settings::units) as those of settings, or as a number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {

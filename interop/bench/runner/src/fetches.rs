@@ -20,7 +20,7 @@ use crate::trial::Report;
 /// The stack to which others are compared.
 const REFERENCE: &str = "marline";
 /// More columns than a page has room for: links have rows then, and stacks columns.
-const MOST_COLUMNS: usize = 12;
+const MAX_COLUMNS: usize = 12;
 /// Fetches from which a 95th percentile is taken.
 const TAIL: usize = 20;
 
@@ -348,7 +348,7 @@ impl Fetches {
 
     /// Seconds of all stacks over all links, and their ratio to marline's.
     fn page(&self, stacks: &[&&Stack]) -> String {
-        let mut text = match self.columns.len() > MOST_COLUMNS {
+        let mut text = match self.columns.len() > MAX_COLUMNS {
             true => self.by_link(stacks),
             false => self.by_stack(stacks),
         };
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn links_have_rows_where_there_are_many() {
-        let links = (0..=MOST_COLUMNS).map(|number| format!("--link=link-{number}=rate=1mbps"));
+        let links = (0..=MAX_COLUMNS).map(|number| format!("--link=link-{number}=rate=1mbps"));
         let arguments = ["bench-peers".to_owned(), "--fetch=1MB".to_owned()];
         let mut fetches = Fetches::new(&Args::parse_from(arguments.into_iter().chain(links)));
         for (number, column) in fetches.columns.iter_mut().enumerate() {
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(lines[0], "| object, link | marline | quinn |");
         assert_eq!(lines[4], "| 1 MB, link-2 | 1.00 s | 2.00 s (2.00) |");
         assert_eq!(
-            lines[3 + MOST_COLUMNS],
+            lines[3 + MAX_COLUMNS],
             "| median of the ratios |  | 6.00 |"
         );
     }

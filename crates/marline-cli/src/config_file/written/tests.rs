@@ -15,9 +15,9 @@ fn applied(text: &str, profile: Profile) -> TransportConfig {
 }
 
 /// A value as it is written in a file.
-fn toml(written: &Written) -> String {
+fn toml(written: &RawValue) -> String {
     match written {
-        Written::Text(text) => format!("'{text}'"),
+        RawValue::Text(text) => format!("'{text}'"),
         other => other.to_string(),
     }
 }
@@ -198,9 +198,9 @@ fn a_key_in_both_spellings_is_refused_with_both_lines() {
 
 #[test]
 fn what_is_no_toml_is_refused_with_its_key() {
-    let error = read("grease = true\ntail_copies = maybe").unwrap_err();
-    assert!(error.contains("site.toml:2: tail_copies: "), "{error}");
-    let error = read("grease = true\ntail_copies").unwrap_err();
+    let error = read("grease = true\ntail_duplication = maybe").unwrap_err();
+    assert!(error.contains("site.toml:2: tail_duplication: "), "{error}");
+    let error = read("grease = true\ntail_duplication").unwrap_err();
     assert!(error.contains("site.toml:2: key with no value"), "{error}");
 }
 

@@ -22,7 +22,7 @@ use marline::Instant;
 use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard};
 
 use self::assignments::{Assignments, NextStep};
-use super::lane::{Answer, Lane};
+use super::lane::{Answer, PooledConnection};
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};
 use super::save::Validator;
@@ -54,7 +54,7 @@ pub(crate) trait Store: Send + Sync {
 /// An object to fetch in ranges.
 pub(crate) struct Object {
     pub(crate) client: Arc<Client>,
-    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) lanes: Vec<Arc<PooledConnection>>,
     pub(crate) uri: Uri,
     /// Header fields of every request.
     pub(crate) headers: HeaderMap,

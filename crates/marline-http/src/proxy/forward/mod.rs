@@ -25,8 +25,8 @@ use self::destinations::{Rules, Verdict};
 use super::content::Content;
 use super::failure::{Failure, cause};
 use super::fields;
-use super::places::{NoPlace, Place, Places, Tenants};
 use super::request_body::HeldBody;
+use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
 use super::tunnel::{Halves, Joined, Task};
 use crate::body::{Body, with_source};
 use crate::content::{content_length, is_bodiless};
@@ -67,7 +67,7 @@ impl Default for ForwardConfig {
 pub fn forward_proxy(config: ForwardConfig) -> Site {
     let proxy = Arc::new(Forward {
         rules: Rules::new(config.allowed.clone()),
-        places: Places::new(config.max_tunnels, Tenants::Networks),
+        places: RequestSlots::new(config.max_tunnels, SlotHolders::Networks),
         config,
     });
     BoxCloneSyncService::new(service_fn(move |request| {
@@ -79,7 +79,7 @@ pub fn forward_proxy(config: ForwardConfig) -> Site {
 struct Forward {
     config: ForwardConfig,
     rules: Rules,
-    places: Places,
+    places: RequestSlots,
 }
 
 impl Forward {
@@ -117,7 +117,7 @@ impl Forward {
         let client = request.extensions().get::<ClientAddress>();
         let client = client.map_or(IpAddr::from([0, 0, 0, 0]), |client| client.get().ip());
         let place = self.places.take(Some(client), self.config.connect_timeout);
-        let place = place.await.map_err(|NoPlace| Failure::Busy)?;
+        let place = place.await.map_err(|NoSlot| Failure::Busy)?;
         let stream = self.connect(&target.host, port).await?;
         if is_connect {
             return Ok(self.tunnel(stream, request, place));
@@ -158,7 +158,12 @@ impl Forward {
         Ok(stream)
     }
 
-    fn tunnel(&self, stream: TcpStream, request: Request<Body>, place: Place) -> Response<Body> {
+    fn tunnel(
+        &self,
+        stream: TcpStream,
+        request: Request<Body>,
+        place: RequestSlot,
+    ) -> Response<Body> {
         let (parts, content) = request.into_parts();
         let content = HeldBody::new(content, false, &parts.extensions);
         let Halves { read, write } = Halves::of(stream);
@@ -176,7 +181,7 @@ impl Forward {
         &self,
         stream: TcpStream,
         request: Request<Body>,
-        place: Place,
+        place: RequestSlot,
     ) -> Result<Response<Body>, Failure> {
         let method = request.method().clone();
         let (mut parts, body) = request.into_parts();
@@ -186,7 +191,7 @@ impl Forward {
             return Err(Failure::Refused("transfer codings other than chunked"));
         }
         fields::remove_hop_by_hop(&mut parts.headers);
-        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
+        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::ProxyLoop)?;
         parts.headers.remove(EXPECT);
         parts.headers.remove(fields::EARLY_DATA);
         if !content.is_empty() && length.is_none() {
@@ -248,7 +253,7 @@ impl Forward {
         let length = content_length(&parts.headers);
         let length = length.filter(|_| !is_bodiless(&method, parts.status));
         fields::remove_hop_by_hop(&mut parts.headers);
-        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::Circle)?;
+        fields::add_via(&mut parts.headers, parts.version).map_err(|_| Failure::ProxyLoop)?;
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();
         let body = Body::new(body.map_err(with_source));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use marline::Prefix;
 
-/// Bytes that each client has been waiting for longer than [`limits::BUFFER_PATIENCE`](crate::limits::BUFFER_PATIENCE), up
+/// Bytes that each client has been waiting for longer than [`limits::BUFFER_RECLAIM_DELAY`](crate::limits::BUFFER_RECLAIM_DELAY), up
 /// to its entitlement. Free bytes, and those of accounts that already have to end, are for all of them together.
 #[derive(Debug, Default)]
 pub(super) struct Claims {

@@ -101,7 +101,7 @@ async fn who_waits_gets_what_it_is_entitled_to_from_those_that_hold_the_most() {
     };
     assert!(entitled > 50, "{entitled}");
     let mut taking = pin!(take(&budget, &newcomer, 50));
-    let patience = limits::BUFFER_PATIENCE;
+    let patience = limits::BUFFER_RECLAIM_DELAY;
     assert!(
         tokio::time::timeout(patience / 2, &mut taking)
             .await

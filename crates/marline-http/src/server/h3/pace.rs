@@ -7,7 +7,7 @@ use std::time::Duration;
 use marline::Instant;
 
 use super::super::Context;
-use crate::http3::{Carrier, RequestError};
+use crate::http3::{QuicTransport, RequestError};
 use crate::runtime::RuntimeHandle;
 
 /// The reason why a response was not sent completely.
@@ -28,7 +28,7 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    pub(super) fn of<C: Carrier>(connection: C) -> Self {
+    pub(super) fn of<C: QuicTransport>(connection: C) -> Self {
         Self {
             open: AtomicU64::new(0),
             moved: AtomicU64::new(0),

@@ -8,12 +8,12 @@ use http_body::Frame;
 use marline_h3::{ErrorCode, StreamEvent};
 
 use crate::body::BoxError;
-use crate::http3::{Carrier, Receiver};
+use crate::http3::{QuicTransport, Receiver};
 use crate::limits;
 use crate::server::received::OpenContent;
 
 /// The content of a request; stops the client's stream when it is dropped.
-pub(super) struct RequestBody<C: Carrier> {
+pub(super) struct RequestBody<C: QuicTransport> {
     receiver: Receiver<C>,
     /// `None` once it has ended.
     open: Option<OpenContent>,
@@ -21,7 +21,7 @@ pub(super) struct RequestBody<C: Carrier> {
     is_ended: bool,
 }
 
-impl<C: Carrier> RequestBody<C> {
+impl<C: QuicTransport> RequestBody<C> {
     pub(super) fn new(receiver: Receiver<C>, open: OpenContent) -> Self {
         Self {
             receiver,
@@ -31,7 +31,7 @@ impl<C: Carrier> RequestBody<C> {
     }
 }
 
-impl<C: Carrier> http_body::Body for RequestBody<C> {
+impl<C: QuicTransport> http_body::Body for RequestBody<C> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -62,7 +62,7 @@ impl<C: Carrier> http_body::Body for RequestBody<C> {
     }
 }
 
-impl<C: Carrier> Drop for RequestBody<C> {
+impl<C: QuicTransport> Drop for RequestBody<C> {
     fn drop(&mut self) {
         if self.is_ended {
             return;

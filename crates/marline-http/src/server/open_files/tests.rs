@@ -168,14 +168,14 @@ fn a_file_is_charged_to_the_network_of_an_account_whose_address_is_proven() {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Hold { network: u8, name: u32 },
-    LetGo(usize),
+    ReleasedFile(usize),
     Prove(usize),
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         8 => (0..6_u8, 0..20_u32).prop_map(|(network, name)| Act::Hold { network, name }),
-        2 => (0..50_usize).prop_map(Act::LetGo),
+        2 => (0..50_usize).prop_map(Act::ReleasedFile),
         1 => (0..50_usize).prop_map(Act::Prove),
     ];
     proptest::collection::vec(act, 0..120)
@@ -220,13 +220,13 @@ proptest! {
                         held.push((owner, file));
                     }
                 }
-                Act::LetGo(number) if !held.is_empty() => {
+                Act::ReleasedFile(number) if !held.is_empty() => {
                     held.swap_remove(number % held.len());
                 }
                 Act::Prove(number) if !held.is_empty() => {
                     files.charge_to_client_of(&held[number % held.len()].0);
                 }
-                Act::LetGo(_) | Act::Prove(_) => {}
+                Act::ReleasedFile(_) | Act::Prove(_) => {}
             }
         }
         drop(held);

@@ -110,14 +110,14 @@ impl Keys {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, StateError> {
-        let written: Written = serde_json::from_str(text)
+        let written: RawValue = serde_json::from_str(text)
             .map_err(|error| StateError::malformed(path, error.to_string()))?;
         let keys = (written.format == FORMAT).then(|| written.keys()).flatten();
         keys.ok_or_else(|| StateError::malformed(path, "another format, or keys of another length"))
     }
 
     fn write(&self, path: &Path, existing: Existing) -> Result<(), StateError> {
-        let text = serde_json::to_string_pretty(&Written::of(self))
+        let text = serde_json::to_string_pretty(&RawValue::of(self))
             .map_err(|error| StateError::io(path, error.into()))?;
         files::write(path, (text + "\n").as_bytes(), existing)
     }
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Keys {
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawValue {
     format: u32,
     reset: String,
     present: WrittenEpoch,
@@ -162,7 +162,7 @@ impl WrittenEpoch {
     }
 }
 
-impl Written {
+impl RawValue {
     fn of(keys: &Keys) -> Self {
         Self {
             format: FORMAT,

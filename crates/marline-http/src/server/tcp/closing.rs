@@ -54,7 +54,7 @@ impl Closing {
         };
         // Fails if the client has reset the connection.
         let _ = SockRef::from(&*self.stream).shutdown(Shutdown::Write);
-        let mut wait = limits::FIRST_LOOK;
+        let mut wait = limits::MIN_POLL_INTERVAL;
         let mut unacknowledged = u64::MAX;
         let mut all_acknowledged: Option<Instant> = None;
         let mut client_has_ended = false;
@@ -88,7 +88,7 @@ impl Closing {
                 Some(_) => end,
                 None => end.min(now + wait),
             };
-            wait = (2 * wait).min(limits::LAST_LOOK);
+            wait = (2 * wait).min(limits::MAX_POLL_INTERVAL);
             tokio::select! {
                 biased;
                 ready = self.stream.readable(), if !client_has_ended => match ready.and_then(|()| self.discard()) {

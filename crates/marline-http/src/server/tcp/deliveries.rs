@@ -354,7 +354,7 @@ impl Look {
     pub(super) fn new() -> Self {
         Self {
             next: None,
-            wait: limits::FIRST_LOOK,
+            wait: limits::MIN_POLL_INTERVAL,
         }
     }
 
@@ -365,7 +365,7 @@ impl Look {
             let next = self.next.get_or_insert_with(|| Box::pin(sleep(wait)));
             ready!(next.as_mut().poll(cx));
             self.next = None;
-            self.wait = (2 * self.wait).min(limits::LAST_LOOK);
+            self.wait = (2 * self.wait).min(limits::MAX_POLL_INTERVAL);
             deliveries.settle();
             deliveries.refresh();
             if deliveries.is_over() {

@@ -132,9 +132,9 @@ async fn a_websocket_over_http2_is_one_at_the_application() {
 }
 
 /// The content of a request that a test writes while it is sent.
-struct Written(mpsc::UnboundedReceiver<&'static str>);
+struct RawValue(mpsc::UnboundedReceiver<&'static str>);
 
-impl http_body::Body for Written {
+impl http_body::Body for RawValue {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -152,7 +152,7 @@ async fn a_websocket_over_http3_is_one_at_the_application() {
     let application = echo().await;
     let proxy = proxy(&[application.url()]).await;
     let (write, written) = mpsc::unbounded_channel();
-    let response = connect(&proxy, Body::new(Written(written))).await;
+    let response = connect(&proxy, Body::new(RawValue(written))).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert!(!response.headers().contains_key("sec-websocket-accept"));
     let mut body = response.into_body();

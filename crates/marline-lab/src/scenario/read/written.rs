@@ -1,6 +1,6 @@
 //! Converts values of a document to written settings, and errors about settings to problems with a place.
 
-use marline::settings::{Refused, Written};
+use marline::settings::{RawValue, Refused};
 
 use super::{Item, Node, Problem, Reader, Table};
 
@@ -28,18 +28,18 @@ pub(super) fn placed_in(refused: &Refused, reader: &Reader<'_>) -> Problem {
 
 impl Node {
     /// The value as a written setting.
-    pub(in crate::scenario) fn written(&self) -> Written {
+    pub(in crate::scenario) fn written(&self) -> RawValue {
         match &self.item {
-            Item::Text(text) => Written::Text(text.clone()),
-            Item::Integer(number) => Written::Integer(*number),
-            Item::Float(number) => Written::Number(*number),
-            Item::Switch(switch) => Written::Switch(*switch),
-            Item::Date(date) => Written::Date(date.clone()),
-            Item::List(_) => Written::List,
+            Item::Text(text) => RawValue::Text(text.clone()),
+            Item::Integer(number) => RawValue::Integer(*number),
+            Item::Float(number) => RawValue::Number(*number),
+            Item::Switch(switch) => RawValue::Switch(*switch),
+            Item::Date(date) => RawValue::Date(date.clone()),
+            Item::List(_) => RawValue::List,
             Item::Table(table) => {
                 let entries = table.0.iter();
                 let entries = entries.map(|(key, node)| (key.clone(), node.written()));
-                Written::Table(entries.collect())
+                RawValue::Table(entries.collect())
             }
         }
     }

@@ -145,7 +145,7 @@ other = 3
     let server = settings.server.transport();
     assert_eq!(server.controller.spec().name(), "bbr");
     let ack = (server.ack_policy)().spec();
-    assert_eq!(ack.to_string(), "as_asked(packets=10)");
+    assert_eq!(ack.to_string(), "peer_requested(packets=10)");
     assert_eq!((server.loss_detector)().spec().name(), "patient");
     assert_eq!((server.slow_start_exit)().spec().name(), "none");
     assert_eq!(settings.time_limit, Duration::from_secs(60));

@@ -1,6 +1,6 @@
 //! Settings of ends: every key, policies with parameters, former names of keys.
 
-use marline::settings::{Shown, Value as Setting, Written, show};
+use marline::settings::{RawValue, Shown, Value as Setting, show};
 use marline::{MultipathConfig, TransportConfig};
 
 use super::*;
@@ -10,9 +10,9 @@ fn server(text: &str) -> TransportConfig {
 }
 
 /// A setting as written in a scenario.
-fn toml(written: &Written) -> String {
+fn toml(written: &RawValue) -> String {
     match written {
-        Written::Text(text) => format!("'{text}'"),
+        RawValue::Text(text) => format!("'{text}'"),
         other => other.to_string(),
     }
 }
@@ -85,7 +85,7 @@ fn parameters_of_policies_are_set_and_varied() {
 fn older_spellings_of_keys_are_accepted() {
     let settings = |text: &str| show(TransportConfig::SETTINGS, &server(text));
     for (old, new) in [
-        ("ack = 'every 10'", "ack = 'as_asked(packets=10)'"),
+        ("ack = 'every 10'", "ack = 'peer_requested(packets=10)'"),
         (
             "multipath = true\npath_scheduler = 'hbes_free_window'",
             "multipath.on = true\nmultipath.scheduler = 'hbes(queue_model=free_window)'",

@@ -43,7 +43,7 @@ const SAME: f64 = 0.6;
 const DIFFERENT: f64 = 0.2;
 
 /// Smallest standard deviation of queues that can be compared, in seconds.
-const LEAST_DEVIATION: f64 = 0.0005;
+const MIN_DEVIATION: f64 = 0.0005;
 
 /// Weight of a new sample in the smoothed queueing delay of a path: packets of different paths do not meet the same instant of a
 /// queue that changes with every packet.
@@ -56,10 +56,10 @@ const DRAIN_ROUNDS: u64 = 8;
 const RESTING_PART: u64 = 32;
 
 /// Smallest rate of a resting path, in bytes per second: a packet each 50 ms.
-const LEAST_RESTING_RATE: u64 = 24_000;
+const MIN_RESTING_RATE: u64 = 24_000;
 
 /// Mistakes after which the required evidence grows no more.
-const MOST_MISTAKES: u32 = 4;
+const MAX_MISTAKES: u32 = 4;
 
 /// The controllers of the paths of one connection: at most 16 are coupled.
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ impl Similarity {
     /// From -1 to 1; `None` if the queues vary too little.
     fn get(&self) -> Option<f64> {
         let variances = self.own_variance + self.other_variance;
-        let is_enough = variances > 2.0 * LEAST_DEVIATION * LEAST_DEVIATION;
+        let is_enough = variances > 2.0 * MIN_DEVIATION * MIN_DEVIATION;
         is_enough.then(|| 2.0 * self.covariance / variances)
     }
 }
@@ -191,7 +191,7 @@ impl Coupling {
     pub(super) fn resting_rate(&self) -> Option<u64> {
         let other = &self.slots[self.rests_for?];
         let part = other.bandwidth.load(Ordering::Relaxed) / RESTING_PART;
-        Some(part.max(LEAST_RESTING_RATE))
+        Some(part.max(MIN_RESTING_RATE))
     }
 
     /// A packet was queued for `queue`; the path delivers `bandwidth` bytes per second, and `has_others` is whether there is cross
@@ -239,7 +239,7 @@ impl Coupling {
             let goes_on = self.slots[other].goes_on(nanos);
             let differs = pair.get().is_some_and(|similarity| similarity < DIFFERENT);
             if differs {
-                self.mistakes = (self.mistakes + 1).min(MOST_MISTAKES);
+                self.mistakes = (self.mistakes + 1).min(MAX_MISTAKES);
                 self.pairs[other] = Similarity::default();
                 self.rested_for = None;
             }
@@ -310,11 +310,11 @@ impl Bbr3 {
             return;
         };
         if let Some(coupling) = &mut self.coupling {
-            let has_others = self.others.are_there();
+            let has_others = self.cross_traffic.is_present();
             coupling.on_sample(now, rtt.saturating_sub(min_rtt), bandwidth, has_others);
             if coupling.takes_over() {
-                self.others.on_seen(now);
-                self.chance.forget();
+                self.cross_traffic.on_seen(now);
+                self.random_loss.forget();
                 self.set_bandwidth(bandwidth / 2);
             }
         }

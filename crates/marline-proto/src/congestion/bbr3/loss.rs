@@ -74,9 +74,9 @@ impl Undo {
 impl Bbr3 {
     /// Whether `lost` bytes are too many for a round that began with `in_flight` bytes in flight.
     pub(super) fn is_loss_too_high(&self, lost: u64, in_flight: u64) -> bool {
-        match self.config.chance_losses {
-            true => self.exceeds_chance(lost, in_flight, self.others.loss_threshold()),
-            false => lost as f64 > in_flight as f64 * self.others.loss_threshold(),
+        match self.config.random_loss {
+            true => self.exceeds_random_loss(lost, in_flight, self.cross_traffic.loss_threshold()),
+            false => lost as f64 > in_flight as f64 * self.cross_traffic.loss_threshold(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Bbr3 {
     fn in_flight_at_loss(&self, lost: &PacketLoss) -> u64 {
         let in_flight_before = lost.in_flight_at_send.saturating_sub(lost.bytes) as f64;
         let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
-        let threshold = self.others.loss_threshold() + self.chance.share();
+        let threshold = self.cross_traffic.loss_threshold() + self.random_loss.share();
         let prefix = (threshold * in_flight_before - lost_before) / (1.0 - threshold);
         (in_flight_before + prefix.max(0.0)) as u64
     }
@@ -98,9 +98,9 @@ impl Bbr3 {
         self.latest.on_loss(self.delivered);
         self.startup_losses.on_lost(lost.packet_number);
         self.count_lost(lost.packet_number, lost.bytes);
-        self.others.on_lost(lost.sent_at, lost.bytes);
-        self.early.on_full();
-        if self.config.chance_losses {
+        self.cross_traffic.on_lost(lost.sent_at, lost.bytes);
+        self.fast_reprobe.on_full();
+        if self.config.random_loss {
             self.check_startup_overflow(lost);
         }
         if self.cycle.is_sampling() {
@@ -118,7 +118,7 @@ impl Bbr3 {
         self.note_congestion();
         if !app_limited {
             let bound = in_flight.max(scale(self.target_in_flight(), BETA));
-            self.bounds.in_flight = scale(bound, self.others.kept_of_bound());
+            self.bounds.in_flight = scale(bound, self.cross_traffic.kept_of_bound());
         }
         if self.state == State::ProbeBw(ProbeBwPhase::Up) {
             self.undo.returns_to(self.state);
@@ -144,8 +144,8 @@ impl Bbr3 {
     pub(super) fn answer_congestion(&mut self, now: Instant, rate: &RateSample) {
         let has_marks = self.marks.in_round();
         let mut has_loss = self.latest.has_loss();
-        let is_queued = self.chance.end_round();
-        if self.config.chance_losses {
+        let is_queued = self.random_loss.end_round();
+        if self.config.random_loss {
             has_loss &= self.is_round_congested(rate, is_queued);
         }
         if !self.is_probing_bandwidth() && (has_loss || has_marks) {
@@ -161,10 +161,11 @@ impl Bbr3 {
             self.bounds.short_in_flight = self.bounds.short_in_flight.min(unmarked);
         }
         let is_cruising = self.state == State::ProbeBw(ProbeBwPhase::Cruise);
-        if self.config.yields {
-            self.others.end_round(now, is_cruising, self.min_rtt.get());
+        if self.config.coexist {
+            self.cross_traffic
+                .end_round(now, is_cruising, self.min_rtt.get());
         }
-        self.early.end_round(now, is_cruising);
+        self.fast_reprobe.end_round(now, is_cruising);
         if !has_loss && !has_marks {
             self.widen_short_term();
         }
@@ -177,10 +178,10 @@ impl Bbr3 {
         self.bounds
             .begin_short_term(self.bandwidth.get(), self.window);
         let mut kept = 1.0;
-        if self.config.yields
+        if self.config.coexist
             && let Some(beside_others) = self.kept_beside_others(rate)
         {
-            self.others.on_seen(now);
+            self.cross_traffic.on_seen(now);
             kept = beside_others;
         }
         let (bandwidth, volume) = (self.latest.bandwidth(), self.latest.volume());

@@ -15,7 +15,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 const NEAR: u32 = 16;
 
 /// Smallest such limit: hosts add as much.
-const LEAST_NEAR: Duration = Duration::from_millis(1);
+const MIN_NEAR: Duration = Duration::from_millis(1);
 
 /// Time after draining the path during which samples confirm its delay: a persistent queue of our own would be taken for
 /// part of the delay.
@@ -70,7 +70,7 @@ impl MinRtt {
             return;
         };
         let drained = *self.drained.get_or_insert(now);
-        let is_near = rtt <= smallest.rtt + (smallest.rtt / NEAR).max(LEAST_NEAR);
+        let is_near = rtt <= smallest.rtt + (smallest.rtt / NEAR).max(MIN_NEAR);
         if is_near && now < drained + CONFIRMED {
             smallest.at = now;
             if let Some(recent) = &mut self.recent {

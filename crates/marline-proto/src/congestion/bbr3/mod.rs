@@ -19,11 +19,11 @@
 //!
 //! | parameter | file |
 //! | --- | --- |
-//! | `chance_losses`: random loss is not congestion | [`chance`] |
-//! | `yields`: cross traffic gets its share | [`others`] |
+//! | `random_loss`: random loss is not congestion | [`random_loss`] |
+//! | `coexist`: cross traffic gets its share | [`cross_traffic`] |
 //! | `rare_probe_rtt`: the path is drained only if its delay is not known otherwise | [`min_rtt`], [`probe_rtt`] |
 //! | `startup_by_window`: startup is as fast as slow start | [`window`] |
-//! | `early_probes`: the path is probed again as soon as it seems to have room | [`early`] |
+//! | `fast_reprobe`: the path is probed again as soon as it seems to have room | [`fast_reprobe`] |
 //! | `jitter`: delay variation is part of the path's delay | [`jitter`] |
 //! | `coupled`: paths of a connection that share a bottleneck take the share of one flow | [`coupling`] |
 //!
@@ -40,25 +40,25 @@
 //!   of a probe begins a round anew, and further losses of the same flight would overwrite it (section 5.5.11.1).
 //! - Bytes in flight are compared with the long-term bound as they were before the acknowledgment, and with a datagram
 //!   of tolerance: afterwards they are always below the window.
-//! - With `yields` the bytes in flight halfway through an acknowledgment end `ProbeBW_DOWN`, not those after it.
+//! - With `coexist` the bytes in flight halfway through an acknowledgment end `ProbeBW_DOWN`, not those after it.
 //! - Drain paces at half the bandwidth and `ProbeBW_DOWN` at 0.9 of it, as in the draft (Linux: 0.35 and 0.91); drain at
 //!   0.85 of it with `startup_by_window`.
 
 mod aggregation;
 mod bandwidth;
 mod bounds;
-mod chance;
 mod coupling;
-mod early;
+mod cross_traffic;
 mod ecn;
+mod fast_reprobe;
 mod full_pipe;
 mod jitter;
 mod latest;
 mod loss;
 mod min_rtt;
-mod others;
 mod probe_bw;
 mod probe_rtt;
+mod random_loss;
 mod rows;
 mod seed;
 mod startup;
@@ -73,17 +73,17 @@ use rand_pcg::Pcg32;
 use self::aggregation::{AckedBurst, ExtraAcked};
 use self::bandwidth::MaxBandwidth;
 use self::bounds::{Bounds, UNBOUNDED};
-use self::chance::ChanceLosses;
 use self::coupling::{CoupledPaths, Coupling};
-use self::early::EarlyProbes;
+use self::cross_traffic::CrossTraffic;
 use self::ecn::Marks;
+use self::fast_reprobe::FastReprobe;
 use self::full_pipe::FullPipe;
 use self::latest::LatestDelivery;
 use self::loss::{LossRecovery, Undo};
 use self::min_rtt::{MinRtt, RoundRtt};
-use self::others::OtherFlows;
 use self::probe_bw::{Cycle, ProbeBwPhase};
 use self::probe_rtt::ProbeRtt;
+use self::random_loss::RandomLoss;
 use self::seed::Seed;
 use self::startup::StartupLosses;
 use self::window::WindowUse;
@@ -116,10 +116,10 @@ pub(super) const WIRELESS: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
 pub struct Bbr3Config {
     /// Whether to estimate random loss, the loss rate without a queue, and to count only losses in excess of it as
     /// congestion.
-    pub chance_losses: bool,
+    pub random_loss: bool,
     /// Whether to respond to losses caused by cross traffic as loss-based flows do, and to leave it more room. On long paths
     /// 4 ms then count as a queue, and the queue of a probe is drained even if an acknowledgment covers many packets.
-    pub yields: bool,
+    pub coexist: bool,
     /// Whether the path is drained to measure its delay only if no sample of the last 5 seconds came near the smallest, and
     /// after 30 seconds.
     pub rare_probe_rtt: bool,
@@ -129,7 +129,7 @@ pub struct Bbr3Config {
     pub startup_by_window: bool,
     /// Whether to probe for bandwidth before the draft's time while the queue is empty or probes find more, if no cross
     /// traffic fills it and no losses answered before, and to widen short-term bounds while the queue is empty.
-    pub early_probes: bool,
+    pub fast_reprobe: bool,
     /// Whether the variation of round-trip times counts as delay of the path.
     pub jitter: bool,
     /// Whether paths of a connection whose queues show that they share a bottleneck take the share of one flow.
@@ -139,11 +139,11 @@ pub struct Bbr3Config {
 impl Bbr3Config {
     /// The controller for wireless links, with all extensions to the draft.
     pub const WIRELESS: Self = Self {
-        chance_losses: true,
-        yields: true,
+        random_loss: true,
+        coexist: true,
         rare_probe_rtt: true,
         startup_by_window: true,
-        early_probes: true,
+        fast_reprobe: true,
         jitter: true,
         coupled: true,
     };
@@ -151,17 +151,17 @@ impl Bbr3Config {
     /// Its parameters in settings.
     pub const SETTINGS: Settings<Self> = &[
         &Field::new(
-            "chance_losses",
+            "random_loss",
             Domain::SWITCH,
             "Count as congestion only losses beyond what the path loses without a queue",
-            |c: &mut Self| &mut c.chance_losses,
-        ),
+            |c: &mut Self| &mut c.random_loss,
+        ).formerly("chance_losses"),
         &Field::new(
-            "yields",
+            "coexist",
             Domain::SWITCH,
             "Answer losses of other flows as loss-based flows do, leave them more room, and take short queues of long paths for queues",
-            |c: &mut Self| &mut c.yields,
-        ),
+            |c: &mut Self| &mut c.coexist,
+        ).formerly("yields"),
         &Field::new(
             "rare_probe_rtt",
             Domain::SWITCH,
@@ -175,11 +175,11 @@ impl Bbr3Config {
             |c: &mut Self| &mut c.startup_by_window,
         ),
         &Field::new(
-            "early_probes",
+            "fast_reprobe",
             Domain::SWITCH,
             "Probe for bandwidth again early while the queue is empty or probes find more, without losses or other flows; widen the bounds of losses while it is empty",
-            |c: &mut Self| &mut c.early_probes,
-        ),
+            |c: &mut Self| &mut c.fast_reprobe,
+        ).formerly("early_probes"),
         &Field::new(
             "jitter",
             Domain::SWITCH,
@@ -254,9 +254,9 @@ pub struct Bbr3 {
     probe_rtt: ProbeRtt,
     recovery: LossRecovery,
     undo: Undo,
-    chance: ChanceLosses,
-    others: OtherFlows,
-    early: EarlyProbes,
+    random_loss: RandomLoss,
+    cross_traffic: CrossTraffic,
+    fast_reprobe: FastReprobe,
     seed: Option<Seed>,
     /// Whether it began from a model since startup began.
     is_seeded: bool,
@@ -304,9 +304,9 @@ impl Bbr3 {
             probe_rtt: ProbeRtt::default(),
             recovery: LossRecovery::default(),
             undo: Undo::default(),
-            chance: ChanceLosses::default(),
-            others: OtherFlows::default(),
-            early: EarlyProbes::default(),
+            random_loss: RandomLoss::default(),
+            cross_traffic: CrossTraffic::default(),
+            fast_reprobe: FastReprobe::default(),
             seed: None,
             is_seeded: false,
             window_use: WindowUse::default(),
@@ -423,7 +423,7 @@ impl Controller for Bbr3 {
             self.update_model(now, ack, rate);
         }
         let rtt = ack.rtt_updated.then_some(ack.rtt.latest);
-        if self.config.rare_probe_rtt && !self.others.are_there() {
+        if self.config.rare_probe_rtt && !self.cross_traffic.is_present() {
             self.min_rtt.confirm(now, rtt);
         }
         let expired = self.min_rtt.update(now, rtt);
@@ -437,7 +437,7 @@ impl Controller for Bbr3 {
         self.check_probe_rtt(now, expired);
         self.was_idle = false;
         let leaves_room = self.leaves_room();
-        self.others.set_room(now, leaves_room);
+        self.cross_traffic.set_room(now, leaves_room);
         if let Some(rate) = &rate {
             self.latest.advance(rate);
         }
@@ -462,9 +462,9 @@ impl Controller for Bbr3 {
     fn on_ce(&mut self, _now: Instant, ce: &CeSample) {
         let bytes = ce.new_ce.saturating_mul(self.max_datagram_size);
         self.marks.on_marked(bytes, ce.l4s);
-        self.early.on_full();
+        self.fast_reprobe.on_full();
         if !ce.l4s {
-            self.others.on_marked(ce.sent_at);
+            self.cross_traffic.on_marked(ce.sent_at);
         }
         self.undo.forbid();
     }
@@ -559,7 +559,7 @@ impl Coordinated for Bbr3 {
 
     fn enter_slow_start(&mut self) {
         self.full_pipe = FullPipe::default();
-        self.early = EarlyProbes::default();
+        self.fast_reprobe = FastReprobe::default();
         self.bounds = Bounds::default();
         self.undo = Undo::default();
         self.seed = None;
@@ -594,7 +594,7 @@ impl Coordinated for Bbr3 {
             bandwidth: self.bandwidth.get(),
             is_limit: self.full_pipe.is_reached(),
             min_rtt: self.min_rtt.get()?,
-            random_loss: self.chance.share(),
+            random_loss: self.random_loss.share(),
         };
         model.is_sound().then_some(model)
     }

@@ -107,8 +107,8 @@ impl Cycle {
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Instant) {
         self.latest.reset();
-        self.others.on_cycle();
-        self.early.end_probe(self.bandwidth.get());
+        self.cross_traffic.on_cycle();
+        self.fast_reprobe.end_probe(self.bandwidth.get());
         self.cycle.acked_per_datagram = UNBOUNDED;
         self.cycle.rounds_since_up = self.rng.random_range(0..=1);
         self.cycle.wait = self.rng.random_range(SHORTEST_WAIT..LONGEST_WAIT);
@@ -148,10 +148,10 @@ impl Bbr3 {
         match phase {
             ProbeBwPhase::Down | ProbeBwPhase::Cruise if self.is_time_to_probe(now) => {
                 let is_early = self.probes_early(now);
-                self.early
+                self.fast_reprobe
                     .begin_probe(is_early, self.bounds.in_flight != UNBOUNDED);
                 self.start_refill();
-                if self.early.is_open() {
+                if self.fast_reprobe.is_open() {
                     self.start_up(rate);
                 }
             }
@@ -176,10 +176,10 @@ impl Bbr3 {
     }
 
     /// An acknowledgment for ten packets leaves few in flight for a moment, though the queue is not empty: with
-    /// `yields`, the bytes in flight halfway through it count.
+    /// `coexist`, the bytes in flight halfway through it count.
     fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let product = self.in_flight_at(self.bandwidth.get(), 1.0);
-        let in_flight = match self.config.yields {
+        let in_flight = match self.config.coexist {
             true => self.in_flight.midpoint(ack.prior_in_flight),
             false => self.in_flight,
         };
@@ -208,7 +208,7 @@ impl Bbr3 {
     /// flows by one, as their windows do.
     fn raise_slope(&mut self) {
         let growth = 1_u64 << self.cycle.up_rounds;
-        if !self.others.are_there() {
+        if !self.cross_traffic.is_present() {
             self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(30);
         }
         self.cycle.acked_per_datagram = (self.window / growth).max(self.max_datagram_size);

@@ -90,8 +90,8 @@ impl Bbr3 {
     pub(super) fn restart_from_idle(&mut self, now: Instant) {
         self.was_idle = true;
         self.extra_acked.restart(now);
-        self.early.restart(now);
-        self.others.restart(now);
+        self.fast_reprobe.restart(now);
+        self.cross_traffic.restart(now);
         match self.state {
             State::ProbeBw(_) => self.pace_with(1.0),
             State::ProbeRtt => self.end_measuring(now),

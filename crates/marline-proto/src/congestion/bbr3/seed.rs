@@ -113,7 +113,7 @@ impl Bbr3 {
         }
         self.is_seeded = true;
         self.min_rtt.update(now, Some(model.min_rtt));
-        self.chance.seed(model.random_loss);
+        self.random_loss.seed(model.random_loss);
         self.seed = Some(Seed {
             model: *model,
             first_rate,
@@ -187,7 +187,7 @@ impl Bbr3 {
             true => LOSS_THRESHOLD,
             false => TOLERATED_LOSS,
         };
-        if self.exceeds_chance(seed.lost, packets.bytes, margin) {
+        if self.exceeds_random_loss(seed.lost, packets.bytes, margin) {
             seed.stage = SeedStage::Retreating;
             self.pacing_rate = Some(self.modelled_pacing_rate(1.0).max(1));
             self.put(self.window.min(self.max_in_flight()));

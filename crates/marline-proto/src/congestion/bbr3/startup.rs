@@ -49,7 +49,7 @@ impl Bbr3 {
     /// Whether losses of startup can come from a full buffer: with random loss, only if there is a queue or no
     /// growth.
     fn may_overflow(&self) -> bool {
-        !self.config.chance_losses || self.meets_queue() || !self.full_pipe.is_growing()
+        !self.config.random_loss || self.meets_queue() || !self.full_pipe.is_growing()
     }
 
     /// With random loss, startup ends as soon as many packets were lost beside a queue, not at the end of the

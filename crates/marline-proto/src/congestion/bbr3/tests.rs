@@ -1,16 +1,16 @@
 //! By sections of the draft, over a bottleneck with a drop-tail queue, random losses, and one ACK per packet.
 
 mod bounds;
-mod chance;
 mod coordinator;
-mod early;
+mod cross_traffic;
+mod fast_reprobe;
 mod idle;
 mod jitter;
 mod links;
 mod model;
-mod others;
 mod probe_bw;
 mod probe_rtt;
+mod random_loss;
 mod seed;
 mod startup;
 mod wireless;

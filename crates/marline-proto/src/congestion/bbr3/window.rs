@@ -82,7 +82,7 @@ impl Bbr3 {
             State::Drain { .. } if self.config.startup_by_window => SLOW_DRAIN_PACING_GAIN,
             State::Drain { .. } => DRAIN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Down) => DOWN_PACING_GAIN,
-            State::ProbeBw(ProbeBwPhase::Up) if self.early.is_open() => OPEN_PACING_GAIN,
+            State::ProbeBw(ProbeBwPhase::Up) if self.fast_reprobe.is_open() => OPEN_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Up) => UP_PACING_GAIN,
             State::ProbeBw(ProbeBwPhase::Cruise | ProbeBwPhase::Refill) | State::ProbeRtt => 1.0,
         }
@@ -202,7 +202,7 @@ impl Bbr3 {
     }
 
     pub(super) fn with_headroom(&self) -> u64 {
-        let headroom = self.others.headroom();
+        let headroom = self.cross_traffic.headroom();
         let bound = self.bounds.with_headroom(headroom, self.max_datagram_size);
         bound.max(self.minimum_window())
     }
@@ -231,7 +231,9 @@ impl Bbr3 {
             State::Startup | State::Drain { .. } => UNBOUNDED,
             State::ProbeBw(ProbeBwPhase::Cruise) => self.with_headroom(),
             // The queue of other flows keeps the bytes in flight above the threshold that ends this phase.
-            State::ProbeBw(ProbeBwPhase::Down) if self.others.are_there() => self.with_headroom(),
+            State::ProbeBw(ProbeBwPhase::Down) if self.cross_traffic.is_present() => {
+                self.with_headroom()
+            }
             State::ProbeBw(_) => self.bounds.in_flight,
             State::ProbeRtt => self.with_headroom().min(self.probe_rtt_window()),
         };

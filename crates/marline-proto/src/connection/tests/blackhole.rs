@@ -19,7 +19,7 @@ fn a_transfer_continues_within_two_seconds_after_each_outage() {
         if pair.drive_until(Duration::from_secs(5), |pair| transfer.advance(pair)) {
             break true;
         }
-        if pair.now - began > PATIENCE {
+        if pair.now - began > TIMEOUT {
             break false;
         }
         outages += 1;

@@ -145,7 +145,7 @@ impl Bundled {
             .map(|&ends| Transfer::down(&mut self.pair, ends, &data))
             .collect();
         let start = self.pair.now;
-        let done = self.pair.drive_until(PATIENCE, |pair| {
+        let done = self.pair.drive_until(TIMEOUT, |pair| {
             transfers.retain_mut(|transfer| !transfer.advance(pair));
             transfers.is_empty()
         });
@@ -262,7 +262,7 @@ fn a_bundle_ends_with_its_last_member() {
     }
     let removed = bundled
         .pair
-        .drive_until(PATIENCE, |pair| pair.server.connections.is_empty());
+        .drive_until(TIMEOUT, |pair| pair.server.connections.is_empty());
     assert!(removed);
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
 }

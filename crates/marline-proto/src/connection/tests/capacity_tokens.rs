@@ -251,7 +251,7 @@ fn connect_twice(mut visits: Visits) {
     let pairs = [visits.pair.establish(), visits.pair.establish()];
     let data = pattern(MIDDLE);
     let mut transfers = pairs.map(|ends| Transfer::down(&mut visits.pair, ends, &data));
-    let done = visits.pair.drive_until(PATIENCE, |pair| {
+    let done = visits.pair.drive_until(TIMEOUT, |pair| {
         let done = transfers
             .each_mut()
             .map(|transfer| transfer.received() == data.len() || transfer.advance(pair));

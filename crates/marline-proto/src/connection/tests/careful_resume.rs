@@ -159,7 +159,7 @@ fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
         let ends = visits.pair.establish();
         let mut transfer = Transfer::down(&mut visits.pair, ends, &pattern(600_000));
         let recorded = Arc::clone(&visits.recorded);
-        let retreated = visits.pair.drive_until(PATIENCE, |pair| {
+        let retreated = visits.pair.drive_until(TIMEOUT, |pair| {
             transfer.advance(pair);
             let recorded = recorded.lock().unwrap();
             let mut phases = recorded.updates.iter().map(|update| update.new);
@@ -250,7 +250,7 @@ fn one_of_two_concurrent_connections_uses_the_saved_capacity() {
     let pairs = [visits.pair.establish(), visits.pair.establish()];
     let data = pattern(300_000);
     let mut transfers = pairs.map(|ends| Transfer::down(&mut visits.pair, ends, &data));
-    let done = visits.pair.drive_until(PATIENCE, |pair| {
+    let done = visits.pair.drive_until(TIMEOUT, |pair| {
         let done = transfers
             .each_mut()
             .map(|transfer| transfer.received() == data.len() || transfer.advance(pair));
@@ -313,7 +313,7 @@ fn a_window_that_was_not_validated_is_not_saved_as_capacity() {
     let ends = visits.pair.establish();
     let mut transfer = Transfer::down(&mut visits.pair, ends, &pattern(LARGE));
     let recorded = Arc::clone(&visits.recorded);
-    visits.pair.drive_until(PATIENCE, |pair| {
+    visits.pair.drive_until(TIMEOUT, |pair| {
         transfer.advance(pair);
         recorded.lock().unwrap().updates.len() > 1
     });

@@ -27,7 +27,7 @@ fn both_ends_rotate_their_connection_ids_during_a_transfer() {
         let ends = pair.establish();
         let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_500_000));
         let (mut client, mut server) = (0, 0);
-        let done = pair.drive_until(PATIENCE, |pair| {
+        let done = pair.drive_until(TIMEOUT, |pair| {
             client += u64::from(pair.client(ends.client).rotate_connection_ids());
             server += u64::from(pair.server(ends.server).rotate_connection_ids());
             transfer.advance(pair)

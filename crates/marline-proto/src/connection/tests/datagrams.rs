@@ -41,7 +41,7 @@ fn a_datagram_of_the_maximum_length_arrives_beside_the_end_of_the_handshake() {
     let mut pair = Pair::new();
     let client = pair.connect();
     let has_keys = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
-    assert!(pair.drive_until(PATIENCE, has_keys), "no handshake");
+    assert!(pair.drive_until(TIMEOUT, has_keys), "no handshake");
     pair.flush();
     let connection = pair.client(client);
     let max = connection.max_datagram_len().expect("the peer takes them");
@@ -113,7 +113,7 @@ fn datagrams_arrive_during_a_stream_transfer() {
     let ends = pair.establish();
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_000_000));
     let (mut sent, mut received) = (0, 0);
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         if sent < 200 && pair.server(ends.server).send_datagram(pattern(200)).is_ok() {
             sent += 1;
         }

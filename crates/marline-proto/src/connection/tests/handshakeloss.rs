@@ -15,7 +15,7 @@ fn fifty(seed: u64, conditions: Conditions) {
         pair.client_config.tokens = Arc::default();
         let began = pair.now;
         let client = pair.connect();
-        let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+        let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).is_confirmed());
         assert!(done, "connection {number}: no handshake");
         let newest = pair.server.accepted.pop_back();
         pair.server.accepted.clear();

@@ -6,7 +6,7 @@ use super::*;
 fn a_client_discards_initial_keys_when_it_sends_handshake_packets() {
     let mut pair = Pair::new();
     let client = pair.connect();
-    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
     assert!(done);
     pair.flush();
     let keys = &pair.client(client).keys;
@@ -24,7 +24,7 @@ fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
         },
         server: TransportConfig {
             initial_rtt,
-            early_repeats: false,
+            handshake_retransmission: false,
             ..TransportConfig::default()
         },
         ..PairConfig::default()
@@ -32,11 +32,11 @@ fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
     let began = pair.now;
     let client = pair.connect();
     pair.network.conditions(Direction::ToClient).down = true;
-    assert!(pair.drive_until(PATIENCE, |pair| !pair.server.accepted.is_empty()));
+    assert!(pair.drive_until(TIMEOUT, |pair| !pair.server.accepted.is_empty()));
     pair.flush();
     pair.network.conditions(Direction::ToClient).down = false;
 
-    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
     assert!(done);
     // One round trip, and a probe timeout without an RTT sample (RFC 9002, section 6.2.2).
     assert_eq!(
@@ -51,13 +51,13 @@ fn one_probe_timeout_retransmits_the_finished_message_of_the_client() {
     let client = pair.connect();
     pair.drive(Duration::from_millis(15));
     pair.network.conditions(Direction::ToServer).down = true;
-    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
     assert!(done);
     pair.flush();
     pair.network.conditions(Direction::ToServer).down = false;
     let lost = pair.now;
 
-    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).is_confirmed());
     assert!(done);
     // A probe timeout with one RTT sample of 20 ms is three times that; then a round trip.
     assert!(

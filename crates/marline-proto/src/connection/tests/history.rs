@@ -256,7 +256,7 @@ fn a_learnt_initial_window_is_paced_over_a_round_trip() {
     let (began, before) = (pair.now, count(pair));
     let mut transfer = Transfer::down(pair, ends, &pattern(1_000_000));
     let (mut at, mut then, mut most) = (began, before.sent, 0);
-    let sent = pair.drive_until(PATIENCE, |pair| {
+    let sent = pair.drive_until(TIMEOUT, |pair| {
         if pair.now > at {
             (at, then) = (pair.now, count(pair).sent);
         }

@@ -24,7 +24,7 @@ fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     ];
     let mut initiated = [0; 2];
     let mut complete = [false; 2];
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         let now = pair.now;
         if updaters[0] && pair.client(ends.client).initiate_key_update(now) {
             initiated[0] += 1;

@@ -34,7 +34,7 @@ fn request(pair: &mut Pair, count: usize) -> Duration {
     let (mut requested, mut answered) = (0, 0);
     let mut waiting: BTreeMap<StreamId, (usize, Vec<u8>)> = BTreeMap::new();
     let mut requests = BTreeMap::new();
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         let now = pair.now;
         let connection = pair.client(ends.client);
         while requested < count
@@ -99,7 +99,7 @@ fn all_streams_complete_under_loss() {
 fn data_that_is_void_meanwhile_does_not_end_a_packet() {
     let mut pair = both(TransportConfig::default());
     let ends = pair.establish();
-    pair.drive(PATIENCE / 100);
+    pair.drive(TIMEOUT / 100);
     let server = pair.server(ends.server);
     let [planned, other] = [(), ()].map(|()| {
         let id = server.open(Dir::Uni).expect("the peer allows streams");
@@ -113,7 +113,7 @@ fn data_that_is_void_meanwhile_does_not_end_a_packet() {
     let before = pair.network.counts(Direction::ToClient).sent;
     pair.flush();
     assert_eq!(pair.network.counts(Direction::ToClient).sent, before + 1);
-    pair.drive(PATIENCE / 100);
+    pair.drive(TIMEOUT / 100);
     let now = pair.now;
     let read = pair.client(ends.client).read(|| now, other, usize::MAX);
     assert_eq!(read.map(|data| data.map(|data| data.len())), Ok(Some(100)));

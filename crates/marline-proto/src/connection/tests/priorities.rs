@@ -32,7 +32,7 @@ fn compete(priorities: &[Priority]) -> Competition {
         .collect();
     let mut order = Vec::new();
     let mut arrived = Vec::new();
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         for (number, transfer) in transfers.iter_mut().enumerate() {
             if !order.contains(&number) && transfer.advance(pair) {
                 order.push(number);
@@ -88,7 +88,7 @@ fn a_stream_that_is_made_urgent_overtakes_an_earlier_one() {
     let id = second.id;
     pair.server(ends.server)
         .set_priority(id, Priority::new(1, false));
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         assert!(!first.advance(pair), "the less urgent stream was first");
         second.advance(pair)
     });

@@ -18,10 +18,10 @@ const CASES: u32 = 1000;
 const OPS: usize = 80;
 
 /// Time limit, in virtual time, for all data to arrive once the network is without faults again.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Limit on events while the time advances by one operation.
-const MOST_STEPS: u32 = 10_000;
+const MAX_STEPS: u32 = 10_000;
 
 /// The data of one direction of a stream, as the model expects it.
 #[derive(Debug, Default)]
@@ -299,7 +299,7 @@ impl Model {
         let mut steps = 0;
         while self.pair.step(until) {
             steps += 1;
-            assert!(steps < MOST_STEPS, "no progress at {:?}", self.pair.now);
+            assert!(steps < MAX_STEPS, "no progress at {:?}", self.pair.now);
         }
     }
 
@@ -376,7 +376,7 @@ fn run(case: &Case) {
         model.check_memory(case);
     }
     model.pair.network.set(Conditions::default());
-    let until = model.pair.now + PATIENCE;
+    let until = model.pair.now + TIMEOUT;
     loop {
         model.read_all();
         let ends = model.ends();

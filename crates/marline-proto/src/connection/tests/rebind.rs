@@ -29,7 +29,7 @@ fn download_behind(mut pair: Pair, bindings: &[&str]) {
         assert!(active.amplification.is_validated(), "{binding}");
         assert!(active.validation.is_none(), "{binding}");
     }
-    done |= pair.drive_until(PATIENCE, |pair| transfer.advance(pair));
+    done |= pair.drive_until(TIMEOUT, |pair| transfer.advance(pair));
     assert!(done, "stalled after {} bytes", transfer.received());
     let took = pair.now - began;
     let bound = Duration::from_millis(1500) * (bindings.len() as u32 + 3);

@@ -40,7 +40,7 @@ fn a_round_trip_time_that_has_become_longer_costs_a_few_packets() {
         });
         let before = pair.network.counts(Direction::ToServer).bytes;
         let client = pair.connect();
-        let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+        let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).is_confirmed());
         assert!(done, "no handshake");
         assert_eq!(pair.client(client).stats().paths[0].congestion_events, 0);
         pair.network.counts(Direction::ToServer).bytes - before

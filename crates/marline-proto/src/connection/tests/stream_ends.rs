@@ -60,7 +60,7 @@ impl Downloads {
         let mut arrivals = vec![unknown; self.ids.len()];
         let mut open = self.ids.len();
         let (ids, ends) = (&self.ids, self.ends);
-        let done = self.pair.drive_until(PATIENCE, |pair| {
+        let done = self.pair.drive_until(TIMEOUT, |pair| {
             let now = pair.now;
             for (id, arrival) in ids.iter().zip(&mut arrivals) {
                 loop {

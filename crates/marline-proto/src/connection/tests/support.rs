@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::*;
 
 /// Time limit, in virtual time, of tests.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Connection {
     /// Retires all connection IDs that the peer uses and issues new ones, as other implementations may do (RFC 9000,
@@ -96,7 +96,7 @@ impl Transfer {
         let id = connection.open(Dir::Bi).expect("the peer allows streams");
         connection.write(id, b"?").expect("the stream is open");
         connection.finish(id).expect("the stream is open");
-        let accepted = pair.drive_until(PATIENCE, |pair| {
+        let accepted = pair.drive_until(TIMEOUT, |pair| {
             pair.server(ends.server).accept(Dir::Bi).is_some()
         });
         assert!(accepted, "the request is lost");
@@ -173,7 +173,7 @@ impl Transfer {
     /// Advances the time until all data has arrived; returns the time it took.
     pub(super) fn complete(mut self, pair: &mut Pair) -> Duration {
         let began = pair.now;
-        let done = pair.drive_until(PATIENCE, |pair| self.advance(pair));
+        let done = pair.drive_until(TIMEOUT, |pair| self.advance(pair));
         assert!(
             done,
             "stalled after {} of {} bytes",
@@ -215,7 +215,7 @@ fn ending(node: &Node, handle: ConnectionHandle) -> Option<ConnectionError> {
 pub(super) fn close(pair: &mut Pair, client: ConnectionHandle) {
     let now = pair.now;
     pair.client(client).close(now, 0, b"");
-    let removed = pair.drive_until(PATIENCE, |pair| {
+    let removed = pair.drive_until(TIMEOUT, |pair| {
         pair.client.endpoint.open_connections() + pair.server.endpoint.open_connections() == 0
     });
     assert!(removed, "a closed connection was not removed");

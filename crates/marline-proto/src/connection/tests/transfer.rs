@@ -33,7 +33,7 @@ fn transfers_with_small_flow_control_windows_complete() {
             ]
         })
         .collect();
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         transfers.retain_mut(|transfer| !transfer.advance(pair));
         transfers.is_empty()
     });

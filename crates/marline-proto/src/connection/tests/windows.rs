@@ -17,7 +17,7 @@ fn late_rate(mut pair: Pair) -> f64 {
     long_fat(&mut pair);
     let ends = pair.establish();
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(30_000_000));
-    let early = pair.drive_until(PATIENCE, |pair| {
+    let early = pair.drive_until(TIMEOUT, |pair| {
         transfer.advance(pair);
         transfer.received() > 18_000_000
     });

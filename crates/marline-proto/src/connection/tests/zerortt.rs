@@ -33,7 +33,7 @@ fn send_early(pair: &mut Pair, data: &Bytes) -> Early {
     let mut received = Vec::new();
     let mut server = None;
     let mut arrived = None;
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         if !rest.is_empty() {
             let connection = pair.client(client);
             let _ = connection.write_chunk(id, &mut rest);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::decision::{BundleDecision, DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 use super::loss_based::{Fluctuation, LossBasedConfig, LossBasedEngine};
 use super::member::{Directive, MemberDirective, MemberView, Signal};
-use super::{BundleConfig, BundleScope, Coalesce, MAX_MEMBERS, Newcomer, SharedController};
+use super::{BundleConfig, BundleScope, Coalesce, JoiningMember, MAX_MEMBERS, SharedController};
 use super::{equalize_rates, split_initial_window};
 use crate::time::Instant;
 
@@ -133,10 +133,10 @@ struct Reason {
 }
 
 impl Reason {
-    /// A `newcomer` joined.
-    const fn of_joining(newcomer: &Newcomer, action: DecisionAction) -> Self {
+    /// A member joined.
+    const fn of_joining(joining: &JoiningMember, action: DecisionAction) -> Self {
         Self {
-            cause: match newcomer.moved {
+            cause: match joining.moved {
                 true => DecisionCause::Moved,
                 false => DecisionCause::Joined,
             },
@@ -174,20 +174,20 @@ impl<M: Copy + PartialEq> Bundle<M> {
 
     /// Adds a member, which gets its part of the initial window; `None` if the bundle is full or has it
     /// already.
-    pub fn join(&mut self, key: M, newcomer: &Newcomer) -> Option<Directive> {
+    pub fn join(&mut self, key: M, joining: &JoiningMember) -> Option<Directive> {
         if !self.accepts(key) {
             return None;
         }
-        if newcomer.rate_based && self.config.shares_controller() {
-            return Some(self.join_shared(key, newcomer));
+        if joining.rate_based && self.config.shares_controller() {
+            return Some(self.join_shared(key, joining));
         }
         let most = MAX_MEMBERS as u64;
-        let sharers = newcomer
+        let sharers = joining
             .announced
             .unwrap_or(self.config.connections)
             .clamp(1, most)
             .max(self.members.len() as u64 + 1);
-        let packets = newcomer.initial_window / DATAGRAM;
+        let packets = joining.initial_window / DATAGRAM;
         let part = self.joined % sharers;
         self.joined += 1;
         let window = match self.config.split_initial_window {
@@ -196,10 +196,10 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 .map(|packets| packets.max(self.config.floor_packets) * DATAGRAM),
             false => None,
         };
-        let window = window.unwrap_or(newcomer.window);
+        let window = window.unwrap_or(joining.window);
         self.members.push(Member::new(key));
-        let reason = Reason::of_joining(newcomer, DecisionAction::Split);
-        let decision = self.decision(reason, vec![newcomer.window], vec![window]);
+        let reason = Reason::of_joining(joining, DecisionAction::Split);
+        let decision = self.decision(reason, vec![joining.window], vec![window]);
         let mut directive = Directive {
             window: Some(window),
             decision: Some(MemberDecision {
@@ -215,11 +215,11 @@ impl<M: Copy + PartialEq> Bundle<M> {
     }
 
     /// Adds a member that uses the controller of the others, or brings it if it is the first.
-    fn join_shared(&mut self, key: M, newcomer: &Newcomer) -> Directive {
+    fn join_shared(&mut self, key: M, joining: &JoiningMember) -> Directive {
         self.joined += 1;
         self.members.push(Member::new(key));
-        let reason = Reason::of_joining(newcomer, DecisionAction::Shared);
-        let before = newcomer.window;
+        let reason = Reason::of_joining(joining, DecisionAction::Shared);
+        let before = joining.window;
         let after = self.shared.window().unwrap_or(before);
         let decision = self.decision(reason, vec![before], vec![after]);
         Directive {

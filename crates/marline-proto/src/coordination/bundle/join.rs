@@ -14,12 +14,12 @@ pub struct JoinBundle {
     /// Address of its peer.
     pub(crate) address: IpAddr,
     pub(crate) server_name: Option<Box<str>>,
-    pub(crate) newcomer: Newcomer,
+    pub(crate) joining: JoiningMember,
 }
 
 /// A connection that joins a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Newcomer {
+pub struct JoiningMember {
     /// How many connections its client announced.
     pub announced: Option<u64>,
     /// The initial window that it would have outside the bundle, in bytes.

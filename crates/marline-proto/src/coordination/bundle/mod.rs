@@ -34,7 +34,7 @@ mod split;
 pub use config::{BundleConfig, BundleScope, Coalesce, Membership, MembershipId, RateBasedShare};
 pub use decision::{BundleDecision, DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 pub use ensemble::Bundle;
-pub use join::{JoinBundle, Newcomer};
+pub use join::{JoinBundle, JoiningMember};
 pub(crate) use local::LocalMember;
 pub use loss_based::{Fluctuation, LossBasedConfig, LossBasedEngine, next_growth};
 pub use member::{Directive, MemberDirective, MemberView, Signal};

@@ -202,7 +202,7 @@ impl Owner {
     pub(crate) fn join_with(&mut self, datagram: u64, announced: Option<u64>) -> Option<u32> {
         let mut member = Member::new(datagram);
         let key = self.next;
-        let newcomer = Newcomer {
+        let joining = JoiningMember {
             announced,
             // It may have changed during the handshake.
             initial_window: 32 * MTU,
@@ -210,7 +210,7 @@ impl Owner {
             window: member.controller.window(),
             moved: false,
         };
-        let directive = self.bundle.join(key, &newcomer)?;
+        let directive = self.bundle.join(key, &joining)?;
         let window = directive.window.expect("it begins with a window");
         assert!(window >= self.floor(MTU) && window <= 32 * datagram);
         assert_eq!(directive.slow_start, None);
@@ -247,7 +247,7 @@ impl Owner {
         if self.config.split_initial_window && !is_first && !rate_based {
             let floors = self.members.len() as u64 * self.floor(1500);
             let sum = self.sum();
-            // A member that collapsed keeps its window, and the newcomer's part comes on top.
+            // A member that collapsed keeps its window, and the joining member's part comes on top.
             let collapsed = self.members.values().any(|member| member.collapsed);
             let part = u64::from(collapsed) * 32 * datagram;
             let most = before.max(32 * datagram) + floors + part;

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
 use super::*;
-use crate::coordination::bundle::{BundleConfig, DecisionCause, MAX_MEMBERS, Newcomer};
+use crate::coordination::bundle::{BundleConfig, DecisionCause, JoiningMember, MAX_MEMBERS};
 
 /// The `n`th address.
 fn address(n: u8) -> IpAddr {
@@ -20,7 +20,7 @@ fn join(id: Option<u8>, server_name: &str) -> JoinBundle {
         id: id.map(|id| MembershipId([id; 16])),
         address: address(1),
         server_name: Some(server_name.into()),
-        newcomer: Newcomer {
+        joining: JoiningMember {
             announced: Some(3),
             initial_window: 38_400,
             rate_based: false,
@@ -84,7 +84,7 @@ fn a_migrated_connection_leaves_its_bundle_and_joins_another() {
     }
     let moved = |n| {
         let mut join = from(n, join(Some(1), "a.test"));
-        join.newcomer.moved = true;
+        join.joining.moved = true;
         join
     };
     bundles.directives.clear();

@@ -87,14 +87,14 @@ pub struct Adaptive {
 
 impl Adaptive {
     const LEAST: Thresholds = Thresholds::RFC9002;
-    const LEAST_PACKETS: u64 = 3;
+    const MIN_PACKETS: u64 = 3;
 
     /// A detector with other limits; its thresholds are never below those of RFC 9002, nor below
     /// their initial values.
     pub fn new(limits: AdaptiveLimits) -> Self {
         let from_packets = limits
             .from_packets
-            .map(|packets| packets.max(Self::LEAST_PACKETS));
+            .map(|packets| packets.max(Self::MIN_PACKETS));
         let from_patience = limits.from_patience.max(Self::LEAST.patience);
         Self {
             limits: AdaptiveLimits {

@@ -8,7 +8,7 @@ use crate::samples::scaled;
 use crate::scheduling::stream::Sharing;
 
 /// The round-trip time to divide by, at least, in seconds: an emulated path may have no delay.
-const LEAST_RTT: f64 = 1e-6;
+const MIN_RTT: f64 = 1e-6;
 
 /// Whether a path is for ordinary use (draft-ietf-quic-multipath-21, section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl PathView {
     pub(super) fn delivery_rate(&self) -> f64 {
         match (self.rate, self.smoothed_rtt) {
             (Some(rate), _) => rate.bandwidth.max(1) as f64,
-            (None, Some(rtt)) => self.window_bytes() / rtt.as_secs_f64().max(LEAST_RTT),
+            (None, Some(rtt)) => self.window_bytes() / rtt.as_secs_f64().max(MIN_RTT),
             (None, None) => 0.0,
         }
     }

@@ -6,12 +6,12 @@ use slab::Slab;
 /// Streams that take turns. All operations take constant time, without allocations up to the largest earlier size.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    seats: Slab<Seat>,
+    seats: Slab<RingEntry>,
     head: Option<usize>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct RingEntry {
     id: StreamId,
     prev: usize,
     next: usize,
@@ -42,7 +42,7 @@ impl Ring {
         let entry = self.seats.vacant_entry();
         let seat = entry.key();
         let Some(head) = self.head else {
-            entry.insert(Seat {
+            entry.insert(RingEntry {
                 id,
                 prev: seat,
                 next: seat,
@@ -50,7 +50,7 @@ impl Ring {
             self.head = Some(seat);
             return seat;
         };
-        entry.insert(Seat {
+        entry.insert(RingEntry {
             id,
             prev: seat,
             next: head,
@@ -64,7 +64,7 @@ impl Ring {
     /// Removes the stream at `seat`, an index that [`push`](Self::push) returned; if it was the head, the next
     /// stream becomes the head.
     pub(super) fn remove(&mut self, seat: usize) {
-        let Seat { prev, next, .. } = self.seats.remove(seat);
+        let RingEntry { prev, next, .. } = self.seats.remove(seat);
         if next == seat {
             self.head = None;
             return;

@@ -23,20 +23,20 @@ fn received(numbers: impl IntoIterator<Item = u64>) -> Received {
 
 /// The content of an ACK frame.
 #[derive(Debug, PartialEq)]
-struct Written {
+struct RawValue {
     ranges: Vec<RangeInclusive<u64>>,
     delay: u64,
     ecn: Option<EcnCounts>,
 }
 
-fn write_at(received: &mut Received, now: Instant) -> Written {
+fn write_at(received: &mut Received, now: Instant) -> RawValue {
     let mut buf = Vec::new();
     let largest = received.write_ack(now, None, 3, 1_000, &mut buf);
     let Some(Ok(Frame::Ack(ack))) = Frames::new(&buf).next() else {
         panic!("an ACK frame is written");
     };
     assert_eq!(largest, Some(ack.largest));
-    Written {
+    RawValue {
         ranges: ack.ranges().collect(),
         delay: ack.delay,
         ecn: ack.ecn,

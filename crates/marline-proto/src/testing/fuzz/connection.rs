@@ -12,13 +12,13 @@ use crate::testing::{Direction, Pair, PairConfig};
 use marline_wire::{Dir, ErrorCode, Side};
 
 /// Limit on events, a multiple of those of an input.
-const MOST_STEPS: u32 = 50_000;
+const MAX_STEPS: u32 = 50_000;
 
 /// Maximum number of steps of an input.
-const MOST_ACTIONS: usize = 64;
+const MAX_ACTIONS: usize = 64;
 
 /// Maximum number of bytes that the application of the honest end writes.
-const MOST_WRITTEN: u64 = MOST_ACTIONS as u64 * 0xff;
+const MAX_WRITTEN: u64 = MAX_ACTIONS as u64 * 0xff;
 
 /// The receive window of the connection, in bytes.
 const WINDOW: u64 = 20_000;
@@ -41,7 +41,7 @@ pub fn check_connection(input: &[u8]) {
         return;
     };
     let mut attack = Attack::begin(options);
-    for step in Script::new(script).take(MOST_ACTIONS) {
+    for step in Script::new(script).take(MAX_ACTIONS) {
         attack.take(&step);
         attack.check();
     }
@@ -206,7 +206,7 @@ impl Attack {
         let until = self.pair.now + time;
         while self.pair.step(until) {
             self.steps += 1;
-            assert!(self.steps < MOST_STEPS, "no progress");
+            assert!(self.steps < MAX_STEPS, "no progress");
         }
     }
 
@@ -224,7 +224,7 @@ impl Attack {
             streams,
         } = held;
         assert!(unread as u64 <= WINDOW, "{held:?}");
-        assert!(unacked <= MOST_WRITTEN, "{held:?}");
+        assert!(unacked <= MAX_WRITTEN, "{held:?}");
         assert!(sent_packets as u64 <= MAX_ACKS_UNANSWERED + 500, "{held:?}");
         assert!(received_ranges <= 3 * MAX_RECEIVED_RANGES, "{held:?}");
         assert!(deferred <= MAX_UNDECRYPTABLE_PACKETS, "{held:?}");

@@ -14,10 +14,10 @@ use crate::coordination::careful_resume::{
 };
 
 /// Maximum number of steps of an input.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// Maximum saved window, in bytes: a sender fills half of it packet by packet.
-const MOST_SAVED: u64 = 1 << 24;
+const MAX_SAVED: u64 = 1 << 24;
 
 /// Checks a bundle of real controllers. After each event, no window is below the minimum, their sum has not grown, each
 /// member gets one directive that agrees with the decision, and a collapsed member does not participate.
@@ -32,7 +32,7 @@ pub fn check_bundle(input: &[u8]) {
         return;
     };
     let mut owner = Owner::with(bundle_config(*config), 3, 30);
-    for step in Script::new(script).take(MOST_STEPS) {
+    for step in Script::new(script).take(MAX_STEPS) {
         owner.take(bundle_op(&step));
     }
 }
@@ -101,7 +101,7 @@ pub fn check_careful_resume(input: &[u8]) {
         return;
     };
     let saved = Capacity {
-        window: u64::from_le_bytes(window) % MOST_SAVED,
+        window: u64::from_le_bytes(window) % MAX_SAVED,
         rtt: Duration::from_nanos(u64::from_le_bytes(rtt)),
         at: Instant::EPOCH,
         model: None,
@@ -119,7 +119,7 @@ pub fn check_careful_resume(input: &[u8]) {
         0 => Sender::new(saved, config),
         _ => Sender::confirmed(saved, config),
     };
-    for step in Script::new(script).take(MOST_STEPS) {
+    for step in Script::new(script).take(MAX_STEPS) {
         sender.take(resume_op(&step));
     }
     sender.finish();

@@ -39,7 +39,7 @@ fn blocks_follow_the_format() {
     let mut capture = Capture::new(Vec::new(), &fabric).unwrap();
     let ip: IpAddr = [10, 0, 0, 1].into();
     let packet = Packet::new(5, Letter::new(ip, ip, 0));
-    let mut passage = Passage {
+    let mut passage = PacketEvent {
         at: Time::from_nanos((3 << 32) + 7),
         medium: Some(MediumId(0)),
         from: Node(0),

@@ -147,12 +147,12 @@ fn a_path_that_goes_on_for_another_forgets_the_losses_that_it_took_for_chance() 
     bbr.coupling = Some(Box::new(first));
     bbr.state = State::ProbeRtt;
     bbr.min_rtt.update(now, Some(millis(20)));
-    bbr.chance.seed(0.08);
+    bbr.random_loss.seed(0.08);
     bbr.compare_queues(now, millis(40));
-    assert!(bbr.chance.share() > 0.0);
+    assert!(bbr.random_loss.share() > 0.0);
     slots[0].is_relied_on.store(true, Ordering::Relaxed);
     bbr.compare_queues(now + millis(20), millis(40));
-    assert_eq!(bbr.chance.share(), 0.0);
+    assert_eq!(bbr.random_loss.share(), 0.0);
 }
 
 #[test]

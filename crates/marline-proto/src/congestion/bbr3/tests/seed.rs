@@ -119,9 +119,9 @@ fn losses_by_chance_are_known_from_the_seed_and_forgotten_without_any() {
         ..model(RATE)
     };
     let mut bench = seeded(RATE, PRODUCT, &known);
-    assert!(bench.bbr.chance.share() > 0.04);
+    assert!(bench.bbr.random_loss.share() > 0.04);
     bench.run(Duration::from_secs(5));
-    assert!(bench.bbr.chance.share() < 0.01);
+    assert!(bench.bbr.random_loss.share() < 0.01);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn an_incomplete_handshake_takes_no_place_in_a_bundle() {
         bundled.pair.connect();
         let accepted = bundled
             .pair
-            .drive_until(PATIENCE, |pair| pair.server.connections.len() == attempt);
+            .drive_until(TIMEOUT, |pair| pair.server.connections.len() == attempt);
         assert!(accepted, "the server did not accept attempt {attempt}");
         bundled.pair.client.connections.clear();
     }
@@ -71,7 +71,7 @@ fn forty_bundles_are_independent_and_end_with_their_connections() {
     }
     let removed = bundled
         .pair
-        .drive_until(PATIENCE, |pair| pair.server.connections.is_empty());
+        .drive_until(TIMEOUT, |pair| pair.server.connections.is_empty());
     assert!(removed);
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
 }
@@ -136,7 +136,7 @@ fn a_resumed_connection_joins_the_bundle_that_it_names_itself() {
         connection.write(id, b"early").expect("0-RTT is possible");
         let done = bundled
             .pair
-            .drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+            .drive_until(TIMEOUT, |pair| pair.client(client).is_confirmed());
         assert!(done && bundled.pair.client(client).is_early_data_accepted());
         let server = bundled.pair.server.accepted.pop_front().expect("accepted");
         bundled.pair.drive(Duration::from_millis(200));

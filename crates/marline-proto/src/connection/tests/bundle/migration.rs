@@ -99,9 +99,9 @@ fn a_member_whose_new_address_fails_validation_returns_to_its_bundle() {
     bundled.pair.flush();
     assert_eq!(bundled.pair.server(server).remote_address(), address(66));
     assert_eq!(bundled.pair.server(server).bundle(), Some(1));
-    let back = bundled.pair.drive_until(PATIENCE, |pair| {
-        pair.server(server).remote_address() == home
-    });
+    let back = bundled
+        .pair
+        .drive_until(TIMEOUT, |pair| pair.server(server).remote_address() == home);
     assert!(back);
     bundled.pair.network.filter = None;
     bundled.pair.drive(Duration::from_millis(100));

@@ -298,7 +298,7 @@ fn bundle_of_connections(len: usize, seed: u64) -> f64 {
         .map(|&ends| Transfer::down(&mut pair, ends, &data))
         .collect();
     let start = pair.now;
-    let done = pair.drive_until(PATIENCE, |pair| {
+    let done = pair.drive_until(TIMEOUT, |pair| {
         transfers.retain_mut(|transfer| !transfer.advance(pair));
         transfers.is_empty()
     });

@@ -7,7 +7,7 @@ use crate::coordination::bundle::BundleConfig;
 use std::sync::Arc;
 
 /// Limit on events of a case, which takes a few thousand.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// An action.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ fn run(turns: &[Turn], seed: u64) {
     let mut steps = 0;
     let mut advance = |pair: &mut Pair| {
         steps += 1;
-        assert!(steps < MOST_STEPS, "no progress at {:?}", pair.now);
+        assert!(steps < MAX_STEPS, "no progress at {:?}", pair.now);
         if pair.client(ends.client).is_closed() || pair.server(ends.server).is_closed() {
             return true;
         }
@@ -149,7 +149,7 @@ fn run(turns: &[Turn], seed: u64) {
     for n in 0..4 {
         link(&mut several, n, Conditions::default());
     }
-    let done = several.pair.drive_until(PATIENCE, &mut advance);
+    let done = several.pair.drive_until(TIMEOUT, &mut advance);
     // Both ends may abandon different paths concurrently, and a NAT rebinding may break the last path.
     let no_path = |error: Option<&ConnectionError>| match error {
         Some(ConnectionError::Transport(error)) => error.code == ErrorCode::NO_VIABLE_PATH,

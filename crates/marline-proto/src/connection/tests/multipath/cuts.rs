@@ -176,7 +176,7 @@ fn run(turns: &[Turn], delays: [u64; 2], seed: u64) {
     }
     exchange.turn(Turn::Restore(0));
     exchange.turn(Turn::Restore(1));
-    let done = exchange.pass(PATIENCE);
+    let done = exchange.pass(TIMEOUT);
     let received = exchange.transfers.each_ref().map(|it| it.received);
     assert!(done, "stalled: {received:?}");
     for transfer in &exchange.transfers {

@@ -126,7 +126,7 @@ fn no_path_is_abandoned_while_no_other_answers() {
     }
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     let begun = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 500_000;
-    assert!(several.pair.drive_until(PATIENCE, begun));
+    assert!(several.pair.drive_until(TIMEOUT, begun));
     cut(&mut several, PathId::INITIAL, DEAD);
     cut(&mut several, ONE, DEAD);
     several.pair.drive(Duration::from_secs(20));
@@ -270,7 +270,7 @@ fn paths_available_is_emitted_when_a_path_can_be_opened() {
         before - events.len()
     };
     // Before the handshake is confirmed.
-    assert!(pair.drive_until(PATIENCE, |pair| pair.client(client).is_multipath()));
+    assert!(pair.drive_until(TIMEOUT, |pair| pair.client(client).is_multipath()));
     assert_eq!(open(&mut pair, 1), Err(OpenPathError::NotNegotiated));
     assert_eq!(take_emitted(&mut pair), 1);
     assert_eq!(open(&mut pair, 1), Ok(ONE));
@@ -317,7 +317,7 @@ fn a_pause_of_all_paths_suspects_none() {
     let data = pattern(3_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     let begun = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
-    assert!(several.pair.drive_until(PATIENCE, begun));
+    assert!(several.pair.drive_until(TIMEOUT, begun));
     for path in [PathId::INITIAL, ONE] {
         cut(&mut several, path, DEAD);
     }
@@ -357,7 +357,7 @@ fn a_delay_that_jumps_causes_copies_but_no_congestion_event() {
     for delay in [120, 230, 340, 450] {
         let until = transfer.received() + 700_000;
         let moved = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > until;
-        assert!(several.pair.drive_until(PATIENCE, moved));
+        assert!(several.pair.drive_until(TIMEOUT, moved));
         let before = events(&mut several);
         cut(&mut several, PathId::INITIAL, link(delay));
         let mut suspected = false;

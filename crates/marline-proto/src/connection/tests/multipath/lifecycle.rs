@@ -8,7 +8,7 @@ fn either_end_may_abandon_either_path_during_a_transfer() {
             let ends = several.ends;
             let mut transfer = Transfer::down(&mut several.pair, ends, &pattern(3_000_000));
             let half = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
-            assert!(several.pair.drive_until(PATIENCE, half));
+            assert!(several.pair.drive_until(TIMEOUT, half));
             let now = several.pair.now;
             let error = ErrorCode::APPLICATION_ABANDON_PATH;
             assert_eq!(several.end(by).abandon_path(now, path, error), Ok(()));

@@ -53,12 +53,12 @@ fn paths_can_be_opened_once_the_handshake_is_confirmed() {
         remote: pair.server.address,
     };
     let is_complete = |pair: &mut Pair| !pair.client(client).is_handshaking();
-    assert!(pair.drive_until(PATIENCE, is_complete));
+    assert!(pair.drive_until(TIMEOUT, is_complete));
     let now = pair.now;
     let early = pair.client(client).open_path(now, tuple);
     assert_eq!(early, Err(OpenPathError::NotNegotiated));
     let is_confirmed = |pair: &mut Pair| pair.client(client).is_confirmed();
-    assert!(pair.drive_until(PATIENCE, is_confirmed));
+    assert!(pair.drive_until(TIMEOUT, is_confirmed));
     let now = pair.now;
     assert_eq!(pair.client(client).open_path(now, tuple), Ok(ONE));
 }

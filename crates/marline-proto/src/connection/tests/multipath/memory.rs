@@ -37,7 +37,7 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
         let data = pattern(300_000);
         let mut transfers = [(); 3].map(|()| Some(Transfer::down(&mut several.pair, ends, &data)));
         let mut of_streams = 0;
-        let done = several.pair.drive_until(PATIENCE, |pair| {
+        let done = several.pair.drive_until(TIMEOUT, |pair| {
             for transfer in &mut transfers {
                 let client = pair.client(ends.client);
                 if let Some(transfer) = transfer {

@@ -78,7 +78,7 @@ fn longest_allowed(several: &mut Several, from: Side, dead: PathId) -> Duration 
 fn survives(mut several: Several, from: Side, dead: PathId, usual: Conditions) {
     let data = pattern(4_500_000);
     let mut transfer = begin(&mut several, from, &data);
-    reach(&mut several, &mut transfer, 1_500_000, PATIENCE);
+    reach(&mut several, &mut transfer, 1_500_000, TIMEOUT);
     let allowed = longest_allowed(&mut several, from, dead);
     set(&mut several, dead, DEAD);
     let gap = longest_gap(&mut several, &mut transfer, Duration::from_millis(1000));
@@ -132,7 +132,7 @@ fn a_transfer_survives_an_outage_of_the_path_of_its_acknowledgments() {
     let data = pattern(4_000_000);
     // Only packets to the server are lost, and only on path 1.
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
-    reach(&mut several, &mut transfer, 1_000_000, PATIENCE);
+    reach(&mut several, &mut transfer, 1_000_000, TIMEOUT);
     several
         .pair
         .network
@@ -147,7 +147,7 @@ fn a_transfer_survives_an_outage_of_all_paths() {
     let ends = several.ends;
     let data = pattern(2_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
-    reach(&mut several, &mut transfer, 500_000, PATIENCE);
+    reach(&mut several, &mut transfer, 500_000, TIMEOUT);
     several.pair.network.set(DEAD);
     several.pair.network.set_link(address(1), DEAD);
     several.pair.drive(Duration::from_secs(3));
@@ -184,7 +184,7 @@ fn data_queued_on_a_path_that_fails_is_sent_on_another() {
         let at = server.paths.by_id(ONE).expect("the path is there");
         server.paths[at].queue.bytes()
     };
-    let has_queue = several.pair.drive_until(PATIENCE, |pair| {
+    let has_queue = several.pair.drive_until(TIMEOUT, |pair| {
         transfer.advance(pair);
         let server = pair.server(ends.server);
         let at = server.paths.by_id(ONE).expect("the path is there");

@@ -53,7 +53,7 @@ fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
         let data = pattern(1_000_000);
         let mut transfer = Transfer::down(&mut several.pair, ends, &data);
         let mut most_queued = 0;
-        let done = several.pair.drive_until(PATIENCE, |pair| {
+        let done = several.pair.drive_until(TIMEOUT, |pair| {
             let stats = pair.server(ends.server).stats();
             let queued = stats.paths.iter().map(|path| path.bytes_queued);
             most_queued = most_queued.max(queued.sum());

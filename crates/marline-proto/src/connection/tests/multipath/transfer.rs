@@ -32,7 +32,7 @@ fn transfers_in_both_directions_complete_at_once() {
     let mut down = Transfer::down(&mut several.pair, ends, &data);
     let mut up = Transfer::up(&mut several.pair, ends, &data);
     let (mut down_done, mut up_done) = (false, false);
-    let done = several.pair.drive_until(PATIENCE, |pair| {
+    let done = several.pair.drive_until(TIMEOUT, |pair| {
         down_done = down_done || down.advance(pair);
         up_done = up_done || up.advance(pair);
         down_done && up_done
@@ -137,7 +137,7 @@ fn every_scheduler_completes_four_streams() {
         let mut transfers: Vec<_> = (0..4)
             .map(|_| Some(Transfer::down(&mut several.pair, ends, &data)))
             .collect();
-        let done = several.pair.drive_until(PATIENCE, |pair| {
+        let done = several.pair.drive_until(TIMEOUT, |pair| {
             for transfer in &mut transfers {
                 if transfer.as_mut().is_some_and(|some| some.advance(pair)) {
                     *transfer = None;

@@ -8,7 +8,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
     /// so that together they have no more than before; the first member keeps its own window.
     ///
     /// Unlike [`join`](Self::join), the number of members need not be announced. Rates are not divided:
-    /// a newcomer whose controller has one begins with its part of its own window, and the others stay as
+    /// a joining member whose controller has one begins with its part of its own window, and the others stay as
     /// they are.
     pub fn admit(
         &mut self,
@@ -18,12 +18,12 @@ impl<M: Copy + PartialEq> Bundle<M> {
         if !self.accepts(key) {
             return Vec::new();
         }
-        let Some(newcomer) = view(key) else {
+        let Some(joining) = view(key) else {
             return Vec::new();
         };
         let mut participants = self.members_not_collapsed(view);
         let others = participants.views.len();
-        participants.push(self.members.len(), newcomer);
+        participants.push(self.members.len(), joining);
         self.members.push(Member::new(key));
         self.joined += 1;
 
@@ -41,7 +41,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
         }
         let (fair, share) = (self.config.fair, 1.0 / sharers as f64);
         let avoids = self.engine.phase() == EnginePhase::CongestionAvoidance;
-        let stops = avoids && newcomer.in_slow_start && !newcomer.rate_based;
+        let stops = avoids && joining.in_slow_start && !joining.rate_based;
         let reason = Reason {
             cause: DecisionCause::Joined,
             action: DecisionAction::Split,

@@ -16,7 +16,7 @@ pub(super) struct MemberId(u64);
 const MAX_PACKETS: usize = 1 << 16;
 
 /// The smallest part of a window, in datagrams.
-const LEAST_PACKETS: u64 = 2;
+const MIN_PACKETS: u64 = 2;
 
 /// Round-trip times without an answer after which a member holds nothing of the window.
 const SILENT_RTTS: u32 = 4;
@@ -360,7 +360,7 @@ impl Sending {
         let silent = self.latest - self.rtt * SILENT_RTTS;
         for member in &self.members {
             if member.id == id {
-                least = LEAST_PACKETS * member.datagram;
+                least = MIN_PACKETS * member.datagram;
             } else if !member.is_silent(silent) {
                 sending += u64::from(member.in_flight > 0);
                 others += member.in_flight;

@@ -28,7 +28,7 @@ fn counted(directives: &Directives) -> u64 {
 }
 
 /// A connection whose window grew during its handshake.
-const GROWN: Newcomer = Newcomer {
+const GROWN: JoiningMember = JoiningMember {
     announced: None,
     initial_window: 32 * MTU,
     rate_based: false,
@@ -42,9 +42,9 @@ struct Admitted {
     window: Option<u64>,
 }
 
-fn admit(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> Admitted {
+fn admit(bundle: &mut Bundle<u32>, joining: &JoiningMember) -> Admitted {
     let key = 1000 + bundle.len() as u32;
-    let directive = bundle.join(key, newcomer).expect("the bundle is not full");
+    let directive = bundle.join(key, joining).expect("the bundle is not full");
     let reason = directive.decision.expect("it has a reason");
     assert_eq!(reason.own, 0);
     Admitted {
@@ -452,7 +452,7 @@ fn a_newcomer_gets_a_part_of_the_initial_window_whatever_its_present_window() {
 fn a_migrated_member_gets_a_part_of_the_initial_window() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 90]);
     let before = owner.windows();
-    let moved = Newcomer {
+    let moved = JoiningMember {
         moved: true,
         ..GROWN
     };

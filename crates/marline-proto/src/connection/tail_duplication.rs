@@ -8,23 +8,23 @@
 use std::collections::VecDeque;
 
 use super::Connection;
-use crate::limits::TAIL_COPIES;
+use crate::limits::MAX_DUPLICATES;
 use crate::streams::Segment;
 use crate::token::Token;
 
 /// Recently lost frames that were not duplicated since.
 #[derive(Debug, Default)]
-pub(super) struct TailCopies {
+pub(super) struct TailDuplication {
     lost: VecDeque<Segment>,
 }
 
-impl TailCopies {
+impl TailDuplication {
     /// Records a lost frame.
     pub(super) fn on_lost(&mut self, token: &Token) {
         let Some(segment) = token.segment() else {
             return;
         };
-        if self.lost.len() == TAIL_COPIES {
+        if self.lost.len() == MAX_DUPLICATES {
             self.lost.pop_front();
         }
         self.lost.push_back(segment);
@@ -35,7 +35,7 @@ impl Connection {
     /// If all due data is sent: makes the latest retransmitted data due once more, unless it is acknowledged.
     /// Returns whether there is any.
     pub(super) fn copy_repeats(&mut self) -> bool {
-        let lost = &mut self.tail_copies.lost;
+        let lost = &mut self.tail_duplication.lost;
         if lost.is_empty() || !self.paths.is_single() || self.stream_planner.ready().is_some() {
             return false;
         }

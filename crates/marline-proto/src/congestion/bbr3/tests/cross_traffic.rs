@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn yielding(yields: bool) -> Bbr3Config {
+fn yielding(coexist: bool) -> Bbr3Config {
     Bbr3Config {
-        chance_losses: true,
-        yields,
+        random_loss: true,
+        coexist,
         ..Bbr3Config::default()
     }
 }
@@ -22,7 +22,7 @@ fn cruising() -> Bench {
     let mut bench = bench(4 * PRODUCT);
     bench.run(Duration::from_secs(3));
     bench.until(CRUISE);
-    assert!(!bench.bbr.others.are_there());
+    assert!(!bench.bbr.cross_traffic.is_present());
     bench
 }
 
@@ -32,7 +32,11 @@ fn a_flow_alone_sees_no_others() {
         let mut bench = bench(buffer);
         for _ in 0..60 {
             bench.run(Duration::from_millis(500));
-            assert!(!bench.bbr.others.are_there(), "{buffer} at {:?}", bench.now);
+            assert!(
+                !bench.bbr.cross_traffic.is_present(),
+                "{buffer} at {:?}",
+                bench.now
+            );
         }
     }
 }
@@ -42,16 +46,16 @@ fn a_queue_that_stays_between_probes_is_of_others_until_it_is_gone() {
     let mut bench = cruising();
     bench.rtt += RTT / 2;
     bench.run(RTT * 6);
-    assert!(bench.bbr.others.are_there(), "{:?}", bench.states);
-    assert!(bench.bbr.others.headroom() > super::super::bounds::HEADROOM);
+    assert!(bench.bbr.cross_traffic.is_present(), "{:?}", bench.states);
+    assert!(bench.bbr.cross_traffic.headroom() > super::super::bounds::HEADROOM);
     bench.rtt = RTT;
     bench.run(Duration::from_secs(30));
-    assert!(!bench.bbr.others.are_there());
+    assert!(!bench.bbr.cross_traffic.is_present());
 }
 
 /// In `CRUISE`, with a window of a product, and round-trip times of twice the path's.
-fn beside_a_queue(yields: bool) -> Bbr3 {
-    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+fn beside_a_queue(coexist: bool) -> Bbr3 {
+    let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(coexist));
     bbr.min_rtt.update(at(0), Some(RTT));
     bbr.bandwidth.update(RATE);
     bbr.full_pipe.set_reached(true);
@@ -65,9 +69,9 @@ fn beside_a_queue(yields: bool) -> Bbr3 {
 
 #[test]
 fn losses_of_others_take_what_they_take_of_loss_based_flows() {
-    let answered = |yields: bool, cruises_since: Instant| {
-        let mut bbr = beside_a_queue(yields);
-        bbr.others.set_room(cruises_since, true);
+    let answered = |coexist: bool, cruises_since: Instant| {
+        let mut bbr = beside_a_queue(coexist);
+        bbr.cross_traffic.set_room(cruises_since, true);
         let rate = RateSample {
             delivered: PRODUCT - 4 * MTU,
             lost: 4 * MTU,
@@ -81,7 +85,7 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
         bbr.latest.on_loss(0);
         for number in 0..4 {
             bbr.count_lost(number, MTU);
-            bbr.others.on_lost(at(5), MTU);
+            bbr.cross_traffic.on_lost(at(5), MTU);
         }
         bbr.answer_congestion(at(10), &rate);
         bbr.bounds.short_in_flight
@@ -97,7 +101,7 @@ fn losses_of_others_take_what_they_take_of_loss_based_flows() {
 fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
     let answered = |l4s: bool, cruises_since: Instant| {
         let mut bbr = beside_a_queue(true);
-        bbr.others.set_room(cruises_since, true);
+        bbr.cross_traffic.set_room(cruises_since, true);
         bbr.latest.update(&rated(RATE, 0));
         let sent_at = at(5);
         bbr.on_ce(
@@ -109,7 +113,7 @@ fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
             },
         );
         bbr.answer_congestion(at(10), &rated(RATE, 0));
-        (bbr.bounds.short_bandwidth, bbr.others.are_there())
+        (bbr.bounds.short_bandwidth, bbr.cross_traffic.is_present())
     };
     assert_eq!(answered(false, at(0)), (RATE * 85 / 100, true));
     assert_eq!(
@@ -122,8 +126,8 @@ fn marks_in_place_of_drops_are_answered_as_losses_of_others() {
 
 #[test]
 fn a_mark_in_place_of_a_drop_ends_a_probe() {
-    for (yields, state) in [(false, UP), (true, DOWN)] {
-        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+    for (coexist, state) in [(false, UP), (true, DOWN)] {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(coexist));
         bbr.min_rtt.update(at(0), Some(RTT));
         bbr.bandwidth.update(RATE);
         bbr.full_pipe.set_reached(true);
@@ -138,10 +142,10 @@ fn a_mark_in_place_of_a_drop_ends_a_probe() {
 
 #[test]
 fn beside_others_the_first_losses_beyond_chance_end_a_probe_and_take_a_part_of_the_bound() {
-    let probed = |are_there: bool| {
+    let probed = |is_present: bool| {
         let mut bbr = beside_a_queue(true);
-        if are_there {
-            bbr.others.on_seen(at(0));
+        if is_present {
+            bbr.cross_traffic.on_seen(at(0));
         }
         bbr.start_up(&rated(RATE, 0));
         bbr.on_packet_lost(at(5), &lost_packet(1, MTU, 100 * MTU));
@@ -155,13 +159,13 @@ fn beside_others_the_first_losses_beyond_chance_end_a_probe_and_take_a_part_of_t
 
 #[test]
 fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_probe() {
-    let grown = |are_there: bool| {
+    let grown = |is_present: bool| {
         let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(true));
         bbr.min_rtt.update(at(0), Some(RTT));
         bbr.bandwidth.update(RATE);
         bbr.full_pipe.set_reached(true);
-        if are_there {
-            bbr.others.on_seen(at(0));
+        if is_present {
+            bbr.cross_traffic.on_seen(at(0));
         }
         bbr.put(2 * PRODUCT);
         bbr.bounds.in_flight = PRODUCT;
@@ -174,7 +178,7 @@ fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_p
         let grown = bbr.bounds.in_flight - PRODUCT;
         bbr.start_down(at(100));
         bbr.update_window(&acked(PRODUCT));
-        assert_eq!(bbr.window() < bbr.bounds.in_flight, are_there);
+        assert_eq!(bbr.window() < bbr.bounds.in_flight, is_present);
         grown
     };
     assert!((2 * MTU..=4 * MTU).contains(&grown(true)));
@@ -184,13 +188,13 @@ fn beside_others_the_bound_grows_by_a_datagram_a_round_and_leaves_room_after_a_p
 /// The delays of a radio fluctuate within a round; a queue of other flows hardly changes.
 #[test]
 fn delays_that_come_and_go_are_not_of_other_flows() {
-    let mut others = OtherFlows::default();
+    let mut others = CrossTraffic::default();
     let mut round = |rtts: [u32; 3]| {
         for rtt in rtts {
             others.on_rtt(MS * rtt, true);
         }
         others.end_round(at(0), true, Some(MS * 40));
-        others.are_there()
+        others.is_present()
     };
     assert!(!round([60, 60, 60]), "cruising began in this round");
     assert!(!round([60, 75, 90]));
@@ -199,8 +203,8 @@ fn delays_that_come_and_go_are_not_of_other_flows() {
 
 #[test]
 fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_known() {
-    let mut others = OtherFlows::default();
-    let may_return = |others: &OtherFlows, empty_since: u64, millis: u64| {
+    let mut others = CrossTraffic::default();
+    let may_return = |others: &CrossTraffic, empty_since: u64, millis: u64| {
         others.may_return(at(empty_since + millis), at(empty_since))
     };
     for seen in [0, 400] {
@@ -216,7 +220,7 @@ fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_known() {
     for _ in 0..4 {
         others.on_cycle();
     }
-    assert!(!others.are_there());
+    assert!(!others.is_present());
     others.on_seen(at(10_000));
     assert!(
         !may_return(&others, 10_080, 10),
@@ -226,7 +230,7 @@ fn others_may_return_for_an_eighth_of_the_time_for_which_they_were_known() {
 
 #[test]
 fn a_pause_does_not_count_as_an_empty_queue() {
-    let mut early = EarlyProbes::default();
+    let mut early = FastReprobe::default();
     early.on_rtt(false);
     early.end_round(at(0), true);
     early.restart(at(5000));
@@ -237,8 +241,8 @@ fn a_pause_does_not_count_as_an_empty_queue() {
 
 #[test]
 fn an_acknowledgment_for_many_packets_does_not_show_that_the_queue_of_a_probe_is_gone() {
-    let cruises = |yields: bool, acked_bytes: u64| {
-        let mut bbr = beside_a_queue(yields);
+    let cruises = |coexist: bool, acked_bytes: u64| {
+        let mut bbr = beside_a_queue(coexist);
         bbr.start_down(at(100));
         let ack = AckSample {
             bytes: acked_bytes,
@@ -256,8 +260,8 @@ fn an_acknowledgment_for_many_packets_does_not_show_that_the_queue_of_a_probe_is
 
 #[test]
 fn the_short_queue_of_a_managed_bottleneck_is_one_whatever_the_round_trip_time() {
-    let meets = |yields: bool, rate: u64, delay: Duration| {
-        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(yields));
+    let meets = |coexist: bool, rate: u64, delay: Duration| {
+        let mut bbr = Bbr3::with_settings(&ControllerConfig::new(MTU), yielding(coexist));
         bbr.min_rtt.update(at(0), Some(RTT * 5));
         bbr.bandwidth.update(rate);
         bbr.note_queue(&sampled(RTT * 5 + delay));

@@ -28,7 +28,7 @@ const SHORTEST_PAUSE: u64 = 4;
 const LONGEST_PAUSE: u64 = 1 << 10;
 
 /// Lost packets of a probe up to which it is not considered answered.
-const LEAST_LOSSES: u64 = 2;
+const MIN_LOSSES: u64 = 2;
 
 /// A probe found more if the bandwidth grew by more than one part in this many.
 const GROWTH: u64 = 16;
@@ -37,11 +37,11 @@ const GROWTH: u64 = 16;
 const WIDENED: u64 = 4;
 
 /// Smallest widening, in datagrams.
-const LEAST_WIDENED: u64 = 4;
+const MIN_WIDENED: u64 = 4;
 
 /// The state of early probing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EarlyProbes {
+pub(super) struct FastReprobe {
     /// Whether a packet found the queue empty in this round.
     found_empty: bool,
     /// When this round began.
@@ -61,7 +61,7 @@ pub(super) struct EarlyProbes {
     is_open: bool,
 }
 
-impl EarlyProbes {
+impl FastReprobe {
     /// Processes an acknowledged packet, and whether it `meets_queue`.
     pub(super) fn on_rtt(&mut self, meets_queue: bool) {
         self.found_empty |= !meets_queue;
@@ -127,17 +127,17 @@ impl Bbr3 {
     /// Losses or marks lower the bounds, not counting the flight that ended startup.
     pub(super) fn note_congestion(&mut self) {
         if self.full_pipe.is_reached() && !matches!(self.state, State::Drain { .. }) {
-            self.early.on_congestion();
+            self.fast_reprobe.on_congestion();
         }
     }
 
     /// A packet of a probe was lost. Random losses count as well: where packets cannot queue, as before a policer, losses of
     /// probes are easily mistaken for them.
     pub(super) fn note_probe_loss(&mut self, lost: &PacketLoss) {
-        let least = LEAST_LOSSES.saturating_mul(self.max_datagram_size);
+        let least = MIN_LOSSES.saturating_mul(self.max_datagram_size);
         let part = (lost.in_flight_at_send as f64 * LOSS_THRESHOLD) as u64;
         if lost.lost > least.max(part) {
-            self.early.on_congestion();
+            self.fast_reprobe.on_congestion();
         }
     }
 
@@ -148,13 +148,13 @@ impl Bbr3 {
         };
         // Marks answered in proportion lower only the bytes in flight, by the right amount.
         let by_losses = self.bounds.short_bandwidth != UNBOUNDED;
-        if !self.config.early_probes || self.early.empty_since.is_none() || !by_losses {
+        if !self.config.fast_reprobe || self.fast_reprobe.empty_since.is_none() || !by_losses {
             return;
         }
         let delay = min_rtt + self.jitter;
         let bandwidth = self.bandwidth.get();
         let missing = bandwidth.saturating_sub(self.bounds.short_bandwidth);
-        let least = LEAST_WIDENED.saturating_mul(self.max_datagram_size);
+        let least = MIN_WIDENED.saturating_mul(self.max_datagram_size);
         let bytes = (product(missing, delay, 1.0) / WIDENED).max(least);
         let in_flight = self.in_flight_at(bandwidth, WINDOW_GAIN);
         let rate = (bytes as f64 / delay.as_secs_f64().max(1e-6)) as u64;
@@ -164,10 +164,10 @@ impl Bbr3 {
 
     /// Whether the path is probed before the draft's time.
     pub(super) fn probes_early(&self, now: Instant) -> bool {
-        self.config.early_probes
+        self.config.fast_reprobe
             && self.has_queues()
             && !self.waits_for_others(now)
-            && self.early.is_due(self.cycle.rounds_since_up)
+            && self.fast_reprobe.is_due(self.cycle.rounds_since_up)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Places of requests, which the networks of clients share.
+//! RequestSlots of requests, which the networks of clients share.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,11 +11,11 @@ use crate::limits;
 use crate::runtime::RuntimeHandle;
 use crate::server::{Account, Budget, Grant, Stopped};
 
-/// Places of requests at one server behind a proxy.
+/// RequestSlots of requests at one server behind a proxy.
 ///
 /// A network of clients may have as many as are left free, and of n networks each is entitled to one part in n + 1: if
 /// it waits for that, requests of the network that has the most are ended, the oldest first.
-pub(super) struct Places {
+pub(super) struct RequestSlots {
     free: Budget,
     /// The requests that wait for a place.
     waiting: Budget,
@@ -26,7 +26,7 @@ pub(super) struct Places {
 
 /// The holders of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tenants {
+pub(super) enum SlotHolders {
     /// The networks of clients.
     Networks,
     /// Trusted proxies, which share all places.
@@ -34,19 +34,19 @@ pub(super) enum Tenants {
 }
 
 /// The place of one request.
-pub(super) struct Place {
+pub(super) struct RequestSlot {
     _grant: Grant,
     account: Account,
 }
 
-impl Place {
+impl RequestSlot {
     /// Completes when the request has to end for others.
     pub(super) fn evicted(&self) -> Stopped {
         self.account.evicted()
     }
 }
 
-impl Guard for Place {
+impl Guard for RequestSlot {
     fn evicted(&self) -> Option<Stopped> {
         Some(self.evicted())
     }
@@ -54,15 +54,15 @@ impl Guard for Place {
 
 /// No place became free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoPlace;
+pub(super) struct NoSlot;
 
-impl Places {
-    /// `places` for `tenants`.
-    pub(super) fn new(places: usize, tenants: Tenants) -> Self {
+impl RequestSlots {
+    /// `places` for `holders`.
+    pub(super) fn new(places: usize, holders: SlotHolders) -> Self {
         // A single network gets half of the places.
-        let units = match tenants {
-            Tenants::Networks => places as u64,
-            Tenants::Anyone => 2 * places as u64,
+        let units = match holders {
+            SlotHolders::Networks => places as u64,
+            SlotHolders::Anyone => 2 * places as u64,
         };
         Self {
             free: Budget::new(units),
@@ -92,10 +92,10 @@ impl Places {
     }
 
     /// A place for one more request of `client`, if one is free and no other request of its network waits for it.
-    pub(super) fn try_take(&self, client: Option<IpAddr>) -> Option<Place> {
+    pub(super) fn try_take(&self, client: Option<IpAddr>) -> Option<RequestSlot> {
         let account = self.account(client);
         let grant = self.free.try_take_in_turn(&account, 1)?;
-        Some(Place {
+        Some(RequestSlot {
             _grant: grant,
             account,
         })
@@ -109,16 +109,16 @@ impl Places {
         &self,
         client: Option<IpAddr>,
         limit: Duration,
-    ) -> Result<Place, NoPlace> {
+    ) -> Result<RequestSlot, NoSlot> {
         if let Some(place) = self.try_take(client) {
             return Ok(place);
         }
         let account = self.account(client);
-        let _waiting = self.waiting.try_take(&account, 1).ok_or(NoPlace)?;
-        let runtime = RuntimeHandle::new(None).map_err(|_| NoPlace)?;
+        let _waiting = self.waiting.try_take(&account, 1).ok_or(NoSlot)?;
+        let runtime = RuntimeHandle::new(None).map_err(|_| NoSlot)?;
         let taking = self.free.clone().take(account.clone(), 1, runtime, limit);
-        let grant = taking.await.map_err(|_| NoPlace)?;
-        Ok(Place {
+        let grant = taking.await.map_err(|_| NoSlot)?;
+        Ok(RequestSlot {
             _grant: grant,
             account,
         })
@@ -137,13 +137,13 @@ mod tests {
         Some([10, 0, network, 1].into())
     }
 
-    fn take_all(places: &Places, client: Option<IpAddr>) -> Vec<Place> {
+    fn take_all(places: &RequestSlots, client: Option<IpAddr>) -> Vec<RequestSlot> {
         std::iter::from_fn(|| places.try_take(client)).collect()
     }
 
     #[test]
     fn every_network_that_comes_gets_some_of_what_is_left() {
-        let places = Places::new(512, Tenants::Networks);
+        let places = RequestSlots::new(512, SlotHolders::Networks);
         let taken: Vec<_> = (1..=5)
             .map(|network| take_all(&places, client(network)))
             .collect();
@@ -153,20 +153,20 @@ mod tests {
 
     #[test]
     fn trusted_proxies_share_all() {
-        let places = Places::new(100, Tenants::Anyone);
+        let places = RequestSlots::new(100, SlotHolders::Anyone);
         assert_eq!(take_all(&places, None).len(), 100);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_network_that_waits_gets_the_place_of_the_oldest_request_of_the_one_that_has_the_most()
      {
-        let places = Places::new(8, Tenants::Networks);
+        let places = RequestSlots::new(8, SlotHolders::Networks);
         let mut taken = Vec::new();
         for network in 1..=4 {
             taken.push(take_all(&places, client(network)));
         }
         assert_eq!(places.taken(), 8);
-        let ended = |place: &Place| place.account.evicted().now_or_never().is_some();
+        let ended = |place: &RequestSlot| place.account.evicted().now_or_never().is_some();
         let (place, first) = tokio::join!(places.take(client(9), LIMIT), async {
             taken[0][0].account.evicted().await;
             drop(taken[0].remove(0));
@@ -179,7 +179,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_of_one_network_wait_in_turn() {
-        let places = Places::new(4, Tenants::Networks);
+        let places = RequestSlots::new(4, SlotHolders::Networks);
         let mut taken = take_all(&places, client(1));
         let mut first = Box::pin(places.take(client(1), LIMIT));
         assert!(first.as_mut().now_or_never().is_none());
@@ -193,9 +193,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_ever() {
-        let places = Places::new(2, Tenants::Networks);
+        let places = RequestSlots::new(2, SlotHolders::Networks);
         let _taken = take_all(&places, client(1));
         let waited = places.take(client(1), LIMIT).await;
-        assert_eq!(waited.err(), Some(NoPlace));
+        assert_eq!(waited.err(), Some(NoSlot));
     }
 }

@@ -3,11 +3,11 @@
 use super::*;
 
 const CHANCE: Bbr3Config = Bbr3Config {
-    chance_losses: true,
-    yields: false,
+    random_loss: true,
+    coexist: false,
     rare_probe_rtt: false,
     startup_by_window: false,
-    early_probes: false,
+    fast_reprobe: false,
     jitter: false,
     coupled: false,
 };
@@ -42,11 +42,11 @@ fn a_path_that_loses_by_chance_is_used_fully() {
 fn the_share_of_chance_is_learnt_and_forgotten() {
     let mut bench = Bench::losing(CHANCE, 0.04);
     bench.run(Duration::from_secs(10));
-    let share = bench.bbr.chance.share();
+    let share = bench.bbr.random_loss.share();
     assert!((0.02..0.06).contains(&share), "{share:.3}");
     bench.loss = 0.0;
     bench.run(Duration::from_secs(10));
-    let share = bench.bbr.chance.share();
+    let share = bench.bbr.random_loss.share();
     assert!(share < 0.002, "{share:.3}");
 }
 
@@ -81,7 +81,7 @@ fn losses_of_a_full_buffer_are_not_learnt_as_chance() {
         bench.buffer = PRODUCT / part;
         for _ in 0..20 {
             bench.run(Duration::from_secs(1));
-            let share = bench.bbr.chance.share();
+            let share = bench.bbr.random_loss.share();
             assert!(share < 0.005, "1/{part}: {share:.3}");
         }
         assert!(bench.lost > 0, "1/{part}");
@@ -145,13 +145,13 @@ fn learnt(beside_others: bool) -> [f64; 2] {
     bbr.full_pipe.set_reached(true);
     bbr.state = State::ProbeBw(ProbeBwPhase::Cruise);
     if beside_others {
-        bbr.others.on_seen(at(0));
+        bbr.cross_traffic.on_seen(at(0));
     }
     bbr.note_queue(&sampled(RTT * 2));
     [10, 20].map(|packet_number| {
         bbr.note_queue(&sampled(RTT));
         bbr.count_lost(packet_number, MTU);
-        bbr.chance.share()
+        bbr.random_loss.share()
     })
 }
 
@@ -186,13 +186,13 @@ fn what_was_learnt_in_a_queue_of_others_is_forgotten_when_it_empties() {
         bbr.count_arrived(10 * MTU);
         bbr.count_lost(10 * number, MTU);
     }
-    assert!(bbr.chance.share() > 0.05);
+    assert!(bbr.random_loss.share() > 0.05);
     bbr.min_rtt.update(at(100), Some(RTT * 2 - RTT / 32));
     bbr.note_queue(&sampled(RTT * 2 - RTT / 32));
-    assert!(bbr.chance.share() > 0.05, "delays vary");
+    assert!(bbr.random_loss.share() > 0.05, "delays vary");
     bbr.min_rtt.update(at(200), Some(RTT));
     bbr.note_queue(&sampled(RTT));
-    assert_eq!(bbr.chance.share(), 0.0);
+    assert_eq!(bbr.random_loss.share(), 0.0);
     bbr.note_queue(&sampled(RTT * 2));
     assert!(bbr.meets_queue());
 }

@@ -11,7 +11,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(20);
 fn timeouts_only() -> TransportConfig {
     TransportConfig {
         first_flight_copy: None,
-        early_repeats: false,
+        handshake_retransmission: false,
         finished_copy: false,
         request_copy: false,
         ..TransportConfig::default()
@@ -33,7 +33,7 @@ fn losing(config: PairConfig, lossy: Direction, lost: &'static [u64]) -> Pair {
 fn keys_after(pair: &mut Pair) -> Duration {
     let began = pair.now;
     let client = pair.connect();
-    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
     assert!(done, "no handshake");
     pair.now - began
 }
@@ -162,7 +162,7 @@ impl Connected {
         });
         let client = pair.connect();
         let is_complete = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
-        assert!(pair.drive_until(PATIENCE, is_complete), "no handshake");
+        assert!(pair.drive_until(TIMEOUT, is_complete), "no handshake");
         Self { pair, client }
     }
 
@@ -177,7 +177,7 @@ impl Connected {
     /// The time from `since` until the server has received `requests` requests.
     fn arrived_after(mut self, requests: usize, since: Instant) -> Duration {
         let mut arrived = 0;
-        let done = self.pair.drive_until(PATIENCE, |pair| {
+        let done = self.pair.drive_until(TIMEOUT, |pair| {
             let server = pair.server.connections.values_mut().next();
             arrived += usize::from(server.is_some_and(|server| server.accept(Dir::Bi).is_some()));
             arrived == requests
@@ -222,7 +222,7 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
         let mut pair = losing(config, Direction::ToServer, &[2]);
         let client = pair.connect();
         let connected =
-            pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+            pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
         assert!(connected);
         pair.flush();
         let connection = pair.client(client);
@@ -337,7 +337,7 @@ fn a_copy_of_the_first_flight_does_not_delay_a_large_answer() {
 fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_most() {
     let mut pair = Pair::with(PairConfig {
         client: TransportConfig {
-            handshake_timeout: PATIENCE,
+            handshake_timeout: TIMEOUT,
             ..TransportConfig::default()
         },
         server: TransportConfig {
@@ -362,7 +362,7 @@ fn a_client_that_repeats_its_hello_has_the_server_repeat_its_flight_twice_at_mos
         pair.drive(Duration::from_millis(5));
     }
     let flights = flights.load(Ordering::Relaxed);
-    let limit = 1 + u64::from(crate::limits::EARLY_REPEATS);
+    let limit = 1 + u64::from(crate::limits::MAX_RETRANSMISSIONS);
     assert!(flights > 1 && flights <= limit, "{flights} flights");
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::{Connection, plausible_rtt};
 use crate::level::SpaceId;
-use crate::limits::{EARLY_REPEATS, FINISHED_COPY, FLIGHT_COPIES, REQUEST_COPY, REQUEST_PACKETS};
+use crate::limits::{
+    FINISHED_COPY, FLIGHT_COPIES, MAX_RETRANSMISSIONS, REQUEST_COPY, REQUEST_PACKETS,
+};
 use crate::paths::Slot;
 use crate::recovery::GRANULARITY;
 use crate::time::Instant;
@@ -15,7 +17,7 @@ const LATE: u32 = 4;
 
 /// Schedule of handshake retransmissions before the probe timeout.
 #[derive(Debug, Default)]
-pub(super) struct EarlyRepeats {
+pub(super) struct HandshakeRetransmission {
     /// Client: further copies of the first flight until the server answers.
     copies: Option<FlightCopies>,
     hello: HelloRepeat,
@@ -89,7 +91,7 @@ enum FinishedCopy {
     Done,
 }
 
-impl EarlyRepeats {
+impl HandshakeRetransmission {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let request = match self.request {
             FirstRequest::Sent(times) => Some(times.copy_at.unwrap_or(times.repeat_at)),
@@ -105,7 +107,7 @@ impl EarlyRepeats {
     }
 
     fn wait_until(&mut self, at: Instant, part: Part) {
-        if self.repeats < EARLY_REPEATS {
+        if self.repeats < MAX_RETRANSMISSIONS {
             self.repeat.get_or_insert(Repeat { at, part });
         }
     }
@@ -117,7 +119,7 @@ impl Connection {
     pub(super) fn expect_answer(&mut self, now: Instant, known_rtt: Option<Duration>) {
         let known = known_rtt.map(plausible_rtt).map(|rtt| rtt + late(rtt));
         let pause = self.config.first_flight_copy;
-        self.early.copies = pause.map(|pause| {
+        self.handshake_retransmission.copies = pause.map(|pause| {
             let pause = known.unwrap_or(pause);
             FlightCopies {
                 next_at: now + pause,
@@ -130,24 +132,27 @@ impl Connection {
     /// Handles a packet whose keys are missing: if a client's first flight is in flight, the ServerHello is lost
     /// or reordered.
     pub(super) fn on_undecryptable(&mut self, now: Instant) {
-        if self.side.is_server() || self.keys.handshake.is_some() || !self.config.early_repeats {
+        if self.side.is_server()
+            || self.keys.handshake.is_some()
+            || !self.config.handshake_retransmission
+        {
             return;
         }
-        if self.early.hello == HelloRepeat::NotNeeded {
+        if self.handshake_retransmission.hello == HelloRepeat::NotNeeded {
             let round_trip = now - self.progress.began();
-            self.early.hello = HelloRepeat::At(now + late(round_trip));
+            self.handshake_retransmission.hello = HelloRepeat::At(now + late(round_trip));
         }
     }
 
     /// Called when the peer's hello, or any other answer, has arrived.
     pub(super) fn on_peer_heard(&mut self) {
-        self.early.copies = None;
+        self.handshake_retransmission.copies = None;
     }
 
     /// Called when handshake keys are available.
     pub(super) fn on_hello_complete(&mut self) {
-        self.early.hello = HelloRepeat::Done;
-        self.early.repeat = None;
+        self.handshake_retransmission.hello = HelloRepeat::Done;
+        self.handshake_retransmission.repeat = None;
     }
 
     /// Handles CRYPTO data that was received before: the answer to it is lost, or still in flight. Data blocked by the
@@ -157,7 +162,7 @@ impl Connection {
         let is_unsent = [SpaceId::Initial, SpaceId::Handshake]
             .into_iter()
             .any(|id| self.handshake.has_crypto(id));
-        if !self.config.early_repeats || is_unsent || !self.has_outstanding_flight() {
+        if !self.config.handshake_retransmission || is_unsent || !self.has_outstanding_flight() {
             return;
         }
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
@@ -167,24 +172,24 @@ impl Connection {
                 .flight_sent_at()
                 .is_some_and(|sent_at| now < sent_at + answered);
         if !is_expected {
-            self.early.wait_until(now, Part::All);
+            self.handshake_retransmission.wait_until(now, Part::All);
         }
     }
 
     /// Handles acknowledgments of a flight: those of packets sent with it should follow soon.
     pub(super) fn on_flight_acked(&mut self, now: Instant) {
-        if !self.config.early_repeats {
+        if !self.config.handshake_retransmission {
             return;
         }
         if !self.has_outstanding_flight() {
-            self.early.repeat = None;
+            self.handshake_retransmission.repeat = None;
             return;
         }
         // Packets sent together arrive one after the other on a slow link.
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
         let (at, left_by) = (now + rtt.smoothed() / 2, now - rtt.latest());
-        if self.early.repeats < EARLY_REPEATS {
-            self.early.repeat = Some(Repeat {
+        if self.handshake_retransmission.repeats < MAX_RETRANSMISSIONS {
+            self.handshake_retransmission.repeat = Some(Repeat {
                 at,
                 part: Part::SentBy(left_by),
             });
@@ -193,7 +198,7 @@ impl Connection {
 
     /// Client: a Handshake packet of `size` bytes was sent.
     pub(super) fn on_handshake_packet_sent(&mut self, size: usize, ack_eliciting: bool) {
-        self.early.finished = match self.early.finished {
+        self.handshake_retransmission.finished = match self.handshake_retransmission.finished {
             FinishedCopy::NotSent if ack_eliciting && size <= FINISHED_COPY => FinishedCopy::Due,
             FinishedCopy::NotSent if !ack_eliciting => FinishedCopy::NotSent,
             _ => FinishedCopy::Done,
@@ -202,39 +207,42 @@ impl Connection {
 
     /// Whether the next datagram with application data carries the client's last flight again.
     pub(super) fn is_finished_copy_due(&self) -> bool {
-        self.early.finished == FinishedCopy::Due
+        self.handshake_retransmission.finished == FinishedCopy::Due
             && self.config.finished_copy
             && self.side.is_client()
     }
 
     /// Client: an ack-eliciting 1-RTT packet was sent.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
-        if self.early.request != FirstRequest::NotSent {
+        if self.handshake_retransmission.request != FirstRequest::NotSent {
             return;
         }
         let rtt = self.paths[Slot::FIRST].recovery.rtt();
         let answered = rtt.smoothed() + late(rtt.smoothed()) + self.peer.max_ack_delay;
         let copied = now + late(rtt.smoothed());
-        self.early.request = match self.config.early_repeats && rtt.has_sample() {
-            true => FirstRequest::Sent(RequestTimes {
-                copy_at: self.config.request_copy.then_some(copied),
-                repeat_at: now + answered,
-            }),
-            false => FirstRequest::Over,
-        };
+        self.handshake_retransmission.request =
+            match self.config.handshake_retransmission && rtt.has_sample() {
+                true => FirstRequest::Sent(RequestTimes {
+                    copy_at: self.config.request_copy.then_some(copied),
+                    repeat_at: now + answered,
+                }),
+                false => FirstRequest::Over,
+            };
     }
 
     /// Called when packets of application data are acknowledged.
     pub(super) fn on_data_acked(&mut self) {
         let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
         let repeats = 1..=u64::from(REQUEST_PACKETS);
-        if self.early.request != FirstRequest::Over && !repeats.contains(&outstanding) {
-            self.early.request = FirstRequest::Over;
+        if self.handshake_retransmission.request != FirstRequest::Over
+            && !repeats.contains(&outstanding)
+        {
+            self.handshake_retransmission.request = FirstRequest::Over;
         }
     }
 
     pub(super) fn on_early_timeout(&mut self, now: Instant) {
-        if let Some(copies) = self.early.copies
+        if let Some(copies) = self.handshake_retransmission.copies
             && copies.next_at <= now
         {
             let pause = copies.pause * 2;
@@ -243,19 +251,19 @@ impl Connection {
                 pause,
                 left: copies.left - 1,
             };
-            self.early.copies = (further.left > 0).then_some(further);
+            self.handshake_retransmission.copies = (further.left > 0).then_some(further);
             self.repeat_flight();
         }
-        if let HelloRepeat::At(at) = self.early.hello
+        if let HelloRepeat::At(at) = self.handshake_retransmission.hello
             && at <= now
         {
-            self.early.hello = HelloRepeat::Done;
+            self.handshake_retransmission.hello = HelloRepeat::Done;
             self.repeat_flight();
         }
-        if let Some(repeat) = self.early.repeat
+        if let Some(repeat) = self.handshake_retransmission.repeat
             && repeat.at <= now
         {
-            self.early.repeat = None;
+            self.handshake_retransmission.repeat = None;
             let repeats_any = match repeat.part {
                 Part::All => {
                     self.repeat_flight();
@@ -266,11 +274,11 @@ impl Connection {
                     self.retransmit_sent_by(Slot::FIRST, SpaceId::Handshake, time) || initial
                 }
             };
-            self.early.repeats += u8::from(repeats_any);
+            self.handshake_retransmission.repeats += u8::from(repeats_any);
         }
-        if let FirstRequest::Sent(times) = &mut self.early.request {
+        if let FirstRequest::Sent(times) = &mut self.handshake_retransmission.request {
             if times.repeat_at <= now {
-                self.early.request = FirstRequest::Over;
+                self.handshake_retransmission.request = FirstRequest::Over;
                 self.retransmit_oldest(Slot::FIRST, SpaceId::Data, REQUEST_PACKETS.into());
             } else if times.copy_at.take_if(|at| *at <= now).is_some() {
                 self.copy_request();

@@ -8,23 +8,23 @@ use crate::settings::{Entry, Make, Spec};
 
 /// The policy's name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
-    name: "as_asked",
+    name: "peer_requested",
     about: "After a number of packets, unless the peer requests another number (ACK_FREQUENCY)",
     parameters: EveryN::SETTINGS,
     default: EveryN::default,
-    make: |before| Arc::new(move || Box::new(AsAsked::new(before))),
+    make: |before| Arc::new(move || Box::new(PeerRequested::new(before))),
 };
 
 /// Acknowledges as RFC 9000 recommends until the peer requests another frequency.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AsAsked {
+pub struct PeerRequested {
     before: EveryN,
     requested: Option<Requested>,
     /// Whether the previous packet was CE-marked.
     was_ce: bool,
 }
 
-impl AsAsked {
+impl PeerRequested {
     /// Acknowledges like `before` until the peer requests a frequency.
     pub const fn new(before: EveryN) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Requested {
     }
 }
 
-impl AckPolicy for AsAsked {
+impl AckPolicy for PeerRequested {
     fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision {
         let was_ce = std::mem::replace(&mut self.was_ce, packet.ce);
         let Some(requested) = self.requested else {

@@ -11,15 +11,15 @@ struct Took {
 }
 
 /// `packets` packets of data, over a connection that loses the datagrams whose numbers, from 1, are in `lost`.
-fn take(tail_copies: bool, packets: usize, lost: &'static [u64]) -> Took {
+fn take(tail_duplication: bool, packets: usize, lost: &'static [u64]) -> Took {
     let mut transport = TransportConfig {
-        tail_copies,
+        tail_duplication,
         ..TransportConfig::default()
     };
     transport.mtu.discover = false;
     let mut pair = both(transport);
     let ends = pair.establish();
-    pair.drive(PATIENCE / 100);
+    pair.drive(TIMEOUT / 100);
     let before = pair.network.counts(Direction::ToClient).sent;
     let mut number = 0;
     pair.network.filter = Some(Box::new(move |direction, _| {
@@ -27,7 +27,7 @@ fn take(tail_copies: bool, packets: usize, lost: &'static [u64]) -> Took {
         direction == Direction::ToClient && lost.contains(&number)
     }));
     let time = download(&mut pair, ends, &pattern(packets * 1150));
-    pair.drive(PATIENCE / 100);
+    pair.drive(TIMEOUT / 100);
     let datagrams = pair.network.counts(Direction::ToClient).sent - before;
     Took { time, datagrams }
 }

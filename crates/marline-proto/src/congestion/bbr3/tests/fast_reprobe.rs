@@ -1,6 +1,6 @@
 //! Probing before the draft's time.
 
-use super::super::early::widen;
+use super::super::fast_reprobe::widen;
 use super::*;
 
 fn bench(rate: u64, buffer: u64) -> Bench {
@@ -126,7 +126,7 @@ fn bounds_are_not_widened_beyond_what_the_path_is_known_to_hold() {
 
 #[test]
 fn probes_that_find_more_are_followed_by_one_four_rounds_later_and_others_by_ever_later_ones() {
-    let mut early = EarlyProbes::default();
+    let mut early = FastReprobe::default();
     let mut pause = |bandwidth| {
         early.end_probe(bandwidth);
         (1..).find(|rounds| early.is_due(*rounds)).unwrap() - 1
@@ -148,11 +148,11 @@ fn losses_after_startup_leave_probing_to_the_clock() {
 fn while_other_flows_fill_the_queue_probing_is_left_to_the_clock() {
     let mut bench = bench(RATE, u64::MAX);
     bench.until(CRUISE);
-    bench.bbr.early = EarlyProbes::default();
-    bench.bbr.early.end_probe(RATE);
+    bench.bbr.fast_reprobe = FastReprobe::default();
+    bench.bbr.fast_reprobe.end_probe(RATE);
     bench.bbr.cycle.rounds_since_up = 5;
     assert!(bench.bbr.probes_early(bench.now));
-    bench.bbr.others.on_seen(bench.now);
+    bench.bbr.cross_traffic.on_seen(bench.now);
     assert!(!bench.bbr.probes_early(bench.now));
 }
 
@@ -163,7 +163,7 @@ fn others_count_as_gone_once_the_queue_is_empty_for_a_part_of_their_time() {
         bench.run(Duration::from_secs(4));
         bench.until(UP);
         bench.until(CRUISE);
-        bench.bbr.others.on_seen(bench.now - known_for);
+        bench.bbr.cross_traffic.on_seen(bench.now - known_for);
         probes(&mut bench, Duration::from_secs(1)).first().copied()
     };
     let just_seen = pause(Duration::ZERO);

@@ -41,7 +41,7 @@ const fn go_away(code: u8) -> [u8; 17] {
 ///
 /// Neither hyper nor h2 limits these, nor can h2 be told to send GOAWAY with this code and wait: the frame is written here, between
 /// two frames of h2's.
-pub(super) struct Calm<S> {
+pub(super) struct Http2FloodGuard<S> {
     stream: S,
     progress: Arc<Progress>,
     deliveries: Deliveries,
@@ -60,7 +60,7 @@ pub(super) struct Calm<S> {
     leaving: Option<&'static [u8]>,
 }
 
-impl<S> Calm<S> {
+impl<S> Http2FloodGuard<S> {
     pub(super) fn new(
         stream: S,
         progress: Arc<Progress>,
@@ -88,7 +88,7 @@ impl<S> Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Http2FloodGuard<S> {
     /// Closes the connection, over HTTP/2 with GOAWAY, which may take as long as `patience`.
     fn poll_leave(
         &mut self,
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         while let Some(excess) = &mut self.excess {
             if self.contents.on_arrival(0, WINDOW) {
                 self.excess = None;
-            } else if excess.since.elapsed() >= limits::RECEIVED_PATIENCE {
+            } else if excess.since.elapsed() >= limits::UNREAD_TIMEOUT {
                 return Poll::Ready(Err(UsedUp));
             } else {
                 ready!(excess.recheck.as_mut().poll(cx));
@@ -175,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Http2FloodGuard<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Http2FloodGuard<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

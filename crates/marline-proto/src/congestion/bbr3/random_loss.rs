@@ -14,9 +14,9 @@ use crate::samples::{RateSample, RttView};
 const QUEUE: u32 = 8;
 
 /// Smallest delay that indicates a queue: hosts and aggregation add as much.
-const LEAST_QUEUE: Duration = Duration::from_millis(1);
+const MIN_QUEUE: Duration = Duration::from_millis(1);
 
-/// With `yields`, the largest delay required to indicate a queue, however long the path: managed queues are kept at 5 ms (RFC
+/// With `coexist`, the largest delay required to indicate a queue, however long the path: managed queues are kept at 5 ms (RFC
 /// 8289).
 const MANAGED_QUEUE: Duration = Duration::from_millis(4);
 
@@ -58,11 +58,11 @@ const DEVIATIONS: f64 = 3.0;
 const QUEUED_DEVIATIONS: f64 = 1.0;
 
 /// Lost packets in excess of random loss that are not congestion without a queue.
-const LEAST_LOSSES: f64 = 2.0;
+const MIN_LOSSES: f64 = 2.0;
 
 /// The random loss of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ChanceLosses {
+pub(super) struct RandomLoss {
     /// The part of packets that is lost.
     share: f64,
     /// The packets averaged over, up to [`PACKETS`].
@@ -83,7 +83,7 @@ pub(super) struct ChanceLosses {
     queued: u64,
 }
 
-impl Default for ChanceLosses {
+impl Default for RandomLoss {
     fn default() -> Self {
         Self {
             share: 0.0,
@@ -100,7 +100,7 @@ impl Default for ChanceLosses {
     }
 }
 
-impl ChanceLosses {
+impl RandomLoss {
     /// The random loss rate.
     pub(super) fn share(&self) -> f64 {
         self.share.min(LARGEST_SHARE)
@@ -170,13 +170,13 @@ impl Bbr3 {
     /// Whether packets queue at the bottleneck at times: a policer drops them instead.
     pub(super) fn has_queues(&self) -> bool {
         let min = self.min_rtt.get();
-        min.is_some_and(|min| self.chance.largest_queue > min / QUEUE)
+        min.is_some_and(|min| self.random_loss.largest_queue > min / QUEUE)
     }
 
     /// The delay above the path's, `min`, that indicates a queue with a long buffer.
     fn usual_queue(&self, min: Duration) -> Duration {
         let usual = min / QUEUE;
-        if !self.config.yields {
+        if !self.config.coexist {
             return usual;
         }
         let bytes = MANAGED_DATAGRAMS.saturating_mul(self.max_datagram_size) as f64;
@@ -186,15 +186,15 @@ impl Bbr3 {
 
     /// Whether the latest packet met a queue.
     pub(super) fn meets_queue(&self) -> bool {
-        let Some((rtt, min)) = self.chance.rtt.zip(self.min_rtt.get()) else {
+        let Some((rtt, min)) = self.random_loss.rtt.zip(self.min_rtt.get()) else {
             return false;
         };
         let usual = self.usual_queue(min);
         let queue = match self.has_queues() {
-            true => usual.min(self.chance.largest_queue.mul_f64(QUEUE_OF_LARGEST)),
+            true => usual.min(self.random_loss.largest_queue.mul_f64(QUEUE_OF_LARGEST)),
             false => usual,
         };
-        rtt > min + queue.max(LEAST_QUEUE)
+        rtt > min + queue.max(MIN_QUEUE)
     }
 
     /// Whether packets acknowledged or declared lost now were sent no faster than the model says, or while the path delivered
@@ -207,13 +207,13 @@ impl Bbr3 {
         }
     }
 
-    fn learns_chance(&self) -> bool {
-        let least = match self.others.are_there() {
+    fn learns_random_loss(&self) -> bool {
+        let least = match self.cross_traffic.is_present() {
             true => CLEAR_BESIDE_OTHERS,
             false => 0,
         };
         !self.meets_queue()
-            && self.chance.clear >= least
+            && self.random_loss.clear >= least
             && self.is_below_model()
             && !self.marks.in_round()
     }
@@ -222,71 +222,71 @@ impl Bbr3 {
     /// whether packets met one.
     pub(super) fn note_queue(&mut self, rtt: &RttView) {
         if let Some(min) = self.min_rtt.get() {
-            let least = self.usual_queue(min).max(LEAST_QUEUE);
-            self.chance.correct(min, least);
+            let least = self.usual_queue(min).max(MIN_QUEUE);
+            self.random_loss.correct(min, least);
         }
         let queue = self
             .min_rtt
             .get()
             .map(|min| rtt.adjusted.saturating_sub(min));
-        self.chance.rtt = Some(rtt.latest);
-        let remembered = self.chance.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
-        self.chance.largest_queue = remembered.max(queue.unwrap_or_default());
+        self.random_loss.rtt = Some(rtt.latest);
+        let remembered = self.random_loss.largest_queue.mul_f64(LARGEST_QUEUE_KEPT);
+        self.random_loss.largest_queue = remembered.max(queue.unwrap_or_default());
         let meets_queue = self.meets_queue();
-        self.chance.clear = match meets_queue {
+        self.random_loss.clear = match meets_queue {
             true => 0,
-            false => self.chance.clear.saturating_add(1),
+            false => self.random_loss.clear.saturating_add(1),
         };
-        self.others.on_rtt(rtt.latest, meets_queue);
-        self.early.on_rtt(meets_queue);
+        self.cross_traffic.on_rtt(rtt.latest, meets_queue);
+        self.fast_reprobe.on_rtt(meets_queue);
     }
 
     /// Counts `bytes` acknowledged.
     pub(super) fn count_arrived(&mut self, bytes: u64) {
-        if self.config.chance_losses && self.learns_chance() {
+        if self.config.random_loss && self.learns_random_loss() {
             let packets = self.datagrams(bytes);
-            self.chance.count(packets, false);
+            self.random_loss.count(packets, false);
         }
     }
 
     /// Counts a lost packet of `bytes`.
     pub(super) fn count_lost(&mut self, packet_number: u64, bytes: u64) {
-        let continues = self.chance.rows.on_lost(packet_number);
-        self.chance.lost = self.chance.lost.saturating_add(bytes);
+        let continues = self.random_loss.rows.on_lost(packet_number);
+        self.random_loss.lost = self.random_loss.lost.saturating_add(bytes);
         if self.meets_queue() {
-            self.chance.queued = self.chance.queued.saturating_add(bytes);
-        } else if self.config.chance_losses && self.learns_chance() {
-            self.chance.count(1.0, true);
-            self.chance.count_row(continues);
+            self.random_loss.queued = self.random_loss.queued.saturating_add(bytes);
+        } else if self.config.random_loss && self.learns_random_loss() {
+            self.random_loss.count(1.0, true);
+            self.random_loss.count_row(continues);
         }
     }
 
     /// Whether `lost` bytes of `in_flight` exceed random loss, by more than `margin` of `in_flight`. Without a queue, few
     /// packets prove nothing.
-    pub(super) fn exceeds_chance(&self, lost: u64, in_flight: u64, margin: f64) -> bool {
+    pub(super) fn exceeds_random_loss(&self, lost: u64, in_flight: u64, margin: f64) -> bool {
         let least = match self.meets_queue() {
             true => 0.0,
-            false => LEAST_LOSSES,
+            false => MIN_LOSSES,
         };
         let packets = self.datagrams(in_flight);
-        let explained = self.chance.explained(packets, DEVIATIONS);
+        let explained = self.random_loss.explained(packets, DEVIATIONS);
         self.datagrams(lost) > explained + (margin * packets).max(least)
     }
 
     /// Whether the losses of the round that ends indicate congestion: too many, or, if it `is_queued`, more than usual.
     pub(super) fn is_round_congested(&self, rate: &RateSample, is_queued: bool) -> bool {
         is_queued && self.exceeds_deviations(rate.lost, rate.in_flight_at_send, QUEUED_DEVIATIONS)
-            || self.exceeds_chance(
+            || self.exceeds_random_loss(
                 rate.lost,
                 rate.in_flight_at_send,
-                self.others.loss_threshold(),
+                self.cross_traffic.loss_threshold(),
             )
     }
 
     /// Whether `lost` bytes of `in_flight` exceed random loss by more than `deviations` standard deviations.
     pub(super) fn exceeds_deviations(&self, lost: u64, in_flight: u64, deviations: f64) -> bool {
         let packets = self.datagrams(in_flight);
-        self.datagrams(lost) > self.chance.explained(packets, deviations)
+        self.datagrams(lost) > self.random_loss.explained(packets, deviations)
     }
 
     fn datagrams(&self, bytes: u64) -> f64 {

@@ -69,7 +69,7 @@ impl RttRange {
 
 /// The state of cross traffic detection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OtherFlows {
+pub(super) struct CrossTraffic {
     /// Cycles for which other flows are still assumed.
     cycles: u8,
     /// When they were first seen since the latest pause of this controller.
@@ -87,14 +87,14 @@ pub(super) struct OtherFlows {
     is_marked: bool,
 }
 
-impl OtherFlows {
-    pub(super) fn are_there(&self) -> bool {
+impl CrossTraffic {
+    pub(super) fn is_present(&self) -> bool {
         self.cycles > 0
     }
 
     /// The loss rate of a round that is tolerated in excess of random loss.
     pub(super) fn loss_threshold(&self) -> f64 {
-        match self.are_there() {
+        match self.is_present() {
             true => 0.0,
             false => LOSS_THRESHOLD,
         }
@@ -102,7 +102,7 @@ impl OtherFlows {
 
     /// The part kept of the bytes in flight at which a probe caused losses or marks.
     pub(super) fn kept_of_bound(&self) -> f64 {
-        match self.are_there() {
+        match self.is_present() {
             true => KEPT_OF_BOUND,
             false => 1.0,
         }
@@ -110,7 +110,7 @@ impl OtherFlows {
 
     /// The part of the long-term bound that is left to other flows.
     pub(super) fn headroom(&self) -> f64 {
-        match self.are_there() {
+        match self.is_present() {
             true => SHARED_HEADROOM,
             false => HEADROOM,
         }
@@ -136,7 +136,7 @@ impl OtherFlows {
 
     /// Whether other flows may cause the loss or mark of a packet sent at `sent_at`.
     fn counts(&self, sent_at: Instant) -> bool {
-        self.are_there() || self.room_since.is_some_and(|since| sent_at > since)
+        self.is_present() || self.room_since.is_some_and(|since| sent_at > since)
     }
 
     /// A packet that left at about `sent_at` was marked in place of a drop.
@@ -149,7 +149,7 @@ impl OtherFlows {
     }
 
     pub(super) fn on_seen(&mut self, now: Instant) {
-        if !self.are_there() {
+        if !self.is_present() {
             self.first_seen = Some(now);
         }
         self.cycles = CYCLES;
@@ -183,16 +183,16 @@ impl OtherFlows {
 impl Bbr3 {
     /// Whether other flows are known, and the queue has not been empty for long enough to consider them ended.
     pub(super) fn waits_for_others(&self, now: Instant) -> bool {
-        let empty_since = self.early.empty_since();
-        self.others.are_there()
-            && empty_since.is_none_or(|empty_since| self.others.may_return(now, empty_since))
+        let empty_since = self.fast_reprobe.empty_since();
+        self.cross_traffic.is_present()
+            && empty_since.is_none_or(|empty_since| self.cross_traffic.may_return(now, empty_since))
     }
 
     /// Whether this controller now leaves room, so that losses are caused by other flows.
     pub(super) fn leaves_room(&self) -> bool {
         match self.state {
             State::ProbeBw(ProbeBwPhase::Cruise) => true,
-            State::ProbeBw(ProbeBwPhase::Down) => self.others.are_there(),
+            State::ProbeBw(ProbeBwPhase::Down) => self.cross_traffic.is_present(),
             _ => false,
         }
     }
@@ -200,9 +200,9 @@ impl Bbr3 {
     /// The part of a round that may be marked in place of drops while the path is probed. Loss-based flows answer each mark, and
     /// there are no random marks.
     pub(super) fn mark_threshold(&self) -> f64 {
-        match self.config.yields && self.full_pipe.is_reached() {
+        match self.config.coexist && self.full_pipe.is_reached() {
             true => 0.0,
-            false => self.others.loss_threshold(),
+            false => self.cross_traffic.loss_threshold(),
         }
     }
 
@@ -211,10 +211,10 @@ impl Bbr3 {
         if !self.leaves_room() || self.cycle.is_stopping() {
             return None;
         }
-        let lost = self.others.lost;
+        let lost = self.cross_traffic.lost;
         if self.has_queues() && self.exceeds_deviations(lost, rate.in_flight_at_send, DEVIATIONS) {
             return Some(BETA);
         }
-        (self.others.is_marked && self.meets_queue()).then_some(KEPT_AFTER_MARKS)
+        (self.cross_traffic.is_marked && self.meets_queue()).then_some(KEPT_AFTER_MARKS)
     }
 }
