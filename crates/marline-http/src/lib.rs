@@ -28,6 +28,7 @@ pub mod pipes;
 pub mod proxy;
 mod runtime;
 pub mod server;
+mod stream;
 mod tasks;
 pub mod tcp;
 mod tls;

@@ -1,9 +1,12 @@
-//! Versions of TLS over TCP. QUIC uses TLS 1.3 only (RFC 9001, section 4.2).
+//! Versions of TLS over TCP, and cryptographic algorithms. QUIC uses TLS 1.3 only (RFC 9001, section 4.2).
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
+use marline::Cipher;
 use marline::settings::{Named, Word};
 use rustls::SupportedProtocolVersion;
+use rustls::crypto::CryptoProvider;
 
 /// A version of TLS. There are no earlier ones: RFC 8996 deprecates them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,4 +92,13 @@ impl Default for TlsVersions {
     fn default() -> Self {
         Self::from_least(TlsVersion::default())
     }
+}
+
+/// The cryptographic algorithms; with `chacha20_only`, a single cipher suite for TLS 1.3.
+pub(crate) fn crypto_provider(chacha20_only: bool) -> Arc<CryptoProvider> {
+    Arc::new(if chacha20_only {
+        marline::crypto_provider(Some(Cipher::ChaCha20Poly1305))
+    } else {
+        marline::default_crypto_provider()
+    })
 }

@@ -20,9 +20,9 @@ use super::proxies::Proxies;
 use super::trusted::Trusted;
 use crate::file::read_regular_file;
 use crate::pipes::PipesConfig;
-use crate::server::crypto_provider;
 use crate::tcp::{TcpProtocol, TcpSockets};
 use crate::tls::TlsVersions;
+use crate::tls::crypto_provider;
 use crate::transport::QuicOptions;
 use crate::{limits, pem};
 

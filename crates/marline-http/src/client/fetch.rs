@@ -15,11 +15,11 @@ use marline::Instant;
 
 use self::turns::{Turn, Turns};
 use super::assignment::{Alternation, Assignment};
-use super::lane::PooledConnection;
+use super::pool::{Assigned, Pool};
+use super::pooled::PooledConnection;
 use super::progress::Progress;
 use super::split::Ranges;
 use super::{Client, ClientError, ObjectReport, Origin, ParsedUrl, Report, parse_url};
-use crate::pipes::{Assigned, Pool};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.

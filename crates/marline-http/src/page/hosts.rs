@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::check::Planned;
 use super::options::LoadOptions;
 use crate::client::{
-    Alternation, Assignment, Client, Connection, Origin, PlannedRequest, Planner, PooledConnection,
-    SplitPolicy,
+    Alternation, Assigned, Assignment, Client, Connection, Origin, PlannedRequest, Planner, Pool,
+    PooledConnection, SplitPolicy,
 };
-use crate::pipes::{Assigned, ObjectKind, Pool};
+use crate::pipes::ObjectKind;
 
 /// The hosts of a page, and the objects that wait to be requested from them.
 pub(super) struct Hosts {

@@ -15,10 +15,10 @@ use super::model::Page;
 use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
 use crate::client::{
-    Answer, Client, ClientError, Download, Object, Outcome, PlannedRequest, PooledConnection,
-    Progress, Ranges, Split,
+    Answer, Assigned, Client, ClientError, Download, Object, Outcome, PlannedRequest,
+    PooledConnection, Progress, Ranges, Split,
 };
-use crate::pipes::Assigned;
+
 use crate::tasks::TaskSet;
 
 /// Loads `page`, and updates `progress` while it does. Failures of objects are in the report; objects that only a failed one

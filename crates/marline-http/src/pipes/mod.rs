@@ -15,15 +15,12 @@
 pub mod cba;
 mod kinds;
 mod policy;
-mod pool;
-mod rates;
 mod report;
 mod rr;
 mod signal;
 
 pub use self::kinds::{ObjectKind, ObjectKinds};
 pub use self::policy::{POLICIES, PipePolicy, PipesConfig};
-pub(crate) use self::pool::{Assigned, Pool};
 pub use self::report::{PipeReport, PipeState};
 pub use self::rr::{RoundRobin, RrAssignment, RrConfig};
 #[cfg(all(target_os = "linux", feature = "radio"))]

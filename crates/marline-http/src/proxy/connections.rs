@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::content::Guard;
-use crate::client::{Client, ClientError, Connection, Origin, PooledConnection};
-use crate::pipes::{Assigned, ObjectKind, Pool};
+use crate::client::{Assigned, Client, ClientError, Connection, Origin, Pool, PooledConnection};
+use crate::pipes::ObjectKind;
 
 /// Connections to one origin, which are opened when they are needed, and again when they have ended.
 pub(super) struct Connections {

@@ -33,5 +33,4 @@ pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
 pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
-pub(crate) use self::tunnel::{End, ReadBody, write_all};
 pub use self::upstream_metrics::UpstreamMetrics;

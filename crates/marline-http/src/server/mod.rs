@@ -27,6 +27,7 @@ mod paced;
 mod panics;
 mod passage;
 mod progress;
+mod quic;
 mod received;
 mod record;
 mod reload;
@@ -76,14 +77,13 @@ pub(crate) use self::state::Sessions;
 pub use self::state::{StateDirectory, StateError};
 use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
-pub(crate) use self::tls::crypto_provider;
 pub use self::tls::{Identity, IdentityError};
 use crate::body::Body;
+use crate::limits;
 use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
 use crate::tcp::{self as tcp_sockets, SystemSockets, TcpProtocol, TcpSockets};
 use crate::transport::{QlogBudget, QlogLimits};
-use crate::{limits, transport};
 
 /// The service that answers requests.
 pub type Site = tower::util::BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
@@ -514,9 +514,8 @@ impl Sockets {
             let counting = metrics.observers(&config.quic.transport);
             let sessions = KeptSessions::new(address);
             let stored = sessions.of(config.state.as_deref(), config)?;
-            let settings =
-                transport::server_config(config, runtime, counting, stored, &logs.budget)?;
-            let endpoint = transport::server_endpoint(config, settings.clone(), address, runtime)?;
+            let settings = quic::server_config(config, runtime, counting, stored, &logs.budget)?;
+            let endpoint = quic::server_endpoint(config, settings.clone(), address, runtime)?;
             address = endpoint.local_addr();
             self.endpoints
                 .push(QuicEndpoint::new(endpoint.clone(), sessions));

@@ -8,8 +8,7 @@ use marline::{Sha256, TransportConfig};
 
 use super::current::Current;
 use super::stop::Stop;
-use super::{Context, ServeError, ServerConfig, ServerLimits, Sessions, StateDirectory, tcp};
-use crate::transport;
+use super::{Context, ServeError, ServerConfig, ServerLimits, Sessions, StateDirectory, quic, tcp};
 
 /// Stops a running server, or replaces its configuration. Cheap to clone.
 #[derive(Clone)]
@@ -61,7 +60,7 @@ impl Handle {
         for kept in &context.endpoints {
             let sessions = kept.sessions(context.state.as_deref(), &config)?;
             let runtime = &context.runtime;
-            settings.push(transport::server_config(
+            settings.push(quic::server_config(
                 &config,
                 runtime,
                 counting.clone(),

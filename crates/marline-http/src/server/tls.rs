@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use marline::{Cipher, Sha256};
+use marline::Sha256;
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, PublicKeyData, SerialNumber};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 
 use crate::file::read_regular_file;
 use crate::pem::{self, PemProblem, Validity};
+use crate::tls::crypto_provider;
 
 /// The largest size of a file with a certificate chain or a key, in bytes.
 const MAX_PEM_BYTES: u64 = 1 << 20;
@@ -220,13 +221,4 @@ fn block(label: &str, content: &[u8]) -> String {
         text.push('\n');
     }
     text + &format!("-----END {label}-----\n")
-}
-
-/// The cryptographic algorithms; with `chacha20_only`, a single cipher suite for TLS 1.3.
-pub(crate) fn crypto_provider(chacha20_only: bool) -> Arc<CryptoProvider> {
-    Arc::new(if chacha20_only {
-        marline::crypto_provider(Some(Cipher::ChaCha20Poly1305))
-    } else {
-        marline::default_crypto_provider()
-    })
 }

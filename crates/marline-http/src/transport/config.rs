@@ -1,4 +1,4 @@
-//! Settings of QUIC, and marline's configurations made from them.
+//! Settings of QUIC, and what endpoints and observers are made of.
 
 use std::fmt;
 use std::io;
@@ -7,15 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marline::{
-    EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
-    Version, Versions, both_observers, hmac_sha256,
+    EndpointConfig, MakeObserver, RetryPolicy, TransportConfig, Version, Versions, both_observers,
 };
 
 use super::key_log::KeyLogFile;
 use super::qlog::{self, Budget, QlogLimits};
-use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
-use crate::server::{IdentityError, ServeError, ServerConfig, Sessions, crypto_provider};
 
 /// Settings of QUIC.
 #[derive(Clone, Debug)]
@@ -65,99 +62,6 @@ impl Default for QuicOptions {
     }
 }
 
-/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`, and
-/// `sessions` are those that clients may resume; without it, they are in memory. Its logs share `budget`.
-pub(crate) fn server_config(
-    config: &ServerConfig,
-    runtime: &RuntimeHandle,
-    counting: Option<MakeObserver>,
-    sessions: Option<Arc<Sessions>>,
-    budget: &Arc<Budget>,
-) -> Result<marline::ServerConfig, ServeError> {
-    let quic = &config.quic;
-    let provider = crypto_provider(quic.chacha20_only);
-    let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
-    let mut tls = identity.config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
-    // QUIC allows all early data or none (RFC 9001 section 4.6.1).
-    tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
-    if let Some(log) = &quic.key_log {
-        tls.key_log = log.log();
-    }
-    if let Some(sessions) = sessions {
-        tls.session_storage = sessions;
-    }
-    let tls = TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))?;
-    let mut server = marline::ServerConfig::new(tls);
-    server.transport = Arc::clone(&quic.transport);
-    server.retry = quic.retry;
-    server.versions = quic.versions;
-    server.preferred_version = quic.preferred_version;
-    server.max_connections = config.limits.max_connections;
-    server.observer = both(
-        observer(
-            config.qlog.as_ref(),
-            budget,
-            quic.observers.as_ref(),
-            runtime,
-        ),
-        counting,
-    );
-    Ok(server)
-}
-
-/// Opens the UDP socket of a server.
-pub(crate) fn server_endpoint(
-    config: &ServerConfig,
-    server: marline::ServerConfig,
-    address: SocketAddr,
-    runtime: &RuntimeHandle,
-) -> Result<marline::Endpoint, ServeError> {
-    let mut settings = config.endpoint.clone();
-    if let Some(settings) = &mut settings {
-        // Endpoints of one server must not choose the same connection IDs.
-        if address.ip() != config.listen.ip() {
-            let purpose = address.to_string();
-            settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
-        }
-    }
-    if let Some(state) = &config.state {
-        let seed = || runtime.shared().seed().map_err(ServeError::Runtime);
-        let settings = match &mut settings {
-            Some(settings) => settings,
-            None => settings.insert(EndpointConfig::from_seed(seed()?)),
-        };
-        state.set_keys(settings, address);
-    }
-    endpoint(settings, Some(server), address, runtime).map_err(|cause| ServeError::Listen {
-        protocol: "UDP",
-        address,
-        cause,
-    })
-}
-
-/// The configuration of a client's connections.
-pub(crate) fn client_config(
-    config: &ClientConfig,
-    tls: rustls::ClientConfig,
-    runtime: &RuntimeHandle,
-) -> Result<marline::ClientConfig, String> {
-    let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
-    let mut client = marline::ClientConfig::new(tls);
-    client.transport = Arc::clone(&config.quic.transport);
-    client.versions = config.quic.versions;
-    if let Some(version) = config.quic.preferred_version {
-        client.version = version.number();
-        client.versions = client.versions.with_first(version);
-    }
-    client.observer = observer(
-        config.qlog.as_ref(),
-        &Budget::new(QlogLimits::default()),
-        config.quic.observers.as_ref(),
-        runtime,
-    );
-    Ok(client)
-}
-
 /// An endpoint with a socket at `address`; without `settings`, its keys are random.
 pub(crate) fn endpoint(
     settings: Option<EndpointConfig>,
@@ -174,7 +78,8 @@ pub(crate) fn endpoint(
     marline::Endpoint::new(config, server, socket, runtime)
 }
 
-fn observer(
+/// The observers of `watching`, and qlog files in the directory `qlog` that share `budget`.
+pub(crate) fn observer(
     qlog: Option<&PathBuf>,
     budget: &Arc<Budget>,
     watching: Option<&Observers>,

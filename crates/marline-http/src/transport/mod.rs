@@ -6,7 +6,7 @@ mod key_log;
 mod qlog;
 
 pub use self::config::{Observers, QuicOptions, observed};
-pub(crate) use self::config::{both, client_config, endpoint, server_config, server_endpoint};
+pub(crate) use self::config::{both, endpoint, observer};
 pub(crate) use self::diagnosis::{HandshakeFailure, classify};
 pub use self::key_log::KeyLogFile;
 pub(crate) use self::qlog::Budget as QlogBudget;

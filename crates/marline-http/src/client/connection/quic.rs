@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use marline::{ManagedConnectError, PathManager, PathPolicy};
+use marline::{ManagedConnectError, PathManager, PathPolicy, TlsClientConfig};
 use marline_h3::{ErrorCode, Side};
 use rustls::client::danger::ServerCertVerifier;
 
@@ -18,8 +18,9 @@ use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
 use crate::http3::{self, Begun};
+use crate::limits;
 use crate::runtime::RuntimeHandle;
-use crate::{limits, transport};
+use crate::transport::{self, QlogBudget, QlogLimits};
 
 /// The time to wait for a socket that does not accept CONNECTION_CLOSE.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -63,7 +64,7 @@ impl QuicClient {
         let mut tls = config.tls(&[&rustls::version::TLS13], verifier)?;
         tls.enable_early_data = config.quic.zero_rtt;
         Ok(Self {
-            config: transport::client_config(config, tls, &runtime).map_err(ClientError::Quic)?,
+            config: quic_config(config, tls, &runtime).map_err(ClientError::Quic)?,
             runtime,
             stall_timeout: config.stall_timeout,
             bundles: config.bundle.then(Bundles::default),
@@ -300,4 +301,27 @@ fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>)
         address,
         cause: cause.into(),
     }
+}
+
+/// The configuration of a client's connections.
+fn quic_config(
+    config: &ClientConfig,
+    tls: rustls::ClientConfig,
+    runtime: &RuntimeHandle,
+) -> Result<marline::ClientConfig, String> {
+    let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
+    let mut client = marline::ClientConfig::new(tls);
+    client.transport = Arc::clone(&config.quic.transport);
+    client.versions = config.quic.versions;
+    if let Some(version) = config.quic.preferred_version {
+        client.version = version.number();
+        client.versions = client.versions.with_first(version);
+    }
+    client.observer = transport::observer(
+        config.qlog.as_ref(),
+        &QlogBudget::new(QlogLimits::default()),
+        config.quic.observers.as_ref(),
+        runtime,
+    );
+    Ok(client)
 }

@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use marline::Instant;
 
 use super::{Job, Queue};
-use crate::client::lane::Answer;
 use crate::client::plan::{Planner, SplitPolicy};
+use crate::client::pooled::Answer;
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
 use crate::client::save::{Pieces, ResumePoint, Sink, Validator};

@@ -22,8 +22,8 @@ use marline::Instant;
 use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard};
 
 use self::assignments::{Assignments, NextStep};
-use super::lane::{Answer, PooledConnection};
 use super::plan::PlannedRequest;
+use super::pooled::{Answer, PooledConnection};
 use super::range::{ContentRange, range as range_header};
 use super::save::Validator;
 use super::{Client, ClientError, Download};

@@ -5,7 +5,7 @@ use rcgen::{
 };
 
 use super::*;
-use crate::server::crypto_provider;
+use crate::tls::crypto_provider;
 
 /// A certificate for `localhost` as `openssl req -x509` makes it: marked as an authority's.
 fn authority(years: std::ops::Range<i32>) -> CertificateDer<'static> {

@@ -11,8 +11,8 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::limits::TLS_SESSIONS;
-use crate::server::{IdentityError, Protocols, ServerConfig, StateDirectory, crypto_provider};
-use crate::tls::TlsVersions;
+use crate::server::{IdentityError, Protocols, ServerConfig, StateDirectory};
+use crate::tls::{TlsVersions, crypto_provider};
 
 /// The first byte of the suites of TLS 1.3, which no other version has (RFC 8446, appendix B.4).
 const TLS13_SUITES: u16 = 0x13;

@@ -23,7 +23,7 @@ use super::super::record::Answer;
 use super::deliveries::{Content, Deliveries};
 use super::socket::Reset;
 use crate::body::{Body, BoxError};
-use crate::proxy::{End, ReadBody, write_all};
+use crate::stream::{End, ReadBody, write_all};
 
 const WEBSOCKET: &str = "websocket";
 

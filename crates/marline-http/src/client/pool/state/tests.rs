@@ -1,6 +1,6 @@
-use super::super::super::SignalTrace;
-use super::super::super::cba::{BurstMode, Creation};
 use super::*;
+use crate::pipes::SignalTrace;
+use crate::pipes::cba::{BurstMode, Creation};
 
 const NOW: Instant = Instant::EPOCH;
 

@@ -1,4 +1,4 @@
-//! A lane: a connection to an origin that is opened when it is needed, and replaced when it fails.
+//! A pooled connection: a connection to an origin that is opened when it is needed, and replaced when it fails.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,14 +1,15 @@
 //! A pool of pipes to one origin.
 
 mod losses;
+mod rates;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use self::state::{Closing, ObjectId, PipeTotal, Placed, State};
-use super::{ObjectKind, PipeReport, PipeState, PipesConfig};
-use crate::client::{Client, ClientError, Connection, Origin, PooledConnection};
+use super::{Client, ClientError, Connection, Origin, PooledConnection};
+use crate::pipes::{ObjectKind, PipeReport, PipeState, PipesConfig};
 use crate::runtime::RuntimeHandle;
 
 /// Pipes to one origin. Each is a lane; those that are not open have no connection.

@@ -10,16 +10,16 @@ use std::time::Duration;
 use marline::Instant;
 use slab::Slab;
 
-use super::super::cba::{
+use super::losses::Losses;
+use super::rates::RateWindow;
+use crate::client::Connection;
+use crate::pipes::cba::{
     CbaConfig, Conditions, Maximum, NetworkAwareness, ObjectProgress, Pick, PipeCounts, PipeLoad,
     Request, Srtt, available_burst, creation, history_allows_spare, margin, maximum, pick,
 };
-use super::super::rates::RateWindow;
-use super::super::{
+use crate::pipes::{
     ObjectKind, ObjectKinds, PipePolicy, PipeState, PipesConfig, RadioSignal, RoundRobin, RrConfig,
 };
-use super::losses::Losses;
-use crate::client::Connection;
 
 /// The mean size of a packet in bytes, if a connection has not received any.
 const PACKET_BYTES: f64 = 1200.0;
