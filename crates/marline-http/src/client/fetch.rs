@@ -98,11 +98,11 @@ type Jobs = VecDeque<Job>;
 
 /// State that is shared by the workers of one origin.
 struct Queue {
-    /// One queue for all lanes, or one for each.
+    /// One queue for all pooled connections, or one for each.
     jobs: Vec<Mutex<Jobs>>,
     client: Arc<Client>,
-    lanes: Vec<Arc<PooledConnection>>,
-    /// The pool that assigns objects to lanes, instead of one worker per lane.
+    pooled_connections: Vec<Arc<PooledConnection>>,
+    /// The pool that assigns objects to pooled connections, instead of one worker per pooled connection.
     pool: Option<Arc<Pool>>,
     options: FetchOptions,
     progress: Arc<Progress>,
@@ -158,7 +158,7 @@ impl Client {
             }
         }
 
-        let mut lanes = Vec::new();
+        let mut pooled_connections = Vec::new();
         let mut pools = Vec::new();
         let mut workers = TaskSet::new(self.runtime());
         for OriginJobs { origin, jobs } in origins {
@@ -181,9 +181,9 @@ impl Client {
                     Assignment::Alternate => alternate(jobs, connections),
                 },
                 client: Arc::clone(self),
-                lanes: match &pool {
-                    Some(pool) => pool.lanes().to_vec(),
-                    None => self.lanes(&origin, connections),
+                pooled_connections: match &pool {
+                    Some(pool) => pool.pooled_connections().to_vec(),
+                    None => self.pooled_connections(&origin, connections),
                 },
                 pool,
                 options,
@@ -197,7 +197,7 @@ impl Client {
             }
             match &queue.pool {
                 Some(pool) => pools.push(Arc::clone(pool)),
-                None => lanes.extend(queue.lanes.iter().map(Arc::clone)),
+                None => pooled_connections.extend(queue.pooled_connections.iter().map(Arc::clone)),
             }
         }
         while let Some(done) = workers.join_next().await {
@@ -206,7 +206,10 @@ impl Client {
             }
         }
 
-        let mut opened: Vec<_> = lanes.iter().flat_map(|lane| lane.connections()).collect();
+        let mut opened: Vec<_> = pooled_connections
+            .iter()
+            .flat_map(|pooled| pooled.connections())
+            .collect();
         let mut pipes = Vec::new();
         for pool in pools {
             let carried = pool.end_session();
@@ -238,11 +241,11 @@ struct OriginJobs {
     jobs: Jobs,
 }
 
-/// A queue for each of `lanes` lanes.
-fn alternate(jobs: Jobs, lanes: usize) -> Vec<Mutex<Jobs>> {
-    let lanes = NonZeroUsize::new(lanes).unwrap_or(NonZeroUsize::MIN);
-    let mut alternation = Alternation::new(lanes);
-    let mut queues: Vec<_> = (0..lanes.get()).map(|_| Jobs::new()).collect();
+/// A queue for each of `pooled_connections` connections.
+fn alternate(jobs: Jobs, pooled_connections: usize) -> Vec<Mutex<Jobs>> {
+    let pooled_connections = NonZeroUsize::new(pooled_connections).unwrap_or(NonZeroUsize::MIN);
+    let mut alternation = Alternation::new(pooled_connections);
+    let mut queues: Vec<_> = (0..pooled_connections.get()).map(|_| Jobs::new()).collect();
     for job in jobs {
         queues[alternation.assign().index].push_back(job);
     }
@@ -255,11 +258,11 @@ struct Fetched {
     object: ObjectReport,
 }
 
-/// Fetches objects from the queue over a lane until none is left.
-async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
+/// Fetches objects from the queue over a pooled connection until none is left.
+async fn work(queue: Arc<Queue>, pooled: usize) -> Vec<Fetched> {
     let mut done = Vec::new();
     loop {
-        let Some(mut job) = queue.next_job(lane) else {
+        let Some(mut job) = queue.next_job(pooled) else {
             return done;
         };
         let mut object = ObjectReport {
@@ -268,7 +271,7 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
             start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
-        let fetched = queue.fetch_in_time(lane, &mut job, &mut object).await;
+        let fetched = queue.fetch_in_time(pooled, &mut job, &mut object).await;
         if let Some(turn) = job.turn.take() {
             turn.end(fetched.as_ref().err());
         }
@@ -285,17 +288,17 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
 }
 
 impl Queue {
-    fn next_job(&self, lane: usize) -> Option<Job> {
-        let jobs = &self.jobs[lane % self.jobs.len()];
+    fn next_job(&self, pooled: usize) -> Option<Job> {
+        let jobs = &self.jobs[pooled % self.jobs.len()];
         jobs.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop_front()
     }
 
-    /// Fetches the object of `job` over a pipe if there are pipes, or else over `lane`, unless the time limit ends before.
+    /// Fetches the object of `job` over a pipe if there are pipes, or else over `pooled`, unless the time limit ends before.
     async fn fetch_in_time(
         &self,
-        lane: usize,
+        pooled: usize,
         job: &mut Job,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
@@ -303,15 +306,15 @@ impl Queue {
             if let Some(turn) = &mut job.turn {
                 turn.wait().await?;
             }
-            let lane = match &self.pool {
+            let pooled = match &self.pool {
                 Some(pool) => {
                     let kind = self.client.kind_of(job.uri.path());
                     let assigned = pool.place(&self.client, kind).await?;
                     job.pipe.insert(assigned).pipe()
                 }
-                None => lane,
+                None => pooled,
             };
-            self.fetch_one(lane, job, object).await
+            self.fetch_one(pooled, job, object).await
         };
         let Some(limit) = self.options.time_limit else {
             return fetched.await;

@@ -66,16 +66,16 @@ pub struct Client {
     /// The replacement for QUIC, if there may be one.
     fallback: Option<Fallback>,
     ids: AtomicU64,
-    /// Lanes that were opened in advance, for the next fetch.
+    /// Pooled connections that were opened in advance, for the next fetch.
     spare: Mutex<Vec<Spare>>,
     /// Pools of pipes, by origin.
     pools: Mutex<HashMap<Origin, Arc<Pool>>>,
 }
 
-/// Lanes to one origin that were opened in advance.
+/// Pooled connections to one origin that were opened in advance.
 struct Spare {
     origin: Origin,
-    lanes: Vec<Arc<PooledConnection>>,
+    pooled_connections: Vec<Arc<PooledConnection>>,
 }
 
 /// A connection to open.
@@ -151,21 +151,28 @@ impl Client {
     /// The URL is invalid, or the error of the first connection that could not be opened.
     pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
         let origin = parse_url(url, self.config.version)?.origin;
-        let lanes: Vec<_> = PooledConnection::some(&origin, connections).collect();
-        for lane in &lanes {
-            lane.open(self).await?;
+        let pooled_connections: Vec<_> = PooledConnection::some(&origin, connections).collect();
+        for pooled in &pooled_connections {
+            pooled.open(self).await?;
         }
-        self.spare().push(Spare { origin, lanes });
+        self.spare().push(Spare {
+            origin,
+            pooled_connections,
+        });
         Ok(())
     }
 
-    /// `connections` lanes to `origin`; those that were opened in advance come first.
-    pub(crate) fn lanes(&self, origin: &Origin, connections: usize) -> Vec<Arc<PooledConnection>> {
-        let mut lanes = self.take_spare(origin);
-        lanes.truncate(connections);
-        let opened = lanes.len();
-        lanes.extend(PooledConnection::some(origin, connections).skip(opened));
-        lanes
+    /// `connections` pooled connections to `origin`; those that were opened in advance come first.
+    pub(crate) fn pooled_connections(
+        &self,
+        origin: &Origin,
+        connections: usize,
+    ) -> Vec<Arc<PooledConnection>> {
+        let mut pooled_connections = self.take_spare(origin);
+        pooled_connections.truncate(connections);
+        let opened = pooled_connections.len();
+        pooled_connections.extend(PooledConnection::some(origin, connections).skip(opened));
+        pooled_connections
     }
 
     /// The pool of pipes to `origin` for a fetch or page load that begins, if it has [pools](ClientConfig::pipes) and its
@@ -213,11 +220,11 @@ impl Client {
         pipes.map_or_else(ObjectKind::default, |pipes| pipes.kinds.of_path(path))
     }
 
-    /// Takes the lanes to `origin` that were opened in advance.
+    /// Takes the pooled connections to `origin` that were opened in advance.
     fn take_spare(&self, origin: &Origin) -> Vec<Arc<PooledConnection>> {
         let mut spare = self.spare();
         match spare.iter().position(|known| known.origin == *origin) {
-            Some(index) => spare.swap_remove(index).lanes,
+            Some(index) => spare.swap_remove(index).pooled_connections,
             None => Vec::new(),
         }
     }

@@ -12,10 +12,10 @@ use super::{Client, ClientError, Connection, Origin, PooledConnection};
 use crate::pipes::{ObjectKind, PipeReport, PipeState, PipesConfig};
 use crate::runtime::RuntimeHandle;
 
-/// Pipes to one origin. Each is a lane; those that are not open have no connection.
+/// Pipes to one origin. Each is a pooled connection; those that are not open have no connection.
 pub(crate) struct Pool {
     origin: Origin,
-    lanes: Vec<Arc<PooledConnection>>,
+    pooled_connections: Vec<Arc<PooledConnection>>,
     runtime: RuntimeHandle,
     idle_timeout: Duration,
     state: Mutex<State>,
@@ -62,24 +62,24 @@ impl Pool {
         let most = config.policy.max_pipes();
         Arc::new(Self {
             origin: origin.clone(),
-            lanes: PooledConnection::some(origin, most).collect(),
+            pooled_connections: PooledConnection::some(origin, most).collect(),
             runtime: runtime.clone(),
             idle_timeout: config.idle_timeout,
             state: Mutex::new(State::new(config, most)),
         })
     }
 
-    /// The lanes, one for each pipe up to the limit.
-    pub(crate) fn lanes(&self) -> &[Arc<PooledConnection>] {
-        &self.lanes
+    /// The pooled connections, one for each pipe up to the limit.
+    pub(crate) fn pooled_connections(&self) -> &[Arc<PooledConnection>] {
+        &self.pooled_connections
     }
 
     /// A fetch or a page load begins: pipes that closed before are not in its report.
     pub(crate) fn begin_session(&self) {
         let state = self.state();
-        for (lane, pipe) in self.lanes.iter().zip(state.totals()) {
+        for (pooled, pipe) in self.pooled_connections.iter().zip(state.totals()) {
             if pipe.is_idle {
-                lane.forget_closed();
+                pooled.forget_closed();
             }
         }
     }
@@ -88,8 +88,8 @@ impl Pool {
     /// first pipe until all are closed count as a session. Forgets connections that are closed.
     pub(crate) fn continue_session(&self) {
         self.state().end_session_if_closed();
-        for lane in &self.lanes {
-            lane.forget_closed();
+        for pooled in &self.pooled_connections {
+            pooled.forget_closed();
         }
     }
 
@@ -106,11 +106,11 @@ impl Pool {
         let first = {
             let mut state = self.state();
             match state.first_pipe() {
-                Some(pipe) if self.lanes[pipe].current().is_none() => pipe,
+                Some(pipe) if self.pooled_connections[pipe].current().is_none() => pipe,
                 _ => return Ok(self.assign_in(&mut state, client, kind)),
             }
         };
-        self.lanes[first].open(client).await?;
+        self.pooled_connections[first].open(client).await?;
         Ok(self.assign(client, kind))
     }
 
@@ -126,8 +126,11 @@ impl Pool {
         kind: ObjectKind,
     ) -> Assigned {
         let now = self.runtime.now();
-        let connections: Vec<Option<Arc<Connection>>> =
-            self.lanes.iter().map(|lane| lane.current()).collect();
+        let connections: Vec<Option<Arc<Connection>>> = self
+            .pooled_connections
+            .iter()
+            .map(|pooled| pooled.current())
+            .collect();
         let Placed { object, spare } = state.place(now, kind, &connections);
         if let Some(pipe) = spare {
             self.open_spare(client, pipe);
@@ -142,11 +145,11 @@ impl Pool {
     fn open_spare(self: &Arc<Self>, client: &Arc<Client>, pipe: usize) {
         let (pool, client) = (Arc::clone(self), Arc::clone(client));
         self.runtime.spawn(async move {
-            let opened = pool.lanes[pipe].open(&client).await;
+            let opened = pool.pooled_connections[pipe].open(&client).await;
             let mut state = pool.state();
             match opened {
                 Err(_) => state.spare_failed(pipe),
-                Ok(_) if state.is_closed(pipe) => pool.lanes[pipe].close(),
+                Ok(_) if state.is_closed(pipe) => pool.pooled_connections[pipe].close(),
                 Ok(_) => {}
             }
         });
@@ -170,7 +173,7 @@ impl Pool {
                 Closing::Now(pipes) => {
                     // Before another object can be placed there. A spare pipe that still connects closes after that.
                     for pipe in pipes {
-                        pool.lanes[pipe].close();
+                        pool.pooled_connections[pipe].close();
                     }
                     return;
                 }
@@ -185,9 +188,9 @@ impl Pool {
         state.end_session();
         let mut carried = Carried::default();
         for (pipe, total) in state.totals().into_iter().enumerate() {
-            let connections = self.lanes[pipe].connections();
+            let connections = self.pooled_connections[pipe].connections();
             if total.is_idle {
-                self.lanes[pipe].forget_closed();
+                self.pooled_connections[pipe].forget_closed();
             }
             if connections.is_empty() {
                 continue;
@@ -202,7 +205,7 @@ impl Pool {
     pub(crate) fn reports(&self) -> Vec<PipeReport> {
         let totals = self.state().totals();
         let pipes = totals.into_iter().enumerate().filter_map(|(pipe, total)| {
-            let connections = self.lanes[pipe].connections();
+            let connections = self.pooled_connections[pipe].connections();
             (!connections.is_empty()).then(|| self.report(pipe, &total, &connections))
         });
         pipes.collect()
@@ -227,11 +230,11 @@ impl Pool {
     /// The present state of the pool.
     pub(crate) fn now(&self) -> PoolNow {
         let totals = self.state().totals();
-        let pipes = totals.into_iter().zip(&self.lanes).enumerate();
+        let pipes = totals.into_iter().zip(&self.pooled_connections).enumerate();
         let pipes = pipes
-            .map(|(pipe, (total, lane))| PipeNow {
+            .map(|(pipe, (total, pooled))| PipeNow {
                 pipe,
-                open: lane.current().map(|_| total.state),
+                open: pooled.current().map(|_| total.state),
                 objects: total.objects,
                 bytes: total.bytes,
             })
@@ -249,7 +252,7 @@ impl Pool {
 }
 
 impl Assigned {
-    /// The index of its pipe's lane.
+    /// The index of its pipe's pooled connection.
     pub(crate) fn pipe(&self) -> usize {
         self.object.pipe
     }

@@ -28,8 +28,8 @@ struct Usable {
 /// One connection to an origin at a time. When it fails, the next request opens another.
 pub(crate) struct PooledConnection {
     origin: Origin,
-    /// The number of lanes to its origin, including this one.
-    lanes: usize,
+    /// The number of pooled connections to its origin, including this one.
+    count: usize,
     /// Held while it connects: one connection opens at a time.
     opening: Turns<()>,
     /// The connections that it has opened; the last is the one to use.
@@ -37,12 +37,12 @@ pub(crate) struct PooledConnection {
 }
 
 impl PooledConnection {
-    /// `lanes` lanes to `origin` that are used together.
-    pub(crate) fn some(origin: &Origin, lanes: usize) -> impl Iterator<Item = Arc<Self>> {
-        (0..lanes).map(move |_| {
+    /// `count` pooled connections to `origin` that are used together.
+    pub(crate) fn some(origin: &Origin, count: usize) -> impl Iterator<Item = Arc<Self>> {
+        (0..count).map(move |_| {
             Arc::new(Self {
                 origin: origin.clone(),
-                lanes,
+                count,
                 opening: Turns::default(),
                 opened: Mutex::default(),
             })
@@ -66,7 +66,7 @@ impl PooledConnection {
         }
         let connection = match self.instead_of_failed(client).await {
             Some(connection) => connection,
-            None => client.connect_one_of(&self.origin, self.lanes).await?,
+            None => client.connect_one_of(&self.origin, self.count).await?,
         };
         let connection = Arc::new(connection);
         self.opened().push(Arc::clone(&connection));
@@ -85,7 +85,7 @@ impl PooledConnection {
         other.ok().flatten()
     }
 
-    /// Completes when the lane has another connection instead of `early`, whose handshake does not complete, or is not
+    /// Completes when the pooled connection has another connection instead of `early`, whose handshake does not complete, or is not
     /// confirmed, in time.
     async fn replaced(&self, client: &Client, early: &Arc<Connection>) {
         if let Some(wait) = client.replacement_wait(early) {
@@ -97,7 +97,7 @@ impl PooledConnection {
         pending::<()>().await;
     }
 
-    /// Connects instead of `early`, if another may take its place. Returns whether the lane has another connection.
+    /// Connects instead of `early`, if another may take its place. Returns whether the pooled connection has another connection.
     async fn replace(&self, client: &Client, early: &Arc<Connection>) -> Result<bool, ClientError> {
         let _opening = self.opening.lock().await;
         if !self.is_last(early) {
@@ -148,7 +148,7 @@ impl PooledConnection {
                     let _opening = self.opening.lock().await;
                     if self.is_last(&connection) && !connection.is_closed() {
                         // The connection does not respond, but is not closed either.
-                        let other = client.connect_one_of(&self.origin, self.lanes).await?;
+                        let other = client.connect_one_of(&self.origin, self.count).await?;
                         self.opened().push(Arc::new(other));
                     }
                 }

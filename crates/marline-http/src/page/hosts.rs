@@ -31,7 +31,7 @@ struct OfObject {
 }
 
 struct Host {
-    lanes: Vec<HostLane>,
+    pooled_connections: Vec<HostConnection>,
     assigner: Assigner,
     /// Objects by urgency and order of discovery.
     waiting: BTreeMap<(u8, u64), usize>,
@@ -62,8 +62,8 @@ enum Assigner {
 }
 
 /// A connection to a host.
-struct HostLane {
-    lane: Arc<PooledConnection>,
+struct HostConnection {
+    pooled: Arc<PooledConnection>,
     /// Its requests in progress.
     requests: usize,
 }
@@ -71,24 +71,24 @@ struct HostLane {
 /// An object that can be requested now.
 pub(super) struct ReadyObject {
     pub(super) object: usize,
-    pub(super) occupied: OccupiedLanes,
+    pub(super) occupied: OccupiedConnections,
     /// The pipe that carries it, if there are pipes.
     pub(super) pipe: Option<Assigned>,
-    /// All lanes to its host.
-    pub(super) lanes: Vec<Arc<PooledConnection>>,
+    /// All pooled connections to its host.
+    pub(super) pooled_connections: Vec<Arc<PooledConnection>>,
     /// At least one: for the whole object, or for its ranges.
     pub(super) requests: Vec<PlannedRequest>,
 }
 
-/// The lanes that the requests of an object occupy until they end.
+/// The pooled connections that the requests of an object occupy until they end.
 #[derive(Debug)]
-pub(super) struct OccupiedLanes {
+pub(super) struct OccupiedConnections {
     host: usize,
-    lanes: Vec<usize>,
+    pooled_connections: Vec<usize>,
 }
 
 impl Hosts {
-    /// Lanes to each host, at most [`connections`](LoadOptions::connections); those that the client opened in
+    /// Pooled connections to each host, at most [`connections`](LoadOptions::connections); those that the client opened in
     /// advance come first.
     pub(super) fn new(objects: &[Planned], client: &Arc<Client>, options: &LoadOptions) -> Self {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
@@ -107,14 +107,17 @@ impl Hosts {
             let host = *indices.entry(&object.origin).or_insert_with(|| {
                 let origin = &object.origin;
                 let pool = client.pool(origin);
-                let lanes = match &pool {
-                    Some(pool) => pool.lanes().to_vec(),
-                    None => client.lanes(origin, connections.get()),
+                let pooled_connections = match &pool {
+                    Some(pool) => pool.pooled_connections().to_vec(),
+                    None => client.pooled_connections(origin, connections.get()),
                 };
                 hosts.push(Host {
-                    lanes: lanes
+                    pooled_connections: pooled_connections
                         .into_iter()
-                        .map(|lane| HostLane { lane, requests: 0 })
+                        .map(|pooled| HostConnection {
+                            pooled,
+                            requests: 0,
+                        })
                         .collect(),
                     assigner: pool.map_or_else(|| assigner.clone(), Assigner::Pool),
                     waiting: BTreeMap::new(),
@@ -166,17 +169,17 @@ impl Hosts {
     }
 
     /// The requests of an object have ended. Returns the host to call [`next_ready`](Self::next_ready) for.
-    pub(super) fn ended(&mut self, occupied: OccupiedLanes) -> usize {
-        for lane in occupied.lanes {
-            self.hosts[occupied.host].lanes[lane].requests -= 1;
+    pub(super) fn ended(&mut self, occupied: OccupiedConnections) -> usize {
+        for pooled in occupied.pooled_connections {
+            self.hosts[occupied.host].pooled_connections[pooled].requests -= 1;
         }
         occupied.host
     }
 
-    /// The most urgent object that waits for `host`, if a lane that may have it is free.
+    /// The most urgent object that waits for `host`, if a pooled connection that may have it is free.
     pub(super) fn next_ready(&mut self, host: usize) -> Option<ReadyObject> {
         let Host {
-            lanes,
+            pooled_connections,
             assigner,
             waiting,
             name: Name::Resolved,
@@ -184,12 +187,13 @@ impl Hosts {
         else {
             return None;
         };
-        let lane = match assigner {
+        let pooled = match assigner {
             Assigner::Alternate(alternation) => alternation.peek().index,
             Assigner::First => 0,
-            _ => (0..lanes.len()).min_by_key(|index| lanes[*index].requests)?,
+            _ => (0..pooled_connections.len())
+                .min_by_key(|index| pooled_connections[*index].requests)?,
         };
-        if lanes[lane].requests >= self.requests_at_once {
+        if pooled_connections[pooled].requests >= self.requests_at_once {
             return None;
         }
         let (_, object) = waiting.pop_first()?;
@@ -203,7 +207,7 @@ impl Hosts {
             Assigner::Pool(pool) => Some(pool.assign(&self.client, kind)),
             _ => None,
         };
-        let lane = pipe.as_ref().map_or(lane, Assigned::pipe);
+        let pooled = pipe.as_ref().map_or(pooled, Assigned::pipe);
         let planned = match assigner {
             Assigner::Freest | Assigner::First | Assigner::Pool(_) => None,
             Assigner::Alternate(alternation) => {
@@ -216,18 +220,24 @@ impl Hosts {
         let requests = planned.filter(|requests| !requests.is_empty());
         let requests = requests.unwrap_or_else(|| {
             vec![PlannedRequest {
-                connection: lane,
+                connection: pooled,
                 range: None,
             }]
         });
         let used: Vec<_> = requests.iter().map(|request| request.connection).collect();
-        for &lane in &used {
-            lanes[lane].requests += 1;
+        for &pooled in &used {
+            pooled_connections[pooled].requests += 1;
         }
         Some(ReadyObject {
             object,
-            occupied: OccupiedLanes { host, lanes: used },
-            lanes: lanes.iter().map(|one| Arc::clone(&one.lane)).collect(),
+            occupied: OccupiedConnections {
+                host,
+                pooled_connections: used,
+            },
+            pooled_connections: pooled_connections
+                .iter()
+                .map(|one| Arc::clone(&one.pooled))
+                .collect(),
             pipe,
             requests,
         })
@@ -245,7 +255,9 @@ impl Hosts {
     pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
         let is_pool = |host: &&Host| matches!(host.assigner, Assigner::Pool(_));
         let hosts = self.hosts.iter().filter(|host| !is_pool(host));
-        let lanes = hosts.flat_map(|host| &host.lanes);
-        lanes.flat_map(|one| one.lane.connections()).collect()
+        let pooled_connections = hosts.flat_map(|host| &host.pooled_connections);
+        pooled_connections
+            .flat_map(|one| one.pooled.connections())
+            .collect()
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::check::{PageError, Plan, Planned};
 use super::findings::{Beginning, Findings, Found};
-use super::hosts::{Hosts, OccupiedLanes, ReadyObject};
+use super::hosts::{Hosts, OccupiedConnections, ReadyObject};
 use super::model::Page;
 use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
@@ -103,7 +103,7 @@ enum Step {
     /// An object was discovered, and the content before it was parsed.
     Discovered(usize),
     /// A request has ended.
-    Ended(usize, OccupiedLanes, Box<PageObjectReport>),
+    Ended(usize, OccupiedConnections, Box<PageObjectReport>),
     /// An object was parsed or run.
     Done(usize),
 }
@@ -121,7 +121,9 @@ impl Loading<'_> {
                 self.hosts.resolved(host);
                 self.send_requests(host);
             }
-            Step::Ended(object, lanes, report) => self.ended(object, lanes, *report),
+            Step::Ended(object, pooled_connections, report) => {
+                self.ended(object, pooled_connections, *report)
+            }
             Step::Done(object) => self.done(object),
         }
     }
@@ -164,7 +166,7 @@ impl Loading<'_> {
                 object,
                 occupied,
                 pipe,
-                lanes,
+                pooled_connections,
                 requests,
             } = ready;
             let mut report = self.report.objects[object].clone();
@@ -178,7 +180,7 @@ impl Loading<'_> {
                 size: planned.size,
                 findings: Findings::new(planned.early.clone(), self.reached.clone()),
                 progress: Arc::clone(&self.progress),
-                lanes,
+                pooled_connections,
                 pipe,
             };
             self.tasks.spawn(async move {
@@ -196,10 +198,15 @@ impl Loading<'_> {
         headers
     }
 
-    fn ended(&mut self, object: usize, lanes: OccupiedLanes, report: PageObjectReport) {
+    fn ended(
+        &mut self,
+        object: usize,
+        pooled_connections: OccupiedConnections,
+        report: PageObjectReport,
+    ) {
         let failed = report.error.is_some();
         self.report.objects[object] = report;
-        let host = self.hosts.ended(lanes);
+        let host = self.hosts.ended(pooled_connections);
         self.send_requests(host);
         if !failed {
             let parse = self.page.objects[object].parse;
@@ -224,8 +231,8 @@ struct Request {
     size: u64,
     findings: Findings,
     progress: Arc<Progress>,
-    /// The lanes to its host.
-    lanes: Vec<Arc<PooledConnection>>,
+    /// The pooled connections to its host.
+    pooled_connections: Vec<Arc<PooledConnection>>,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
 }
@@ -252,13 +259,13 @@ impl Request {
         requests: Vec<PlannedRequest>,
         report: &mut PageObjectReport,
     ) -> Result<(), ClientError> {
-        let lane = requests.first().map_or(0, |request| request.connection);
+        let pooled = requests.first().map_or(0, |request| request.connection);
         if requests.iter().all(|request| request.range.is_none()) {
-            return self.receive_whole(lane, report).await;
+            return self.receive_whole(pooled, report).await;
         }
         let split = Split::new(Object {
             client: Arc::clone(&self.client),
-            lanes: self.lanes.clone(),
+            pooled_connections: self.pooled_connections.clone(),
             uri: self.uri.clone(),
             headers: self.headers.clone(),
             size: self.size,
@@ -293,16 +300,16 @@ impl Request {
                 report.connection = Some(answer.connection.id);
                 self.read(answer.response, report).await
             }
-            Outcome::Whole => self.receive_whole(lane, report).await,
+            Outcome::Whole => self.receive_whole(pooled, report).await,
         }
     }
 
     async fn receive_whole(
         &self,
-        lane: usize,
+        pooled: usize,
         report: &mut PageObjectReport,
     ) -> Result<(), ClientError> {
-        let answer = self.lanes[lane].get(&self.client, &self.uri, &self.headers);
+        let answer = self.pooled_connections[pooled].get(&self.client, &self.uri, &self.headers);
         let Answer {
             connection,
             connected,

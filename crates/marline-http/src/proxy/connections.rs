@@ -10,8 +10,8 @@ use crate::pipes::ObjectKind;
 /// Connections to one origin, which are opened when they are needed, and again when they have ended.
 pub(super) struct Connections {
     client: Arc<Client>,
-    lanes: Vec<Arc<PooledConnection>>,
-    /// The pool that assigns requests to lanes, instead of turns.
+    pooled_connections: Vec<Arc<PooledConnection>>,
+    /// The pool that assigns requests to pooled connections, instead of turns.
     pool: Option<Arc<Pool>>,
     turn: AtomicUsize,
 }
@@ -19,7 +19,7 @@ pub(super) struct Connections {
 /// The place of one request.
 pub(super) struct RequestSlot {
     client: Arc<Client>,
-    lane: Arc<PooledConnection>,
+    pooled: Arc<PooledConnection>,
     pipe: Option<Assigned>,
 }
 
@@ -36,8 +36,8 @@ impl Connections {
     pub(super) fn new(client: Arc<Client>, origin: &Origin, connections: usize) -> Self {
         let pool = client.pool(origin);
         Self {
-            lanes: match &pool {
-                Some(pool) => pool.lanes().to_vec(),
+            pooled_connections: match &pool {
+                Some(pool) => pool.pooled_connections().to_vec(),
                 None => PooledConnection::some(origin, connections.max(1)).collect(),
             },
             client,
@@ -51,21 +51,21 @@ impl Connections {
     /// # Errors
     /// The first pipe of a pool, for which the others wait, does not connect.
     pub(super) async fn place(&self, kind: ObjectKind) -> Result<RequestSlot, ClientError> {
-        let (lane, pipe) = match &self.pool {
+        let (pooled, pipe) = match &self.pool {
             Some(pool) => {
                 pool.continue_session();
                 let assigned = pool.place(&self.client, kind).await?;
                 (assigned.pipe(), Some(assigned))
             }
             None => {
-                let turn = self.turn.fetch_add(1, Relaxed) % self.lanes.len();
-                self.lanes[turn].forget_closed();
+                let turn = self.turn.fetch_add(1, Relaxed) % self.pooled_connections.len();
+                self.pooled_connections[turn].forget_closed();
                 (turn, None)
             }
         };
         Ok(RequestSlot {
             client: Arc::clone(&self.client),
-            lane: Arc::clone(&self.lanes[lane]),
+            pooled: Arc::clone(&self.pooled_connections[pooled]),
             pipe,
         })
     }
@@ -77,7 +77,7 @@ impl RequestSlot {
     /// # Errors
     /// It does not connect.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, ClientError> {
-        self.lane.open(&self.client).await
+        self.pooled.open(&self.client).await
     }
 
     /// The request has a response with content of `bytes` bytes, if that is known, on `connection`.

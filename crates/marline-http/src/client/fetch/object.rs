@@ -43,10 +43,10 @@ impl Store for Counting {
 }
 
 impl Queue {
-    /// Fetches the object of `job`; the first request is sent on `lane`.
+    /// Fetches the object of `job`; the first request is sent on `pooled`.
     pub(super) async fn fetch_one(
         &self,
-        lane: usize,
+        pooled: usize,
         job: &Job,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
@@ -54,17 +54,17 @@ impl Queue {
         let opened = Sink::open_for_reader(destination, self.options.resume, runtime);
         let mut sink = opened.await?;
         let Some(threshold) = self.split_threshold(&sink) else {
-            return self.fetch_whole(lane, job, sink, object).await;
+            return self.fetch_whole(pooled, job, sink, object).await;
         };
         if let Some(size) = job.target.size {
             self.check_size(size)?;
         }
         let (size, started) = match job.target.size {
             Some(size) if size <= threshold => {
-                return self.fetch_whole(lane, job, sink, object).await;
+                return self.fetch_whole(pooled, job, sink, object).await;
             }
             Some(size) => (size, None),
-            None => match self.begin(lane, job, threshold, object).await? {
+            None => match self.begin(pooled, job, threshold, object).await? {
                 Beginning::Range { started, size } => {
                     self.check_size(size)?;
                     (size, Some(started))
@@ -72,7 +72,7 @@ impl Queue {
                 Beginning::Other(response) => {
                     return self.receive(job, response, None, sink, object).await;
                 }
-                Beginning::Unusable => return self.fetch_whole(lane, job, sink, object).await,
+                Beginning::Unusable => return self.fetch_whole(pooled, job, sink, object).await,
             },
         };
         match self
@@ -84,14 +84,14 @@ impl Queue {
                 self.record_response(object, &answer.connection, answer.response.status());
                 self.receive(job, answer.response, None, sink, object).await
             }
-            Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
+            Outcome::Whole => self.fetch_whole(pooled, job, sink, object).await,
         }
     }
 
     /// Fetches the object, or the missing part of it, in one response.
     async fn fetch_whole(
         &self,
-        lane: usize,
+        pooled: usize,
         job: &Job,
         mut sink: Sink,
         object: &mut ObjectReport,
@@ -102,11 +102,11 @@ impl Queue {
         if let Some(point) = &resumed_from {
             request_rest(&mut headers, point);
         }
-        let mut response = self.get(lane, job, &headers, object).await?;
+        let mut response = self.get(pooled, job, &headers, object).await?;
         // The saved part is outdated or already complete: the whole object is fetched.
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
-            response = self.get(lane, job, plain, object).await?;
+            response = self.get(pooled, job, plain, object).await?;
             return self.receive(job, response, None, sink, object).await;
         }
         self.receive(job, response, resumed_from.as_ref(), sink, object)
@@ -115,12 +115,14 @@ impl Queue {
 
     async fn get(
         &self,
-        lane: usize,
+        pooled: usize,
         job: &Job,
         headers: &HeaderMap,
         object: &mut ObjectReport,
     ) -> Result<Response<Download>, ClientError> {
-        let answer = self.lanes[lane].get(&self.client, &job.uri, headers).await;
+        let answer = self.pooled_connections[pooled]
+            .get(&self.client, &job.uri, headers)
+            .await;
         let Answer {
             connection,
             connected,
@@ -152,7 +154,7 @@ impl Queue {
     fn split_threshold(&self, sink: &Sink) -> Option<u64> {
         let threshold = self.options.split?.get();
         let may_split = self.pool.is_none()
-            && self.lanes.len() > 1
+            && self.pooled_connections.len() > 1
             && sink.takes_pieces()
             && !self.asks_for_ranges();
         may_split.then_some(threshold)
@@ -166,7 +168,7 @@ impl Queue {
     /// Requests the first bytes of an object, to learn its size.
     async fn begin(
         &self,
-        lane: usize,
+        pooled: usize,
         job: &Job,
         bytes: u64,
         object: &mut ObjectReport,
@@ -174,7 +176,7 @@ impl Queue {
         let mut headers = self.client.config().headers.clone();
         headers.insert(RANGE, range(0, Some(bytes - 1)));
         let asked = self.client.runtime().now();
-        let response = self.get(lane, job, &headers, object).await?;
+        let response = self.get(pooled, job, &headers, object).await?;
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {}
             // The object is empty.
@@ -190,7 +192,7 @@ impl Queue {
             return Ok(Beginning::Unusable);
         }
         let started = StartedRange {
-            lane,
+            pooled,
             asked,
             at: self.client.runtime().now(),
             download: response.into_body(),
@@ -200,7 +202,7 @@ impl Queue {
         Ok(Beginning::Range { started, size })
     }
 
-    /// Fetches the part of an object's `size` bytes that is not requested yet, over all lanes.
+    /// Fetches the part of an object's `size` bytes that is not requested yet, over all pooled connections.
     async fn fetch_split(
         &self,
         job: &Job,
@@ -213,12 +215,13 @@ impl Queue {
             return Ok(Outcome::Whole);
         };
         let rest = started.as_ref().map_or(0, |started| started.end)..size;
-        let lanes = NonZeroUsize::new(self.lanes.len()).unwrap_or(NonZeroUsize::MIN);
-        let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
+        let pooled_connections =
+            NonZeroUsize::new(self.pooled_connections.len()).unwrap_or(NonZeroUsize::MIN);
+        let planner = Planner::new(SplitPolicy::File, pooled_connections, NonZeroU64::MIN);
         let requests = planner.split(rest).collect();
         let split = Split::new(split::Object {
             client: Arc::clone(&self.client),
-            lanes: self.lanes.clone(),
+            pooled_connections: self.pooled_connections.clone(),
             uri: job.uri.clone(),
             headers: self.client.config().headers.clone(),
             size,

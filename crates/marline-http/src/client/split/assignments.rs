@@ -1,4 +1,4 @@
-//! The assignment of an object's ranges to lanes.
+//! The assignment of an object's ranges to connections.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,47 +21,47 @@ const MIN_HANDED_BYTES: u64 = 64 * 1024;
 /// receives STOP_SENDING, a round trip's worth, is wasted.
 const MIN_RESPONSE_TIMES_LEFT: f64 = 4.0;
 
-/// A lane is stalled if no bytes arrive for this time, and for this many response times.
+/// A connection is stalled if no bytes arrive for this time, and for this many response times.
 const STALL_TIME: Duration = Duration::from_secs(1);
 const STALL_RESPONSE_TIMES: u32 = 4;
 
-/// The interval at which a lane without work checks the others.
+/// The interval at which a connection without work checks the others.
 const RECHECK_INTERVAL: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
 
-/// The ranges of one object: those that are assigned to lanes, and those that are not.
+/// The ranges of one object: those that are assigned to connections, and those that are not.
 pub(super) struct Assignments {
     ranges: Ranges,
     /// Ranges that are not assigned.
     unassigned: VecDeque<Range<u64>>,
     assigned: Slab<Assignment>,
-    lanes: Vec<LaneState>,
-    /// Whether the server coordinates the lanes, so that they are about equally fast.
+    pooled_connections: Vec<PooledState>,
+    /// Whether the server coordinates the connections, so that they are about equally fast.
     pub(super) coordinated: bool,
     /// The validator of the representation, once a response has arrived.
     pub(super) validator: Option<HeaderValue>,
 }
 
-/// The state of a lane.
+/// The state of a connection.
 #[derive(Default)]
-struct LaneState {
+struct PooledState {
     failed: bool,
     /// It was found stalled, and its ranges were handed over.
     stalled: bool,
     pace: Pace,
-    /// When bytes last arrived, or when an idle lane was given a range.
+    /// When bytes last arrived, or when an idle connection was given a range.
     last_progress: Instant,
 }
 
-/// A range that is assigned to a lane.
+/// A range that is assigned to a connection.
 struct Assignment {
-    lane: usize,
+    pooled: usize,
     /// The bytes that have not arrived.
     rest: Range<u64>,
     /// Whether its end was moved after it was requested: the response is stopped there.
     is_shortened: bool,
     /// Whether it was handed over or shortened, and no bytes have arrived since.
     is_reassigned: bool,
-    /// Notified when another lane takes over all of the rest.
+    /// Notified when another connection takes over all of the rest.
     revoked: Arc<Notify>,
 }
 
@@ -85,33 +85,35 @@ pub(super) struct Accepted {
     pub(super) bytes: u64,
     /// Whether the shortened range is complete, so that its response has to be stopped.
     pub(super) stop: bool,
-    /// Whether it is time to send the next request on the lane.
+    /// Whether it is time to send the next request on the connection.
     pub(super) ask: bool,
 }
 
 impl Assignments {
-    pub(super) fn new(lanes: usize, ranges: Ranges) -> Self {
+    pub(super) fn new(pooled_connections: usize, ranges: Ranges) -> Self {
         Self {
             ranges,
             unassigned: VecDeque::new(),
             assigned: Slab::new(),
-            lanes: (0..lanes).map(|_| LaneState::default()).collect(),
+            pooled_connections: (0..pooled_connections)
+                .map(|_| PooledState::default())
+                .collect(),
             coordinated: false,
             validator: None,
         }
     }
 
-    /// Assigns `range` to `lane`, and returns the assignment.
-    pub(super) fn assign(&mut self, lane: usize, range: Range<u64>, now: Instant) -> usize {
-        self.add(lane, range, false, now)
+    /// Assigns `range` to `pooled`, and returns the assignment.
+    pub(super) fn assign(&mut self, pooled: usize, range: Range<u64>, now: Instant) -> usize {
+        self.add(pooled, range, false, now)
     }
 
-    fn add(&mut self, lane: usize, rest: Range<u64>, is_reassigned: bool, now: Instant) -> usize {
-        if self.remaining_on(lane) == 0 {
-            self.lanes[lane].last_progress = now;
+    fn add(&mut self, pooled: usize, rest: Range<u64>, is_reassigned: bool, now: Instant) -> usize {
+        if self.remaining_on(pooled) == 0 {
+            self.pooled_connections[pooled].last_progress = now;
         }
         self.assigned.insert(Assignment {
-            lane,
+            pooled,
             rest,
             is_shortened: false,
             is_reassigned,
@@ -124,14 +126,14 @@ impl Assignments {
         self.assigned[assignment].rest.clone()
     }
 
-    /// Notified when another lane takes over the rest of an assignment.
+    /// Notified when another connection takes over the rest of an assignment.
     pub(super) fn revoked(&self, assignment: usize) -> &Arc<Notify> {
         &self.assigned[assignment].revoked
     }
 
-    /// A response has begun on `lane`.
-    pub(super) fn answered(&mut self, lane: usize, asked: Instant, now: Instant) {
-        let state = &mut self.lanes[lane];
+    /// A response has begun on `pooled`.
+    pub(super) fn answered(&mut self, pooled: usize, asked: Instant, now: Instant) {
+        let state = &mut self.pooled_connections[pooled];
         state.pace.answered(asked, now);
         state.last_progress = now;
         state.stalled = false;
@@ -140,7 +142,7 @@ impl Assignments {
     /// `len` bytes of an assignment have arrived.
     pub(super) fn arrived(&mut self, assignment: usize, len: u64, now: Instant) -> Accepted {
         let assignment = &mut self.assigned[assignment];
-        let state = &mut self.lanes[assignment.lane];
+        let state = &mut self.pooled_connections[assignment.pooled];
         state.pace.arrived(len, now);
         state.last_progress = now;
         state.stalled = false;
@@ -162,17 +164,17 @@ impl Assignments {
         self.assigned.remove(assignment);
     }
 
-    /// The lane of an assignment has failed.
+    /// The connection of an assignment has failed.
     pub(super) fn fail(&mut self, assignment: usize) {
         let assignment = self.assigned.remove(assignment);
-        self.lanes[assignment.lane].failed = true;
+        self.pooled_connections[assignment.pooled].failed = true;
         self.unassign(assignment.rest);
     }
 
-    /// The lanes that have not failed.
-    pub(super) fn working_lanes(&self) -> impl Iterator<Item = usize> {
-        let lanes = self.lanes.iter().enumerate();
-        lanes.filter_map(|(lane, state)| (!state.failed).then_some(lane))
+    /// The connections that have not failed.
+    pub(super) fn working(&self) -> impl Iterator<Item = usize> {
+        let pooled_connections = self.pooled_connections.iter().enumerate();
+        pooled_connections.filter_map(|(pooled, state)| (!state.failed).then_some(pooled))
     }
 
     fn unassign(&mut self, range: Range<u64>) {
@@ -181,27 +183,30 @@ impl Assignments {
         }
     }
 
-    /// The next step of a worker of `lane` that has little or nothing left to do.
-    pub(super) fn next(&mut self, lane: usize, now: Instant) -> NextStep {
-        if self.lanes[lane].failed {
+    /// The next step of a worker of `pooled` that has little or nothing left to do.
+    pub(super) fn next(&mut self, pooled: usize, now: Instant) -> NextStep {
+        if self.pooled_connections[pooled].failed {
             return NextStep::End;
         }
-        let stalled = self.lanes[lane].stalled;
-        if (!stalled || self.working_lanes().all(|lane| self.lanes[lane].stalled))
+        let stalled = self.pooled_connections[pooled].stalled;
+        if (!stalled
+            || self
+                .working()
+                .all(|pooled| self.pooled_connections[pooled].stalled))
             && let Some(range) = self.take_unassigned()
         {
-            return NextStep::Fetch(self.add(lane, range, false, now));
+            return NextStep::Fetch(self.add(pooled, range, false, now));
         }
         let others = self
             .assigned
             .iter()
-            .any(|(_, assignment)| assignment.lane != lane);
+            .any(|(_, assignment)| assignment.pooled != pooled);
         if self.ranges == Ranges::Equal || (!others && self.unassigned.is_empty()) {
             return NextStep::End;
         }
         let bound = self.stall_limit();
-        let waits = self.remaining_on(lane) > 0
-            && now.saturating_since(self.lanes[lane].last_progress) >= bound;
+        let waits = self.remaining_on(pooled) > 0
+            && now.saturating_since(self.pooled_connections[pooled].last_progress) >= bound;
         let may_hand_over = match self.ranges {
             Ranges::Auto => !self.coordinated,
             Ranges::Equal => false,
@@ -209,16 +214,16 @@ impl Assignments {
         };
         let taken = match stalled || waits {
             true => None,
-            false => self.take_from_stalled(lane, bound, now).or_else(|| {
+            false => self.take_from_stalled(pooled, bound, now).or_else(|| {
                 may_hand_over
-                    .then(|| self.take_from_slow(lane, now))
+                    .then(|| self.take_from_slow(pooled, now))
                     .flatten()
             }),
         };
         match taken {
-            Some(range) => NextStep::Fetch(self.add(lane, range, true, now)),
+            Some(range) => NextStep::Fetch(self.add(pooled, range, true, now)),
             None => {
-                let wait = self.lanes[lane].pace.wait();
+                let wait = self.pooled_connections[pooled].pace.wait();
                 NextStep::Wait(wait.clamp(RECHECK_INTERVAL.start, RECHECK_INTERVAL.end))
             }
         }
@@ -231,30 +236,33 @@ impl Assignments {
             .iter()
             .map(|range| range.end - range.start)
             .sum();
-        let lanes = self.working_lanes().count().max(1) as u64;
+        let pooled_connections = self.working().count().max(1) as u64;
         let range = self.unassigned.pop_front()?;
-        let len = left.div_ceil(lanes).max(MIN_HANDED_BYTES);
+        let len = left.div_ceil(pooled_connections).max(MIN_HANDED_BYTES);
         let end = range.end.min(range.start.saturating_add(len));
         self.unassign(end..range.end);
         Some(range.start..end)
     }
 
-    /// The time without bytes after which a lane is stalled.
+    /// The time without bytes after which a connection is stalled.
     fn stall_limit(&self) -> Duration {
-        let waits = self.lanes.iter().map(|state| state.pace.wait());
+        let waits = self
+            .pooled_connections
+            .iter()
+            .map(|state| state.pace.wait());
         STALL_TIME.max(STALL_RESPONSE_TIMES * waits.max().unwrap_or_default())
     }
 
-    /// Takes the rest of a range from a stalled lane.
+    /// Takes the rest of a range from a stalled connection.
     fn take_from_stalled(
         &mut self,
-        lane: usize,
+        pooled: usize,
         bound: Duration,
         now: Instant,
     ) -> Option<Range<u64>> {
         for (_, assignment) in &mut self.assigned {
-            let state = &mut self.lanes[assignment.lane];
-            if assignment.lane == lane || now.saturating_since(state.last_progress) < bound {
+            let state = &mut self.pooled_connections[assignment.pooled];
+            if assignment.pooled == pooled || now.saturating_since(state.last_progress) < bound {
                 continue;
             }
             state.stalled = true;
@@ -269,27 +277,36 @@ impl Assignments {
         None
     }
 
-    /// Takes the latter part of the range that will end last, if that saves time, so that both lanes end together.
-    fn take_from_slow(&mut self, lane: usize, now: Instant) -> Option<Range<u64>> {
-        let here = &self.lanes[lane];
+    /// Takes the latter part of the range that will end last, if that saves time, so that both connections end together.
+    fn take_from_slow(&mut self, pooled: usize, now: Instant) -> Option<Range<u64>> {
+        let here = &self.pooled_connections[pooled];
         let own = here
             .pace
             .rate(here.last_progress)
             .filter(|rate| *rate > 0.0)?;
         let wait = here.pace.wait().as_secs_f64();
         // The response to a new request follows those to earlier ones.
-        let begin = wait.max(self.remaining_on(lane) as f64 / own);
+        let begin = wait.max(self.remaining_on(pooled) as f64 / own);
         let (end, rate, assignment) = self
             .assigned
             .iter()
-            .filter(|(_, assignment)| assignment.lane != lane && !assignment.is_reassigned)
+            .filter(|(_, assignment)| assignment.pooled != pooled && !assignment.is_reassigned)
             .filter_map(|(key, assignment)| {
-                let rate = self.expected_rate(assignment.lane, own, wait, now)?;
-                Some((self.remaining_on(assignment.lane) as f64 / rate, rate, key))
+                let rate = self.expected_rate(assignment.pooled, own, wait, now)?;
+                Some((
+                    self.remaining_on(assignment.pooled) as f64 / rate,
+                    rate,
+                    key,
+                ))
             })
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let there = self.assigned[assignment].lane;
-        let near = MIN_RESPONSE_TIMES_LEFT * self.lanes[there].pace.wait().as_secs_f64().max(wait);
+        let there = self.assigned[assignment].pooled;
+        let near = MIN_RESPONSE_TIMES_LEFT
+            * self.pooled_connections[there]
+                .pace
+                .wait()
+                .as_secs_f64()
+                .max(wait);
         if end < near {
             return None;
         }
@@ -309,10 +326,10 @@ impl Assignments {
         Some(range)
     }
 
-    /// The expected bytes per second on `lane`. If no bytes have arrived there for two response times, `own`, the
-    /// rate of the asking lane, is assumed.
-    fn expected_rate(&self, lane: usize, own: f64, wait: f64, now: Instant) -> Option<f64> {
-        let state = &self.lanes[lane];
+    /// The expected bytes per second on `pooled`. If no bytes have arrived there for two response times, `own`, the
+    /// rate of the asking connection, is assumed.
+    fn expected_rate(&self, pooled: usize, own: f64, wait: f64, now: Instant) -> Option<f64> {
+        let state = &self.pooled_connections[pooled];
         match state.pace.rate(now).filter(|rate| *rate > 0.0) {
             Some(rate) => Some(rate),
             None => (now.saturating_since(state.last_progress).as_secs_f64() > 2.0 * wait)
@@ -320,12 +337,12 @@ impl Assignments {
         }
     }
 
-    /// Bytes that have not arrived of all assignments of `lane`.
-    fn remaining_on(&self, lane: usize) -> u64 {
+    /// Bytes that have not arrived of all assignments of `pooled`.
+    fn remaining_on(&self, pooled: usize) -> u64 {
         let assigned = self
             .assigned
             .iter()
-            .filter(|(_, assignment)| assignment.lane == lane);
+            .filter(|(_, assignment)| assignment.pooled == pooled);
         assigned
             .map(|(_, assignment)| assignment.rest.end - assignment.rest.start)
             .sum()

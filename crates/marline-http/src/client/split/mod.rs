@@ -1,8 +1,8 @@
 //! Fetches one object over several connections, in ranges.
 //!
-//! Every lane begins with a range of its own. When little of it is left, the lane takes over the latter part of
-//! another lane's range, if that is far from complete, so that no connection is idle for a round trip in between.
-//! The other lane stops its response at the new end. The ranges of a lane that fails or stalls are fetched by the
+//! Every connection begins with a range of its own. When little of it is left, the connection takes over the latter part of
+//! another connection's range, if that is far from complete, so that no connection is idle for a round trip in between.
+//! The other connection stops its response at the new end. The ranges of a connection that fails or stalls are fetched by the
 //! others.
 //!
 //! All ranges must be of one representation (RFC 9110 section 13.1.5): its size and validator are those of the
@@ -54,7 +54,7 @@ pub(crate) trait Store: Send + Sync {
 /// An object to fetch in ranges.
 pub(crate) struct Object {
     pub(crate) client: Arc<Client>,
-    pub(crate) lanes: Vec<Arc<PooledConnection>>,
+    pub(crate) pooled_connections: Vec<Arc<PooledConnection>>,
     pub(crate) uri: Uri,
     /// Header fields of every request.
     pub(crate) headers: HeaderMap,
@@ -66,7 +66,7 @@ pub(crate) struct Object {
 
 /// A range whose response has begun.
 pub(crate) struct StartedRange {
-    pub(crate) lane: usize,
+    pub(crate) pooled: usize,
     /// When it was requested, and when the response began.
     pub(crate) asked: Instant,
     pub(crate) at: Instant,
@@ -97,9 +97,9 @@ pub(crate) struct First {
 
 /// Why a worker stopped early.
 enum Stop {
-    /// Its lane failed; the rest of its range is not assigned.
+    /// Its connection failed; the rest of its range is not assigned.
     LaneFailed(ClientError),
-    /// An error that would affect other lanes as well.
+    /// An error that would affect other connections as well.
     Fatal(ClientError),
     Ended(Outcome),
 }
@@ -107,7 +107,7 @@ enum Stop {
 /// A fetch in progress.
 pub(crate) struct Split {
     object: Object,
-    /// For each lane, held by a worker from before its request until little of the response is left.
+    /// For each connection, held by a worker from before its request until little of the response is left.
     permits: Vec<Arc<AsyncMutex<()>>>,
     assignments: Mutex<Assignments>,
     /// Notified when the assignments have changed.
@@ -121,9 +121,16 @@ type Permit = Option<OwnedMutexGuard<()>>;
 
 impl Split {
     pub(crate) fn new(object: Object) -> Arc<Self> {
-        let permits = object.lanes.iter().map(|_| Arc::default()).collect();
+        let permits = object
+            .pooled_connections
+            .iter()
+            .map(|_| Arc::default())
+            .collect();
         Arc::new(Self {
-            assignments: Mutex::new(Assignments::new(object.lanes.len(), object.ranges)),
+            assignments: Mutex::new(Assignments::new(
+                object.pooled_connections.len(),
+                object.ranges,
+            )),
             changed: Notify::new(),
             permits,
             object,
@@ -147,7 +154,7 @@ impl Split {
     /// When this returns, nothing more is written to the store.
     ///
     /// # Errors
-    /// All lanes failed, or the store.
+    /// All connections failed, or the store.
     pub(crate) async fn run(
         self: &Arc<Self>,
         requests: Vec<PlannedRequest>,
@@ -158,11 +165,11 @@ impl Split {
         if let Some(started) = started {
             let mut assignments = self.assignments();
             assignments.validator = started.validator.clone();
-            let assignment = assignments.assign(started.lane, 0..started.end, now);
-            assignments.answered(started.lane, started.asked, started.at);
+            let assignment = assignments.assign(started.pooled, 0..started.end, now);
+            assignments.answered(started.pooled, started.asked, started.at);
             drop(assignments);
             // The permit is free, as no other worker has started yet.
-            let permit = Arc::clone(&self.permits[started.lane])
+            let permit = Arc::clone(&self.permits[started.pooled])
                 .try_lock_owned()
                 .ok();
             let split = Arc::clone(self);
@@ -180,14 +187,14 @@ impl Split {
                 (request.connection, assignment)
             })
             .collect();
-        for (lane, assignment) in assigned {
-            self.spawn(&mut workers, lane, Some(assignment));
+        for (pooled, assignment) in assigned {
+            self.spawn(&mut workers, pooled, Some(assignment));
         }
         if self.object.ranges != Ranges::Equal {
             // While one response arrives, a second worker sends the next request.
             let at_once = self.object.client.config().version.requests_at_once();
-            for lane in (0..self.permits.len()).filter(|_| at_once > 1) {
-                self.spawn(&mut workers, lane, None);
+            for pooled in (0..self.permits.len()).filter(|_| at_once > 1) {
+                self.spawn(&mut workers, pooled, None);
             }
         }
         let outcome = self.supervise(&mut workers).await;
@@ -201,9 +208,9 @@ impl Split {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(self: &Arc<Self>, workers: &mut Workers, lane: usize, assignment: Option<usize>) {
+    fn spawn(self: &Arc<Self>, workers: &mut Workers, pooled: usize, assignment: Option<usize>) {
         let split = Arc::clone(self);
-        workers.spawn(async move { split.work(lane, assignment).await });
+        workers.spawn(async move { split.work(pooled, assignment).await });
     }
 
     async fn supervise(self: &Arc<Self>, workers: &mut Workers) -> Result<Outcome, ClientError> {
@@ -214,12 +221,12 @@ impl Split {
                 Err(Stop::Ended(outcome)) => return Ok(outcome),
                 Err(Stop::Fatal(error)) => return Err(error),
                 Err(Stop::LaneFailed(error)) => {
-                    let working: Vec<_> = self.assignments().working_lanes().collect();
+                    let working: Vec<_> = self.assignments().working().collect();
                     if working.is_empty() {
                         return Err(error);
                     }
-                    for lane in working {
-                        self.spawn(workers, lane, None);
+                    for pooled in working {
+                        self.spawn(workers, pooled, None);
                     }
                 }
             }
@@ -230,23 +237,23 @@ impl Split {
         }
     }
 
-    /// Fetches the range of `assignment`, then further ranges on `lane`.
-    async fn work(&self, lane: usize, mut assignment: Option<usize>) -> Result<(), Stop> {
+    /// Fetches the range of `assignment`, then further ranges on `pooled`.
+    async fn work(&self, pooled: usize, mut assignment: Option<usize>) -> Result<(), Stop> {
         let runtime = self.object.client.runtime();
         loop {
-            let permit = Arc::clone(&self.permits[lane]).lock_owned().await;
+            let permit = Arc::clone(&self.permits[pooled]).lock_owned().await;
             let changed = self.changed.notified();
             let next = match assignment.take() {
                 Some(assignment) => NextStep::Fetch(assignment),
-                None => self.assignments().next(lane, runtime.now()),
+                None => self.assignments().next(pooled, runtime.now()),
             };
             match next {
                 NextStep::Fetch(assignment) => {
-                    self.run_assignment(assignment, self.fetch(lane, assignment, permit))
+                    self.run_assignment(assignment, self.fetch(pooled, assignment, permit))
                         .await?;
                 }
                 NextStep::Wait(most) => {
-                    // A worker with an assignment on the lane may send its request first.
+                    // A worker with an assignment on the connection may send its request first.
                     drop(permit);
                     // After the time limit, the assignments are checked as well.
                     let _ = runtime.timeout(most, changed).await;
@@ -278,12 +285,12 @@ impl Split {
 
     async fn fetch(
         &self,
-        lane: usize,
+        pooled: usize,
         assignment: usize,
         permit: OwnedMutexGuard<()>,
     ) -> Result<(), Stop> {
         let Object { client, uri, .. } = &self.object;
-        let here = &self.object.lanes[lane];
+        let here = &self.object.pooled_connections[pooled];
         here.open(client).await.map_err(Stop::LaneFailed)?;
         // The range may have been shortened.
         let range = self.assignments().remaining(assignment);
@@ -303,7 +310,7 @@ impl Split {
             response,
         } = answer.map_err(Stop::LaneFailed)?;
         let now = client.runtime().now();
-        self.assignments().answered(lane, asked, now);
+        self.assignments().answered(pooled, asked, now);
         self.assignments().coordinated =
             client.config().bundle && connection.peer_coordinates_bundles();
         let _ = self.first.set(First {

@@ -1,4 +1,4 @@
-//! The rate at which bytes arrive on a lane.
+//! The rate at which bytes arrive on a connection.
 
 use std::time::Duration;
 

@@ -50,18 +50,21 @@ async fn ranges_of_a_closed_connection_are_fetched_over_others() {
     let client = Arc::new(Client::new(client).unwrap());
     let ParsedUrl { origin, uri } = parse_url(&url, client.config().version).unwrap();
 
-    let lanes = NonZeroUsize::new(3).unwrap();
-    let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
+    let pooled_connections = NonZeroUsize::new(3).unwrap();
+    let planner = Planner::new(SplitPolicy::File, pooled_connections, NonZeroU64::MIN);
     for ranges in [Ranges::Auto, Ranges::Equal, Ranges::Handed] {
-        let lanes = client.lanes(&origin, 3);
-        for lane in &lanes {
-            lane.open(&client).await.unwrap();
+        let pooled_connections = client.pooled_connections(&origin, 3);
+        for pooled in &pooled_connections {
+            pooled.open(&client).await.unwrap();
         }
-        let closing = lanes[1].connections()[0].quic().unwrap().clone();
+        let closing = pooled_connections[1].connections()[0]
+            .quic()
+            .unwrap()
+            .clone();
         let times = Arc::new(Mutex::new(vec![0; SIZE as usize]));
         let split = Split::new(Object {
             client: Arc::clone(&client),
-            lanes,
+            pooled_connections,
             uri: uri.clone(),
             headers: HeaderMap::new(),
             size: SIZE,

@@ -6,13 +6,16 @@ fn at(millis: u64) -> Instant {
     Instant::EPOCH + Duration::from_millis(millis)
 }
 
-/// Lanes on which responses take 50 ms, each with an assignment of `size` bytes.
-fn assignments(lanes: usize, size: u64) -> Assignments {
-    let mut assignments = Assignments::new(lanes, Ranges::Handed);
-    for lane in 0..lanes {
-        let start = lane as u64 * size;
-        assert_eq!(assignments.assign(lane, start..start + size, at(0)), lane);
-        assignments.answered(lane, at(0), at(50));
+/// Connections on which responses take 50 ms, each with an assignment of `size` bytes.
+fn assignments(pooled_connections: usize, size: u64) -> Assignments {
+    let mut assignments = Assignments::new(pooled_connections, Ranges::Handed);
+    for pooled in 0..pooled_connections {
+        let start = pooled as u64 * size;
+        assert_eq!(
+            assignments.assign(pooled, start..start + size, at(0)),
+            pooled
+        );
+        assignments.answered(pooled, at(0), at(50));
     }
     assignments
 }
@@ -88,9 +91,9 @@ fn ranges_of_coordinated_lanes_are_handed_over_only_when_stalled() {
     for coordinated in [false, true] {
         let mut assignments = Assignments::new(2, Ranges::Auto);
         assignments.coordinated = coordinated;
-        for (lane, range) in [(0, 0..MB), (1, MB..9 * MB)] {
-            assignments.assign(lane, range, at(0));
-            assignments.answered(lane, at(0), at(50));
+        for (pooled, range) in [(0, 0..MB), (1, MB..9 * MB)] {
+            assignments.assign(pooled, range, at(0));
+            assignments.answered(pooled, at(0), at(50));
         }
         flow(&mut assignments, &[(0, 50_000), (1, 50_000)], 100, 500);
         assignments.complete(0);
@@ -113,22 +116,22 @@ fn the_rest_of_a_stalled_lane_is_handed_over() {
         500,
     );
     assignments.complete(0);
-    let rest_of_lane = assignments.remaining(1);
+    let rest_of_pooled = assignments.remaining(1);
     flow(&mut assignments, &[(2, 1)], 500, 1460);
-    // The last bytes on lane 1 arrived at 450 ms.
+    // The last bytes on connection 1 arrived at 450 ms.
     assert_eq!(assignments.stall_limit(), STALL_TIME);
     assert_eq!(assignments.take_from_stalled(0, STALL_TIME, at(1440)), None);
     assert_eq!(
         assignments.take_from_stalled(0, STALL_TIME, at(1450)),
-        Some(rest_of_lane)
+        Some(rest_of_pooled)
     );
     assert_eq!(rest(&assignments, 1), 0);
     assert_eq!(assignments.take_from_stalled(0, STALL_TIME, at(1450)), None);
-    // The lane gets no other range until bytes arrive on it.
+    // The connection gets no other range until bytes arrive on it.
     assert!(matches!(assignments.next(1, at(1460)), NextStep::Wait(_)));
     let late = assignments.arrived(1, 10, at(1470));
     assert_eq!((late.bytes, late.stop), (0, true));
-    assert!(!assignments.lanes[1].stalled);
+    assert!(!assignments.pooled_connections[1].stalled);
 }
 
 #[test]
@@ -156,11 +159,11 @@ fn the_rest_of_a_failed_lane_is_assigned_to_others() {
         let mut assignments = Assignments::new(3, ranges);
         let assignment = assignments.assign(0, 0..MB, at(0));
         assignments.fail(assignment);
-        assert_eq!(assignments.working_lanes().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(assignments.working().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(assignments.next(0, at(0)), NextStep::End);
         let mut next = 0;
-        for lane in [1, 2].into_iter().cycle() {
-            let NextStep::Fetch(assignment) = assignments.next(lane, at(0)) else {
+        for pooled in [1, 2].into_iter().cycle() {
+            let NextStep::Fetch(assignment) = assignments.next(pooled, at(0)) else {
                 break;
             };
             let range = assignments.remaining(assignment);
