@@ -122,7 +122,7 @@ impl Loading<'_> {
                 self.send_requests(host);
             }
             Step::Ended(object, pooled_connections, report) => {
-                self.ended(object, pooled_connections, *report)
+                self.ended(object, pooled_connections, *report);
             }
             Step::Done(object) => self.done(object),
         }
