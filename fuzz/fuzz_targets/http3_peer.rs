@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
-use marline_http::http3::{BidiStream, QuicTransport, CarrierRecv, CarrierSend};
+use marline_http::http3::{BidiStream, QuicRecv, QuicSend, QuicTransport};
 
 /// Both ends of the connection: the target writes as the client, the server reads.
 #[derive(Clone, Default)]
@@ -179,7 +179,7 @@ impl QuicTransport for Peer {
     }
 }
 
-impl CarrierRecv for Stream {
+impl QuicRecv for Stream {
     fn id(&self) -> StreamId {
         self.id.into()
     }
@@ -205,7 +205,7 @@ impl CarrierRecv for Stream {
     }
 }
 
-impl CarrierSend for Stream {
+impl QuicSend for Stream {
     fn id(&self) -> StreamId {
         self.id.into()
     }

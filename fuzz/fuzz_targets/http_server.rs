@@ -295,10 +295,7 @@ pub fn run(
 /// Whether some of a request arrives in time.
 async fn has_request(stream: &mut DuplexStream) -> bool {
     let mut bytes = [0; 4096];
-    matches!(
-        timeout(TIMEOUT, stream.read(&mut bytes)).await,
-        Ok(Ok(1..))
-    )
+    matches!(timeout(TIMEOUT, stream.read(&mut bytes)).await, Ok(Ok(1..)))
 }
 
 /// The head of a response over HTTP/1.1.

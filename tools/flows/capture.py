@@ -172,6 +172,8 @@ def capture(to: Capture, site: Site, visits: Sequence[Visit], programs: Programs
         str(site.certificate.chain),
     ]
     server += ["--key", str(site.certificate.key), "--access-log", str(to.access_log)]
+    # The sizes of objects are those of the pages.
+    server += ["--compress", "off"]
     command = [
         str(programs.marline),
         "lab",

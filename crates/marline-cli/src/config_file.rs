@@ -42,6 +42,7 @@ pub(crate) struct ConfigFile {
     pub(crate) log: Option<crate::log::LogFilter>,
     pub(crate) metrics: Option<Listen>,
     pub(crate) access_log: Option<PathBuf>,
+    pub(crate) compress: Option<bool>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
     pub(crate) mptcp: Option<bool>,
@@ -107,6 +108,10 @@ impl ConfigFile {
             access_log: Domain::text("the path of a file, or \"-\" for standard output"),
             "The file to which a JSON object is appended for each request"
         ),
+        field!(
+            compress: Domain::SWITCH,
+            "Whether text is compressed for clients that accept it; by default it is by serve, and not by proxy"
+        ),
         &Table {
             key: "http",
             about: "Limits on the resources of the server that clients can use",
@@ -152,6 +157,7 @@ impl ConfigFile {
             profile: Some(Profile::default()),
             proxy: Some(ProxyConfig::default()),
             mptcp: Some(true),
+            compress: Some(true),
             tls_min: Some(TlsVersion::default()),
             ..Self::default()
         };

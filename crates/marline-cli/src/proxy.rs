@@ -77,6 +77,7 @@ pub(crate) struct Arguments {
 
 impl Serving for Arguments {
     const KEYS: FileKeys = FileKeys::Proxy;
+    const COMPRESSES: bool = false;
 
     fn flags(&mut self) -> &mut ServerFlags {
         &mut self.server

@@ -84,6 +84,7 @@ pub(crate) struct Arguments {
 
 impl Serving for Arguments {
     const KEYS: FileKeys = FileKeys::Serve;
+    const COMPRESSES: bool = true;
 
     fn flags(&mut self) -> &mut ServerFlags {
         &mut self.server

@@ -384,3 +384,15 @@ pub const RADIO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Messages of an answer of the kernel about its Wi-Fi: a station, or a channel, each.
 pub const MAX_NETLINK_MESSAGES: usize = 1024;
+
+/// The shortest content that is compressed, in bytes: what is shorter fits into one packet as it is.
+pub const MIN_COMPRESSED_BYTES: u64 = 1024;
+
+/// Responses that are compressed at the same time: the state of one takes up to some MiB. Others are sent as they are.
+pub const COMPRESSIONS: usize = 64;
+
+/// The longest compressed content that is kept, in bytes: scripts of large applications have about 1 MB.
+pub const MAX_COMPRESSED_ENTRY: usize = 2 << 20;
+
+/// The sum of all that is kept, in bytes.
+pub const COMPRESSED_CACHE_BYTES: usize = 32 << 20;

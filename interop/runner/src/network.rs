@@ -9,7 +9,7 @@ use std::time::Duration;
 use marline_lab::emu::{Emulation, IpPacket, become_capable};
 use marline_link::queue::{DropTail, Limit};
 use marline_link::{Chain, Delay, Duplex, Link, Rate};
-use marline_sim::fabric::{EcmpHash, Fabric, MediumId, Node, Passage, Plan, Verdict};
+use marline_sim::fabric::{EcmpHash, Fabric, MediumId, Node, PacketEvent, Plan, Verdict};
 
 use crate::cases::{LinkTraffic, Links};
 
@@ -40,21 +40,21 @@ impl Network {
         let (mut fabric, client, server, links) = plan()?;
         let seen = Arc::new(Mutex::new(Links::default()));
         let count = Arc::clone(&seen);
-        fabric.tap(Box::new(move |passage: &Passage<'_, IpPacket>| {
-            let link = links.iter().position(|link| passage.medium == Some(*link));
+        fabric.tap(Box::new(move |event: &PacketEvent<'_, IpPacket>| {
+            let link = links.iter().position(|link| event.medium == Some(*link));
             if let Some(link) = link
-                && matches!(passage.verdict, Verdict::Left)
+                && matches!(event.verdict, Verdict::Left)
             {
                 let mut seen = count.lock().unwrap_or_else(PoisonError::into_inner);
                 let LinkTraffic {
                     to_server,
                     to_client,
                 } = &mut seen[link];
-                *(if passage.from == client {
+                *(if event.from == client {
                     to_server
                 } else {
                     to_client
-                }) += u64::from(passage.packet.size);
+                }) += u64::from(event.packet.size);
             }
         }));
         match Emulation::start(fabric, EcmpHash::Mixed) {

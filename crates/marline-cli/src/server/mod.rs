@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::server::{
-    AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
+    AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory, compressed,
     raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
@@ -92,6 +93,13 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<Listen>,
 
+    /// Compress text for clients that accept it [default: on for files, off for applications]
+    ///
+    /// Zstandard, Brotli and gzip, from 1 KiB on. Responses that have a content coding stay as they are. Do not compress pages of
+    /// an application that repeat input of a request beside a secret: their length then tells the secret (BREACH).
+    #[arg(long, value_name = "on|off", value_parser = BoolishValueParser::new())]
+    compress: Option<bool>,
+
     /// Append a JSON object for each request to FILE, or print it with `-`
     #[arg(long, value_name = "FILE|-")]
     access_log: Option<PathBuf>,
@@ -101,6 +109,9 @@ pub(crate) struct ServerFlags {
 pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// Its keys in a configuration file, beside those of every server.
     const KEYS: FileKeys;
+
+    /// Whether text is compressed by default.
+    const COMPRESSES: bool;
 
     /// The flags of the server.
     fn flags(&mut self) -> &mut ServerFlags;
@@ -260,6 +271,7 @@ impl ServerFlags {
         }
         self.metrics = self.metrics.or(file.metrics);
         self.access_log = self.access_log.take().or(file.access_log);
+        self.compress = self.compress.or(file.compress);
         let has_history = self.history.is_some() || self.transport.profile() == Profile::History;
         let mut history = file.history.or_else(|| has_history.then(History::default));
         if let (Some(history), Some(path)) = (&mut history, self.history.take()) {
@@ -297,7 +309,10 @@ impl<S: Serving> Wanted<S> {
             flags,
             tables,
         } = self;
-        let site = serving.site()?;
+        let site = match flags.compress.unwrap_or(S::COMPRESSES) {
+            true => compressed(serving.site()?),
+            false => serving.site()?,
+        };
         let transport = transport(flags, tables, kept.history.as_ref())?;
         let listen = flags.listen.unwrap_or(LISTEN);
         let identity = identity::identity(flags, listen.first.ip(), kept.state.as_deref())?;

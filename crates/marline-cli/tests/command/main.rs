@@ -7,8 +7,8 @@
 )]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, UdpSocket};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -655,4 +655,33 @@ fn help_version_and_manual_pages_are_printed() {
             "{shell}"
         );
     }
+}
+
+#[test]
+fn text_is_compressed_by_serve_unless_it_is_off() {
+    let root = TempDir::new().unwrap();
+    fs::write(root.path().join("a.txt"), "text ".repeat(1000)).unwrap();
+    let config = root.path().join("site.toml");
+    fs::write(&config, "compress = false\n").unwrap();
+    let encoding = |arguments: &[&str]| {
+        let server = Server::start(&[&[text(root.path()), "--cleartext"], arguments].concat());
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let request = "GET /a.txt HTTP/1.1\r\nhost: localhost\r\naccept-encoding: br, gzip\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let fields = answer.split("\r\n\r\n").next().unwrap();
+        fields
+            .lines()
+            .find_map(|line| line.strip_prefix("content-encoding: "))
+            .map(str::to_owned)
+    };
+    assert_eq!(encoding(&[]).as_deref(), Some("br"));
+    assert_eq!(encoding(&["--compress", "off"]), None);
+    assert_eq!(encoding(&["--config", text(&config)]), None);
+    assert_eq!(
+        encoding(&["--config", text(&config), "--compress", "on"]).as_deref(),
+        Some("br")
+    );
 }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use marline::{ConnectionError, ReadError};
 use marline_h3::{Config, Error, ErrorCode, Event, LocalStream, Side, Transmit};
 
-use super::carrier::{CarrierRecv, CarrierSend, QuicTransport};
 use super::error::RequestError;
 use super::request::RequestStream;
 use super::session::{Session, State};
+use super::transport::{QuicRecv, QuicSend, QuicTransport};
 use super::transport_priority;
 
 /// A connection that begins: its session, and the driver, which must be polled.
@@ -22,8 +22,8 @@ pub(crate) struct Begun<C: QuicTransport> {
 
 impl<C: QuicTransport> Begun<C> {
     /// Begins HTTP/3 on a connection.
-    pub(crate) fn on(carrier: C, side: Side, config: &Config) -> Self {
-        let session = Session::new(carrier, side, config);
+    pub(crate) fn on(transport: C, side: Side, config: &Config) -> Self {
+        let session = Session::new(transport, side, config);
         Self {
             driver: Driver::new(session.passive()),
             session,
@@ -90,13 +90,13 @@ impl<C: QuicTransport> Driver<C> {
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Result<Option<RequestStream<C>>, Failure> {
         self.session.with(|state| state.set_driver(cx));
-        while let Poll::Ready(recv) = self.session.carrier().poll_accept_uni(cx) {
+        while let Poll::Ready(recv) = self.session.transport().poll_accept_uni(cx) {
             self.peers.push(recv?);
         }
         self.poll_peers(cx)?;
         self.poll_send(cx)?;
         self.poll_stopped(cx)?;
-        let Poll::Ready(accepted) = self.session.carrier().poll_accept_bi(cx) else {
+        let Poll::Ready(accepted) = self.session.transport().poll_accept_bi(cx) else {
             return Ok(None);
         };
         let stream = accepted?;
@@ -137,7 +137,7 @@ impl<C: QuicTransport> Driver<C> {
                 }
                 Event::Priority { stream, priority } => {
                     let priority = transport_priority(priority);
-                    self.session.carrier().set_priority(stream, priority);
+                    self.session.transport().set_priority(stream, priority);
                 }
                 Event::UnknownStream(id) => {
                     let position = self.peers.iter().position(|peer| peer.id() == id);
@@ -164,7 +164,7 @@ impl<C: QuicTransport> Driver<C> {
             let own = &mut self.own[*stream as usize];
             let own = match own {
                 Some(own) => own,
-                None => match self.session.carrier().poll_open_uni(cx) {
+                None => match self.session.transport().poll_open_uni(cx) {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(opened) => own.insert(opened?),
                 },

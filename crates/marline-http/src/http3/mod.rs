@@ -4,24 +4,24 @@
 //! A session is shared by all tasks of a connection. Each request is a stream that its own task reads and writes; the
 //! driver is polled by one task, and owns control and QPACK streams.
 
-mod carrier;
 mod driver;
 mod error;
 mod request;
 mod session;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use marline::TransportConfig;
 use marline_h3::Config;
 
-pub use self::carrier::{BidiStream, CarrierRecv, CarrierSend, QuicTransport};
 pub(crate) use self::driver::Begun;
 pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};
 pub(crate) use self::session::Session;
+pub use self::transport::{BidiStream, QuicRecv, QuicSend, QuicTransport};
 
 /// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes`, and extended CONNECT if it has `tunnels`, and greases if
 /// QUIC does.

@@ -9,9 +9,9 @@ use http::{HeaderMap, Request, Response};
 use marline::StreamId;
 use marline_h3::{ErrorCode, SendError, StreamError, StreamEvent, frame};
 
-use super::carrier::{BidiStream, CarrierRecv, CarrierSend, QuicTransport};
 use super::error::RequestError;
 use super::session::{Session, Step};
+use super::transport::{BidiStream, QuicRecv, QuicSend, QuicTransport};
 use super::transport_priority;
 
 /// A request and its response.
@@ -46,7 +46,7 @@ impl<C: QuicTransport> RequestStream<C> {
         if session.is_ending() {
             return Err(SendError::GoingAway.into());
         }
-        let opened = poll_fn(|cx| session.carrier().poll_open_bi(cx)).await;
+        let opened = poll_fn(|cx| session.transport().poll_open_bi(cx)).await;
         let opened = opened.map_err(|error| session.explain(error.into()))?;
         let mut stream = Self::new(session, opened, true);
         let id = stream.sender.id();
@@ -98,8 +98,8 @@ impl<C: QuicTransport> Sender<C> {
 
     /// Sets the priority of the response.
     pub(crate) fn set_priority(&self, priority: marline_h3::Priority) {
-        let carrier = self.registration.session.carrier();
-        carrier.set_priority(self.id(), transport_priority(priority));
+        let transport = self.registration.session.transport();
+        transport.set_priority(self.id(), transport_priority(priority));
     }
 
     /// Sends the header of a response. If the request was found to be malformed, the stream is reset instead.

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use marline::ReadError;
 use marline_h3::{Config, Error, ErrorCode, Side, StreamEvent, StreamId, Transmit};
 
-use super::carrier::QuicTransport;
 use super::error::RequestError;
+use super::transport::QuicTransport;
 use crate::limits;
 
 /// An HTTP/3 connection. Clones are the same connection, which is closed when the last one and the last request are
@@ -25,12 +25,12 @@ struct User<C: QuicTransport>(Arc<Shared<C>>);
 
 impl<C: QuicTransport> Drop for User<C> {
     fn drop(&mut self) {
-        self.0.carrier.close(ErrorCode::NO_ERROR.value(), b"");
+        self.0.transport.close(ErrorCode::NO_ERROR.value(), b"");
     }
 }
 
 struct Shared<C> {
-    carrier: C,
+    transport: C,
     side: Side,
     state: Mutex<State>,
 }
@@ -188,9 +188,9 @@ impl State {
 
 impl<C: QuicTransport> Session<C> {
     /// A connection of which nothing was sent.
-    pub(super) fn new(carrier: C, side: Side, config: &Config) -> Self {
+    pub(super) fn new(transport: C, side: Side, config: &Config) -> Self {
         let shared = Arc::new(Shared {
-            carrier,
+            transport,
             side,
             state: Mutex::new(State {
                 http3: marline_h3::Connection::new(side, config),
@@ -223,8 +223,8 @@ impl<C: QuicTransport> Session<C> {
         }
     }
 
-    pub(super) fn carrier(&self) -> &C {
-        &self.shared.carrier
+    pub(super) fn transport(&self) -> &C {
+        &self.shared.transport
     }
 
     pub(super) fn side(&self) -> Side {
@@ -293,7 +293,7 @@ impl<C: QuicTransport> Session<C> {
 
     /// Closes the connection.
     pub(crate) fn close(&self, code: ErrorCode, reason: &str) {
-        self.shared.carrier.close(code.value(), reason.as_bytes());
+        self.shared.transport.close(code.value(), reason.as_bytes());
     }
 
     /// The connection has ended, or is no longer driven: wakes all tasks.

@@ -1,4 +1,4 @@
-//! A session over a carrier that accepts nothing.
+//! A session over a transport that accepts nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use marline::{ConnectionError, Dir, Priority, ReadError, Side, StreamId, WriteError};
 use marline_h3::{Config, ErrorCode};
 
-use super::{Begun, BidiStream, CarrierRecv, CarrierSend, QuicTransport};
+use super::{Begun, BidiStream, QuicRecv, QuicSend, QuicTransport};
 use crate::limits;
 
 /// A connection whose peer sends nothing, and allows no stream.
@@ -53,7 +53,7 @@ impl QuicTransport for Stuck {
     }
 }
 
-impl CarrierSend for Never {
+impl QuicSend for Never {
     fn id(&self) -> StreamId {
         match *self {}
     }
@@ -75,7 +75,7 @@ impl CarrierSend for Never {
     }
 }
 
-impl CarrierRecv for Never {
+impl QuicRecv for Never {
     fn id(&self) -> StreamId {
         match *self {}
     }
@@ -92,9 +92,9 @@ impl CarrierRecv for Never {
 /// Each request that is cancelled causes an instruction for QPACK's decoder stream.
 #[test]
 fn instructions_that_the_peer_does_not_accept_are_limited() {
-    let carrier = Stuck::default();
-    let begun = Begun::on(carrier.clone(), Side::Server, &Config::default());
-    let closed = || carrier.closed.load(Ordering::Relaxed);
+    let transport = Stuck::default();
+    let begun = Begun::on(transport.clone(), Side::Server, &Config::default());
+    let closed = || transport.closed.load(Ordering::Relaxed);
     for index in 0..limits::MAX_QUEUED_INSTRUCTIONS as u64 {
         assert_eq!(closed(), 0, "{index}");
         let id = StreamId::new(Side::Client, Dir::Bi, index);

@@ -25,7 +25,7 @@ pub(super) struct RequestSlot {
 
 /// The connection and the pipe of one response: the connection stays open, and the pipe counts as used, until this is
 /// dropped.
-pub(super) struct QuicTransport {
+pub(super) struct ResponseSlot {
     place: RequestSlot,
     _connection: Arc<Connection>,
 }
@@ -81,25 +81,25 @@ impl RequestSlot {
     }
 
     /// The request has a response with content of `bytes` bytes, if that is known, on `connection`.
-    pub(super) fn carries(self, connection: Arc<Connection>, bytes: Option<u64>) -> QuicTransport {
+    pub(super) fn carries(self, connection: Arc<Connection>, bytes: Option<u64>) -> ResponseSlot {
         if let (Some(pipe), Some(bytes)) = (&self.pipe, bytes) {
             pipe.on_size(bytes);
         }
-        QuicTransport {
+        ResponseSlot {
             place: self,
             _connection: connection,
         }
     }
 }
 
-impl QuicTransport {
+impl ResponseSlot {
     /// The number of the pipe, if it is one.
     pub(super) fn pipe(&self) -> Option<usize> {
         self.place.pipe.as_ref().map(Assigned::pipe)
     }
 }
 
-impl Guard for QuicTransport {
+impl Guard for ResponseSlot {
     fn on_received(&self, bytes: u64) {
         if let Some(pipe) = &self.place.pipe {
             pipe.on_received(bytes);

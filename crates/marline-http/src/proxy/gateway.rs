@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use super::connections::{Connections, QuicTransport};
+use super::connections::{Connections, ResponseSlot};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
@@ -156,7 +156,7 @@ struct Gateway {
 
 struct Fetched {
     response: Response<Download>,
-    carrier: QuicTransport,
+    slot: ResponseSlot,
 }
 
 impl Gateway {
@@ -166,7 +166,7 @@ impl Gateway {
         let key = parts.headers.get(SEC_WEBSOCKET_KEY).cloned();
         let content = HeldBody::new(body, false, &parts.extensions);
         let fetched = self.fetch(Request::from_parts(parts, ()), &content).await;
-        let pipe = fetched.as_ref().ok().and_then(|one| one.carrier.pipe());
+        let pipe = fetched.as_ref().ok().and_then(|one| one.slot.pipe());
         let fetched = match fetched {
             Ok(fetched) => self.pass_back(fetched, &method, key, content).await,
             Err(failure) => Err(failure),
@@ -199,8 +199,8 @@ impl Gateway {
             let error = match connection.request(&self.origin, request).await {
                 Ok(response) => {
                     let bytes = response.body().expected();
-                    let carrier = place.carries(connection, bytes);
-                    return Ok(Fetched { response, carrier });
+                    let slot = place.carries(connection, bytes);
+                    return Ok(Fetched { response, slot });
                 }
                 Err(error) => error,
             };
@@ -335,8 +335,8 @@ impl Gateway {
                 .map_err(|_| Failure::ResponseTimeout(idle))?;
             body = Body::new(confirmed.map_err(|error| Failure::Response(error.to_string()))?);
         }
-        let carrier = fetched.carrier;
-        let content = Content::new(body, length, self.idle_timeout, request, carrier);
+        let slot = fetched.slot;
+        let content = Content::new(body, length, self.idle_timeout, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))
     }
 

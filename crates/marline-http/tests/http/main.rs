@@ -7,6 +7,7 @@ mod budgets;
 mod certificates;
 mod closing;
 mod common;
+mod compression;
 mod fallback;
 mod files;
 mod floods;

@@ -1,4 +1,4 @@
-//! RawValue bytes, kept until they are acknowledged.
+//! Written bytes, kept until they are acknowledged.
 
 use super::RangeSet;
 use bytes::{Bytes, BytesMut};

@@ -21,7 +21,7 @@ pub(super) struct Crafting {
 pub(crate) struct Held {
     /// Received stream bytes that the application has not read.
     pub(crate) unread: usize,
-    /// RawValue, unacknowledged stream bytes.
+    /// Written, unacknowledged stream bytes.
     pub(crate) unacked: u64,
     /// Tracked sent packets of all spaces.
     pub(crate) sent_packets: usize,

@@ -17,7 +17,7 @@ use super::{Filter, MediumId, Node, PacketEvent, Routed, Tap, Traffic, Verdict};
 pub struct Fabric<B> {
     node_names: Vec<String>,
     media: Vec<Joint<B>>,
-    carriers: Vec<QuicTransport<B>>,
+    carriers: Vec<Carrier<B>>,
     layout: Layout,
     routes: Routes,
     /// Addresses by node; hosts only.
@@ -42,7 +42,7 @@ pub(super) struct MediumParts {
 }
 
 /// The carrier of one medium's packets, or of several that share it.
-struct QuicTransport<B> {
+struct Carrier<B> {
     medium: Box<dyn Medium<B>>,
     /// Indices of the media.
     media: Vec<usize>,
@@ -125,7 +125,7 @@ impl<B> Fabric<B> {
     ) -> Self {
         let carriers: Vec<_> = (0..)
             .zip(carriers)
-            .map(|(index, medium)| QuicTransport {
+            .map(|(index, medium)| Carrier {
                 medium,
                 media: (0..)
                     .zip(&media)
@@ -144,7 +144,7 @@ impl<B> Fabric<B> {
                 filter: None,
             })
             .collect();
-        let due = |carrier: &QuicTransport<B>| carrier.medium.next_event().unwrap_or(Time::MAX);
+        let due = |carrier: &Carrier<B>| carrier.medium.next_event().unwrap_or(Time::MAX);
         let addresses = layout.interfaces.iter();
         let mut fabric = Self {
             node_names,

@@ -463,10 +463,7 @@ mod tests {
         let lines: Vec<_> = page.lines().collect();
         assert_eq!(lines[0], "| object, link | marline | quinn |");
         assert_eq!(lines[4], "| 1 MB, link-2 | 1.00 s | 2.00 s (2.00) |");
-        assert_eq!(
-            lines[3 + MAX_COLUMNS],
-            "| median of the ratios |  | 6.00 |"
-        );
+        assert_eq!(lines[3 + MAX_COLUMNS], "| median of the ratios |  | 6.00 |");
     }
 
     #[test]

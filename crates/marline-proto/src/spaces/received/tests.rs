@@ -23,20 +23,20 @@ fn received(numbers: impl IntoIterator<Item = u64>) -> Received {
 
 /// The content of an ACK frame.
 #[derive(Debug, PartialEq)]
-struct RawValue {
+struct Written {
     ranges: Vec<RangeInclusive<u64>>,
     delay: u64,
     ecn: Option<EcnCounts>,
 }
 
-fn write_at(received: &mut Received, now: Instant) -> RawValue {
+fn write_at(received: &mut Received, now: Instant) -> Written {
     let mut buf = Vec::new();
     let largest = received.write_ack(now, None, 3, 1_000, &mut buf);
     let Some(Ok(Frame::Ack(ack))) = Frames::new(&buf).next() else {
         panic!("an ACK frame is written");
     };
     assert_eq!(largest, Some(ack.largest));
-    RawValue {
+    Written {
         ranges: ack.ranges().collect(),
         delay: ack.delay,
         ecn: ack.ecn,

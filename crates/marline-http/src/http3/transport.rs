@@ -8,9 +8,9 @@ use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
 /// A QUIC connection. Clones are the same connection.
 pub trait QuicTransport: Clone + Send + Sync + 'static {
     /// The sending direction of a stream.
-    type Send: CarrierSend;
+    type Send: QuicSend;
     /// The receiving direction of a stream.
-    type Recv: CarrierRecv;
+    type Recv: QuicRecv;
 
     /// The next bidirectional stream of the peer.
     ///
@@ -67,7 +67,7 @@ pub struct BidiStream<C: QuicTransport> {
 }
 
 /// The sending direction of a stream.
-pub trait CarrierSend: Send + Unpin + 'static {
+pub trait QuicSend: Send + Unpin + 'static {
     /// The stream.
     fn id(&self) -> StreamId;
 
@@ -108,7 +108,7 @@ pub trait CarrierSend: Send + Unpin + 'static {
 }
 
 /// The receiving direction of a stream.
-pub trait CarrierRecv: Send + Unpin + 'static {
+pub trait QuicRecv: Send + Unpin + 'static {
     /// The stream.
     fn id(&self) -> StreamId;
 
@@ -167,7 +167,7 @@ impl QuicTransport for marline::Connection {
     }
 }
 
-impl CarrierSend for marline::SendStream {
+impl QuicSend for marline::SendStream {
     fn id(&self) -> StreamId {
         Self::id(self)
     }
@@ -202,7 +202,7 @@ impl CarrierSend for marline::SendStream {
     }
 }
 
-impl CarrierRecv for marline::RecvStream {
+impl QuicRecv for marline::RecvStream {
     fn id(&self) -> StreamId {
         Self::id(self)
     }
