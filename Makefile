@@ -9,11 +9,12 @@
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
+#   make book         the documents as a book: target/book/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make lint bench bench-peers fuzz mutants
 #
-# Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors python
+# Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
 # examples readme ring msrv minimal-versions peers interop kernel virtual-time.
 
 CARGO ?= cargo
@@ -25,8 +26,8 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo demo-picture determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop virtual-time
+.PHONY: help book demo demo-picture determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -44,6 +45,11 @@ demo-picture: demo
 determinants:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@sh tools/determinants.sh
+
+book:
+	@sh tools/deps.sh mdbook
+	@target/tools/bin/mdbook build
+	@$(PYTHON) tools/book.py built
 
 kernel:
 	@sh tools/kernel/build.sh
@@ -65,10 +71,10 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers interop kernel virtual-time
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers interop kernel virtual-time
 
 check:
-	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
+	+@MAKE='$(MAKE)' tools/gate.sh format pages clippy quick vectors
 
 lint: format deny clippy clippy-fuzz clippy-peers docs
 
@@ -76,6 +82,10 @@ format:
 	$(CARGO) fmt --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(MAKE) -C interop format
+
+# Links, code blocks and lengths of all documents.
+pages:
+	@$(PYTHON) tools/book.py check
 
 deny:
 	@sh tools/deny.sh

@@ -1,6 +1,9 @@
 #!/bin/sh
 # Installs what the gate needs beside Rust and Python: packages where the system is Debian and we may, parts of Rust and
 # the oldest that is promised to do, cargo-deny and cargo-audit, and what the Python package needs. What cannot be had is named here, and skipped later.
+#
+#   tools/deps.sh          all of that
+#   tools/deps.sh mdbook   what `make book` needs instead, in target/tools
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -61,6 +64,19 @@ cargo_tools() {
     done
 }
 
+# The program that makes the book of docs/. It takes some minutes to build, once.
+mdbook() {
+    version=0.5.2
+    [ "$(target/tools/bin/mdbook --version 2>/dev/null)" = "mdbook v$version" ] && return
+    echo "installing mdbook $version" >&2
+    "${CARGO:-cargo}" install --quiet --locked --version "$version" --no-default-features --features search \
+        --root target/tools mdbook
+}
+
+if [ "${1:-}" = mdbook ]; then
+    mdbook
+    exit
+fi
 packages
 rust
 cargo_tools

@@ -3,8 +3,8 @@
 
     tools/readme.py [PAGE]...
 
-Pages are README.md and docs/*.md, in this order, or those that are named. Their blocks share one directory, as somebody's who
-follows them: what the tour of README.md makes, later pages use. A comment before a block says what is done with it:
+Pages are README.md and those of the book in the order of docs/SUMMARY.md, or those that are named. Their blocks share one
+directory, as somebody's who follows them: what README.md and the guide make, later pages use. A comment before a block says what is done with it:
 
     <!-- not run: WHY -->          a command that cannot run here, such as one that needs a public address
     <!-- stays open: TEXT -->      a server: it is ready when it prints TEXT, and is ended when the next one begins, or the page ends
@@ -26,6 +26,8 @@ import sys
 import tempfile
 import textwrap
 import time
+
+import book
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CARGO = os.environ.get("CARGO", "cargo")
@@ -222,7 +224,8 @@ def pages_named(arguments):
     if absent:
         print(f"there is no page {absent[0]}; name README.md or docs/NAME.md", file=sys.stderr)
         sys.exit(2)
-    return arguments or ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
+    pages = [page for part in book.parts().values() for page in part]
+    return arguments or ["README.md", *(str(page.relative_to(ROOT)) for page in pages)]
 
 
 def main():

@@ -38,7 +38,7 @@ const SHORT: &str = "Examples:\n  \
     marline proxy --config site.toml\n\n\
     The keys of a configuration file are the names of the flags, and the settings that `marline reference settings` \
     lists. [proxy] is about the applications; [http], [endpoint], [bundle], [history] and [multipath] are as for `marline \
-    serve` (docs/proxy.md):\n  \
+    serve` (docs/reference/proxy.md):\n  \
     listen = '0.0.0.0:443'\n  \
     [proxy]\n  \
     to = 'http://10.0.0.1:8000, http://10.0.0.2:8000'\n  \

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The note about the origin of a page.
-const GENERATED: &str = "<!-- Generated from the tables in the code. After a change there: REGENERATE=1 cargo test -p marline-cli reference -->";
+const GENERATED: &str = "<!-- Generated from the code. After a change there: REGENERATE=1 cargo test -p marline-cli --all-features --lib reference -->";
 
 /// The page of policies.
 fn policies() -> String {
@@ -242,46 +242,4 @@ fn code(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    /// Compares a committed page with the tables, or writes it where `REGENERATE` is set.
-    #[track_caller]
-    fn is_current(name: &str, page: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../docs/reference")
-            .join(name);
-        if std::env::var_os("REGENERATE").is_some() {
-            std::fs::write(&path, page).unwrap();
-        }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            committed == page,
-            "docs/reference/{name} is stale; run: REGENERATE=1 cargo test -p marline-cli reference"
-        );
-    }
-
-    #[test]
-    fn the_page_of_policies_is_current() {
-        is_current("policies.md", &policies());
-    }
-
-    #[test]
-    fn the_page_of_settings_is_current() {
-        is_current("settings.md", &settings());
-    }
-
-    #[test]
-    fn every_key_and_every_policy_is_on_its_page() {
-        let page = settings();
-        for row in rows(TransportConfig::SETTINGS, "", &TransportConfig::default()) {
-            assert!(page.contains(&format!("| `{}` |", row.key)), "{}", row.key);
-        }
-        let page = policies();
-        for name in recovery::loss::DETECTORS.names() {
-            assert!(page.contains(&format!("| `{name}` |")), "{name}");
-        }
-    }
-}
+mod tests;

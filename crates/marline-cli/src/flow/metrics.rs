@@ -168,6 +168,26 @@ impl MetricsSource for FlowMetrics {
     }
 }
 
+/// The metrics of an export to files in turn and to a collector, before its first packet.
+#[cfg(test)]
+pub(crate) fn of_an_export() -> String {
+    let metrics = FlowMetrics::default();
+    metrics.set(Snapshot {
+        left: Left {
+            files: Some(marline_flow::output::RawValue {
+                last_ns: Some(0),
+                ..Default::default()
+            }),
+            collector: Some(Default::default()),
+        },
+        ..Snapshot::default()
+    });
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = metrics.write(&mut text);
+    text
+}
+
 /// Writes a counter for each field of `counts`.
 fn by_label(
     out: &mut String,

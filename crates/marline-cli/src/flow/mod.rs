@@ -24,6 +24,8 @@ use marline_flow::{
     ServerLog, ServerLogError, Sources, Timeouts,
 };
 
+#[cfg(test)]
+pub(crate) use self::metrics::of_an_export;
 use self::metrics::{FlowMetrics, Snapshot};
 use self::output::{OutputFlags, Outputs};
 use self::progress::Bar;

@@ -24,6 +24,43 @@ const PEER_FAILED_VERIFICATION: u8 = 60;
 const FILESIZE_EXCEEDED: u8 = 63;
 const SSL_CACERT_BADFILE: u8 = 77;
 
+/// The statuses in the order of their numbers, with the reasons that the reference gives.
+#[cfg(test)]
+pub(crate) const REASONS: [(u8, &str); 20] = [
+    (0, "every object arrived completely, with a status of 2xx"),
+    (1, "another failure"),
+    (FAILED_INIT, "wrong usage; QUIC cannot be set up"),
+    (URL_MALFORMAT, "the URL is malformed"),
+    (COULDNT_RESOLVE_PROXY, "the proxy's name has no address"),
+    (COULDNT_RESOLVE_HOST, "the server's name has no address"),
+    (COULDNT_CONNECT, "no connection"),
+    (PARTIAL_FILE, "the response ended early"),
+    (HTTP_RETURNED_ERROR, "the status is not 2xx"),
+    (
+        WRITE_ERROR,
+        "the content cannot be written: the disk is full, or the reader of standard output has closed it",
+    ),
+    (OPERATION_TIMEDOUT, "a time limit"),
+    (
+        RANGE_ERROR,
+        "the response is not the range that was requested",
+    ),
+    (
+        SSL_CONNECT_ERROR,
+        "the server does not have the version of HTTP",
+    ),
+    (BAD_FUNCTION_ARGUMENT, "a header field cannot be sent"),
+    (INTERFACE_FAILED, "none of the paths can be used"),
+    (GOT_NOTHING, "no response"),
+    (RECV_ERROR, "the proxy opens no tunnel"),
+    (PEER_FAILED_VERIFICATION, "the certificate is not trusted"),
+    (FILESIZE_EXCEEDED, "larger than `--max-filesize`"),
+    (
+        SSL_CACERT_BADFILE,
+        "the trusted certificates cannot be read",
+    ),
+];
+
 /// The status for an error.
 pub(crate) fn status(error: &ClientError) -> u8 {
     if error.is_timeout() {

@@ -20,6 +20,7 @@ mod attack;
 mod flow;
 #[cfg(feature = "flow")]
 mod flow_unattended;
+mod formats;
 mod get;
 mod hints;
 mod history;

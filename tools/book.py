@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""The book: checks its pages, and prepares them for mdBook.
+
+    tools/book.py check        links, code blocks and lengths of all documents
+    tools/book.py words        words of each page, without code
+    tools/book.py update       takes over the rows of tables that show a part of another page's
+    tools/book.py built        whether the links in target/book lead somewhere
+    tools/book.py preprocess   the preprocessor of book.toml (mdBook calls it)
+
+`check` needs neither mdBook nor the command. The commands in blocks are run by tools/readme.py.
+
+No figure is typed by hand: a table after the comment `<!-- rows from: PAGE -->` has cells of a table of PAGE, those of its
+first column and of its header.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+SUMMARY = DOCS / "SUMMARY.md"
+COMMANDS = DOCS / "reference/commands.md"
+# Words of a page of the guide, of guide and reference together, and of a decision.
+GUIDE_PAGE, GUIDE_AND_REFERENCE, DECISION = 900, 45_000, 500
+LANGUAGES = {"", "sh", "rust", "toml", "json", "python", "text", "ini", "cddl", "csv", "c", "console", "yaml", "diff", "html", "js"}
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.M | re.S)
+COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
+# A link or a picture; a reference in angle brackets or with a title included.
+LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target><[^>]*>|[^\s)]+)(?P<after>(?:\s+\"[^\"]*\")?\))")
+HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$", re.M)
+INCLUDE = re.compile(r"^\{\{#include (?P<path>[^}\s]+)\}\}$", re.M)
+ENTRY = re.compile(r"^\s*(?:[-*] )?\[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)\s*$", re.M)
+# A page that is named in code, in a help text or in another document, beside its links.
+MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|png|cddl)(?:#[\w-]+)?")
+# A table that shows a part of another page's.
+ROWS = re.compile(r"<!-- rows from: (?P<path>\S+) -->\n+(?P<table>(?:\|.*\n)+)")
+# A long flag of a command of ours.
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+
+
+def without_fences(text):
+    """The text with blocks of code blanked, so that lines keep their numbers."""
+    return FENCE.sub(lambda found: "\n" * found.group().count("\n"), text)
+
+
+def without_code(text):
+    return re.sub(r"(`+)(?:(?!\1).)+?\1", lambda found: " " * len(found.group()), without_fences(text))
+
+
+def without_comments(text):
+    """The text without HTML comments, but for those that blocks of code contain."""
+    parts, end = [], 0
+    for fence in FENCE.finditer(text):
+        parts.append(COMMENT.sub("", text[end : fence.start()]))
+        parts.append(fence.group())
+        end = fence.end()
+    parts.append(COMMENT.sub("", text[end:]))
+    return "".join(parts)
+
+
+def words(path):
+    """Words that a person reads: without comments, blocks of code, and the marks of tables."""
+    text = without_fences(COMMENT.sub("", expanded(path)))
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
+def expanded(path):
+    """The text of a page with what it includes."""
+    text = path.read_text()
+    return INCLUDE.sub(lambda found: (path.parent / found["path"]).resolve().read_text(), text)
+
+
+def anchors(path, known={}):
+    """The anchors of a page, as GitHub and mdBook name them."""
+    if path not in known:
+        found, counts = set(), {}
+        for _, title in HEADING.findall(without_fences(COMMENT.sub("", expanded(path)))):
+            title = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", title)
+            name = "".join(c.lower() if c.isalnum() or c in "_-" else "-" if c == " " else "" for c in title)
+            count = counts.get(name, 0)
+            counts[name] = count + 1
+            found.add(f"{name}-{count}" if count else name)
+        found.update(re.findall(r'<a id="([^"]+)">', path.read_text()))
+        known[path] = found
+    return known[path]
+
+
+def documents():
+    """Every Markdown file of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in sorted(set(listed.stdout.split("\n"))) if name and (ROOT / name).is_file()]
+
+
+def parts():
+    """The parts of the book with their pages, in the order of the summary."""
+    found, part = {}, None
+    for line in SUMMARY.read_text().splitlines():
+        if line.startswith("# ") and line != "# Summary":
+            part = found.setdefault(line[2:].strip(), [])
+        elif (entry := ENTRY.match(line)) and part is not None:
+            part.append(DOCS / entry["path"])
+    return found
+
+
+def cells(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+
+
+def tables(text):
+    """The tables of a page, each as rows of cells."""
+    found = re.findall(r"^(?:\|.*\n)+", without_fences(COMMENT.sub("", text)), re.M)
+    return [[cells(line) for line in table.splitlines()] for table in found]
+
+
+def with_rows(path):
+    """The text of a page with the rows that it shows of others, and what is wrong with them."""
+    wrong = []
+
+    def renewed(found):
+        head, rule, *rows = [cells(line) for line in found["table"].splitlines()]
+        source = (path.parent / found["path"]).resolve()
+        for table in tables(source.read_text()) if source.is_file() else []:
+            known = {row[0]: row for row in table[2:]}
+            if all(name in table[0] for name in head[1:]) and all(row[0] in known for row in rows):
+                places = [table[0].index(name) for name in head[1:]]
+                rows = [[row[0], *(known[row[0]][place] for place in places)] for row in rows]
+                lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *rows]]
+                return found.group().replace(found["table"], "\n".join(lines) + "\n")
+        wrong.append(f"no table of {found['path']} has the columns {', '.join(head[1:])} and the rows {', '.join(row[0] for row in rows)}")
+        return found.group()
+
+    return ROWS.sub(renewed, path.read_text()), wrong
+
+
+class Checks:
+    def __init__(self):
+        self.wrong = []
+        self.links = self.blocks = 0
+
+    def say(self, path, line, text):
+        self.wrong.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+    def target(self, path, line, target, base):
+        """Whether a link leads somewhere; `base` is where relative ones begin."""
+        self.links += 1
+        place, _, anchor = urllib.parse.unquote(target).partition("#")
+        file = (base / place).resolve() if place else path
+        if not file.exists():
+            self.say(path, line, f"{target}: there is no {os.path.relpath(file, ROOT)}")
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            self.say(path, line, f"{target}: {file.relative_to(ROOT)} has no heading #{anchor}")
+
+    def page(self, path):
+        text = path.read_text()
+        prose = without_code(COMMENT.sub(lambda found: "\n" * found.group().count("\n"), text))
+        for found in LINK.finditer(prose):
+            target = found["target"].strip("<>")
+            if not re.match(r"[a-z][a-z0-9+.-]*:", target):
+                self.target(path, prose.count("\n", 0, found.start()) + 1, target, path.parent)
+        for found in INCLUDE.finditer(prose):
+            self.target(path, prose.count("\n", 0, found.start()) + 1, found["path"], path.parent)
+        renewed, wrong = with_rows(path)
+        for problem in wrong:
+            self.say(path, 1, problem)
+        if renewed != text:
+            self.say(path, 1, "shows old rows of another page; run: python3 tools/book.py update")
+        for fence in FENCE.finditer(text):
+            self.block(path, text.count("\n", 0, fence.start()) + 1, fence["language"].strip(), fence["text"])
+        if text.count("\n```") % 2 and not path.name.startswith("CHANGELOG"):
+            self.say(path, 1, "a block of code does not end")
+
+    def block(self, path, line, language, text):
+        self.blocks += 1
+        name = language.split(",")[0]
+        if name not in LANGUAGES:
+            self.say(path, line, f"{name} is not one of the languages {', '.join(sorted(LANGUAGES - {''}))}")
+        try:
+            if name == "toml":
+                tomllib.loads(text)
+            elif name == "json":
+                json.loads(text)
+            elif name == "python":
+                compile(text, str(path), "exec", dont_inherit=True)
+        except (ValueError, SyntaxError) as error:
+            self.say(path, line, f"the block is not {name}: {error}")
+        if name == "sh":
+            shell = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+            if shell.returncode != 0:
+                self.say(path, line, f"the block is not a script: {shell.stderr.strip()}")
+            self.flags(path, line, text)
+
+    def flags(self, path, line, text):
+        """Whether the commands of ours in a block have the verbs and flags that the reference lists."""
+        if not COMMANDS.is_file():
+            return
+        for command in re.sub(r"\\\n", " ", text).splitlines():
+            command = command.split(" #")[0].split(" -- ")[0]
+            for call in re.finditer(r"(?:^|[|&;(]\s*|\b(?:sudo|do|then)\s+|/)marline\s+(?P<rest>[^|&;)]*)", command):
+                rest = call["rest"].split()
+                verbs = reference()
+                name = " ".join(rest[:2]) if " ".join(rest[:2]) in verbs else rest[0] if rest else ""
+                if not re.fullmatch(r"[a-z][a-z -]*", name):
+                    continue
+                if name not in verbs:
+                    self.say(path, line, f"marline has no command {name}")
+                    continue
+                for flag in FLAG.findall(call["rest"]):
+                    if flag not in verbs[name]:
+                        self.say(path, line, f"marline {name} has no flag {flag}")
+
+    def mentions(self):
+        """Pages that are named in code, tests, help texts and configuration."""
+        listed = subprocess.run(
+            ["git", "grep", "-I", "-n", "-E", r"docs/[A-Za-z0-9_./-]+\.(md|png|cddl)", "--", ":!docs/results", ":!*.md", ":!*.lock"],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )
+        for found in listed.stdout.splitlines():
+            name, line, text = found.split(":", 2)
+            for mention in MENTION.findall(text):
+                # A name in capitals stands for any.
+                if re.search(r"/[A-Z_]+\.md", mention):
+                    continue
+                self.target(ROOT / name, line, mention, ROOT)
+
+    def book(self):
+        """Whether every page is in the book once, and none is longer than it may be."""
+        listed = [DOCS / entry["path"] for entry in ENTRY.finditer(SUMMARY.read_text())]
+        for page in listed:
+            if not page.is_file():
+                self.say(SUMMARY, 1, f"there is no docs/{page.relative_to(DOCS)}")
+        for page in {page for page in listed if listed.count(page) > 1}:
+            self.say(SUMMARY, 1, f"docs/{page.relative_to(DOCS)} is listed twice")
+        for page in sorted(DOCS.rglob("*.md")):
+            if page not in listed and page != SUMMARY and "templates" not in page.parts:
+                self.say(SUMMARY, 1, f"docs/{page.relative_to(DOCS)} is not in the book: add it to its part")
+        present = {part: [page for page in pages if page.is_file()] for part, pages in parts().items()}
+        for page in present.get("Guide", []):
+            if (count := words(page)) > GUIDE_PAGE:
+                self.say(page, 1, f"has {count} words; a page of the guide has at most {GUIDE_PAGE}")
+        total = sum(words(page) for part in ("Guide", "Reference") for page in present.get(part, []))
+        if total > GUIDE_AND_REFERENCE:
+            self.say(SUMMARY, 1, f"guide and reference have {total} words, more than {GUIDE_AND_REFERENCE}")
+        for page in sorted((DOCS / "decisions").glob("0*.md")):
+            if (count := words(page)) > DECISION:
+                self.say(page, 1, f"has {count} words; a decision has at most {DECISION}, and trials in decisions/trials")
+        return total
+
+
+def reference(known={}):
+    """The commands of the reference with their flags, by name."""
+    if not known:
+        for section in re.split(r"^## ", COMMANDS.read_text(), flags=re.M)[1:]:
+            name = section.split("\n", 1)[0].strip().strip("`").removeprefix("marline").strip()
+            known[name] = set(FLAG.findall(section)) | {"--help", "--version"}
+    return known
+
+
+def check():
+    checks = Checks()
+    pages = documents()
+    for page in pages:
+        checks.page(page)
+    checks.mentions()
+    total = checks.book()
+    for wrong in checks.wrong:
+        print(f"FAILED: {wrong}")
+    print(f"pages: {len(pages)} documents, {checks.links} links, {checks.blocks} blocks, {total} words of guide and reference, {len(checks.wrong)} wrong")
+    sys.exit(1 if checks.wrong else 0)
+
+
+def update():
+    for page in documents():
+        text, _ = with_rows(page)
+        if text != page.read_text():
+            page.write_text(text)
+            print(f"{page.relative_to(ROOT)} has new rows")
+
+
+def built():
+    """Whether each link of the book that was built leads to a file and an element of it."""
+    book = ROOT / "target/book"
+    wrong, links, names = 0, 0, {}
+    pages = [page for page in book.rglob("*.html") if page.name not in ("print.html", "toc.html", "404.html")]
+    for page in pages:
+        names[page] = set(re.findall(r'\bid="([^"]+)"', page.read_text()))
+    for page in pages:
+        content = page.read_text().partition("<main>")[2].partition("</main>")[0]
+        for target in re.findall(r'\b(?:href|src)="([^"]+)"', re.sub(r"<pre.*?</pre>", "", content, flags=re.S)):
+            if re.match(r"[a-z][a-z0-9+.-]*:", target):
+                continue
+            links += 1
+            place, _, anchor = urllib.parse.unquote(target).partition("#")
+            file = (page.parent / place).resolve() if place else page
+            if not file.exists() or (anchor and file in names and anchor not in names[file]):
+                wrong += 1
+                print(f"FAILED: {page.relative_to(book)}: {target} leads nowhere")
+    print(f"book: {book}/index.html, {len(pages)} pages, {links} links, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+def count():
+    for part, pages in parts().items():
+        counts = {page: words(page) for page in pages if page.is_file()}
+        print(f"{sum(counts.values()):7} {part}")
+        for page, number in counts.items():
+            print(f"{number:7}   {page.relative_to(DOCS)}")
+
+
+class Preprocessor:
+    """What pages look like in the book."""
+
+    def __init__(self):
+        manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+        self.repository = manifest["workspace"]["package"]["repository"]
+        # Files beside docs/ that are pages of the book, because one includes them.
+        self.pages = {}
+        for pages in parts().values():
+            for page in pages:
+                include = INCLUDE.match(page.read_text()) if page.is_file() else None
+                if include:
+                    self.pages[(page.parent / include["path"]).resolve()] = page
+
+    def link(self, found, origin, page):
+        """A link of `origin`, for its place in `page`."""
+        target = found["target"].strip("<>")
+        if re.match(r"[a-z][a-z0-9+.-]*:", target) or target.startswith("#"):
+            return found.group()
+        place, hash_, anchor = target.partition("#")
+        file = (origin.parent / urllib.parse.unquote(place)).resolve()
+        file = self.pages.get(file, file)
+        is_in_the_book = file.is_relative_to(DOCS) and file.is_file() and file != SUMMARY
+        if is_in_the_book and file.name == "README.md":
+            # mdBook makes such a page the index of its directory.
+            target = os.path.relpath(file.with_name("index.md"), page.parent)
+        elif is_in_the_book:
+            target = os.path.relpath(file, page.parent)
+        else:
+            kind = "tree" if file.is_dir() else "blob"
+            target = f"{self.repository}/{kind}/main/{file.relative_to(ROOT)}"
+        return f"{found['before']}{target}{hash_}{anchor}{found['after']}"
+
+    def text(self, text, origin, page):
+        parts, end = [], 0
+        text = without_comments(text)
+        for fence in FENCE.finditer(text):
+            parts.append(self.prose(text[end : fence.start()], origin, page))
+            parts.append(fence.group())
+            end = fence.end()
+        parts.append(self.prose(text[end:], origin, page))
+        return "".join(parts)
+
+    def prose(self, text, origin, page):
+        text = LINK.sub(lambda found: self.link(found, origin, page), text)
+
+        def included(found):
+            path = (page.parent / found["path"]).resolve()
+            return self.text(path.read_text(), path, page)
+
+        return INCLUDE.sub(included, text)
+
+    def item(self, item):
+        chapter = item.get("Chapter") if isinstance(item, dict) else None
+        if not chapter:
+            return
+        if chapter.get("path"):
+            page = DOCS / chapter["path"]
+            chapter["content"] = self.text(chapter["content"], page, page)
+        for inner in chapter["sub_items"]:
+            self.item(inner)
+
+
+def preprocess():
+    # mdBook asks first whether the renderer is supported.
+    if sys.argv[2:3] == ["supports"]:
+        sys.exit(0)
+    _, book = json.load(sys.stdin)
+    preprocessor = Preprocessor()
+    for item in book.get("items", book.get("sections", [])):
+        preprocessor.item(item)
+    json.dump(book, sys.stdout)
+
+
+def main():
+    tasks = {"check": check, "words": count, "update": update, "built": built, "preprocess": preprocess}
+    if len(sys.argv) < 2 or sys.argv[1] not in tasks:
+        print(__doc__.strip(), file=sys.stderr)
+        sys.exit(0 if {"-h", "--help"} & set(sys.argv) else 2)
+    tasks[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
