@@ -20,6 +20,10 @@ pub(crate) struct Wanted {
     pub(crate) gains: BTreeSet<Pair>,
     pub(crate) published: BTreeSet<Measure>,
     pub(crate) published_gains: BTreeSet<Pair>,
+    /// Measures whose 95 % intervals are shown.
+    pub(crate) intervals: BTreeSet<Measure>,
+    /// Correlations, as `variant, metric`, with the first metric of the experiment.
+    pub(crate) correlations: BTreeSet<String>,
 }
 
 /// A statistic of a variant's metric.
@@ -83,6 +87,12 @@ pub(crate) struct Excerpt {
     /// At each point: the paper's values, and its improvements in percent.
     #[serde(default)]
     pub(crate) published: BTreeMap<String, Vec<Option<f64>>>,
+    /// At each point: the 95 % intervals of values.
+    #[serde(default)]
+    pub(crate) intervals: BTreeMap<String, Vec<Option<[f64; 2]>>>,
+    /// At each point: correlations, and the ends of their 95 % intervals.
+    #[serde(default)]
+    pub(crate) correlations: BTreeMap<String, Vec<Option<[f64; 3]>>>,
 }
 
 /// The verdict on a claim.
@@ -151,6 +161,16 @@ impl Excerpt {
             (measure.to_string(), at.collect())
         });
         let published = improvements.chain(measures).collect();
+        let intervals = wanted.intervals.iter().map(|measure| {
+            let at = points.iter().map(|point| interval(results, measure, point));
+            (measure.to_string(), at.collect::<Vec<_>>())
+        });
+        let intervals = intervals.collect();
+        let correlations = wanted.correlations.iter().map(|name| {
+            let at = points.iter().map(|point| correlation(results, name, point));
+            (name.clone(), at.collect::<Vec<_>>())
+        });
+        let correlations = correlations.collect();
         let claims = results.must.iter().map(|must| Verdict {
             text: must.text.clone(),
             holds: must.holds,
@@ -175,6 +195,8 @@ impl Excerpt {
             values,
             gains,
             published,
+            intervals,
+            correlations,
         }
     }
 
@@ -222,6 +244,17 @@ impl Excerpt {
             )
             .unwrap();
         }
+        let mut section = |name: &str, each: Vec<String>| {
+            if !each.is_empty() {
+                write!(text, ",\n\"{name}\": {{\n{}\n}}", lines(each)).unwrap();
+            }
+        };
+        let each = self.intervals.iter();
+        let each = each.map(|(what, at)| format!("{}: {}", json(what), json(at)));
+        section("intervals", each.collect());
+        let each = self.correlations.iter();
+        let each = each.map(|(what, at)| format!("{}: {}", json(what), json(at)));
+        section("correlations", each.collect());
         text += "\n}\n";
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -278,18 +311,85 @@ impl Excerpt {
         statistic: Statistic,
         point: usize,
     ) -> f64 {
-        let name = key(metric, statistic);
-        let of_variant = self.values.get(variant);
-        let at = of_variant.and_then(|metrics| metrics.get(&name));
-        let value = at.and_then(|at| at.get(point).copied().flatten());
+        let value = self.known(variant, metric, statistic, point);
         value.unwrap_or_else(|| {
-            let id = &self.experiment;
+            let (id, name) = (&self.experiment, key(metric, statistic));
             panic!(
                 "{id} has no {name} of {variant} at {:?}",
                 self.points[point]
             )
         })
     }
+
+    /// A value at a point, if it is kept.
+    pub(crate) fn known(
+        &self,
+        variant: &str,
+        metric: &str,
+        statistic: Statistic,
+        point: usize,
+    ) -> Option<f64> {
+        let metrics = self.values.get(variant)?;
+        let at = metrics.get(&key(metric, statistic))?;
+        at.get(point).copied().flatten()
+    }
+}
+
+/// The 95 % interval of a median or a mean at `point`.
+fn interval(
+    results: &Results,
+    measure: &Measure,
+    point: &BTreeMap<String, Value>,
+) -> Option<[f64; 2]> {
+    let mut cells = results.cells.iter();
+    let cell = cells.find(|cell| cell.variant == measure.variant && cell.parameters == *point)?;
+    let summary = cell.metrics.get(&measure.metric)?;
+    let ends = match measure.statistic {
+        Statistic::Median => summary.ci95?,
+        Statistic::Mean => interval_of_mean(summary.mean?, summary.std?, summary.n)?,
+        _ => return None,
+    };
+    // The rounding error is below the precision of all tables.
+    ends.map(|end| format!("{end:.5e}").parse().ok())
+        .into_iter()
+        .collect::<Option<Vec<_>>>()?
+        .try_into()
+        .ok()
+}
+
+/// The correlation that `name` names as `variant, metric`, and the ends of its 95 % interval (Fisher's).
+fn correlation(results: &Results, name: &str, point: &BTreeMap<String, Value>) -> Option<[f64; 3]> {
+    let found = results
+        .correlations
+        .iter()
+        .find(|one| format!("{}, {}", one.variant, one.x) == name && one.parameters == *point)?;
+    let r = found.r.filter(|r| r.abs() < 1.0 && found.n > 3)?;
+    let half = 1.959_964 / ((found.n - 3) as f64).sqrt();
+    let ends = [r.atanh() - half, r.atanh() + half].map(f64::tanh);
+    let rounded = |value: f64| format!("{value:.4}").parse().ok();
+    Some([rounded(r)?, rounded(ends[0])?, rounded(ends[1])?])
+}
+
+/// The 95 % interval of a mean of `n` values by Student's distribution; none for less than three.
+pub(crate) fn interval_of_mean(mean: f64, std: f64, n: usize) -> Option<[f64; 2]> {
+    if n < 3 {
+        return None;
+    }
+    let half = student(n - 1) * std / (n as f64).sqrt();
+    Some([mean - half, mean + half])
+}
+
+/// The 97.5th percentile of Student's distribution: Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5),
+/// 3 % too small with two degrees of freedom, and less than 0.5 % from four on.
+fn student(degrees: usize) -> f64 {
+    let z = 1.959_964_f64;
+    let n = degrees as f64;
+    let terms = [
+        z.powi(3) + z,
+        5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z,
+        3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z,
+    ];
+    z + terms[0] / (4.0 * n) + terms[1] / (96.0 * n * n) + terms[2] / (384.0 * n.powi(3))
 }
 
 /// The improvement of `pair` at `point` and the ends of its interval, as far as tables show them.

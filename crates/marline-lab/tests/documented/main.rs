@@ -30,12 +30,15 @@
 //! REGENERATE=1 cargo test -p marline-lab --all-features --test documented
 //! ```
 //!
+//! `docs/results.md` is written as a whole; see [`published`].
+//!
 //! The second takes over all results that are in `lab-results` (or the directory in `LAB_RESULTS`), and writes the tables.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod excerpt;
 mod page;
+mod published;
 mod table;
 mod worst;
 
@@ -48,6 +51,7 @@ use marline_lab::scenario::Experiment;
 
 use excerpt::{Excerpt, Wanted};
 use page::{Block, Page};
+use published::Number;
 
 const REGENERATE: &str = "REGENERATE=1 cargo test -p marline-lab --all-features --test documented";
 
@@ -68,8 +72,13 @@ fn pages() -> Vec<Page> {
     pages.filter(Page::shows_results).collect()
 }
 
-/// The values that the pages show of each experiment.
-fn wanted(pages: &[Page]) -> BTreeMap<String, Wanted> {
+/// The page of all published numbers, which is written as a whole.
+fn results_page() -> PathBuf {
+    root().join("docs/results.md")
+}
+
+/// The values that the pages show of each experiment, and those that stand beside published numbers.
+fn wanted(pages: &[Page], numbers: &[Number]) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for block in pages.iter().flat_map(Page::blocks) {
         let wanted = wanted.entry(block.results().to_owned()).or_default();
@@ -77,6 +86,12 @@ fn wanted(pages: &[Page]) -> BTreeMap<String, Wanted> {
             Block::Table(table) => table.add_to(wanted),
             Block::Worst(worst) => worst.add_to(wanted),
             Block::Claims(_) => {}
+        }
+    }
+    for number in numbers {
+        if let Some(id) = number.ours.experiment() {
+            let wanted = wanted.entry(id.to_owned()).or_default();
+            number.ours.add_to(wanted);
         }
     }
     wanted
@@ -100,12 +115,14 @@ fn prepare() {
             return;
         }
         let pages = pages();
-        let wanted = wanted(&pages);
+        let numbers = published::numbers();
+        let wanted = wanted(&pages, &numbers);
         take_over(&wanted);
         let excerpts = excerpts(&wanted);
         for page in &pages {
             std::fs::write(page.path(), page.with_tables(&excerpts)).unwrap();
         }
+        std::fs::write(results_page(), published::text(&numbers, &excerpts)).unwrap();
     });
 }
 
@@ -122,9 +139,10 @@ fn take_over(wanted: &BTreeMap<String, Wanted>) {
     }
 }
 
+/// The results that are kept. Those of a published number may not be there yet.
 fn excerpts(wanted: &BTreeMap<String, Wanted>) -> BTreeMap<String, Excerpt> {
-    let each = wanted.keys();
-    each.map(|id| (id.clone(), Excerpt::read(&excerpt_path(id))))
+    let kept = wanted.keys().filter(|id| excerpt_path(id).exists());
+    kept.map(|id| (id.clone(), Excerpt::read(&excerpt_path(id))))
         .collect()
 }
 
@@ -133,7 +151,7 @@ fn tables_show_the_results_of_runs() {
     prepare();
     let pages = pages();
     assert!(!pages.is_empty());
-    let excerpts = excerpts(&wanted(&pages));
+    let excerpts = excerpts(&wanted(&pages, &[]));
     for page in &pages {
         assert!(
             page.text() == page.with_tables(&excerpts),
@@ -143,17 +161,36 @@ fn tables_show_the_results_of_runs() {
     }
 }
 
+/// Fails where a published number has neither a comparison nor a reason, and where the page has a verdict that the
+/// results do not have.
+#[test]
+fn every_published_number_has_the_verdict_of_the_results() {
+    prepare();
+    let numbers = published::numbers();
+    let excerpts = excerpts(&wanted(&[], &numbers));
+    let text = std::fs::read_to_string(results_page()).unwrap();
+    assert!(
+        text == published::text(&numbers, &excerpts),
+        "docs/results.md is stale; run: {REGENERATE}"
+    );
+}
+
 #[test]
 fn cited_results_are_runs_of_the_experiments_as_they_are() {
     prepare();
     let pages = pages();
-    for (id, wanted) in wanted(&pages) {
+    let results_page = std::fs::read_to_string(results_page()).unwrap();
+    for (id, wanted) in wanted(&pages, &published::numbers()) {
         let experiment = experiment(&id);
+        if !excerpt_path(&id).exists() {
+            continue;
+        }
         let excerpt = Excerpt::read(&excerpt_path(&id));
         assert_eq!(excerpt.experiment, id);
         if excerpt.repeats != experiment.repeats {
             let command = format!("`marline lab run {id} --repeats {}`", excerpt.repeats);
-            let is_named = pages.iter().any(|page| page.text().contains(&command));
+            let mut texts = pages.iter().map(Page::text).chain([results_page.as_str()]);
+            let is_named = texts.any(|text| text.contains(&command));
             assert!(is_named, "no page says that its results are of {command}");
         }
         assert_eq!(excerpt.seed, experiment.seed, "the seed of {id}");
@@ -175,7 +212,7 @@ fn cited_results_are_runs_of_the_experiments_as_they_are() {
 #[test]
 fn no_results_are_kept_that_no_page_shows() {
     prepare();
-    let wanted = wanted(&pages());
+    let wanted = wanted(&pages(), &published::numbers());
     let mut directories = vec![root().join("docs/results")];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {

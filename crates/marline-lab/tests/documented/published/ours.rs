@@ -1,0 +1,247 @@
+//! Our counterparts of published numbers, from the committed results.
+
+use std::collections::BTreeMap;
+
+use marline_lab::scenario::Value;
+use marline_lab::stats::Statistic;
+
+use super::super::excerpt::{Excerpt, Measure, interval_of_mean};
+use super::super::root;
+use super::index::Entry;
+
+/// Ours at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) value: f64,
+    /// Its 95 % confidence interval, if the results have what it takes.
+    pub(crate) interval: Option<[f64; 2]>,
+}
+
+impl Measured {
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        let interval = self.interval.map(|ends| {
+            let [one, other] = ends.map(&f);
+            [one.min(other), one.max(other)]
+        });
+        Self {
+            value: f(self.value),
+            interval,
+        }
+    }
+
+    /// The ratio to `other`, with the ends that both intervals allow.
+    fn over(self, other: Self) -> Self {
+        let interval = self.interval.zip(other.interval);
+        let interval = interval.filter(|(_, [least, _])| *least > 0.0);
+        Self {
+            value: self.value / other.value,
+            interval: interval.map(|([low, high], [least, most])| [low / most, high / least]),
+        }
+    }
+}
+
+/// What the results have of a number.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    pub(crate) measured: Vec<Measured>,
+    /// The statistic in whose place the median stands, because the results do not have it.
+    pub(crate) instead_of: Option<Statistic>,
+}
+
+/// Ours of `entry`; `None` if the results do not have it.
+pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
+    if let Some(file) = &entry.file {
+        return of_file(entry, file);
+    }
+    let excerpt = excerpt?;
+    if let Some(correlation) = entry.correlation() {
+        let at = excerpt.correlations.get(&correlation)?;
+        let each = points(excerpt, &entry.place).into_iter().map(|point| {
+            let [value, low, high] = (*at.get(point)?)?;
+            Some(Measured {
+                value,
+                interval: Some([low, high]),
+            })
+        });
+        return Some(Ours {
+            measured: each.collect::<Option<_>>()?,
+            instead_of: None,
+        });
+    }
+    let points = points(excerpt, &entry.place);
+    assert!(
+        !points.is_empty(),
+        "{} has no point {:?}",
+        excerpt.experiment,
+        entry.place
+    );
+    let statistic = entry.statistic();
+    let instead = (statistic != Statistic::Median).then_some(Statistic::Median);
+    let wanted = of_points(entry, excerpt, &points, statistic).map(|found| (found, None));
+    // Gains of other statistics are other quantities.
+    let instead = instead.filter(|_| statistic == Statistic::Mean);
+    let found = wanted.or_else(|| {
+        let found = of_points(entry, excerpt, &points, instead?)?;
+        Some((found, Some(statistic)))
+    });
+    let (measured, instead_of) = found?;
+    let scale = entry.scale.unwrap_or(1.0);
+    let measured = measured.into_iter().map(|mut one| {
+        if entry.exact {
+            one.interval = Some([one.value; 2]);
+        }
+        one.map(|value| value * scale)
+    });
+    Some(Ours {
+        measured: measured.collect(),
+        instead_of,
+    })
+}
+
+/// The points whose parameters are as in `place`; texts may have no quotes.
+fn points(excerpt: &Excerpt, place: &BTreeMap<String, Value>) -> Vec<usize> {
+    let text = |value: &Value| value.to_string().trim_matches('"').to_owned();
+    let all = 0..excerpt.points.len();
+    let is_met = |point: &usize| {
+        place.iter().all(|(name, wanted)| {
+            let is = excerpt.points[*point].get(name).map(text);
+            match wanted {
+                Value::Array(any) => is.is_some_and(|is| any.iter().any(|one| text(one) == is)),
+                one => is.is_some_and(|is| text(one) == is),
+            }
+        })
+    };
+    all.filter(is_met).collect()
+}
+
+fn of_points(
+    entry: &Entry,
+    excerpt: &Excerpt,
+    points: &[usize],
+    statistic: Statistic,
+) -> Option<Vec<Measured>> {
+    let value_at = |points: &[usize], variant: &str, metric: &str, statistic| {
+        let at = points.iter();
+        let each = at.map(|&point| measured(excerpt, variant, metric, statistic, point));
+        let each: Option<Vec<_>> = each.collect();
+        each.map(|each| match entry.averaged {
+            true => vec![mean(&each)],
+            false => each,
+        })
+    };
+    let value =
+        |variant: &str, metric: &str, statistic| value_at(points, variant, metric, statistic);
+    let variant = entry.variant.as_deref()?;
+    let metric = entry.metric.as_deref()?;
+    let compared = entry
+        .pair()
+        .filter(|_| !entry.averaged && statistic == entry.statistic());
+    if let Some(pair) = compared {
+        let at = excerpt.gains.get(&pair.to_string());
+        let gains = at.and_then(|at| {
+            let each = points.iter().map(|&point| *at.get(point)?);
+            each.collect::<Option<Vec<_>>>()
+        });
+        if let Some(gains) = gains {
+            let each = gains.into_iter().map(|[value, low, high]| Measured {
+                value,
+                interval: Some([low, high]),
+            });
+            return Some(each.collect());
+        }
+    }
+    let mine = value(variant, metric, statistic)?;
+    let by = |others: Vec<Measured>| {
+        let both = mine.iter().zip(others);
+        both.map(|(&one, other)| one.over(other))
+            .collect::<Vec<_>>()
+    };
+    let percent = |ratios: Vec<Measured>, f: &dyn Fn(f64) -> f64| {
+        ratios.into_iter().map(|one| one.map(f)).collect::<Vec<_>>()
+    };
+    if let Some(other) = &entry.gain_over {
+        let ratios = by(value(other, metric, statistic)?);
+        return Some(percent(ratios, &|ratio| 100.0 * (1.0 - ratio)));
+    }
+    if let Some(other) = &entry.increase_over {
+        let ratios = by(value(other, metric, statistic)?);
+        return Some(percent(ratios, &|ratio| 100.0 * (ratio - 1.0)));
+    }
+    if !entry.increase_from.is_empty() {
+        let from = self::points(excerpt, &entry.increase_from);
+        let ratios = by(value_at(&from, variant, metric, statistic)?);
+        return Some(percent(ratios, &|ratio| 100.0 * (ratio - 1.0)));
+    }
+    if let Some(other) = &entry.divided_by {
+        return Some(by(value(other, metric, statistic)?));
+    }
+    if let Some(other) = &entry.divided_by_metric {
+        return Some(by(value(variant, other, statistic)?));
+    }
+    if let Some(other) = entry.divided_by_statistic {
+        return Some(by(value(variant, metric, other)?));
+    }
+    Some(mine)
+}
+
+/// The mean over points; its interval supposes that they are independent.
+fn mean(points: &[Measured]) -> Measured {
+    let n = points.len() as f64;
+    let half = |one: &Measured| one.interval.map(|[low, high]| (high - low) / 2.0);
+    let halves: Option<Vec<_>> = points.iter().map(half).collect();
+    let value = points.iter().map(|one| one.value).sum::<f64>() / n;
+    let width = halves.map(|all| all.iter().map(|half| half * half).sum::<f64>().sqrt() / n);
+    Measured {
+        value,
+        interval: width.map(|width| [value - width, value + width]),
+    }
+}
+
+fn measured(
+    excerpt: &Excerpt,
+    variant: &str,
+    metric: &str,
+    statistic: Statistic,
+    point: usize,
+) -> Option<Measured> {
+    let value = excerpt.known(variant, metric, statistic, point)?;
+    let measure = Measure {
+        variant: variant.to_owned(),
+        metric: metric.to_owned(),
+        statistic,
+    };
+    let kept = excerpt.intervals.get(&measure.to_string());
+    let kept = kept.and_then(|at| at.get(point).copied().flatten());
+    let interval = kept.or_else(|| {
+        let std = excerpt.known(variant, metric, Statistic::Std, point)?;
+        let is_mean = statistic == Statistic::Mean;
+        is_mean.then(|| interval_of_mean(value, std, excerpt.repeats as usize))?
+    });
+    Some(Measured { value, interval })
+}
+
+fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
+    let path = root().join(file);
+    let text = std::fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let number = |pointer: &str| {
+        let value = json.pointer(pointer).and_then(serde_json::Value::as_f64);
+        value.unwrap_or_else(|| panic!("{file} has no number {pointer}"))
+    };
+    let value = number(entry.pointer.as_deref()?);
+    let interval = entry
+        .interval
+        .as_deref()
+        .map(|pointer| [0, 1].map(|end| number(&format!("{pointer}/{end}"))));
+    let mut one = Measured { value, interval };
+    if let Some(other) = &entry.against {
+        let other = number(other);
+        one = one.map(|value| 100.0 * (value / other - 1.0));
+    }
+    let scale = entry.scale.unwrap_or(1.0);
+    Some(Ours {
+        measured: vec![one.map(|value| value * scale)],
+        instead_of: None,
+    })
+}
