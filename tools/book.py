@@ -3,14 +3,22 @@
 
     tools/book.py check        links, code blocks and lengths of all documents
     tools/book.py words        words of each page, without code
-    tools/book.py update       takes over the rows of tables that show a part of another page's
+    tools/book.py update       takes over rows and pictures of other pages' tables
     tools/book.py built        whether the links in target/book lead somewhere
     tools/book.py preprocess   the preprocessor of book.toml (mdBook calls it)
 
 `check` needs neither mdBook nor the command. The commands in blocks are run by tools/readme.py.
 
-No figure is typed by hand: a table after the comment `<!-- rows from: PAGE -->` has cells of a table of PAGE, those of its
-first column and of its header.
+No figure is typed by hand. A table after the comment `<!-- rows from: PAGE -->` has cells of a table of PAGE, those of its
+first column and of its header. A picture after this comment has a bar for each of these rows, `*` before those that are ours:
+
+    <!-- bars from: PAGE
+    column: NAME
+    title: TEXT
+    ROW = LABEL
+    * ROW = LABEL
+    -->
+    ![...](NAME.svg)
 """
 
 import json
@@ -22,17 +30,38 @@ import sys
 import tomllib
 import urllib.parse
 
+import bars
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SUMMARY = DOCS / "SUMMARY.md"
 COMMANDS = DOCS / "reference/commands.md"
 # Words of a page of the guide, of guide and reference together, and of a decision.
 GUIDE_PAGE, GUIDE_AND_REFERENCE, DECISION = 900, 45_000, 500
-LANGUAGES = {"", "sh", "rust", "toml", "json", "python", "text", "ini", "cddl", "csv", "c", "console", "yaml", "diff", "html", "js"}
+LANGUAGES = {
+    "",
+    "sh",
+    "rust",
+    "toml",
+    "json",
+    "python",
+    "text",
+    "ini",
+    "cddl",
+    "csv",
+    "c",
+    "console",
+    "yaml",
+    "diff",
+    "html",
+    "js",
+}
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.M | re.S)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 # A link or a picture; a reference in angle brackets or with a title included.
-LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target><[^>]*>|[^\s)]+)(?P<after>(?:\s+\"[^\"]*\")?\))")
+LINK = re.compile(
+    r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target><[^>]*>|[^\s)]+)(?P<after>(?:\s+\"[^\"]*\")?\))"
+)
 HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$", re.M)
 INCLUDE = re.compile(r"^\{\{#include (?P<path>[^}\s]+)\}\}$", re.M)
 ENTRY = re.compile(r"^\s*(?:[-*] )?\[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)\s*$", re.M)
@@ -40,6 +69,8 @@ ENTRY = re.compile(r"^\s*(?:[-*] )?\[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)\s*$"
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|png|cddl)(?:#[\w-]+)?")
 # A table that shows a part of another page's.
 ROWS = re.compile(r"<!-- rows from: (?P<path>\S+) -->\n+(?P<table>(?:\|.*\n)+)")
+# A picture that is drawn from another page's table.
+BARS = re.compile(r"<!-- bars from: (?P<path>\S+)\n(?P<text>.*?)-->\n+!\[[^\]]*\]\((?P<picture>[^)]+)\)", re.S)
 # A long flag of a command of ours.
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
@@ -95,7 +126,11 @@ def anchors(path, known={}):
 def documents():
     """Every Markdown file of the repository."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [ROOT / name for name in sorted(set(listed.stdout.split("\n"))) if name and (ROOT / name).is_file()]
 
@@ -135,10 +170,37 @@ def with_rows(path):
                 rows = [[row[0], *(known[row[0]][place] for place in places)] for row in rows]
                 lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *rows]]
                 return found.group().replace(found["table"], "\n".join(lines) + "\n")
-        wrong.append(f"no table of {found['path']} has the columns {', '.join(head[1:])} and the rows {', '.join(row[0] for row in rows)}")
+        wrong.append(
+            f"no table of {found['path']} has the columns {', '.join(head[1:])} and the rows {', '.join(row[0] for row in rows)}"
+        )
         return found.group()
 
     return ROWS.sub(renewed, path.read_text()), wrong
+
+
+def pictures(path):
+    """The pictures that a page has drawn from tables, by their paths, and what is wrong with them."""
+    drawn, wrong = {}, []
+    for found in BARS.finditer(path.read_text()):
+        lines = [line.strip() for line in found["text"].splitlines() if line.strip()]
+        options = dict(line.split(": ", 1) for line in lines if " = " not in line)
+        rows = [line.removeprefix("* ").split(" = ", 1) + [line.startswith("* ")] for line in lines if " = " in line]
+        source = (path.parent / found["path"]).resolve()
+        for table in tables(source.read_text()) if source.is_file() else []:
+            known = {row[0].strip("`"): row for row in table[2:]}
+            if options["column"] in table[0] and all(row[0] in known for row in rows):
+                place = table[0].index(options["column"])
+                values = [bars.seconds(known[name][place]) for name, _, _ in rows]
+                if None in values:
+                    continue
+                each = [(label, value, ours) for (_, label, ours), value in zip(rows, values, strict=True)]
+                drawn[path.parent / found["picture"]] = bars.drawing(options["title"], each)
+                break
+        else:
+            wrong.append(
+                f"no table of {found['path']} has the column {options['column']} and the rows {', '.join(row[0] for row in rows)}"
+            )
+    return drawn, wrong
 
 
 class Checks:
@@ -171,6 +233,12 @@ class Checks:
         renewed, wrong = with_rows(path)
         for problem in wrong:
             self.say(path, 1, problem)
+        drawn, wrong = pictures(path)
+        for problem in wrong:
+            self.say(path, 1, problem)
+        for picture, drawing in drawn.items():
+            if not picture.is_file() or picture.read_text() != drawing:
+                self.say(path, 1, f"{picture.name} is old; run: python3 tools/book.py update")
         if renewed != text:
             self.say(path, 1, "shows old rows of another page; run: python3 tools/book.py update")
         for fence in FENCE.finditer(text):
@@ -220,8 +288,22 @@ class Checks:
     def mentions(self):
         """Pages that are named in code, tests, help texts and configuration."""
         listed = subprocess.run(
-            ["git", "grep", "-I", "-n", "-E", r"docs/[A-Za-z0-9_./-]+\.(md|png|cddl)", "--", ":!docs/results", ":!*.md", ":!*.lock"],
-            cwd=ROOT, capture_output=True, text=True, check=False,
+            [
+                "git",
+                "grep",
+                "-I",
+                "-n",
+                "-E",
+                r"docs/[A-Za-z0-9_./-]+\.(md|png|cddl)",
+                "--",
+                ":!docs/results",
+                ":!*.md",
+                ":!*.lock",
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         for found in listed.stdout.splitlines():
             name, line, text = found.split(":", 2)
@@ -251,7 +333,9 @@ class Checks:
             self.say(SUMMARY, 1, f"guide and reference have {total} words, more than {GUIDE_AND_REFERENCE}")
         for page in sorted((DOCS / "decisions").glob("0*.md")):
             if (count := words(page)) > DECISION:
-                self.say(page, 1, f"has {count} words; a decision has at most {DECISION}, and trials in decisions/trials")
+                self.say(
+                    page, 1, f"has {count} words; a decision has at most {DECISION}, and trials in decisions/trials"
+                )
         return total
 
 
@@ -273,12 +357,18 @@ def check():
     total = checks.book()
     for wrong in checks.wrong:
         print(f"FAILED: {wrong}")
-    print(f"pages: {len(pages)} documents, {checks.links} links, {checks.blocks} blocks, {total} words of guide and reference, {len(checks.wrong)} wrong")
+    print(
+        f"pages: {len(pages)} documents, {checks.links} links, {checks.blocks} blocks, {total} words of guide and reference, {len(checks.wrong)} wrong"
+    )
     sys.exit(1 if checks.wrong else 0)
 
 
 def update():
     for page in documents():
+        for picture, drawing in pictures(page)[0].items():
+            if not picture.is_file() or picture.read_text() != drawing:
+                picture.write_text(drawing)
+                print(f"{picture.relative_to(ROOT)} is drawn anew")
         text, _ = with_rows(page)
         if text != page.read_text():
             page.write_text(text)
