@@ -259,3 +259,38 @@ fn verbs_of_a_virtual_machine_do_nothing_elsewhere() {
     let help = printed(&lab(directory.path(), &["--help"]));
     assert!(!help.contains("virtual-"), "{help}");
 }
+
+#[test]
+fn published_means_stand_beside_means_and_values_of_all_points_once() {
+    let directory = scenario();
+    let here = directory.path();
+    let published = "[[published]]\nvariant = \"a\"\nstatistic = \"mean\"\nfile = \"p.csv\"\nwhere = { loss = \"{link.loss}\" }\n\
+        value = \"mean_s\"\n[[published]]\nvariant = \"a\"\nmetric = \"loss_ratio\"\nfile = \"p.csv\"\nwhere = { loss = \"{link.loss}\" }\n\
+        value = \"lost\"\n[sweep]\n\"link.loss\" = [\"0%\", \"2%\"]\n";
+    let comparison = SCENARIO.replace(
+        "b = \"b\"\n",
+        "b = \"b\"\npublished = { file = \"all.csv\", value = \"gain\" }\n",
+    );
+    std::fs::write(here.join("small.toml"), comparison + published).unwrap();
+    let rows = "loss,mean_s,lost\n0%,0.25,0.125\n2%,0.75,0.375\n";
+    std::fs::write(here.join("p.csv"), rows).unwrap();
+    std::fs::write(here.join("all.csv"), "gain\n43\n").unwrap();
+    let text = printed(&lab(here, &["run", "small.toml", "--out", "out"]));
+    let line = |with: &str| {
+        let found: Vec<_> = text.lines().filter(|line| line.contains(with)).collect();
+        assert_eq!(found.len(), 1, "{with}: {text}");
+        found[0].to_owned()
+    };
+    let head: Vec<_> = text
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split("  ")
+        .map(str::trim)
+        .collect();
+    assert!(head.contains(&"mean"), "{text}");
+    assert!(head.ends_with(&["published"]), "{text}");
+    assert!(line("mean 0.25").contains("link.loss=0%"));
+    assert!(line("0.375").contains("median of loss_ratio"));
+    assert!(line("43.0 %").ends_with("every link.loss"));
+}

@@ -27,8 +27,9 @@ use crate::failure::{Failure, print_message};
     marline lab run default/controllers --worst 10 --worst-of cubic\n  \
     marline lab run history/dumbbell --quick --backend kernel    beside the kernel's TCP, in virtual time\n\n\
     The table has a row for each variant at each point of the sweep: n runs, the median of the first metric with its \
-    95 % confidence interval, its 95th percentile, and its coefficient of variation (CoV). The column `published` has the \
-    value in the paper that the experiment repeats, if there is one. The digest is a hash of all metrics of all runs: \
+    95 % confidence interval, its mean where the paper has one, its 95th percentile, and its coefficient of variation \
+    (CoV). The column `published` has the value in the paper that the experiment repeats, if there is one; published \
+    values of other metrics, and those that stand for several points, follow below. The digest is a hash of all metrics of all runs: \
     equal digests mean that every run was the same, on whichever machine.")]
 pub(crate) struct Arguments {
     /// The experiment's name, as in `marline lab list`, or a file that ends in .toml

@@ -1,11 +1,16 @@
 //! Published values compared with the measured ones.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use marline_link::Seed;
 use marline_report::Report;
 use marline_report::chart::Unit;
 use marline_report::units;
 
-use crate::run::{ComparisonResult, CorrelationResult, PublishedResult};
+use crate::run::{
+    ComparisonResult, CorrelationResult, PublishedAt, PublishedResult, shared_parameters,
+};
+use crate::scenario::Value;
 use crate::stats::{Interval, Statistic, interval};
 
 use super::data::ReportData;
@@ -23,7 +28,8 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
     let comparisons = comparisons.filter_map(|result| Row::of_comparison(data, result));
     let correlations = results.correlations.iter();
     let correlations = correlations.filter_map(|result| Row::of_correlation(data, result));
-    let rows: Vec<_> = values.chain(comparisons).chain(correlations).collect();
+    let rows = values.chain(comparisons).chain(correlations);
+    let rows = once_each(rows.collect());
     if rows.is_empty() {
         return page;
     }
@@ -42,7 +48,10 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
     for row in &rows {
         let cells = [
             row.what(),
-            row.quantity.maybe(row.measured),
+            match row.spread {
+                None => row.quantity.maybe(row.measured),
+                Some(ends) => ends.map(|end| row.quantity.text(end)).join(" to "),
+            },
             row.quantity.interval(row.interval),
             row.quantity.text(row.published),
         ];
@@ -76,14 +85,74 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
         ))
 }
 
+/// The rows, of which those that show one published value at several points become one.
+fn once_each(rows: Vec<Row>) -> Vec<Row> {
+    let mut values: BTreeMap<String, Vec<PublishedAt<'_>>> = BTreeMap::new();
+    for row in &rows {
+        values.entry(row.name()).or_default().push(PublishedAt {
+            parameters: &row.parameters,
+            value: row.published,
+        });
+    }
+    let shared = values.into_iter();
+    let shared: BTreeMap<_, _> = shared
+        .map(|(name, values)| (name, shared_parameters(&values)))
+        .collect();
+    let mut once: Vec<Row> = Vec::new();
+    for mut row in rows {
+        let shared = &shared[&row.name()];
+        if shared.is_empty() {
+            once.push(row);
+            continue;
+        }
+        row.parameters.retain(|name, _| !shared.contains(name));
+        let place = &row.parameters;
+        let same = once.iter_mut();
+        let mut same = same.filter(|one| one.is_shared && one.parameters == *place);
+        match same.find(|one| one.name() == row.name()) {
+            Some(one) => one.spread = widened(one.spread, row.measured),
+            None => {
+                row.point = place_of(&row.parameters, shared);
+                row.spread = widened(None, row.measured);
+                row.is_shared = true;
+                row.measured = None;
+                row.interval = None;
+                once.push(row);
+            }
+        }
+    }
+    once
+}
+
+/// `ends`, with `value` between them.
+fn widened(ends: Option<[f64; 2]>, value: Option<f64>) -> Option<[f64; 2]> {
+    let Some(value) = value else { return ends };
+    let [low, high] = ends.unwrap_or([value; 2]);
+    Some([low.min(value), high.max(value)])
+}
+
+/// The name of the points with `parameters` and every value of the `shared` ones.
+fn place_of(parameters: &BTreeMap<String, Value>, shared: &BTreeSet<String>) -> String {
+    let own = parameters.iter();
+    let own = own.map(|(name, value)| names::value(name, value));
+    let every = shared.iter();
+    let every = every.map(|name| format!("every {}", names::parameter(name)));
+    own.chain(every).collect::<Vec<_>>().join(", ")
+}
+
 /// A published value and the measured one.
 struct Row {
     who: String,
+    parameters: BTreeMap<String, Value>,
     point: String,
     quantity: Quantity,
     /// The statistic of the quantity, where the quantity alone does not name it.
     statistic: Option<Statistic>,
     measured: Option<f64>,
+    /// Whether the published value stands for several points, of which none alone is compared with it.
+    is_shared: bool,
+    /// The smallest and the largest measured value of these points.
+    spread: Option<[f64; 2]>,
     interval: Option<Interval>,
     published: f64,
     source: String,
@@ -98,6 +167,8 @@ enum Nearness {
     Near,
     Far,
     NotMeasured,
+    /// The published value stands for several points.
+    OfSeveralPoints,
 }
 
 impl Row {
@@ -120,7 +191,10 @@ impl Row {
         };
         Self {
             who: value.variant.clone(),
+            parameters: value.parameters.clone(),
             point: data.points.name_of(&value.parameters).to_owned(),
+            is_shared: false,
+            spread: None,
             quantity: Quantity::of_statistic(&value.metric, value.statistic),
             statistic: Some(value.statistic),
             measured: summary.and_then(|summary| value.statistic.of(summary)),
@@ -138,7 +212,10 @@ impl Row {
         let name = format!("improvement of {what}");
         Some(Self {
             who: comparisons::pair(result),
+            parameters: result.parameters.clone(),
             point: data.points.name_of(&result.parameters).to_owned(),
+            is_shared: false,
+            spread: None,
             quantity: Quantity::plain(&name, Unit::Percent),
             statistic: None,
             measured: result.improvement_percent,
@@ -151,7 +228,10 @@ impl Row {
     fn of_correlation(data: &ReportData, result: &CorrelationResult) -> Option<Self> {
         Some(Self {
             who: result.variant.clone(),
+            parameters: result.parameters.clone(),
             point: data.points.name_of(&result.parameters).to_owned(),
+            is_shared: false,
+            spread: None,
             quantity: correlations::quantity(result),
             statistic: None,
             measured: result.r,
@@ -159,6 +239,11 @@ impl Row {
             published: result.published?,
             source: result.source.clone().unwrap_or_default(),
         })
+    }
+
+    /// Who and what: rows with the same name differ by their points.
+    fn name(&self) -> String {
+        format!("{}: {}", self.who, self.what())
     }
 
     fn what(&self) -> String {
@@ -184,6 +269,9 @@ impl Row {
     }
 
     fn nearness(&self) -> Nearness {
+        if self.is_shared {
+            return Nearness::OfSeveralPoints;
+        }
         let Some(distance) = self.distance() else {
             return Nearness::NotMeasured;
         };
@@ -222,6 +310,7 @@ impl Row {
     fn verdict(&self) -> String {
         match self.nearness() {
             Nearness::NotMeasured => "not measured".to_owned(),
+            Nearness::OfSeveralPoints => "one value for several points".to_owned(),
             Nearness::Inside if self.is_inside_by_width() => {
                 format!("inside the interval, but {}", self.distance_text())
             }
@@ -245,6 +334,7 @@ fn summary(rows: &[Row]) -> String {
         (Nearness::Near, "outside of the interval, but within 10 %"),
         (Nearness::Far, "more than 10 % apart"),
         (Nearness::NotMeasured, "not measured"),
+        (Nearness::OfSeveralPoints, "for several points together"),
     ] {
         let count = count(nearness);
         if count > 0 {

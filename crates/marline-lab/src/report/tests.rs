@@ -52,6 +52,9 @@ const GAINS: &str = "content_kb,gain_percent\n500,12.5\n2400,21\n";
 const TIMES: &str =
     "cca,content_kb,completion_s,cov\nslow,500,0.55,0.4\nslow,2400,9,0.3\nfast,2400,1.9,\n";
 
+/// One value for both sizes.
+const ALL: &str = "all_percent\n43\n";
+
 const COEFFICIENTS: &str = "cca,content_kb,r\nslow,2400,-0.85\n";
 
 /// A scenario of two variants, without published values.
@@ -140,6 +143,7 @@ impl ResultsDirectory {
         write("gain.csv", GAINS);
         write("times.csv", TIMES);
         write("r.csv", COEFFICIENTS);
+        write("all.csv", ALL);
         write("train.toml", text);
         let experiment =
             Experiment::load(&directory.path().join("train.toml"), "train", &[]).unwrap();
@@ -502,6 +506,19 @@ fn each_claim_has_a_verdict_and_its_counts() {
     let html = ResultsDirectory::of(&format!("{TRAIN}{MUSTS}"), none).html();
     assert!(html.contains("Not known.</strong> fast beats slow"));
     assert!(html.contains("not measured in 2; runs are missing in 2."));
+}
+
+#[test]
+fn a_published_value_for_all_points_has_one_row() {
+    let text = TRAIN.replace(
+        "gain.csv\", value = \"gain_percent\"",
+        "all.csv\", value = \"all_percent\"",
+    );
+    assert_ne!(text, TRAIN);
+    let html = ResultsDirectory::of(&text, fake).html();
+    let count = html.matches("one value for several points").count();
+    assert_eq!(count, 1, "{html}");
+    assert!(html.contains("every content size"));
 }
 
 #[test]
