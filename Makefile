@@ -50,6 +50,7 @@ book:
 	@sh tools/deps.sh mdbook
 	@target/tools/bin/mdbook build
 	@$(PYTHON) tools/book.py built
+	@$(PYTHON) tools/book.py narrow
 
 kernel:
 	@sh tools/kernel/build.sh

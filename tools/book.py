@@ -5,6 +5,7 @@
     tools/book.py words        words of each page, without code
     tools/book.py update       takes over rows and pictures of other pages' tables
     tools/book.py built        whether the links in target/book lead somewhere
+    tools/book.py narrow       whether its pages fit into the width of a phone, in Chromium
     tools/book.py preprocess   the preprocessor of book.toml (mdBook calls it)
 
 `check` needs neither mdBook nor the command. The commands in blocks are run by tools/readme.py.
@@ -21,12 +22,17 @@ first column and of its header. A picture after this comment has a bar for each 
     ![...](NAME.svg)
 """
 
+import functools
+import http.server
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 import tomllib
 import urllib.parse
 
@@ -397,6 +403,72 @@ def built():
     sys.exit(1 if wrong else 0)
 
 
+# Loads each page into a frame as wide as a phone, and names the elements that reach beyond it and do not scroll.
+NARROW = """<body><pre id="o"></pre><script>
+const pages = PAGES, wrong = []; let place = 0;
+function next() {
+    if (place == pages.length) { document.getElementById("o").textContent = wrong.join("\\n") + "\\n=" + place; return; }
+    const page = pages[place++], frame = document.createElement("iframe");
+    frame.style = "width:WIDTHpx;height:800px";
+    frame.src = page;
+    frame.onload = () => setTimeout(() => {
+        const main = frame.contentDocument.querySelector("main");
+        for (const e of main ? main.querySelectorAll("*") : [])
+            if (e.getBoundingClientRect().right > WIDTH + 2 && !e.closest(".table-wrapper, pre, code")) {
+                wrong.push("FAILED: " + page + ": " + e.tagName + " " + e.textContent.slice(0, 60));
+                break;
+            }
+        frame.remove();
+        next();
+    }, 50);
+    document.body.append(frame);
+}
+next();
+</script>"""
+
+
+def narrow(width=390):
+    """Whether each page of the book that was built is as narrow as a phone."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("skipped: there is no chromium to look at the pages with")
+        return
+    book = ROOT / "target/book"
+    pages = [
+        str(page.relative_to(book))
+        for page in sorted(book.rglob("*.html"))
+        if page.name not in ("print.html", "toc.html", "404.html")
+    ]
+    frame = book / "narrow.html"
+    frame.write_text(NARROW.replace("PAGES", json.dumps(pages)).replace("WIDTH", str(width)))
+    handler = functools.partial(Quiet, directory=book)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, tempfile.TemporaryDirectory() as profile:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={profile}",
+            "--virtual-time-budget=120000",
+            "--dump-dom",
+        ]
+        url = f"http://127.0.0.1:{server.server_port}/narrow.html"
+        found = subprocess.run([chromium, *flags, url], capture_output=True, text=True, check=False, timeout=180)
+        server.shutdown()
+    frame.unlink()
+    said = found.stdout.partition('<pre id="o">')[2].partition("</pre>")[0].strip()
+    print(said.rpartition("=")[0], end="")
+    print(f"book: {len(pages)} pages at {width} pixels")
+    sys.exit(0 if said == f"={len(pages)}" else 1)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, *_):
+        pass
+
+
 def count():
     for part, pages in parts().items():
         counts = {page: words(page) for page in pages if page.is_file()}
@@ -480,7 +552,14 @@ def preprocess():
 
 
 def main():
-    tasks = {"check": check, "words": count, "update": update, "built": built, "preprocess": preprocess}
+    tasks = {
+        "check": check,
+        "words": count,
+        "update": update,
+        "built": built,
+        "narrow": narrow,
+        "preprocess": preprocess,
+    }
     if len(sys.argv) < 2 or sys.argv[1] not in tasks:
         print(__doc__.strip(), file=sys.stderr)
         sys.exit(0 if {"-h", "--help"} & set(sys.argv) else 2)

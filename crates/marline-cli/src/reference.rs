@@ -52,7 +52,7 @@ fn policies() -> String {
         "{GENERATED}\n\n# Policies by name\n\n\
          A policy is written as its name, with parameters in parentheses where they differ from the defaults: \
          `hybrid(factor=0.25, min_rise=8ms)`. That is the same on a command line, in the server's TOML and in \
-         experiments. What they are for: [policies.md](../policies.md).\n"
+         experiments. [Writing a policy](../policies.md) says what they are for.\n"
     );
     let mut names = String::new();
     for profile in Profile::ALL {
@@ -122,8 +122,8 @@ fn settings() -> String {
          from `--set KEY=VALUE` of `marline serve` and `marline get`, and from experiments, for both ends or in \
          `[client]` and `[server]`; results list them under `settings`. A `-` \
          may stand for each `_` of a key. Sizes are \
-         a number of bytes, or text with a unit, as `\"64kB\"`; times are text, as `\"30s\"`. Policies: \
-         [policies.md](policies.md).\n"
+         a number of bytes, or text with a unit, as `\"64kB\"`; times are text, as `\"30s\"`. [Policies](policies.md) \
+         have a page of their own.\n"
     );
     let transport = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
     nested(&mut page, "Connections", &transport);

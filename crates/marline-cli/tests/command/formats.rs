@@ -75,3 +75,31 @@ fn every_field_of_the_access_log_and_of_the_report_of_get_is_documented() {
     let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     are_documented(&line, "Access log");
 }
+
+#[cfg(feature = "flow")]
+#[test]
+fn every_column_of_flows_is_documented() {
+    let scratch = TempDir::new().unwrap();
+    let capture = scratch.path().join("empty.pcap");
+    // The header of a capture of raw IP without packets.
+    let mut header = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    header.extend([0; 8]);
+    header.extend([0xff, 0xff, 0, 0, 101, 0, 0, 0]);
+    fs::write(&capture, header).unwrap();
+    let records = scratch.path().join("flows.csv");
+    let output = run(&["flow", text(&capture), "-o", text(&records)]);
+    assert!(output.status.success(), "{output:?}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/flows.md");
+    let page = fs::read_to_string(path).unwrap();
+    let records = fs::read_to_string(&records).unwrap();
+    let columns: Vec<_> = records.lines().next().unwrap().split(',').collect();
+    assert!(columns.len() > 50, "{columns:?}");
+    for column in columns {
+        // The table names the columns of the client; those of the server are alike.
+        let of_client = column.replacen("server_", "client_", 1);
+        let is_named = [column, &of_client]
+            .iter()
+            .any(|name| page.contains(&format!("`{name}`")));
+        assert!(is_named, "docs/reference/flows.md has no column `{column}`");
+    }
+}

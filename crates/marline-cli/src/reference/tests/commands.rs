@@ -114,7 +114,7 @@ fn page() -> String {
         "{GENERATED}\n\n# Commands\n\n\
          `marline VERB --help` prints the same on a terminal, with examples; `-h` lists the flags of every day alone. \
          `marline man VERB` is the manual page, and `marline completions SHELL` completes names. \
-         Exit statuses: [errors.md](errors.md).\n"
+         [Exit statuses](errors.md) have a page of their own.\n"
     );
     let mut shared = BTreeMap::new();
     for (name, command) in &all {

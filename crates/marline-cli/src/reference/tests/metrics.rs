@@ -118,7 +118,7 @@ async fn page() -> String {
     section_of(
         &mut page,
         "History",
-        "With `--profile history` or `[history]` ([history.md](../history.md)).",
+        "With `--profile history` or `[history]` ([history](../history.md)).",
         &history,
         each,
     );
@@ -131,7 +131,7 @@ async fn page() -> String {
     section_of(
         &mut page,
         "Several paths",
-        "With `--profile multipath` or `[multipath]` ([multipath.md](../multipath.md)). `path` is the number of the path in its connection, 0 to 15, and `more` beyond.",
+        "With `--profile multipath` or `[multipath]` ([several paths](../multipath.md)). `path` is the number of the path in its connection, 0 to 15, and `more` beyond.",
         &several,
         each,
     );
@@ -141,7 +141,7 @@ async fn page() -> String {
     section_of(
         &mut page,
         "Applications",
-        "`proxy` ([proxy.md](proxy.md)). `upstream` is the URL of the application.",
+        "`proxy` ([the proxy](proxy.md)). `upstream` is the URL of the application.",
         &written(&upstreams),
         each,
     );
@@ -149,14 +149,14 @@ async fn page() -> String {
     section_of(
         &mut page,
         "Pools",
-        "`gateway --pipes` ([gateway.md](gateway.md#a-pool-of-connections)). Labels are `origin`, `pipe` and `state`.",
+        "`gateway --pipes` ([the gateway](gateway.md#a-pool-of-connections)). Labels are `origin`, `pipe` and `state`.",
         &written(&pipes),
         each,
     );
     section_of(
         &mut page,
         "Flows",
-        "`flow` ([flows.md](flows.md)); those of the process are the same as for servers.",
+        "`flow` ([flows](flows.md)); those of the process are the same as for servers.",
         &crate::flow::of_an_export(),
         each,
     );
