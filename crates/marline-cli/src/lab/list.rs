@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use marline_lab::scenario::Experiment;
 use serde::Serialize;
 
 use super::experiments;
@@ -21,15 +22,38 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// An experiment of the list.
 #[derive(Serialize)]
-struct Listed {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Listed {
+    /// Its ID.
     id: String,
+    /// Its title.
     title: String,
+    /// The paper it repeats, by number.
     paper: Option<String>,
+    /// The backend that it runs on, or several joined by `and`.
     backend: String,
+    /// Names of the variants.
     variants: Vec<String>,
+    /// Points of the sweep.
     points: usize,
+    /// Repeats of each variant at each point.
     repeats: u32,
+}
+
+impl Listed {
+    pub(super) fn of(experiment: Experiment) -> Self {
+        Self {
+            backend: experiment.backends(),
+            id: experiment.id,
+            title: experiment.title,
+            paper: experiment.paper,
+            variants: experiment.variants.iter().map(|v| v.to_string()).collect(),
+            points: experiment.points.len(),
+            repeats: experiment.repeats,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -37,15 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut listed = Vec::new();
     for entry in experiments::list(arguments.experiments.as_deref())? {
         match entry.load(&[]) {
-            Ok(experiment) => listed.push(Listed {
-                backend: experiment.backends(),
-                id: experiment.id,
-                title: experiment.title,
-                paper: experiment.paper,
-                variants: experiment.variants.iter().map(|v| v.to_string()).collect(),
-                points: experiment.points.len(),
-                repeats: experiment.repeats,
-            }),
+            Ok(experiment) => listed.push(Listed::of(experiment)),
             Err(error) => {
                 print_message(&error.to_string());
                 broken = true;

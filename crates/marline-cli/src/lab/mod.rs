@@ -10,6 +10,8 @@ mod presets;
 pub(crate) mod progress;
 pub(crate) mod report;
 mod run;
+#[cfg(test)]
+mod schemas;
 pub(crate) mod table;
 mod verify;
 mod virtual_time;

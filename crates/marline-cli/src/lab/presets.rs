@@ -15,37 +15,57 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Every preset, and every key of a link.
 #[derive(Serialize)]
-struct Known {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Known {
+    /// The presets.
     presets: Vec<Preset>,
+    /// The keys.
     keys: Vec<Key>,
 }
 
+/// A link with a name.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Preset {
+    /// Its name.
     name: &'static str,
+    /// The link, as `key=value` pairs.
     link: &'static str,
+    /// A description.
     about: &'static str,
+    /// The source of its numbers.
     source: &'static str,
 }
 
+/// A key of a link.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Key {
+    /// Its name.
     name: &'static str,
+    /// A description.
     about: String,
 }
 
+impl Known {
+    pub(super) fn all() -> Self {
+        let presets = PRESETS.iter().map(|preset| Preset {
+            name: preset.name,
+            link: preset.text,
+            about: preset.about,
+            source: preset.source,
+        });
+        Self {
+            presets: presets.collect(),
+            keys: keys().map(|(name, about)| Key { name, about }).collect(),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let presets = PRESETS.iter().map(|preset| Preset {
-        name: preset.name,
-        link: preset.text,
-        about: preset.about,
-        source: preset.source,
-    });
-    let known = Known {
-        presets: presets.collect(),
-        keys: keys().map(|(name, about)| Key { name, about }).collect(),
-    };
+    let known = Known::all();
     if arguments.json {
         return super::print_json(&known);
     }

@@ -27,11 +27,26 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The checks, and whether all have passed.
 #[derive(Serialize)]
-struct Answer {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Answer {
+    /// The seed of all randomness.
     seed: u64,
+    /// Whether every measured value is within its bounds.
     passed: bool,
+    /// The checks.
     checks: Vec<Verified>,
+}
+
+impl Answer {
+    pub(super) fn new(seed: u64, checks: Vec<Verified>) -> Self {
+        Self {
+            seed,
+            passed: checks.iter().all(|check| check.passed),
+            checks,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -44,11 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outside = checks.iter().filter(|check| !check.passed).count();
     let total = checks.len();
     if arguments.json {
-        super::print_json(&Answer {
-            seed: arguments.seed,
-            passed: outside == 0,
-            checks,
-        })?;
+        super::print_json(&Answer::new(arguments.seed, checks))?;
     } else {
         print(&checks);
     }

@@ -14,6 +14,7 @@ use crate::stats::Interval;
 
 /// The changes between two sets of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
     /// The experiments, if they differ by name, else one.
     pub experiment: String,
@@ -35,6 +36,7 @@ pub struct Changes {
 
 /// The verdicts on a claim, before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MustChange {
     /// The claim, as text.
     pub text: String,
@@ -46,6 +48,7 @@ pub struct MustChange {
 
 /// A metric of a cell, before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The variant.
     pub variant: String,

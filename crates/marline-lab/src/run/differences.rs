@@ -10,6 +10,7 @@ use crate::scenario::Value;
 
 /// A setting that two sets of results do not share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingDifference {
     /// Its dotted key, as in `settings` of `results.json`; members of lists have numbers.
     pub key: String,

@@ -10,6 +10,7 @@ use crate::scenario::{Claim, Must, Value};
 
 /// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MustResult {
     /// The claim, as text.
     pub text: String,

@@ -19,6 +19,7 @@ use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published,
 /// so on; then the next point. Every other repeat has the variants in reverse order, so that a drift of
 /// the machine in real time favors no variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The experiment's ID.
     pub experiment: String,

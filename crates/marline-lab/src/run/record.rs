@@ -10,6 +10,7 @@ use crate::stats::censored_value;
 
 /// A finished run, as in `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// Its number in the plan.
     pub run: usize,

@@ -12,6 +12,7 @@ use crate::stats::{Interval, MIN_SURE, Statistic, Summary};
 
 /// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Results {
     /// The experiment's ID.
     pub experiment: String,
@@ -109,6 +110,7 @@ impl Results {
 
 /// A variant at a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     /// The variant.
     pub variant: String,
@@ -131,6 +133,7 @@ pub struct CellResult {
 
 /// Two variants at a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonResult {
     /// The point.
     pub parameters: BTreeMap<String, Value>,
@@ -163,6 +166,7 @@ impl ComparisonResult {
 
 /// A published value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedResult {
     /// The variant.
     pub variant: String,
@@ -180,6 +184,7 @@ pub struct PublishedResult {
 
 /// Two metrics over the runs of a variant at a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CorrelationResult {
     /// The variant.
     pub variant: String,

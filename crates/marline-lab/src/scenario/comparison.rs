@@ -12,6 +12,7 @@ use crate::stats::Statistic;
 
 /// Two variants to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The variant that should be better.
     pub a: String,

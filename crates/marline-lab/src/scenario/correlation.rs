@@ -11,6 +11,7 @@ use super::read::CorrelationEntry;
 
 /// Two metrics of one variant at one point, to be correlated over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Correlation {
     /// The variant.
     pub variant: String,

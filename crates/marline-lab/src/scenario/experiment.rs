@@ -82,6 +82,7 @@ pub struct Cell {
 
 /// A published value of one variant at one point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Published {
     /// The variant.
     pub variant: String,

@@ -57,6 +57,7 @@ pub struct Outcome {
 
 /// The time series of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// When the measured part began, in seconds of the run's clock; all other times count from there.
     pub start_s: f64,
@@ -111,6 +112,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 /// The times of an object of a page, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchedObject {
     /// Its name.
     pub name: String,

@@ -10,6 +10,7 @@ use crate::stats::Statistic;
 
 /// A claim about comparisons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Must {
     /// The claim, as text.
     pub text: String,
@@ -27,6 +28,7 @@ pub struct Must {
 
 /// A variant at a point, without a variant to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alone {
     /// The variant's name.
     pub variant: String,
@@ -40,6 +42,7 @@ pub struct Alone {
 
 /// A comparison at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// An index into [`Experiment::comparisons`](super::Experiment::comparisons).
     pub comparison: usize,
@@ -54,6 +57,7 @@ pub struct Check {
 /// A condition on improvements: over another variant, over the ideal, or over a value. It applies to the measured
 /// improvement, not to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
     /// Each is above 0, and at least this many percent.

@@ -8,6 +8,7 @@ use super::Summary;
 
 /// A statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
     /// The 50th percentile.

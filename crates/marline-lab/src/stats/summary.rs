@@ -7,6 +7,7 @@ use super::{Interval, MIN_SURE, Statistic, interval, quantile, sorted};
 
 /// The usual statistics of a sample. Those that depend on a [censored](censored_value) value are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of values, censored ones included.
     pub n: usize,

@@ -39,6 +39,7 @@ const EXTENT: Extent = Extent {
 
 /// The result of checking one property of a preset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
     /// The preset.
     pub preset: &'static str,
