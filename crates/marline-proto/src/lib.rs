@@ -48,10 +48,11 @@ mod time;
 mod token;
 mod tuple;
 
+pub use ack::AckFrequencyConfig;
 pub use address_tokens::AddressTokens;
 pub use config::{
-    AckFrequencyConfig, ClientConfig, ClientLimits, ConnectionInfo, EcnMode, EndpointConfig,
-    MakeObserver, MtuConfig, MultipathConfig, RetryPolicy, ServerConfig, TransportConfig, Versions,
+    ClientConfig, ClientLimits, ConnectionInfo, EcnMode, EndpointConfig, MakeObserver, MtuConfig,
+    MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
 pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
@@ -64,8 +65,8 @@ pub mod inspect {
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};
 pub use handshake::{
-    Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
-    default_crypto_provider,
+    Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, Versions,
+    crypto_provider, default_crypto_provider,
 };
 /// The vocabulary of settings: how a policy or a setting is named, written, checked and shown.
 pub use marline_settings as settings;

@@ -6,8 +6,6 @@ use marline_wire::id::MAX_CONNECTION_ID_LEN;
 use marline_wire::params::ReservedParameter;
 use rand::{Rng, RngExt, SeedableRng};
 
-use crate::config::TransportConfig;
-
 /// A cryptographic random number generator (ChaCha with 12 rounds): its output reveals neither its later output nor
 /// that of generators [forked](Self::fork) from it. Equal seeds give equal numbers.
 pub(crate) struct SecureRng(ChaCha12Rng);
@@ -113,14 +111,6 @@ impl ConnectionRng {
     /// The value of the spin bit.
     pub(crate) fn spin(&self) -> bool {
         self.spin
-    }
-
-    /// The first packet number that a path skips, if it skips any.
-    pub(crate) fn first_skip(&mut self, config: &TransportConfig) -> u64 {
-        match config.skip_packet_numbers {
-            true => self.next_skip(0),
-            false => u64::MAX,
-        }
     }
 
     /// The next packet number to skip (RFC 9000, section 21.4). Intervals grow: a peer that has not acknowledged a

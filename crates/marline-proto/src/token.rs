@@ -1,9 +1,9 @@
 //! Retransmission information: associates an acknowledged or lost packet with the modules that wrote its frames.
 
-use marline_wire::PathId;
+use marline_wire::{ErrorCode, PathId};
 
 use crate::handshake::CryptoToken;
-use crate::paths::Notice;
+use crate::scheduling::path::PathStatus;
 use crate::streams::{Segment, StreamToken};
 
 /// A frame of a sent packet whose outcome is reported to the module that wrote it.
@@ -43,4 +43,23 @@ impl Token {
             _ => None,
         }
     }
+}
+
+/// A notice about a path. Of two on the same subject the later one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// MAX_PATH_ID: the largest path ID that the peer may use.
+    MaxPathId(PathId),
+    /// PATHS_BLOCKED: a path beyond this one is wanted.
+    PathsBlocked(PathId),
+    /// PATH_CIDS_BLOCKED: a path without connection IDs is wanted.
+    CidsBlocked { path: PathId, next_sequence: u64 },
+    /// PATH_ABANDON: the path is no longer used.
+    Abandon { path: PathId, error: ErrorCode },
+    /// PATH_STATUS: how a path is to be used.
+    Status {
+        path: PathId,
+        status: PathStatus,
+        sequence: u64,
+    },
 }

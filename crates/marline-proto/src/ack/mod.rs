@@ -14,6 +14,7 @@ pub use decimation::{DecimateUntilRequested, Decimation};
 pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
 pub use peer_requested::PeerRequested;
+pub use request::AckFrequencyConfig;
 pub(crate) use request::{OwnRequest, ReceiverView, SendView};
 
 use crate::Instant;

@@ -4,14 +4,68 @@ use std::time::Duration;
 
 use super::{DEFAULT_MAX_ACK_DELAY, Requested};
 use crate::Instant;
-use crate::config::AckFrequencyConfig;
 use crate::samples::scaled;
+use crate::settings::{Domain, Settings, field};
 
 /// Factor by which the threshold or the delay must change for a new request.
 const RELEVANT: u32 = 2;
 
 /// Minimum threshold of a request, which every receiver applies by default (RFC 9000, section 13.2.2).
 const FEWEST_PACKETS: u64 = 2;
+
+/// The request of ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency-14).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckFrequencyConfig {
+    /// Ack-eliciting packets that may arrive without an immediate ACK.
+    pub threshold: u64,
+    /// Maximum delay of an ACK.
+    pub max_delay: Duration,
+    /// Reordering, in packet numbers, at which an ACK is sent immediately; 0 disables that.
+    pub reordering_threshold: u64,
+    /// Minimum number of ACKs per congestion window: small windows request a smaller threshold, down to one ACK for two
+    /// packets within `max_delay`, which is the receiver's default. 0 disables that.
+    pub acks_per_window: u64,
+    /// Maximum delay of an ACK as a divisor of the smoothed round-trip time, besides `max_delay`; 0 disables that.
+    pub rtt_fraction: f64,
+    /// Packets to send before the first request.
+    pub start_after: u64,
+}
+
+impl AckFrequencyConfig {
+    /// The keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        field!(threshold: Domain::integer(0, 1_000_000), "Ack-eliciting packets that may arrive without an immediate ACK"),
+        field!(max_delay: Domain::time(Duration::from_micros(1), Duration::from_secs(16)), "Maximum delay of an ACK"),
+        field!(
+            reordering_threshold: Domain::integer(0, 1_000_000),
+            "Reordering, in packet numbers, at which an ACK is sent immediately; 0 disables it"
+        ),
+        field!(
+            acks_per_window: Domain::integer(0, 1000),
+            "Minimum number of ACKs per congestion window, so that small windows request more; 0 disables it"
+        ),
+        field!(
+            rtt_fraction: Domain::number(0.0, 1.0),
+            "Maximum delay of an ACK as a divisor of the smoothed round-trip time; 0 disables it"
+        ),
+        field!(start_after: Domain::integer(0, 1_000_000), "Packets to send before the first request"),
+    ];
+}
+
+impl Default for AckFrequencyConfig {
+    /// One ACK for ten packets, but at least sixteen per window of more than 32, within a quarter of the round-trip
+    /// time, and immediately for a gap. On a radio that carries one packet at a time, ACKs take airtime from data.
+    fn default() -> Self {
+        Self {
+            threshold: 9,
+            max_delay: DEFAULT_MAX_ACK_DELAY,
+            reordering_threshold: 1,
+            acks_per_window: 16,
+            rtt_fraction: 0.25,
+            start_after: 0,
+        }
+    }
+}
 
 /// Send state on which a request depends; with several paths, the smallest window and the shortest round-trip time.
 #[derive(Clone, Copy, Debug)]

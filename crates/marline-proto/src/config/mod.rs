@@ -6,7 +6,6 @@ mod endpoint;
 mod multipath;
 mod peer;
 mod transport;
-mod versions;
 mod windows;
 
 pub use client_limits::ClientLimits;
@@ -14,8 +13,7 @@ pub use ecn::EcnMode;
 pub use endpoint::{EndpointConfig, RetryPolicy};
 pub use multipath::MultipathConfig;
 pub use peer::{ClientConfig, ConnectionInfo, MakeObserver, ServerConfig};
-pub use transport::{AckFrequencyConfig, MtuConfig, TransportConfig};
-pub use versions::Versions;
+pub use transport::{MtuConfig, TransportConfig};
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use marline_wire::{ConnectionId, Side, Version};
 
-use super::{RetryPolicy, TransportConfig, Versions};
+use super::{RetryPolicy, TransportConfig};
 use crate::address_tokens::AddressTokens;
 use crate::coordination::bundle::Membership;
-use crate::handshake::{TlsClientConfig, TlsServerConfig};
+use crate::handshake::{TlsClientConfig, TlsServerConfig, Versions};
 use crate::observe::Observer;
 
 /// A connection for which an observer is made.

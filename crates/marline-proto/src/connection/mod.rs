@@ -71,13 +71,13 @@ use crate::ack::{MIN_ACK_DELAY, OwnRequest, PeerRequest};
 use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
-    Versions,
 };
 use crate::congestion::ConnectionKind;
 use crate::crypto;
 use crate::datagrams::Datagrams;
 use crate::handshake::{
     ClientStart, ConnectError, Handshake, HandshakeIds, Progress, ServerStart, VersionState,
+    Versions,
 };
 use crate::level::SpaceId;
 use crate::limits::{MIN_DATAGRAM_SIZE, REMEMBERED_RTT, REMOTE_CIDS};

@@ -37,7 +37,9 @@ impl Connection {
             recovery: &mut path.recovery,
             sent: &mut space.sent,
             parts: PathParts {
-                tuple: &mut path.tuples.active,
+                tuple: path.tuples.active.generation,
+                mtu: &mut path.tuples.active.mtu,
+                ecn: &mut path.tuples.active.ecn,
                 ledger: &mut path.ledgers[id as usize],
                 careful_resume: path.careful_resume.as_deref_mut(),
             },

@@ -21,13 +21,13 @@ use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
     stats::{FrameCounts, StreamStats, UdpStats},
 };
-use crate::paths;
 use crate::paths::Slot;
 use crate::paths::{Path, Stage};
 use crate::recovery::Resolved;
 use crate::recovery::loss::Cause;
 use crate::time::Instant;
 use crate::token::Token;
+use crate::tuple::EcnValidationState;
 
 use changes::ReportedPath;
 
@@ -439,13 +439,13 @@ impl Connection {
     }
 }
 
-impl From<paths::EcnValidationState> for EcnState {
-    fn from(state: paths::EcnValidationState) -> Self {
+impl From<EcnValidationState> for EcnState {
+    fn from(state: EcnValidationState) -> Self {
         match state {
-            paths::EcnValidationState::Testing => Self::Testing,
-            paths::EcnValidationState::Unknown => Self::Unknown,
-            paths::EcnValidationState::Capable => Self::Capable,
-            paths::EcnValidationState::Failed => Self::Failed,
+            EcnValidationState::Testing => Self::Testing,
+            EcnValidationState::Unknown => Self::Unknown,
+            EcnValidationState::Capable => Self::Capable,
+            EcnValidationState::Failed => Self::Failed,
         }
     }
 }

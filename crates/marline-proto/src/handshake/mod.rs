@@ -8,7 +8,7 @@
 //! | state kept after the handshake | `outcome` |
 //! | progress, connection IDs, deadlines | `progress` |
 //! | TLS configurations for QUIC | `config` |
-//! | the version of a connection | `version` |
+//! | the version of a connection, and those that it may use | `version`, `versions` |
 //! | versions in a ClientHello, before TLS is created | `client_hello` |
 //! | secrets for another version's keys | `recorder` |
 //! | sessions by version | `sessions` |
@@ -23,6 +23,7 @@ mod recorder;
 mod sessions;
 mod stream;
 mod version;
+mod versions;
 
 pub(crate) use binding::ExpectedIds;
 pub use config::{
@@ -34,3 +35,4 @@ pub(crate) use drive::{ClientStart, Handshake, HandshakeStep, ServerStart};
 pub(crate) use progress::{HandshakeIds, Progress, Source};
 pub(crate) use stream::CryptoToken;
 pub(crate) use version::{Selection, VersionState};
+pub use versions::Versions;

@@ -3,10 +3,11 @@
 use marline_wire::frame::{MaxPathId, PathsBlocked};
 use marline_wire::{ErrorCode, PathId, Side, TransportError};
 
-use super::{LocalCids, Notice, Notices, Reserve, Reserved};
+use super::{LocalCids, Notices, Reserve, Reserved};
 use crate::config::MultipathConfig;
 use crate::limits::PATHS;
 use crate::time::Instant;
+use crate::token::Notice;
 
 /// The reason why a path cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,20 +12,16 @@
 //! | bundles of paths | `bundles` |
 //! | 4-tuples, migration | `tuple`, `migration` |
 //! | path validation, amplification limit | `validation`, `amplification` |
-//! | datagram size | `mtu` |
-//! | ECN validation | `ecn` |
 //! | connection IDs, ours and the peer's | `local_cids`, `remote_cids` |
 
 mod amplification;
 mod bundles;
 mod detection;
-mod ecn;
 mod extension;
 mod list;
 mod liveness;
 mod local_cids;
 mod migration;
-mod mtu;
 mod notices;
 mod path;
 mod preference;
@@ -38,14 +34,12 @@ mod validation;
 
 pub(crate) use amplification::AmplificationLimit;
 pub(crate) use detection::Finding;
-pub(crate) use ecn::{EcnLedger, EcnValidation, EcnValidationState};
 pub use extension::{AbandonPathError, OpenPathError};
 pub(crate) use list::{PathList, Slot};
 pub(crate) use liveness::Liveness;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use migration::{MigrationRules, Proven, ValidationFailure};
-pub(crate) use mtu::{MAX_CEILING, MtuDiscovery};
-pub(crate) use notices::{Notice, Notices};
+pub(crate) use notices::Notices;
 pub(crate) use path::{Path, Stage};
 pub(crate) use preference::Preference;
 pub(crate) use queue::{Queued, SendQueue};

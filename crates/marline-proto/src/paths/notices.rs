@@ -1,30 +1,12 @@
 //! Notices about paths, which are retransmitted until acknowledged (draft-ietf-quic-multipath-21, section 4).
 
+use marline_wire::PathId;
 use marline_wire::frame::{
     MaxPathId, PathAbandon, PathCidsBlocked, PathStatusAvailable, PathStatusBackup, PathsBlocked,
 };
-use marline_wire::{ErrorCode, PathId};
 
 use crate::scheduling::path::PathStatus;
-
-/// A notice about a path. Of two on the same subject the later one counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// MAX_PATH_ID: the largest path ID that the peer may use.
-    MaxPathId(PathId),
-    /// PATHS_BLOCKED: a path beyond this one is wanted.
-    PathsBlocked(PathId),
-    /// PATH_CIDS_BLOCKED: a path without connection IDs is wanted.
-    CidsBlocked { path: PathId, next_sequence: u64 },
-    /// PATH_ABANDON: the path is no longer used.
-    Abandon { path: PathId, error: ErrorCode },
-    /// PATH_STATUS: how a path is to be used.
-    Status {
-        path: PathId,
-        status: PathStatus,
-        sequence: u64,
-    },
-}
+use crate::token::Notice;
 
 /// Unacknowledged notices: at most three for each path, and two. A path whose PATH_ABANDON is among them is
 /// not replaced by another.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use marline_wire::{ConnectionId, PathId};
 
-use super::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, SendQueue, Tuple, Tuples};
+use super::{Liveness, LocalCids, Preference, RemoteCids, SendQueue, Tuple, Tuples};
 use crate::ack::AckPolicy;
 use crate::congestion::Phase;
 use crate::coordination::bundle::{Directive, LocalMember, MemberView};
@@ -20,6 +20,7 @@ use crate::scheduling::path::{PathStatus, PathView, RateView};
 use crate::spaces::Space;
 use crate::time::Instant;
 use crate::token::Token;
+use crate::tuple::EcnLedger;
 
 /// Number of ACK-only packets before one of them is made ack-eliciting while there are other paths: more than
 /// one, so that both ends do not do so endlessly.

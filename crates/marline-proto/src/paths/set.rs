@@ -149,7 +149,10 @@ impl PathSet {
             remote: RemoteCids::new(first.remote_cid),
             active_local: first.local_cid,
         };
-        let skip_at = rng.first_skip(config);
+        let skip_at = match config.skip_packet_numbers {
+            true => rng.next_skip(0),
+            false => u64::MAX,
+        };
         let path = Path::new(
             PathId::INITIAL,
             ids,

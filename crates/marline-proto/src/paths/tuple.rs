@@ -1,9 +1,9 @@
 //! The 4-tuples of a path and their state (RFC 9000, sections 8, 9, 13.4 and 14).
 
-use super::{AmplificationLimit, EcnValidation, MtuDiscovery, RemoteCid, Responses, Validation};
+use super::{AmplificationLimit, RemoteCid, Responses, Validation};
 use crate::config::TransportConfig;
 use crate::limits::MIN_DATAGRAM_SIZE;
-use crate::tuple::FourTuple;
+use crate::tuple::{EcnValidation, FourTuple, MtuDiscovery};
 
 /// A 4-tuple, and the known state of the network path between its ends.
 #[derive(Debug)]

@@ -6,9 +6,8 @@ use marline_wire::frame::Ack;
 
 use super::loss::Spurious;
 use super::manager::Recovery;
-use super::resolved::{
-    CongestionEvent, PathParts, Reaction, Resolved, ResolvedToken, SpuriouslyLost,
-};
+use super::resolved::{PathParts, Resolved, ResolvedToken, SpuriouslyLost};
+use crate::congestion::{CongestionEvent, Reaction};
 use crate::level::SpaceId;
 use crate::samples::{AckSample, CeSample};
 use crate::spaces::{BadAck, PacketOutcome, ResolvedPacket, Sent, SentPacket};
@@ -96,10 +95,10 @@ impl Recovery {
             return Ok(None);
         };
 
-        let rtt_updated = self.update_rtt(now, ack, &newly, path.tuple.generation);
+        let rtt_updated = self.update_rtt(now, ack, &newly, path.tuple);
         let largest_sent = sent.next_number() - 1;
         if before.is_none_or(|before| ack.frame.largest > before) {
-            let ecn = &mut path.tuple.ecn;
+            let ecn = &mut *path.ecn;
             // Invalid counts end the use of ECN on the path, and are not a congestion signal.
             let counted = ecn.on_ack(path.ledger, newly.marked, ack.frame.ecn);
             let reported = counted.unwrap_or(0);
@@ -189,7 +188,7 @@ impl Recovery {
     ) {
         let (number, packet) = (acked.number, acked.packet);
         newly.count(number, packet);
-        let is_of_path = self.is_of_path(packet, path.tuple.generation);
+        let is_of_path = self.is_of_path(packet, path.tuple);
         if acked.outcome == PacketOutcome::Acked {
             let bytes = packet.bytes_in_flight();
             self.budget.release(bytes);
@@ -202,13 +201,13 @@ impl Recovery {
         if packet.ecn && !is_of_path {
             newly.marked_elsewhere += 1;
         }
-        if packet.tuple != path.tuple.generation {
+        if packet.tuple != path.tuple {
             return;
         }
         newly.marked += u64::from(packet.ecn);
         if !packet.mtu_probe {
-            path.tuple.mtu.on_acked(number, packet.size);
-        } else if let Some(size) = path.tuple.mtu.on_probe_acked(number) {
+            path.mtu.on_acked(number, packet.size);
+        } else if let Some(size) = path.mtu.on_probe_acked(number) {
             self.on_mtu(size);
         }
     }
@@ -232,7 +231,7 @@ impl Recovery {
         };
         self.loss_periods[space as usize].on_spurious_loss(packet.sent_at);
         self.counters.spurious_losses += 1;
-        if self.is_of_path(packet, path.tuple.generation) {
+        if self.is_of_path(packet, path.tuple) {
             let spurious = Spurious {
                 packets_after: lost.reordering,
                 elapsed: lost.elapsed,

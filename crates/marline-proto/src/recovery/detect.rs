@@ -6,7 +6,8 @@ use super::loss::{PacketView, Verdict};
 use super::manager::Recovery;
 use super::persistent::PersistentCongestion;
 use super::pto;
-use super::resolved::{CongestionEvent, LostPacket, PathParts, Reaction, Resolved, ResolvedToken};
+use super::resolved::{LostPacket, PathParts, Resolved, ResolvedToken};
+use crate::congestion::{CongestionEvent, Reaction};
 use crate::level::SpaceId;
 use crate::samples::LossSample;
 use crate::spaces::{Sent, SentPacket};
@@ -82,7 +83,7 @@ impl Recovery {
                 if lost.acked_between {
                     losses.persistent.on_acked_between();
                 }
-                let is_of_path = self.former_tuples.is_of_path(packet, path.tuple.generation);
+                let is_of_path = self.former_tuples.is_of_path(packet, path.tuple);
                 let is_counted = losses.add(lost.number, packet, is_of_path);
                 if is_counted {
                     let loss = self.rate.on_packet_lost(
@@ -109,7 +110,7 @@ impl Recovery {
         self.budget.release(losses.released);
         self.budget.note_idle(now);
         if losses.black_hole {
-            self.on_mtu(path.tuple.mtu.current());
+            self.on_mtu(path.mtu.current());
         }
         if let Some(event) = self.on_losses(now, &losses) {
             self.on_congestion(now, event, path, resolved);
@@ -152,18 +153,17 @@ impl PathParts<'_> {
     /// Handles the loss of packet `number` in path MTU discovery and ECN validation. Returns whether a black hole was
     /// detected, so that datagrams must be smaller.
     fn on_lost(&mut self, number: u64, packet: &SentPacket, largest_sent: u64) -> bool {
-        let tuple = &mut *self.tuple;
-        if packet.tuple != tuple.generation {
+        if packet.tuple != self.tuple {
             return false;
         }
         if packet.mtu_probe {
-            tuple.mtu.on_probe_lost(number);
+            self.mtu.on_probe_lost(number);
             return false;
         }
         if packet.ecn {
-            tuple.ecn.on_lost();
+            self.ecn.on_lost();
         }
-        tuple.mtu.on_lost(number, packet.size, largest_sent)
+        self.mtu.on_lost(number, packet.size, largest_sent)
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::budget::Budget;
-use super::delivery_rate::DeliveryRate;
 use super::epoch::LossEpoch;
 use super::first_flight::{FirstFlight, InitialWindowChoice};
 use super::loss::LossDetector;
@@ -13,7 +12,7 @@ use super::persistent::LossPeriod;
 use super::resolved::{Resolved, ResolvedToken};
 use super::rtt::RttEstimator;
 use super::timers::{ArmedTimer, Expired, PROBES, ProbeConditions, Timers};
-use crate::congestion::{Controller, Pacer};
+use crate::congestion::{Controller, DeliveryRate, Pacer};
 use crate::coordination::bundle::{Joins, SharedController};
 use crate::level::SpaceId;
 use crate::limits::FORMER_TUPLES;

@@ -19,13 +19,11 @@
 //! | probe timeouts and the loss detection timer (section 6.2) | `pto`, `timers` |
 //! | window, bytes in flight, pacing (section 7) | `budget` |
 //! | loss epochs, spurious losses, persistent congestion (sections 7.3.2 and 7.6) | `epoch`, `persistent` |
-//! | delivery rate | `delivery_rate` |
 //! | an ACK frame, step by step | `ack` |
 //! | loss detection, step by step | `detect` |
 
 mod ack;
 mod budget;
-mod delivery_rate;
 mod detect;
 mod epoch;
 mod first_flight;
@@ -38,11 +36,10 @@ mod rtt;
 mod timers;
 
 pub(crate) use ack::{AckReceived, Outcome};
-pub use delivery_rate::DeliveryRate;
 pub(crate) use first_flight::InitialWindowChoice;
 pub use loss::LossDetector;
 pub(crate) use manager::{OutgoingPacket, Recovery, RecoveryConfig};
-pub(crate) use resolved::{CongestionEvent, PathParts, Resolved, ResolvedToken};
+pub(crate) use resolved::{PathParts, Resolved, ResolvedToken};
 pub use rtt::{INITIAL_RTT, RttEstimator};
 pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 

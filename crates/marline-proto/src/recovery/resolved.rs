@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use crate::congestion::CongestionEvent;
 use crate::coordination::careful_resume::CarefulResumeDriver;
-use crate::level::SpaceId;
 use crate::limits::IDLE_QUEUE_CAPACITY;
-use crate::paths::{EcnLedger, Tuple};
 use crate::recovery::loss::Cause;
-use crate::samples::{AckSample, LossSample};
+use crate::tuple::{EcnLedger, EcnValidation, MtuDiscovery};
 
 /// The parts of a path that acknowledgments and losses in one packet number space update.
 pub(crate) struct PathParts<'a> {
-    /// The active 4-tuple: its datagram size and ECN validation. Packets sent on others do not count for it, and
+    /// Generation of the active 4-tuple. Packets sent on others do not count for its datagram size and ECN validation, and
     /// count for the path only after a NAT rebinding (RFC 9000, section 9.4).
-    pub(crate) tuple: &'a mut Tuple,
+    pub(crate) tuple: u32,
+    pub(crate) mtu: &'a mut MtuDiscovery,
+    pub(crate) ecn: &'a mut EcnValidation,
     /// ECN counts of the space.
     pub(crate) ledger: &'a mut EcnLedger,
     /// Careful Resume, which sees each congestion event after the controller.
@@ -101,37 +102,4 @@ pub(crate) struct SpuriouslyLost {
     pub(crate) reordering: u64,
     /// Time from its transmission to its acknowledgment.
     pub(crate) elapsed: Duration,
-}
-
-/// An event that the congestion controller has handled, and its reaction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CongestionEvent {
-    /// Packets were marked Congestion Experienced (CE).
-    Ce(Option<Reaction>),
-    /// Packets were lost.
-    Lost(LossSample, Option<Reaction>),
-    /// Packets in this space were acknowledged.
-    Acked(SpaceId, AckSample, Option<Reaction>),
-}
-
-impl CongestionEvent {
-    /// The controller's reaction, if it reacted.
-    pub(crate) fn reaction(&self) -> Option<&Reaction> {
-        match self {
-            Self::Ce(reaction) | Self::Lost(_, reaction) | Self::Acked(_, _, reaction) => {
-                reaction.as_ref()
-            }
-        }
-    }
-}
-
-/// The reaction of the controller to a new congestion event, or to a round-trip time that ended slow start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reaction {
-    /// Whether congestion is persistent (RFC 9002, section 7.6).
-    pub(crate) persistent: bool,
-    /// Window before, in bytes.
-    pub(crate) before: u64,
-    /// Window afterwards, in bytes.
-    pub(crate) after: u64,
 }

@@ -16,15 +16,15 @@ use std::time::Duration;
 
 use marline_wire::frame::{Ack, EcnCounts, Frame, Frames};
 
-use super::resolved::Reaction;
 use super::*;
 use crate::config::TransportConfig;
 use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory, Pacer};
+use crate::congestion::{CongestionEvent, Reaction};
 use crate::level::SpaceId;
-use crate::paths::{EcnLedger, MtuDiscovery, Tuple};
+use crate::paths::Tuple;
 use crate::spaces::{BadAck, Sent};
 use crate::time::Instant;
-use crate::tuple::FourTuple;
+use crate::tuple::{EcnLedger, FourTuple, MtuDiscovery};
 
 /// Size of every packet, in bytes.
 const SIZE: u16 = 1_200;
@@ -248,7 +248,9 @@ impl Bench {
         };
         let sent = &mut self.spaces[space as usize];
         let mut path = PathParts {
-            tuple: &mut self.tuple,
+            tuple: self.tuple.generation,
+            mtu: &mut self.tuple.mtu,
+            ecn: &mut self.tuple.ecn,
             ledger: &mut self.ledgers[space as usize],
             careful_resume: None,
         };
@@ -264,7 +266,9 @@ impl Bench {
         const SPACE: SpaceId = SpaceId::Data;
         let sent = &mut self.spaces[SPACE as usize];
         let mut path = PathParts {
-            tuple: &mut self.tuple,
+            tuple: self.tuple.generation,
+            mtu: &mut self.tuple.mtu,
+            ecn: &mut self.tuple.ecn,
             ledger: &mut self.ledgers[SPACE as usize],
             careful_resume: None,
         };

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use rand::RngExt;
 
 use super::*;
-use crate::recovery::DeliveryRate;
+use crate::congestion::DeliveryRate;
 use crate::samples::RateSnapshot;
 
 const MTU: u64 = 1200;

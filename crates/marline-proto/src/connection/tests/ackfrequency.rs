@@ -6,7 +6,8 @@ use marline_wire::PathId;
 use marline_wire::frame::{Frame, Frames};
 
 use super::*;
-use crate::config::{AckFrequencyConfig, EcnMode, MakeObserver};
+use crate::ack::AckFrequencyConfig;
+use crate::config::{EcnMode, MakeObserver};
 use crate::congestion::Algorithm;
 use crate::observe::events::{AckFrequencyUpdated, Initiator};
 use crate::observe::{Event as Observed, Observer};

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Directive, Signal};
-use crate::congestion::Controller;
-use crate::recovery::CongestionEvent;
+use crate::congestion::{CongestionEvent, Controller};
 
 /// The membership of one path. It reports nothing until the engine has given a first directive.
 #[derive(Debug, Default)]

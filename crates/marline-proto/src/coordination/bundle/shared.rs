@@ -15,8 +15,7 @@ use std::time::Duration;
 
 use self::sending::{MemberId, Sending};
 use super::MAX_MEMBERS;
-use crate::congestion::{Controller, Coordinated, PathModel, Phase};
-use crate::recovery::DeliveryRate;
+use crate::congestion::{Controller, Coordinated, DeliveryRate, PathModel, Phase};
 use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RttView, SentSample};
 use crate::settings::Spec;
 use crate::time::Instant;

@@ -4,10 +4,9 @@ use super::{
     Capacity, CarefulResume, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition,
     ResumeTrigger,
 };
-use crate::congestion::Controller;
+use crate::congestion::{CongestionEvent, Controller};
 use crate::coordination::history::PathSample;
 use crate::level::SpaceId;
-use crate::recovery::CongestionEvent;
 use crate::time::Instant;
 
 /// Careful Resume on a path (RFC 9959).

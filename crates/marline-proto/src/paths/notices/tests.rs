@@ -1,4 +1,5 @@
 use super::*;
+use marline_wire::ErrorCode;
 
 const ONE: PathId = PathId(1);
 

@@ -94,7 +94,10 @@ impl PathSet {
             seed: rng.seed(),
         };
         let recovery = Recovery::new(recovery_config(config, &*self.controllers, start));
-        let skip_at = rng.first_skip(config);
+        let skip_at = match config.skip_packet_numbers {
+            true => rng.next_skip(0),
+            false => u64::MAX,
+        };
         let mut ack_policy = (config.ack_policy)();
         if let Some(requested) = new.ack_request {
             ack_policy.on_frequency(requested);

@@ -3,9 +3,9 @@
 use marline_wire::PathId;
 
 use super::PathSet;
-use crate::paths::{LocalCids, Notice, Path, RemoteCids, Slot};
+use crate::paths::{LocalCids, Path, RemoteCids, Slot};
 use crate::spaces::Sent;
-use crate::token::Token;
+use crate::token::{Notice, Token};
 
 impl PathSet {
     /// Whether frames are due about connection IDs, or about paths themselves.

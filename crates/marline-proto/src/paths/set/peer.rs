@@ -4,9 +4,9 @@ use marline_wire::frame::{MaxPathId, PathCidsBlocked, PathsBlocked};
 use marline_wire::{PathId, TransportError};
 
 use super::{PathSet, StatusFrame};
-use crate::paths::Notice;
 use crate::paths::extension::violation;
 use crate::scheduling::path::PathStatus;
+use crate::token::Notice;
 
 impl PathSet {
     /// Rejects a frame of type `of` about a path beyond our limit (section 4).

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::congestion::slow_start::{SlowStartDecision, SlowStartExit, SlowStartSample};
-use crate::paths::EcnValidationState;
+use crate::tuple::EcnValidationState;
 
 fn reactions(bench: &Bench) -> Vec<Reaction> {
     let reactions = bench

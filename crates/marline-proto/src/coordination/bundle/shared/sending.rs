@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Joins;
-use crate::recovery::DeliveryRate;
+use crate::congestion::DeliveryRate;
 use crate::samples::{AckSample, LossSample, PacketLoss, RateSample, RateSnapshot, SentSample};
 use crate::time::Instant;
 

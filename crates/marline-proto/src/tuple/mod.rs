@@ -1,4 +1,11 @@
-//! 4-tuples of network paths, and the ECN bits of datagrams.
+//! 4-tuples of network paths, the ECN bits of datagrams, and what the outcome of packets shows of a 4-tuple: the largest
+//! datagram (`mtu`), and whether ECN works (`ecn`).
+
+mod ecn;
+mod mtu;
+
+pub(crate) use ecn::{EcnLedger, EcnValidation, EcnValidationState};
+pub(crate) use mtu::{MAX_CEILING, MtuDiscovery};
 
 use std::fmt;
 use std::net::SocketAddr;
