@@ -1,6 +1,7 @@
 """The programs of docs/analytics.md run as they are written there."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ def test_a_program_of_the_documentation_runs(
 ) -> None:
     (tmp_path / "wifi-small").mkdir()
     write(tmp_path / "wifi-small" / "runs.csv", table(60))
+    shutil.copytree(Path(__file__).parent / "data" / "train", tmp_path / "ablation")
+    (tmp_path / "figures").mkdir()
     monkeypatch.chdir(tmp_path)
     exec(compile(program, str(PAGE), "exec"), {})
     assert capsys.readouterr().out

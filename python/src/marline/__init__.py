@@ -4,6 +4,7 @@
 
 - :mod:`marline.determinants`: the features that explain the throughput of transfers.
 - :mod:`marline.transfers`: the features of a transfer, from its packets.
+- :mod:`marline.lab`: results of the laboratory as tables, and figures for papers.
 - :mod:`marline.trees`: decision trees (C4.5).
 """
 

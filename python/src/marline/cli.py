@@ -11,6 +11,7 @@ from marline.flows.characterise import command as characterise
 from marline.flows.classify import command as classify
 from marline.flows.sessions import command as sessions
 from marline.interrupts import INTERRUPTS
+from marline.lab import command as figures
 from marline.text import printable
 
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     characterise.add(verbs)
     sessions.add(verbs)
     classify.add(verbs)
+    figures.add(verbs)
     parsed = parser.parse_args(arguments)
     try:
         parsed.run(parsed)

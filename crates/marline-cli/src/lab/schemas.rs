@@ -223,6 +223,18 @@ fn listings_match_their_schemas() {
     check("verify", &json(&Answer::new(1, checks)));
 }
 
+/// What the tests of the Python package read is in the present format.
+#[test]
+fn the_example_of_the_python_package_matches() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tests/data/train");
+    check("plan", &read(&example.join("plan.json")));
+    check("results", &read(&example.join("results.json")));
+    let runs = fs::read_to_string(example.join("runs.jsonl")).unwrap();
+    for line in runs.lines() {
+        check("run", &serde_json::from_str(line).unwrap());
+    }
+}
+
 #[test]
 fn a_result_without_its_keys_does_not_match() {
     let document = serde_json::json!({ "experiment": "x" });
