@@ -21,7 +21,8 @@
 //! (by default the median) of a metric, from its smallest to its largest value at the points that `where` selects; or
 //! the value that `of` defines, over the medians at these points; a `variant` of its own replaces the row's. `<!--
 //! claims` with `results` alone is followed by the verdicts on all claims, and `<!-- worst` with `results`, `variant`,
-//! `metric`, `ideal` and `count` by the points at which the metric is the largest multiple of the ideal.
+//! `metric`, `ideal` and `count` by the points at which the metric is the largest multiple of the ideal. `<!-- choices`
+//! with `of` alone is followed by what the paper leaves open, of `experiments/published/index/choices/OF.toml`.
 //!
 //! The numbers come from `docs/results/ID.json`, which contain only the values that the pages show.
 //!
@@ -50,7 +51,7 @@ use marline_lab::run::Results;
 use marline_lab::scenario::Experiment;
 
 use excerpt::{Excerpt, Wanted};
-use page::{Block, Page};
+use page::Page;
 use published::Number;
 
 const REGENERATE: &str = "REGENERATE=1 cargo test -p marline-lab --all-features --test documented";
@@ -81,12 +82,7 @@ fn results_page() -> PathBuf {
 fn wanted(pages: &[Page], numbers: &[Number]) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for block in pages.iter().flat_map(Page::blocks) {
-        let wanted = wanted.entry(block.results().to_owned()).or_default();
-        match block {
-            Block::Table(table) => table.add_to(wanted),
-            Block::Worst(worst) => worst.add_to(wanted),
-            Block::Claims(_) => {}
-        }
+        block.add_to(&mut wanted);
     }
     for number in numbers {
         if let Some(id) = number.ours.experiment() {
@@ -205,6 +201,24 @@ fn cited_results_are_runs_of_the_experiments_as_they_are() {
         for variant in &wanted.variants {
             let known = experiment.variants.iter().any(|known| **known == **variant);
             assert!(known, "{id} has no variant {variant}");
+        }
+    }
+}
+
+#[test]
+fn pages_of_results_say_which_reasons_were_not_tested() {
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.ends_with("results.md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for guess in ["likely", "probably", "presumably", "perhaps"] {
+            assert!(
+                !text.contains(guess),
+                "{name} says \"{guess}\": test the reason, or call it an untested hypothesis"
+            );
         }
     }
 }

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::excerpt::Excerpt;
+use super::excerpt::{Excerpt, Wanted};
+use super::published::Choices;
 use super::table::{Table, verdicts};
 use super::worst::Worst;
 
 const TABLE: &str = "<!-- table\n";
 const CLAIMS: &str = "<!-- claims\n";
 const WORST: &str = "<!-- worst\n";
+const CHOICES: &str = "<!-- choices\n";
 const END_OF_COMMENT: &str = "-->\n";
 const END: &str = "<!-- end -->";
 
@@ -21,6 +23,14 @@ pub(crate) enum Block {
     Table(Table),
     Claims(Claims),
     Worst(Worst),
+    Choices(Choices),
+}
+
+/// The name of the page whose choices follow.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChoicesOf {
+    of: String,
 }
 
 /// The verdicts on all claims of an experiment.
@@ -31,21 +41,28 @@ pub(crate) struct Claims {
 }
 
 impl Block {
-    /// The ID of the experiment.
-    pub(crate) fn results(&self) -> &str {
-        match self {
+    /// Adds what it shows of each experiment.
+    pub(crate) fn add_to(&self, wanted: &mut BTreeMap<String, Wanted>) {
+        let results = match self {
             Self::Table(table) => &table.results,
-            Self::Claims(claims) => &claims.results,
             Self::Worst(worst) => &worst.results,
+            Self::Claims(claims) => &claims.results,
+            Self::Choices(choices) => return choices.add_to(wanted),
+        };
+        let wanted = wanted.entry(results.clone()).or_default();
+        match self {
+            Self::Table(table) => table.add_to(wanted),
+            Self::Worst(worst) => worst.add_to(wanted),
+            Self::Claims(_) | Self::Choices(_) => {}
         }
     }
 
     fn text(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
-        let excerpt = &excerpts[self.results()];
         match self {
-            Self::Table(table) => table.text(excerpt),
-            Self::Claims(_) => verdicts(excerpt),
-            Self::Worst(worst) => worst.text(excerpt),
+            Self::Table(table) => table.text(&excerpts[&table.results]),
+            Self::Claims(claims) => verdicts(&excerpts[&claims.results]),
+            Self::Worst(worst) => worst.text(&excerpts[&worst.results]),
+            Self::Choices(choices) => choices.text(excerpts),
         }
     }
 }
@@ -79,6 +96,9 @@ impl Page {
             let block = match mark {
                 TABLE => toml::from_str(toml).map(Block::Table),
                 WORST => toml::from_str(toml).map(Block::Worst),
+                CHOICES => {
+                    toml::from_str(toml).map(|of: ChoicesOf| Block::Choices(Choices::read(&of.of)))
+                }
                 _ => toml::from_str(toml).map(Block::Claims),
             };
             let block = block.unwrap_or_else(|error| panic!("{}: {error}", place()));
@@ -122,8 +142,8 @@ impl Page {
     }
 }
 
-/// The first mark of a table, of verdicts or of the worst points.
+/// The first mark of a table, of verdicts, of the worst points or of choices.
 fn first(text: &str) -> Option<(usize, &'static str)> {
-    let found = [TABLE, CLAIMS, WORST].map(|mark| text.find(mark).map(|at| (at, mark)));
+    let found = [TABLE, CLAIMS, WORST, CHOICES].map(|mark| text.find(mark).map(|at| (at, mark)));
     found.into_iter().flatten().min()
 }

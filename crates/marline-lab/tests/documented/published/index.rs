@@ -61,10 +61,12 @@ impl OneOf {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    column: String,
-    quantity: String,
+    /// The column of the table; none of choices.
     #[serde(default)]
-    unit: String,
+    column: String,
+    pub(crate) quantity: String,
+    #[serde(default)]
+    pub(crate) unit: String,
     /// The ID of the experiment.
     pub(crate) results: Option<String>,
     pub(crate) variant: Option<String>,

@@ -21,10 +21,12 @@
 //! `{NAME}` is the row's cell of the column `NAME`. A number without a counterpart has a reason instead, with one of the
 //! keys `not_comparable`, `not_reproduced` and `not_run`.
 
+mod choices;
 mod index;
 mod ours;
 mod page;
 mod verdict;
 
+pub(crate) use choices::Choices;
 pub(crate) use index::{Number, numbers};
 pub(crate) use page::text;

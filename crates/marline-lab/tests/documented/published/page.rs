@@ -318,7 +318,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-fn show(measured: &[Measured], unit: &str) -> String {
+pub(crate) fn show(measured: &[Measured], unit: &str) -> String {
     let unit = match unit {
         "" => String::new(),
         unit => format!(" {unit}"),
