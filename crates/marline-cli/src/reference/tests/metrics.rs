@@ -168,3 +168,17 @@ async fn page() -> String {
 async fn the_page_of_metrics_is_current() {
     is_current("metrics.md", &page().await);
 }
+
+#[test]
+fn the_errors_of_applications_are_current() {
+    let upstreams = UpstreamMetrics::default();
+    let config = ProxyConfig::to(vec!["http://127.0.0.1:8000".parse().unwrap()]);
+    let _site = reverse_proxy(config, &upstreams);
+    let text = written(&upstreams);
+    let names = text.split("error=\"").skip(1);
+    let names: Vec<_> = names
+        .filter_map(|rest| rest.split('"').next())
+        .map(code)
+        .collect();
+    part_is_current("errors.md", "errors of applications", &names.join(", "));
+}
