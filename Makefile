@@ -5,7 +5,7 @@
 #   make test         everything that must hold, against other stacks too, with a summary (CI runs this)
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
-#   make experiments  every experiment in virtual time, with reports in lab-results/
+#   make experiments  every experiment, with reports in lab-results/: continues, and says before what it takes
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
@@ -66,9 +66,7 @@ dist:
 
 experiments:
 	@$(CARGO) build --quiet --release -p marline-cli
-	@for id in $$(target/release/marline lab list --json | $(PYTHON) -c 'import json, sys; print(*[e["id"] for e in json.load(sys.stdin) if e["backend"] == "sim"])'); do \
-		target/release/marline lab run $$id || exit 1; \
-	done
+	@$(PYTHON) tools/experiments.py target/release/marline
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
