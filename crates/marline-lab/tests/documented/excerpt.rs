@@ -76,6 +76,9 @@ pub(crate) struct Excerpt {
     pub(crate) repeats: u32,
     /// Over the metrics of all runs.
     pub(crate) digest: String,
+    /// How long the runs took, in seconds; unknown where a start continued another.
+    #[serde(default)]
+    pub(crate) wall_s: Option<f64>,
     pub(crate) claims: Vec<Verdict>,
     /// The parameters of each point by which tables select.
     pub(crate) points: Vec<BTreeMap<String, Value>>,
@@ -190,6 +193,7 @@ impl Excerpt {
             seed: results.seed,
             repeats: results.repeats,
             digest: results.digest.clone(),
+            wall_s: (results.resumed == 0).then(|| results.wall_s.round()),
             claims,
             points: points.collect(),
             values,
@@ -216,6 +220,9 @@ impl Excerpt {
             self.repeats,
             json(&self.digest)
         );
+        if let Some(seconds) = self.wall_s {
+            writeln!(text, "\"wall_s\": {seconds},").unwrap();
+        }
         let lines = |list: Vec<String>| list.join(",\n");
         let claims = self.claims.iter().map(json).collect();
         let points = self.points.iter().map(json).collect();

@@ -20,7 +20,7 @@ All numbers and orders that the five papers publish as results, in the order of 
 
 Ours has its 95 % interval in brackets; where several points of a sweep stand against one number, it is from the smallest to the largest. What a
 paper states without a number is \"stated\". Commands are `marline lab run ID` with the IDs in the last column; tables at the end of each paper have their
-seeds and repeats.
+seeds, repeats and durations.
 
 - **held**: the whole interval of ours is within 10 % of the published number; for gains, the whole interval is at least the published gain (of \"about
   0 %\": not below it by more than 3 points). Where an experiment states the number as a claim, the claim's verdict counts.
@@ -88,14 +88,15 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
         }
         if !runs.is_empty() {
             text += "\nRuns:\n\n";
-            text += &line(["command", "seed", "repeats", "backend", "digest"].into_iter());
+            text += &line(["command", "seed", "backend", "took", "digest"].into_iter());
             text += &line(["---"; 5].into_iter());
             for (id, excerpt) in runs {
+                let took = excerpt.wall_s.map(|seconds| format!("{seconds} s"));
                 let cells = [
                     format!("`marline lab run {id} --repeats {}`", excerpt.repeats),
                     excerpt.seed.to_string(),
-                    excerpt.repeats.to_string(),
                     excerpt.backend.clone(),
+                    took.unwrap_or_else(|| "not kept".to_owned()),
                     format!("`{}`", &excerpt.digest[..12.min(excerpt.digest.len())]),
                 ];
                 text += &line(cells.iter().map(String::as_str));
