@@ -90,6 +90,10 @@ pub(crate) struct Entry {
     pub(crate) increase_from: BTreeMap<String, Value>,
     /// The metric with which ours is the correlation.
     pub(crate) correlated_with: Option<String>,
+    /// The variant than which ours is faster at a share of the points, which is the number in percent.
+    pub(crate) share_ahead_of: Option<String>,
+    /// The variant of whose points that share counts the quarter with the longest times.
+    pub(crate) slowest_of: Option<String>,
     /// Whether the value does not vary between runs, so that it is its own interval.
     #[serde(default)]
     pub(crate) exact: bool,
@@ -333,7 +337,13 @@ impl Entry {
 
     /// The variants of whose values ours is made.
     fn variants(&self) -> impl Iterator<Item = &String> {
-        let others = [&self.gain_over, &self.increase_over, &self.divided_by];
+        let others = [
+            &self.gain_over,
+            &self.increase_over,
+            &self.divided_by,
+            &self.share_ahead_of,
+            &self.slowest_of,
+        ];
         self.variant.iter().chain(others.into_iter().flatten())
     }
 

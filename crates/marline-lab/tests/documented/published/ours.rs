@@ -159,6 +159,23 @@ fn of_points(
     let percent = |ratios: Vec<Measured>, f: &dyn Fn(f64) -> f64| {
         ratios.into_iter().map(|one| one.map(f)).collect::<Vec<_>>()
     };
+    if let Some(other) = &entry.share_ahead_of {
+        let others = value(other, metric, statistic)?;
+        let times = value(
+            entry.slowest_of.as_deref().unwrap_or(variant),
+            metric,
+            statistic,
+        )?;
+        let mut order: Vec<_> = (0..times.len()).collect();
+        order.sort_by(|a, b| times[*b].value.total_cmp(&times[*a].value));
+        let counted = match entry.slowest_of {
+            Some(_) => &order[..order.len().div_ceil(4)],
+            None => &order,
+        };
+        let is_ahead = |point: &&usize| mine[**point].value < others[**point].value;
+        let ahead = counted.iter().filter(is_ahead).count();
+        return Some(vec![share(ahead, counted.len())]);
+    }
     if let Some(other) = &entry.gain_over {
         let ratios = by(value(other, metric, statistic)?);
         return Some(percent(ratios, &|ratio| 100.0 * (1.0 - ratio)));
@@ -182,6 +199,20 @@ fn of_points(
         return Some(by(value(variant, metric, other)?));
     }
     Some(mine)
+}
+
+/// A share in percent, with Wilson's 95 % interval.
+fn share(count: usize, of: usize) -> Measured {
+    let (count, n) = (count as f64, of as f64);
+    let (share, z2) = (count / n, 1.959_964_f64.powi(2));
+    let middle = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let variance = share * (1.0 - share) / n + z2 / (4.0 * n * n);
+    let half = (z2 * variance).sqrt() / (1.0 + z2 / n);
+    let percent = |share: f64| 100.0 * share;
+    Measured {
+        value: percent(share),
+        interval: Some([percent(middle - half), percent(middle + half)]),
+    }
 }
 
 /// The mean over points; its interval supposes that they are independent.
