@@ -335,6 +335,9 @@ pub const HTTP2_PREFACE_BYTES: usize = 24;
 /// The time in which these have to be complete once they have begun.
 pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Parts of content that wait to be written to a file or a pipe: 1 MiB of frames of HTTP/2.
+pub const QUEUED_PARTS: usize = 64;
+
 /// Interval at which a client checks whether a process reads the named pipe that it writes to.
 pub const PIPE_POLL: Duration = Duration::from_millis(20);
 

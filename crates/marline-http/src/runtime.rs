@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -56,6 +57,27 @@ impl RuntimeHandle {
     /// Whether tokio is available, for name resolution and TCP.
     pub(crate) fn has_tokio(&self) -> bool {
         self.is_tokio || tokio::runtime::Handle::try_current().is_ok()
+    }
+
+    /// Whether it is tokio's, with threads for what may block.
+    pub(crate) fn is_tokio(&self) -> bool {
+        self.is_tokio
+    }
+
+    /// Does `work`, which may block: with tokio, on a thread for that. Work that has begun is completed although the future is dropped.
+    pub(crate) async fn unblock<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        if !self.is_tokio {
+            return work();
+        }
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime shuts down, and with it this task.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// The present moment.

@@ -2,17 +2,20 @@
 
 mod part;
 mod place;
+mod writer;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 use marline::Sha256;
 
 use self::part::Part;
 use self::place::Place;
+pub(super) use self::writer::{Output, Writer};
 use super::{ClientError, Destination};
 use crate::file::{lacks_reader, open_output};
 use crate::limits;
@@ -68,14 +71,16 @@ enum Out {
 }
 
 impl Sink {
-    /// As [`open`](Self::open); waits until a process reads the destination if it is a named pipe.
+    /// As [`open`](Self::open), on a thread that may block; waits until a process reads the destination if it is a named pipe.
     pub(super) async fn open_for_reader(
         destination: &Destination,
         resume: bool,
         runtime: &RuntimeHandle,
     ) -> Result<Self, ClientError> {
         loop {
-            match Self::open(destination, resume) {
+            let destination = destination.clone();
+            let opening = move || Self::open(&destination, resume);
+            match runtime.unblock(opening).await {
                 Err(ClientError::File { path, cause }) if lacks_reader(&path, &cause) => {
                     runtime.sleep(limits::PIPE_POLL).await;
                 }
@@ -179,8 +184,7 @@ impl Sink {
         self.discards = true;
     }
 
-    /// Files are written through the page cache, which is faster than passing the bytes to another
-    /// thread.
+    /// Writes the next bytes; may block.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
         self.len += chunk.len() as u64;
         if matches!(self.out, Out::Counted) {
@@ -228,6 +232,24 @@ impl Sink {
     }
 }
 
+impl Output for Sink {
+    type Part = Bytes;
+
+    fn may_block(&self) -> bool {
+        !matches!(self.out, Out::Nowhere | Out::Counted)
+    }
+
+    fn take(&mut self, part: Bytes) -> Result<(), ClientError> {
+        self.write(&part)
+    }
+}
+
+/// A part of a file.
+pub(super) struct Piece {
+    pub(super) offset: u64,
+    pub(super) bytes: Bytes,
+}
+
 /// Writes pieces of a file; without a file, discards them.
 pub(super) struct Pieces(Option<(File, PathBuf)>);
 
@@ -241,6 +263,18 @@ impl Pieces {
         #[cfg(windows)]
         let written = write_all_at(file, chunk, offset);
         written.map_err(|cause| failed(path, cause))
+    }
+}
+
+impl Output for Pieces {
+    type Part = Piece;
+
+    fn may_block(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn take(&mut self, part: Piece) -> Result<(), ClientError> {
+        self.write(part.offset, &part.bytes)
     }
 }
 

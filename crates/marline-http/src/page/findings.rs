@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, ready};
 use tokio::sync::mpsc;
 
 use crate::client::{ClientError, Progress, Store};
@@ -90,14 +92,14 @@ impl Beginning {
 }
 
 impl Store for Beginning {
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+    fn write(&self, offset: u64, bytes: Bytes) -> BoxFuture<'_, Result<(), ClientError>> {
         let len = bytes.len() as u64;
         self.progress.received.fetch_add(len, Relaxed);
         let beginning = lock(&self.parts).add(offset, len);
         if let Some(beginning) = beginning {
             self.findings.grown(beginning, self.size);
         }
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 }
 
@@ -126,6 +128,8 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     #[test]
@@ -136,7 +140,8 @@ mod tests {
         let findings = Findings::new(early.into(), reached);
         let object = Beginning::new(findings.clone(), 100, Arc::default());
         let mut then = |offset, len, expected: &[usize]| {
-            object.write(offset, &vec![0; len]).unwrap();
+            let written = object.write(offset, Bytes::from(vec![0; len]));
+            written.now_or_never().unwrap().unwrap();
             let objects: Vec<_> = std::iter::from_fn(|| found.try_recv().ok()).collect();
             let objects: Vec<_> = objects.into_iter().map(|found| found.object).collect();
             assert_eq!(objects, expected, "{offset}");

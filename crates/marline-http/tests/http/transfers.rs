@@ -202,6 +202,46 @@ async fn files_appear_when_they_are_complete() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_whose_reader_has_stopped_delays_neither_time_limits_nor_other_objects() {
+    let content = pattern(2_000_000);
+    let root = directory_of(&[("file", &content)]);
+    let server = TestServer::files(root.path()).await;
+    let out = TempDir::new().unwrap();
+    let pipe = out.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut options = std::fs::OpenOptions::new();
+    let reader = options.read(true).write(true).open(&pipe).unwrap();
+    for version in VERSIONS {
+        let target = |destination| Target {
+            url: server.url(version, "/file"),
+            destination,
+            size: None,
+        };
+        let options = FetchOptions {
+            connections: 2,
+            time_limit: Some(Duration::from_millis(500)),
+            ..FetchOptions::default()
+        };
+        let stopped = target(Destination::File(pipe.clone()));
+        let client = client(version);
+        let progress = Arc::default();
+        let fetched = client.fetch(vec![stopped], options, &progress);
+        let other = async {
+            let other = target(Destination::File(out.path().join("other")));
+            let without_limit = FetchOptions::default();
+            client.fetch(vec![other], without_limit, &progress).await
+        };
+        let (fetched, other) = tokio::join!(fetched, other);
+        let error = fetched.objects[0].error.as_deref().unwrap();
+        assert!(error.contains("0.5 s"), "{version:?} {error}");
+        assert_eq!(other.objects[0].error, None, "{version:?}");
+    }
+    drop(reader);
+}
+
 #[tokio::test]
 async fn interrupted_downloads_are_resumed() {
     let content = pattern(100_000);

@@ -4,6 +4,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::{IF_RANGE, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use marline::Instant;
@@ -13,9 +15,10 @@ use crate::client::plan::{Planner, SplitPolicy};
 use crate::client::pooled::Answer;
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
-use crate::client::save::{Pieces, ResumePoint, Sink, Validator};
+use crate::client::save::{Piece, Pieces, ResumePoint, Sink, Validator, Writer};
 use crate::client::split::{self, Outcome, Split, StartedRange, Store};
 use crate::client::{ClientError, Connection, Download, ObjectReport};
+use crate::runtime::RuntimeHandle;
 
 /// The response to the request for an object's first bytes.
 enum Beginning {
@@ -32,13 +35,19 @@ enum Beginning {
 }
 
 /// Stores pieces, and updates the progress.
-struct Counting(Pieces, Arc<Progress>);
+struct Counting {
+    pieces: Arc<Writer<Pieces>>,
+    progress: Arc<Progress>,
+}
 
 impl Store for Counting {
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        self.0.write(offset, bytes)?;
-        self.1.received.fetch_add(bytes.len() as u64, Relaxed);
-        Ok(())
+    fn write(&self, offset: u64, bytes: Bytes) -> BoxFuture<'_, Result<(), ClientError>> {
+        Box::pin(async move {
+            let len = bytes.len() as u64;
+            self.pieces.write(Piece { offset, bytes }).await?;
+            self.progress.received.fetch_add(len, Relaxed);
+            Ok(())
+        })
     }
 }
 
@@ -79,7 +88,11 @@ impl Queue {
             .fetch_split(job, size, started, &mut sink, object)
             .await?
         {
-            Outcome::Complete => finish(sink, object),
+            Outcome::Complete => {
+                let hashing = move || sink.end_pieces(size).map(|()| sink);
+                let sink = runtime.unblock(hashing).await?;
+                finish(sink, object, runtime).await
+            }
             Outcome::Other(answer) => {
                 self.record_response(object, &answer.connection, answer.response.status());
                 self.receive(job, answer.response, None, sink, object).await
@@ -214,6 +227,8 @@ impl Queue {
         let Some(pieces) = sink.begin_pieces()? else {
             return Ok(Outcome::Whole);
         };
+        let runtime = self.client.runtime();
+        let pieces = Arc::new(Writer::new(pieces, runtime));
         let rest = started.as_ref().map_or(0, |started| started.end)..size;
         let pooled_connections =
             NonZeroUsize::new(self.pooled_connections.len()).unwrap_or(NonZeroUsize::MIN);
@@ -226,7 +241,10 @@ impl Queue {
             headers: self.client.config().headers.clone(),
             size,
             ranges: self.options.ranges,
-            store: Box::new(Counting(pieces, Arc::clone(&self.progress))),
+            store: Box::new(Counting {
+                pieces: Arc::clone(&pieces),
+                progress: Arc::clone(&self.progress),
+            }),
         });
         self.progress.expected.fetch_add(size, Relaxed);
         let outcome = split.run(requests, started).await;
@@ -238,13 +256,18 @@ impl Queue {
             object.connection.get_or_insert(first.connection);
             object.status.get_or_insert(first.status.as_u16());
         }
+        let stored = split.stored();
+        drop(split);
+        if let Some(pieces) = Arc::into_inner(pieces) {
+            // The reason why they could not be written, if so.
+            pieces.end().await?;
+        }
         match outcome {
-            Ok(Outcome::Complete) => sink.end_pieces(size)?,
             Ok(Outcome::Other(_) | Outcome::Whole) => {
                 self.progress.expected.fetch_sub(size, Relaxed);
-                self.progress.received.fetch_sub(split.stored(), Relaxed);
+                self.progress.received.fetch_sub(stored, Relaxed);
             }
-            Err(_) => {}
+            Ok(Outcome::Complete) | Err(_) => {}
         }
         outcome
     }
@@ -298,28 +321,50 @@ impl Queue {
         if let (Some(pipe), Some(expected)) = (&job.pipe, download.expected()) {
             pipe.on_size(expected);
         }
+        let len = sink.len();
+        let runtime = self.client.runtime();
+        let writer = Writer::new(sink, runtime);
+        let copied = self.copy(job, &mut download, &writer, len, object).await;
+        // The reason why it could not be written, if so.
+        let sink = writer.end().await?;
+        copied?;
+        finish(sink, object, runtime).await
+    }
+
+    /// Passes the content of `download` to `writer`, which has `len` bytes so far.
+    async fn copy(
+        &self,
+        job: &Job,
+        download: &mut Download,
+        writer: &Writer<Sink>,
+        mut len: u64,
+        object: &mut ObjectReport,
+    ) -> Result<(), ClientError> {
         loop {
             let chunk = download.chunk().await;
-            object.bytes = sink.len();
-            let Some(chunk) = chunk? else { break };
-            if self.exceeds(sink.len() + chunk.len() as u64) {
+            object.bytes = len;
+            let Some(chunk) = chunk? else { return Ok(()) };
+            let bytes = chunk.len() as u64;
+            if self.exceeds(len + bytes) {
                 return Err(self.too_large(None));
             }
-            sink.write(&chunk)?;
+            writer.write(chunk).await?;
+            len += bytes;
             if let Some(pipe) = &job.pipe {
-                pipe.on_received(chunk.len() as u64);
+                pipe.on_received(bytes);
             }
-            self.progress
-                .received
-                .fetch_add(chunk.len() as u64, Relaxed);
+            self.progress.received.fetch_add(bytes, Relaxed);
         }
-        finish(sink, object)
     }
 }
 
-fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
+async fn finish(
+    sink: Sink,
+    object: &mut ObjectReport,
+    runtime: &RuntimeHandle,
+) -> Result<(), ClientError> {
     object.bytes = sink.len();
-    let saved = sink.finish()?;
+    let saved = runtime.unblock(|| sink.finish()).await?;
     object.sha256 = saved.sha256;
     object.file = saved.file;
     Ok(())

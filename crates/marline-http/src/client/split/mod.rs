@@ -16,6 +16,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use marline::Instant;
@@ -48,7 +50,7 @@ pub enum Ranges {
 /// The destination of ranges.
 pub(crate) trait Store: Send + Sync {
     /// Writes bytes of the object, which arrive in order within their range.
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError>;
+    fn write(&self, offset: u64, bytes: Bytes) -> BoxFuture<'_, Result<(), ClientError>>;
 }
 
 /// An object to fetch in ranges.
@@ -151,7 +153,7 @@ impl Split {
 
     /// Sends the `requests` at once; `started` is the first range, if it was requested before.
     ///
-    /// When this returns, nothing more is written to the store.
+    /// When this returns, nothing more is passed to the store.
     ///
     /// # Errors
     /// All connections failed, or the store.
@@ -375,7 +377,7 @@ impl Split {
     ) -> Result<(), Stop> {
         let mut next = None;
         loop {
-            let chunk = match download.chunk().await {
+            let mut chunk = match download.chunk().await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) if next == Some(end) => return Ok(()),
                 Ok(None) => return Err(Stop::LaneFailed(mismatch("a short piece"))),
@@ -387,8 +389,8 @@ impl Split {
             if len > end - taken.offset {
                 return Err(Stop::Fatal(mismatch("a piece is too long")));
             }
-            let bytes = &chunk[..taken.bytes as usize];
-            let written = self.object.store.write(taken.offset, bytes);
+            chunk.truncate(taken.bytes as usize);
+            let written = self.object.store.write(taken.offset, chunk).await;
             written.map_err(Stop::Fatal)?;
             self.stored.fetch_add(taken.bytes, Relaxed);
             next = Some(taken.offset + taken.bytes);

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+use futures_util::future::ready;
 use http::HeaderValue;
 
 use super::*;
@@ -17,7 +18,7 @@ struct Closing {
 }
 
 impl Store for Closing {
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+    fn write(&self, offset: u64, bytes: Bytes) -> BoxFuture<'_, Result<(), ClientError>> {
         if (SIZE / 3..2 * SIZE / 3).contains(&offset) {
             self.connection.close(0, b"this is a test");
         }
@@ -25,7 +26,7 @@ impl Store for Closing {
         for byte in &mut times[offset as usize..][..bytes.len()] {
             *byte += 1;
         }
-        Ok(())
+        Box::pin(ready(Ok(())))
     }
 }
 

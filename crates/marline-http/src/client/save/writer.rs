@@ -1,0 +1,87 @@
+//! Writes to files, pipes and devices, which may block, beside the tasks that receive.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::ClientError;
+use crate::limits;
+use crate::runtime::RuntimeHandle;
+
+/// A destination that takes parts in order.
+pub(in crate::client) trait Output: Send + 'static {
+    /// What it takes.
+    type Part: Send + 'static;
+
+    /// Whether writing may block.
+    fn may_block(&self) -> bool;
+
+    /// Writes `part`; may block.
+    fn take(&mut self, part: Self::Part) -> Result<(), ClientError>;
+}
+
+/// Passes parts to an output. With tokio, that is on a thread which may block, so that a pipe that nobody reads or a slow disk stops
+/// neither other tasks nor timers. Other runtimes have no such threads, and write in the task.
+///
+/// When it is dropped, parts that are not written may still be.
+pub(in crate::client) enum Writer<O: Output> {
+    Thread {
+        parts: mpsc::Sender<O::Part>,
+        written: JoinHandle<Result<O, ClientError>>,
+    },
+    Here(Mutex<O>),
+}
+
+impl<O: Output> Writer<O> {
+    pub(in crate::client) fn new(mut output: O, runtime: &RuntimeHandle) -> Self {
+        if !runtime.is_tokio() || !output.may_block() {
+            return Self::Here(Mutex::new(output));
+        }
+        let (parts, mut queue) = mpsc::channel(limits::QUEUED_PARTS);
+        let written = spawn_blocking(move || {
+            while let Some(part) = queue.blocking_recv() {
+                output.take(part)?;
+            }
+            Ok(output)
+        });
+        Self::Thread { parts, written }
+    }
+
+    /// Passes `part` on, and waits while many are not written.
+    ///
+    /// # Errors
+    /// It cannot be written, nor can others. [`end`](Self::end) has the reason.
+    pub(in crate::client) async fn write(&self, part: O::Part) -> Result<(), ClientError> {
+        match self {
+            Self::Thread { parts, .. } => {
+                let sent = parts.send(part).await;
+                sent.map_err(|_| ClientError::Output(io::ErrorKind::BrokenPipe.into()))
+            }
+            Self::Here(output) => {
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                output.take(part)
+            }
+        }
+    }
+
+    /// Waits until all parts are written, and returns the output.
+    ///
+    /// # Errors
+    /// One could not be written.
+    pub(in crate::client) async fn end(self) -> Result<O, ClientError> {
+        match self {
+            Self::Thread { parts, written } => {
+                drop(parts);
+                match written.await {
+                    Ok(output) => output,
+                    Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                    Err(error) => Err(ClientError::Output(io::Error::other(error))),
+                }
+            }
+            Self::Here(output) => Ok(output.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
