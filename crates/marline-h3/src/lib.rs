@@ -24,6 +24,6 @@ pub use crate::connection::{
     Config, Connection, Event, LocalStream, RequestHead, SendError, StreamEvent, Transmit,
 };
 pub use crate::error::{Error, ErrorCode, StreamError};
-pub use crate::message::{Protocol, has_blank_ends, is_authority};
+pub use crate::message::{Protocol, has_blank_ends, is_authority, without_empty_port};
 pub use crate::priority::Priority;
 pub use crate::settings::Settings;

@@ -1,8 +1,9 @@
 //! Rules for the header of a message in every version of HTTP.
 
 use http::header::{COOKIE, HOST, HeaderMap, HeaderValue};
-use http::{Request, Response, Version};
-use marline_h3::{has_blank_ends, is_authority};
+use http::uri::Authority;
+use http::{Request, Response, Uri, Version};
+use marline_h3::{has_blank_ends, is_authority, without_empty_port};
 
 /// The number of fields of a request; its host counts as one in every version.
 pub(crate) fn request_fields<B>(request: &Request<B>) -> usize {
@@ -24,13 +25,41 @@ pub(crate) fn has_valid_host<B>(request: &Request<B>) -> bool {
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => {
             let host = host.as_bytes();
-            let differs = |authority: &str| !authority.as_bytes().eq_ignore_ascii_case(host);
+            let differs = |authority: &str| {
+                let authority = without_empty_port(authority.as_bytes());
+                !authority.eq_ignore_ascii_case(without_empty_port(host))
+            };
             // In HTTP/1.1, a target with an authority precedes the field, and one without an authority has an empty one.
             let is_other = is_new && authority.is_some_and(differs);
             !is_other && (is_authority(host) || (host.is_empty() && !is_new))
         }
-        (None, _) => request.version() != Version::HTTP_11,
+        // Without a host, a request of HTTP/1.0 is for the only one.
+        (None, _) => request.version() == Version::HTTP_10 || is_new && authority.is_some(),
         _ => false,
+    }
+}
+
+/// Removes the colon of an empty port from the target and the `Host` field of `request`: it means the default one (RFC 3986, section
+/// 3.2.3), and applications need not know that.
+pub(crate) fn remove_empty_port<B>(request: &mut Request<B>) {
+    let headers = request.headers_mut();
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    if let Some(host) = host.and_then(|host| host.strip_suffix(b":"))
+        && let Ok(host) = HeaderValue::from_bytes(host)
+    {
+        headers.insert(HOST, host);
+    }
+    let authority = request.uri().authority().map(Authority::as_str);
+    let Some(without) = authority.and_then(|authority| authority.strip_suffix(':')) else {
+        return;
+    };
+    if let Ok(without) = without.parse() {
+        let mut parts = request.uri().clone().into_parts();
+        parts.authority = Some(without);
+        // The other parts are those of a URI.
+        if let Ok(uri) = Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
+        }
     }
 }
 
@@ -95,21 +124,49 @@ mod tests {
             (old, "/", &["a", "a"], false),
             (old, "/", &["a,b"], false),
             (old, "/", &["a:99999"], false),
+            (old, "/", &["a:"], true),
+            (old, "/", &["a:+1"], false),
+            (old, "/", &[":"], false),
             (old, "/", &["u@a"], false),
             (old, "http://b/", &["a"], true),
             (old, "http://u@b/", &["a"], false),
             (Version::HTTP_10, "/", &[], true),
             (new, "https://a/", &[], true),
+            (new, "/", &[], false),
+            (new, "/", &["a"], true),
             (new, "https://a/", &["A"], true),
             (new, "https://a/", &["b"], false),
             (new, "https://a/", &[""], false),
             (new, "https://a,b/", &[], false),
-            (new, "https://a:/", &[], false),
+            (new, "https://a:/", &[], true),
+            (new, "https://a:/", &["a"], true),
+            (new, "https://a/", &["A:"], true),
+            (new, "https://a:/", &["b"], false),
             (new, "https://*/", &[], false),
         ] {
             let request = request(version, uri, hosts);
             assert_eq!(has_valid_host(&request), is_valid, "{request:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_port_is_removed() {
+        for (uri, host) in [
+            ("https://a:/b?c", "a"),
+            ("https://a/b?c", "a:"),
+            ("https://a:/b?c", "a:"),
+        ] {
+            let mut request = request(Version::HTTP_2, uri, &[host]);
+            remove_empty_port(&mut request);
+            assert_eq!(request.uri(), "https://a/b?c");
+            assert_eq!(request.headers()[HOST], "a");
+        }
+        let mut request = request(Version::HTTP_11, "/", &["[::1]:"]);
+        remove_empty_port(&mut request);
+        assert_eq!(
+            (request.uri().path(), &request.headers()[HOST]),
+            ("/", &HeaderValue::from_static("[::1]"))
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
 //! TCP needs tokio.
 
+mod authority;
 mod body;
 pub mod client;
 mod content;

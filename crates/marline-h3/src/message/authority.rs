@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 const MAX_HOST: usize = 254;
 
 /// Whether `text` is the authority of a URI of `http` or `https` as requests have it: a host name or an address of IPv4, or one of
-/// IPv6 in brackets; then a port, or nothing. Without user information (RFC 9110, section 4.2.4), and without the characters that
+/// IPv6 in brackets; then a port, which may be empty, or nothing. Without user information (RFC 9110, section 4.2.4), and without the characters that
 /// RFC 3986 allows beyond host names, which servers take for something else: `%`, `,`, `*` and the like.
 pub fn is_authority(text: &[u8]) -> bool {
     let (is_host, rest) = match text.strip_prefix(b"[") {
@@ -30,6 +30,11 @@ pub fn is_authority(text: &[u8]) -> bool {
     is_host && is_port
 }
 
+/// `authority` without the colon of an empty port, which means the default one, as no port does (RFC 3986, section 3.2.3).
+pub fn without_empty_port(authority: &[u8]) -> &[u8] {
+    authority.strip_suffix(b":").unwrap_or(authority)
+}
+
 fn is_ipv6(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).ok();
     text.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok())
@@ -48,7 +53,8 @@ fn is_host_name(text: &[u8]) -> bool {
 fn is_port(text: &[u8]) -> bool {
     let digits = std::str::from_utf8(text).ok();
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    digits.is_some_and(|digits| digits.parse::<u16>().is_ok())
+    // An empty one is that of the scheme (RFC 3986, section 3.2.3).
+    digits.is_some_and(|digits| digits.is_empty() || digits.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]
@@ -61,11 +67,13 @@ mod tests {
             "a",
             "a.example",
             "a.example.",
+            "a:",
             "a:0",
             "a:65535",
             "A-b_c.d:443",
             "127.0.0.1:80",
             "[::1]",
+            "[::1]:",
             "[2001:db8::1]:4433",
             "[::ffff:192.0.2.1]",
             "xn--vi-bja.example",
@@ -80,8 +88,8 @@ mod tests {
             "",
             ":",
             ":80",
-            "a:",
             "a:b",
+            "a:-1",
             "a:+1",
             "a:65536",
             "a:99999",
@@ -102,7 +110,7 @@ mod tests {
             "[]",
             "[a]",
             "[::1]a",
-            "[::1]:",
+            "[::1]:+1",
             "[fe80::1%25eth0]",
             "[v1.a]",
             "a/b",

@@ -9,7 +9,7 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-pub use self::authority::is_authority;
+pub use self::authority::{is_authority, without_empty_port};
 pub(crate) use self::encode::{request_fields, request_path, response_fields, trailer_fields};
 pub use self::fields::has_blank_ends;
 pub(crate) use self::length::ContentLength;

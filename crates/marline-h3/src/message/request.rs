@@ -6,7 +6,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
 
 use super::Protocol;
-use super::authority::is_authority;
+use super::authority::{is_authority, without_empty_port};
 use super::fields::{Section, set_once};
 use crate::error::StreamError;
 use crate::qpack::FieldLine;
@@ -130,7 +130,7 @@ fn authority(given: Option<Bytes>, request: &Request<()>) -> Result<Authority, S
         return Err(StreamError::malformed("several host fields"));
     }
     match (given, host) {
-        (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host.as_bytes()) => {
+        (Some(authority), Some(host)) if !is_same_host(&authority, host.as_bytes()) => {
             Err(StreamError::malformed(":authority and host differ"))
         }
         (Some(authority), _) => parse_authority(authority),
@@ -139,6 +139,10 @@ fn authority(given: Option<Bytes>, request: &Request<()>) -> Result<Authority, S
             "a request without :authority and host",
         )),
     }
+}
+
+fn is_same_host(one: &[u8], other: &[u8]) -> bool {
+    without_empty_port(one).eq_ignore_ascii_case(without_empty_port(other))
 }
 
 fn parse_authority(authority: Bytes) -> Result<Authority, StreamError> {

@@ -95,7 +95,8 @@ fn requests_have_method_scheme_authority_and_path() {
         (":authority", "user@a"),
         (":authority", "a/b"),
         (":authority", "a,b"),
-        (":authority", "a:"),
+        (":authority", "a:+1"),
+        (":authority", ":"),
         (":authority", "a:99999"),
         (":authority", "*"),
         (":authority", "[::1"),
@@ -120,6 +121,7 @@ fn host_stands_for_authority_and_must_be_the_same() {
     let fields = [GET[0], GET[1], GET[3], ("host", "a:81")];
     let decoded = request(&fields).ok().unwrap();
     assert_eq!(decoded.request.uri(), "https://a:81/");
+    assert!(get(&[("host", "a:")]).is_ok(), "the default port");
 }
 
 #[test]
@@ -149,6 +151,11 @@ fn connect_has_an_authority_with_a_port_only() {
 fn extended_connect_needs_a_target_and_an_end_that_allows_it() {
     let protocol = (":protocol", "websocket");
     let fields = [(":method", "CONNECT"), GET[1], GET[2], GET[3], protocol];
+    for missing in 1..4 {
+        let mut fields = fields.to_vec();
+        fields.remove(missing);
+        assert_malformed(decode_request(lines(&fields), true), fields);
+    }
     assert_malformed(decode_request(lines(&fields), false), "not enabled");
     let decoded = decode_request(lines(&fields), true).ok().unwrap();
     let found = decoded.request.extensions().get::<Protocol>().unwrap();

@@ -18,6 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::target::{Origin, percent_decoded};
+use crate::authority::parse_port;
 use crate::body::{Body, BoxError, with_source};
 use crate::limits::MAX_HEADER_BYTES;
 
@@ -76,8 +77,14 @@ impl FromStr for HttpProxy {
         };
         let (host, port) = match address.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {
-                let port = port.parse().ok().filter(|port| *port != 0);
-                (host, port.ok_or_else(wrong)?)
+                let port = match port {
+                    "" => DEFAULT_PORT,
+                    port => parse_port(port).map_err(|_| wrong())?,
+                };
+                (
+                    host,
+                    Some(port).filter(|port| *port != 0).ok_or_else(wrong)?,
+                )
             }
             _ => (address, DEFAULT_PORT),
         };

@@ -7,6 +7,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 
 use super::address::is_link_local;
 use super::{ClientError, HttpVersion};
+use crate::authority::port_of;
 
 /// Scheme, host and port: requests to one origin can share connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,9 +107,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
     if host.is_empty() {
         return Err(wrong("the host is missing"));
     }
-    if authority.as_str() != authority.host() && authority.port_u16().is_none() {
-        return Err(wrong("the port is not a number below 65536"));
-    }
+    let port = port_of(&authority).map_err(|_| wrong("the port is not a number below 65536"))?;
     if zone.is_some() && !host.parse().is_ok_and(is_link_local) {
         return Err(wrong(
             "an interface after % belongs to link-local addresses only, those of fe80::/10",
@@ -117,7 +116,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
     let origin = Origin {
         host: host.to_ascii_lowercase(),
         zone,
-        port: authority.port_u16().unwrap_or(default_port),
+        port: port.unwrap_or(default_port),
         authority,
         scheme,
     };
@@ -265,6 +264,8 @@ mod tests {
             ("https://:/", HttpVersion::Http3),
             ("https://host:x/", HttpVersion::Http3),
             ("https://host:99999/", HttpVersion::Http3),
+            ("https://host:+1/", HttpVersion::Http3),
+            ("https://[::1]:-1/", HttpVersion::Http3),
             ("https://host/a b", HttpVersion::Http3),
             ("ftp://example.org", HttpVersion::Http3),
             ("http://example.org", HttpVersion::Http3),

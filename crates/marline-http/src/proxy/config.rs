@@ -8,6 +8,7 @@ use http::Uri;
 use http::uri::{Authority, Scheme};
 use marline::settings::{Derived, Domain, Field, FieldValue, Named, Settings, Value, Word};
 
+use crate::authority::port_of;
 use crate::limits;
 
 /// An application that a proxy passes requests to.
@@ -71,9 +72,11 @@ impl FromStr for UpstreamUrl {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(invalid("it has a path, and requests keep theirs"));
         }
-        let authority = match authority.port() {
+        let port =
+            port_of(authority).map_err(|_| invalid("its port is not a number below 65536"))?;
+        let authority = match port {
             Some(_) => authority.clone(),
-            None => format!("{authority}:80")
+            None => format!("{}:80", authority.host())
                 .parse()
                 .map_err(|_| invalid("its host is invalid"))?,
         };

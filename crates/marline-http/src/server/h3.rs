@@ -345,6 +345,7 @@ impl Exchange {
         mut request: Request<Body>,
         mut sender: Sender<C>,
     ) {
+        header::remove_empty_port(&mut request);
         let method = request.method().clone();
         let response = if self.early.is_some() && !request.method().is_safe() {
             // It may be a replay (RFC 8470).

@@ -431,7 +431,7 @@ impl OfRequests {
     /// Refuses `request` if its header is malformed, which may depend on whether it has content, or has too many fields.
     fn refused<B>(
         &self,
-        request: Request<B>,
+        mut request: Request<B>,
         has_content: bool,
     ) -> Result<Request<B>, Box<Answer>> {
         let Some(status) = fault(&request, has_content, self.max_fields) else {
@@ -441,6 +441,7 @@ impl OfRequests {
         let answer = refuse(&self.context, &self.recorder, &request, status);
         Err(Box::new(answer))
     }
+            header::remove_empty_port(&mut request);
 }
 
 /// Tells the client to send no further request on its connection of HTTP/1.1 (RFC 9112, section 9.6).

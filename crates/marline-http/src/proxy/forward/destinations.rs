@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
+use crate::authority::port_of;
+
 /// A host that clients of a forward proxy may connect to, at one port or at those of the web.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedHost {
@@ -53,11 +55,7 @@ impl Target {
         if text.contains('@') || authority.host().is_empty() {
             return None;
         }
-        let port = match text.strip_prefix(authority.host()) {
-            Some("") => None,
-            Some(_) => Some(authority.port_u16()?),
-            None => return None,
-        };
+        let port = port_of(&authority).ok()?;
         let host = authority.host();
         let inner = host
             .strip_prefix('[')
@@ -186,8 +184,10 @@ mod tests {
             Some(("example.org".to_owned(), Some(443)))
         );
         assert_eq!(parse("[::1]:80"), Some(("::1".to_owned(), Some(80))));
-        assert_eq!(parse("a"), Some(("a".to_owned(), None)));
-        for text in ["", "a:", "a:x", "a:99999", "u@a:1", "a/b", ":80", ".:80"] {
+        for text in ["a", "a:"] {
+            assert_eq!(parse(text), Some(("a".to_owned(), None)));
+        }
+        for text in ["", "a:+1", "a:x", "a:99999", "u@a:1", "a/b", ":80", ".:80"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

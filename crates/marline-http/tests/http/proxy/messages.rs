@@ -5,6 +5,7 @@ use marline_http::Body;
 use marline_http::client::HttpVersion;
 use marline_http::proxy::RewriteFields;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::application::{Application, Then, field};
 use super::{LIMIT, get, proxy, proxy_with, request, whole};
@@ -108,6 +109,44 @@ fn header_frame(fields: &[(&str, &str)], is_last: bool) -> Vec<u8> {
     [&[0, 0, length, 1, flags, 0, 0, 0, 1][..], &block].concat()
 }
 
+/// RFC 3986, section 3.2.3.
+#[tokio::test]
+async fn an_empty_port_is_that_of_the_scheme() {
+    let application = Application::that_sends(HELLO, Then::Continue).await;
+    let proxy = proxy(&[application.url()]).await;
+    let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+    let head = "GET /old HTTP/1.1\r\nHost: a:\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let mut stream = connect(&proxy).await;
+    let fields = [
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":authority", "a:"),
+        (":path", "/new"),
+    ];
+    stream
+        .write_all(&header_frame(&fields, true))
+        .await
+        .unwrap();
+    let mut frame = [0; 9];
+    while frame[3] != 1 {
+        stream.read_exact(&mut frame).await.unwrap();
+        let length = u32::from_be_bytes([0, frame[0], frame[1], frame[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).await.unwrap();
+        // Index 8 of the static table is 200.
+        assert!(frame[3] != 1 || payload[0] == 0x80 | 8, "{payload:?}");
+    }
+    let heads = application.requests.lock().unwrap();
+    for head in heads.iter() {
+        assert_eq!(field(head, "host"), Some("a"), "{head}");
+    }
+    assert_eq!(heads.len(), 2);
+}
+
 /// RFC 9113, sections 8.1.1, 8.2.1 and 8.3.1: no response but 400, or none.
 #[tokio::test]
 async fn malformed_requests_of_http2_reach_no_application() {
@@ -121,7 +160,7 @@ async fn malformed_requests_of_http2_reach_no_application() {
     };
     let with = |field| [&target("a")[..], &[field]].concat();
     let mut malformed: Vec<_> = [
-        "a,b", "a:99999", "a:", "*", "u@a", "[::1", "a%20b", "\u{e9}",
+        "a,b", "a:99999", "a:+1", "*", "u@a", "[::1", "a%20b", "\u{e9}",
     ]
     .into_iter()
     .map(|authority| header_frame(&target(authority), true))
@@ -133,6 +172,17 @@ async fn malformed_requests_of_http2_reach_no_application() {
     for length in ["0", "4", "6"] {
         let head = header_frame(&with(("content-length", length)), false);
         malformed.push([&head[..], &content].concat());
+    }
+    let extended = [
+        &[(":method", "CONNECT")],
+        &target("a")[1..],
+        &[(":protocol", "websocket")],
+    ]
+    .concat();
+    for missing in 1..4 {
+        let mut fields = extended.clone();
+        fields.remove(missing);
+        malformed.push(header_frame(&fields, false));
     }
     let application = Application::that_sends(HELLO, Then::Continue).await;
     let proxy = proxy(&[application.url()]).await;
