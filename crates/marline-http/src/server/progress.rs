@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use marline::Instant;
 
-use crate::runtime::RuntimeHandle;
+use crate::runtime::{RuntimeHandle, Stopwatch};
 
 /// The progress of the requests of a connection. PING, SETTINGS and other frames outside requests are not progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     runtime: RuntimeHandle,
     min_bytes: u64,
+    start: Instant,
+    since_start: Stopwatch,
     /// Time of the latest progress, in nanoseconds.
     last: AtomicU64,
     /// Bytes of content since then.
@@ -25,10 +27,13 @@ pub(super) struct Progress {
 impl Progress {
     /// A connection without progress so far. Fewer bytes than `min_bytes` are not progress.
     pub(super) fn new(runtime: &RuntimeHandle, min_bytes: u64) -> Self {
+        let start = runtime.now();
         Self {
             runtime: runtime.clone(),
             min_bytes,
-            last: AtomicU64::new(runtime.now().as_nanos()),
+            start,
+            since_start: runtime.stopwatch(),
+            last: AtomicU64::new(start.as_nanos()),
             moved: AtomicU64::new(0),
             received: AtomicU64::new(0),
             active: AtomicUsize::new(0),
@@ -37,7 +42,7 @@ impl Progress {
 
     /// Notes progress.
     pub(super) fn advance(&self) {
-        self.last.store(self.runtime.now().as_nanos(), Relaxed);
+        self.last.store(self.now().as_nanos(), Relaxed);
         self.moved.store(0, Relaxed);
         self.received.store(0, Relaxed);
     }
@@ -54,7 +59,7 @@ impl Progress {
         self.advance();
     }
 
-    /// Content of a request arrived, or content of a response was passed to the connection. Single bytes are not
+    /// Content of a request arrived, or content of a response was taken by the connection. Single bytes are not
     /// progress.
     pub(super) fn on_content(&self, bytes: u64) {
         if self.moved.fetch_add(bytes, Relaxed) + bytes >= self.min_bytes {
@@ -78,9 +83,14 @@ impl Progress {
         Instant::from_nanos(self.last.load(Relaxed))
     }
 
+    /// The present moment, by the clock of the timers that wait for progress.
+    fn now(&self) -> Instant {
+        self.start + self.runtime.elapsed(self.since_start)
+    }
+
     /// The time since the latest progress.
     pub(super) fn idle(&self) -> Duration {
-        self.runtime.now().saturating_since(self.last())
+        self.now().saturating_since(self.last())
     }
 
     /// Whether no request is being answered.

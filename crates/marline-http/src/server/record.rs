@@ -213,7 +213,6 @@ impl Record {
     /// stated.
     pub(super) fn passed(&mut self, bytes: u64, is_end: bool) {
         self.passed += bytes;
-        self.recorder.on_content(bytes);
         if self.whole_after.is_none() && (is_end || Some(self.passed) == self.expected) {
             self.whole_after = Some(self.recorder.runtime.now() - self.start);
         }

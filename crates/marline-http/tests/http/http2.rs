@@ -300,6 +300,18 @@ async fn a_malformed_request_leaves_the_other_streams_of_its_connection_alone() 
     }
 }
 
+/// Empty frames of DATA are allowed (RFC 9113, section 6.1).
+#[tokio::test(start_paused = true)]
+async fn empty_frames_of_content_leave_a_connection_alone() {
+    let mut peer = Peer::new(1 << 16).await;
+    peer.send(&headers(1, 0, &with("POST", "/", &[]))).await;
+    for _ in 0..100 {
+        peer.send(&frame(DATA, 0, 1, &[])).await;
+    }
+    peer.send(&frame(DATA, END_STREAM, 1, b"hello")).await;
+    assert_eq!(peer.response(1).await, (OK.to_vec(), b"hello".to_vec()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_unread_response_ends_although_others_of_its_connection_are_read() {
     for size in ["/?100", "/?1000000"] {
@@ -334,6 +346,51 @@ async fn an_unread_response_ends_although_others_of_its_connection_are_read() {
     }
 }
 
+/// The windows of all streams open by a byte each second.
+#[tokio::test(start_paused = true)]
+async fn responses_whose_windows_open_in_single_bytes_end() {
+    for size in ["/?100", "/?1000000"] {
+        let mut peer = Peer::new(0).await;
+        let numbers: Vec<u8> = (0..100).map(|index| 2 * index + 1).collect();
+        for number in &numbers {
+            let get = headers(*number, END_STREAM, &with("GET", size, &[]));
+            peer.send(&get).await;
+        }
+        let mut open = std::collections::BTreeSet::from_iter(numbers);
+        let mut reset = 0;
+        for second in 0..150 {
+            if second % 10 == 0 {
+                // Others keep the connection alive.
+                let number = 201 + second / 5;
+                peer.send(&headers(number, END_STREAM, &with("GET", "/?10", &[])))
+                    .await;
+                let window = frame(WINDOW_UPDATE, 0, number, &[0, 0, 0, 100]);
+                peer.send(&window).await;
+            }
+            for number in &open {
+                let window = frame(WINDOW_UPDATE, 0, *number, &[0, 0, 0, 1]);
+                peer.send(&window).await;
+            }
+            let second = sleep(Duration::from_secs(1));
+            tokio::pin!(second);
+            loop {
+                let next = tokio::select! {
+                    () = &mut second => break,
+                    next = peer.next() => next.expect("the connection goes on"),
+                };
+                assert_ne!(next.kind, GOAWAY, "{size}: {next:?}");
+                reset += usize::from(next.kind == RST_STREAM);
+                if next.kind == RST_STREAM || next.kind == DATA && next.flags & END_STREAM != 0 {
+                    open.remove(&next.stream);
+                }
+            }
+        }
+        assert!(open.is_empty(), "{size}: {open:?}");
+        // Once it is the only one, the last has as much time again.
+        assert!(reset >= 99, "{size}: {reset}");
+    }
+}
+
 /// One window of the connection for all of them, which opens slowly.
 #[tokio::test(start_paused = true)]
 async fn responses_that_wait_for_each_other_are_not_unread() {
@@ -354,9 +411,9 @@ async fn responses_that_wait_for_each_other_are_not_unread() {
         }
         received += next.payload.len();
         left -= usize::from(next.flags & END_STREAM != 0);
-        // 1 kB/s.
+        // 2 kB/s.
         let length = u32::try_from(next.payload.len()).unwrap();
-        sleep(Duration::from_millis(u64::from(length))).await;
+        sleep(Duration::from_millis(u64::from(length / 2))).await;
         if length > 0 {
             peer.send(&frame(WINDOW_UPDATE, 0, 0, &length.to_be_bytes()))
                 .await;
@@ -390,6 +447,32 @@ async fn an_upload_in_single_bytes_is_refused_and_a_slow_one_arrives() {
             }
         };
         assert!(head.payload.starts_with(status), "{size}: {head:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_over_http1_that_is_read_in_single_bytes_ends_and_a_slow_one_goes_on() {
+    for (bytes, ends) in [(1, true), (1000, false)] {
+        let (mut near, far) = duplex(1024);
+        let (_stop, stopping) = watch::channel(false);
+        tokio::spawn(testing::serve_stream(
+            far,
+            Version::HTTP_11,
+            site(),
+            stopping,
+        ));
+        let get = b"GET /?2000000 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        near.write_all(get).await.unwrap();
+        let mut has_ended = false;
+        for _ in 0..1200 {
+            sleep(Duration::from_secs(1)).await;
+            let mut part = vec![0; bytes];
+            if near.read(&mut part).await.unwrap_or(0) == 0 {
+                has_ended = true;
+                break;
+            }
+        }
+        assert_eq!(has_ended, ends, "{bytes}");
     }
 }
 

@@ -103,9 +103,27 @@ impl Delivery {
     }
 }
 
+/// Content of a connection that has moved so far.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    /// Bytes that were taken.
+    taken: u64,
+    /// Bytes that the client has acknowledged.
+    acknowledged: u64,
+}
+
+impl Moved {
+    /// Bytes since `before`, whichever are more: with buffers of megabytes, those of minutes may be taken at once.
+    fn since(self, before: Self) -> u64 {
+        let taken = self.taken - before.taken;
+        taken.max(self.acknowledged - before.acknowledged)
+    }
+}
+
 /// The order in which responses wait for the connection, which serves them in turn.
 #[derive(Default)]
 struct Turns {
+    moved: Moved,
     begun: u64,
     /// The latest response of which some was taken.
     served: u64,
@@ -122,6 +140,7 @@ impl Turns {
             is_passed_over: false,
             since: Instant::now(),
             taken: 0,
+            before: self.moved,
         }
     }
 
@@ -140,10 +159,12 @@ struct Turn {
     number: u64,
     /// Whether responses that began to wait later were served before it: then it does not wait for their turns.
     is_passed_over: bool,
-    /// When it began to wait, or last moved enough.
+    /// When it began to wait, or it or its connection last moved enough.
     since: Instant,
     /// Bytes that were taken since then.
     taken: u64,
+    /// Content of the connection that had moved then.
+    before: Moved,
 }
 
 impl Turn {
@@ -154,10 +175,29 @@ impl Turn {
         self.number = turns.next();
         self.taken += bytes;
         if self.taken >= min_bytes {
-            self.is_passed_over = false;
-            self.since = Instant::now();
-            self.taken = 0;
+            self.restart(turns);
         }
+    }
+
+    fn restart(&mut self, turns: &Turns) {
+        self.is_passed_over = false;
+        self.since = Instant::now();
+        self.taken = 0;
+        self.before = turns.moved;
+    }
+
+    /// Whether it has waited for `limit` because of its own window, or on a connection that moves less than `min_bytes` for each
+    /// waiting response. Otherwise it gets as much time again.
+    fn is_stuck(&mut self, limit: Duration, turns: &Turns, min_bytes: u64) -> bool {
+        if self.since.elapsed() < limit {
+            return false;
+        }
+        let moved = turns.moved.since(self.before);
+        if self.is_passed_over(turns) || moved < min_bytes.saturating_mul(turns.waiting) {
+            return true;
+        }
+        self.restart(turns);
+        false
     }
 
     /// Whether it is passed over, given `turns`. Each of the others may have been served in a few parts before it.
@@ -405,6 +445,8 @@ impl State {
             return;
         };
         delivery.untaken = delivery.untaken.saturating_sub(bytes);
+        turns.moved.taken += bytes;
+        self.progress.on_content(bytes);
         if let Some(turn) = &mut delivery.turn {
             turn.on_taken(bytes, turns, self.progress.min_bytes());
         }
@@ -469,6 +511,7 @@ impl State {
                 continue;
             };
             delivery.record.confirm(part.bytes);
+            self.turns.moved.acknowledged += part.bytes;
             self.progress.on_content(part.bytes);
             delivery.outstanding = delivery.outstanding.saturating_sub(part.bytes);
             self.outstanding = self.outstanding.saturating_sub(part.bytes);
@@ -674,16 +717,34 @@ impl Sending {
     }
 
     /// Whether the connection has taken too little of it for `limit`. With a slow client, responses wait for each other: it is
-    /// stuck if it was passed over, so that only its own window can be the reason. Others do not matter if it is `alone`.
+    /// stuck if it was passed over, so that only its own window can be the reason, or if they all move too little. Others do not
+    /// matter if it is `alone`.
     pub(super) fn is_stuck(&self, limit: Duration, alone: bool) -> bool {
-        let state = self.deliveries.lock();
-        let delivery = state.responses.get(self.response);
-        let turn = delivery
-            .filter(|delivery| delivery.number == self.number)
-            .and_then(|delivery| delivery.turn.as_ref());
-        turn.is_some_and(|turn| {
-            turn.since.elapsed() >= limit && (alone || turn.is_passed_over(&state.turns))
+        self.deliveries.refresh();
+        let mut guard = self.deliveries.lock();
+        let state = &mut *guard;
+        let (turns, min_bytes) = (&state.turns, state.progress.min_bytes());
+        self.turn(&mut state.responses).is_some_and(|turn| {
+            if alone {
+                turn.since.elapsed() >= limit
+            } else {
+                turn.is_stuck(limit, turns, min_bytes)
+            }
         })
+    }
+
+    /// The time until it has moved too little for `limit`.
+    pub(super) fn patience(&self, limit: Duration) -> Duration {
+        let mut state = self.deliveries.lock();
+        let turn = self.turn(&mut state.responses);
+        turn.map_or(limit, |turn| limit.saturating_sub(turn.since.elapsed()))
+    }
+
+    fn turn<'a>(&self, responses: &'a mut Slab<Delivery>) -> Option<&'a mut Turn> {
+        let delivery = responses.get_mut(self.response);
+        delivery
+            .filter(|delivery| delivery.number == self.number)
+            .and_then(|delivery| delivery.turn.as_mut())
     }
 }
 

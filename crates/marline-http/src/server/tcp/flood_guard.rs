@@ -154,7 +154,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2FloodGuard<S> {
             // Bytes received by the client count, too: the system's buffer may hold data for minutes.
             self.deliveries.refresh();
             let idle = self.progress.idle();
-            let Some(left) = self.limit.checked_sub(idle).filter(|left| !left.is_zero()) else {
+            // A request whose content arrives too slowly is answered at the limit, and a response ends.
+            let limit = match self.progress.is_unused() {
+                true => self.limit,
+                false => self.limit + limits::LINGER,
+            };
+            let Some(left) = limit.checked_sub(idle).filter(|left| !left.is_zero()) else {
                 return Poll::Ready(());
             };
             self.alarm.as_mut().reset(Instant::now() + left);

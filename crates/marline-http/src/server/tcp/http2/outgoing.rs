@@ -166,7 +166,7 @@ impl Outgoing {
         let (idle, is_tunnel) = (self.idle, self.activity.is_some());
         loop {
             let capacity = poll_fn(|cx| poll_capacity(&mut self.stream, cx));
-            match timeout(idle, capacity).await {
+            match timeout(sending.patience(idle), capacity).await {
                 Ok(result) => return result,
                 Err(_) if sending.is_stuck(idle, is_tunnel) => return Err(Cut::Idle),
                 Err(_) => {}
@@ -203,7 +203,7 @@ async fn written(
             // It must also be woken when the client resets it.
             stream.poll_reset(cx).map(|_| Err(Cut::Gone))
         });
-        match timeout(idle, written).await {
+        match timeout(sending.patience(idle), written).await {
             Ok(result) => return result,
             Err(_) if sending.is_stuck(idle, is_tunnel) => return Err(Cut::Idle),
             Err(_) => {}
