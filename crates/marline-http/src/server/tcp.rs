@@ -8,6 +8,7 @@ mod handshake;
 mod http2;
 mod socket;
 mod tunnels;
+mod unread;
 
 use std::convert::Infallible;
 use std::io;
@@ -40,6 +41,7 @@ pub(super) use self::handshake::Tls;
 pub(super) use self::socket::Reset;
 use self::socket::Socket;
 pub(super) use self::tunnels::Tunnels;
+use self::unread::Unread;
 use super::accept::{self, Accepted};
 use super::exchange::{refuse, respond, unreadable};
 use super::progress::Progress;
@@ -404,10 +406,14 @@ impl OfRequests {
             }
             Err(request) => request,
         };
-        let request =
-            request.map(|content| Body::new(counted(content, counting, Recorder::on_content)));
+        let unread = Unread::default();
+        let request = request.map(|content| {
+            let counted = counted(content, counting, Recorder::on_content);
+            Body::new(unread.watch(counted))
+        });
         let mut answer = respond(context, recorder, request, origin).await;
-        if context.stop.is_stopping() {
+        // hyper reads no more of content than has arrived, and ends the connection then.
+        if context.stop.is_stopping() || unread.is_set() {
             close_after(&mut answer);
         }
         if version == Version::HTTP_10 {
@@ -435,13 +441,13 @@ impl OfRequests {
         has_content: bool,
     ) -> Result<Request<B>, Box<Answer>> {
         let Some(status) = fault(&request, has_content, self.max_fields) else {
+            header::remove_empty_port(&mut request);
             return Ok(request);
         };
         let request = request.map(|_| Body::empty());
         let answer = refuse(&self.context, &self.recorder, &request, status);
         Err(Box::new(answer))
     }
-            header::remove_empty_port(&mut request);
 }
 
 /// Tells the client to send no further request on its connection of HTTP/1.1 (RFC 9112, section 9.6).

@@ -282,6 +282,7 @@ async fn every_connection_in_the_queue_of_a_server_that_stops_is_answered() {
             .unwrap();
         let head = read_head(&mut stream).await.to_lowercase();
         assert!(head.starts_with("http/1.1 200 "), "{head}");
+        assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
         assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
     }
     served.server.task.await.unwrap().unwrap();

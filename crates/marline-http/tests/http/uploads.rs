@@ -15,8 +15,11 @@ use crate::common::{TestServer, directory_of};
 // Types and flags of frames (RFC 9113 section 6).
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -30,6 +33,7 @@ struct FrameClient(TlsStream<TcpStream>);
 struct Frame {
     kind: u8,
     flags: u8,
+    stream: u8,
     payload: Vec<u8>,
 }
 
@@ -73,9 +77,43 @@ impl FrameClient {
         Frame {
             kind: head[3],
             flags: head[4],
+            stream: head[8],
             payload,
         }
     }
+}
+
+/// RFC 9113, section 8.1.
+#[tokio::test]
+async fn an_upload_over_http2_that_nobody_reads_is_stopped_without_an_error_after_the_response() {
+    let root = directory_of(&[("file", b"content")]);
+    let identity = Identity::self_signed(vec!["localhost".to_owned()]).unwrap();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.identity = Some(identity.clone());
+    })
+    .await;
+    let mut client = FrameClient::connect(server.address, &identity).await;
+    client.send(HEADERS, END_HEADERS, 1, POST).await;
+    let mut has_response = false;
+    let mut window = 65_535;
+    let stopped = loop {
+        while window >= 16_000 {
+            client.send(DATA, 0, 1, &[0; 16_000]).await;
+            window -= 16_000;
+        }
+        let frame = client.receive().await;
+        match (frame.kind, frame.stream) {
+            (HEADERS, 1) => has_response = true,
+            (WINDOW_UPDATE, 1) => {
+                let update = <[u8; 4]>::try_from(&frame.payload[..]).unwrap();
+                window += u32::from_be_bytes(update);
+            }
+            (RST_STREAM, 1) => break frame,
+            (kind, _) => assert_ne!(kind, GOAWAY),
+        }
+    };
+    assert!(has_response);
+    assert_eq!(stopped.payload, [0; 4], "NO_ERROR");
 }
 
 #[tokio::test]
