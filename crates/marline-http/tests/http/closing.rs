@@ -55,6 +55,58 @@ async fn served(change: impl FnOnce(&mut ServerConfig)) -> Served {
     }
 }
 
+/// Clients that send nothing, or too slowly, with TLS and without.
+#[tokio::test]
+async fn a_connection_that_does_not_begin_in_time_ends() {
+    let root = directory_of(&[("f", b"content")]);
+    let site = || directory(root.path(), false).unwrap();
+    let short = |config: &mut ServerConfig| {
+        config.limits.handshake_timeout = Duration::from_millis(200);
+        config.limits.header_timeout = Duration::from_millis(200);
+    };
+    let encrypted = TestServer::with(site(), short).await;
+    let mut config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), site());
+    short(&mut config);
+    let cleartext = Server::bind(config).await.unwrap();
+    let addresses = [encrypted.address, cleartext.local_addr()];
+    tokio::spawn(cleartext.run());
+    // A record of TLS with the beginning of a ClientHello, and the beginning of a request.
+    let hello = [
+        &b"\x16\x03\x01\x04\x00\x01\x00\x03\xfc\x03\x03"[..],
+        &[7; 1000],
+    ]
+    .concat();
+    let request = [
+        &b"GET / HTTP/1.1\r\nHost: localhost\r\na: "[..],
+        &[b'7'; 1000],
+    ]
+    .concat();
+    for address in addresses {
+        for bytes in [&[][..], &hello[..1], &hello, &request[..1], &request] {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let (mut read, mut write) = stream.into_split();
+            let ended = async {
+                // Those without TLS are told why.
+                let _ = read.read_to_end(&mut Vec::new()).await;
+            };
+            let sending = async {
+                for byte in bytes {
+                    if write.write_all(&[*byte]).await.is_err() {
+                        break;
+                    }
+                    sleep(Duration::from_millis(100)).await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = ended => {}
+                () = sending => {}
+                () = sleep(Duration::from_secs(60)) => panic!("{address} {:?}", bytes.get(..4)),
+            }
+        }
+    }
+}
+
 /// GET /f of HTTP/1.1.
 const REQUEST: &[u8] = b"GET /f HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -171,10 +223,13 @@ async fn a_response_is_logged_when_the_client_has_received_it() {
     let request = b"GET /f HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-999999\r\n\r\n";
     stream.write_all(request).await.unwrap();
     read_head(&mut stream).await;
+    let begun = Instant::now();
     // Another request is logged meanwhile.
     let visitor = served.server.connect(HttpVersion::Http2).await;
     visitor.get("/f", &[("range", "bytes=0-9")]).await;
     assert_eq!(served.log.wait(1).await[0]["bytes"], 10);
+    sleep(Duration::from_millis(100)).await;
+    let unread = begun.elapsed().as_secs_f64();
     let mut content = vec![0; 1_000_000];
     stream.read_exact(&mut content).await.unwrap();
     let line = &served.log.wait(2).await[1];
@@ -182,6 +237,7 @@ async fn a_response_is_logged_when_the_client_has_received_it() {
         (&line["bytes"], &line["complete"]),
         (&1_000_000.into(), &true.into())
     );
+    assert!(line["duration_s"].as_f64().unwrap() >= unread, "{line}");
 }
 
 #[tokio::test]
@@ -226,6 +282,7 @@ async fn the_response_to_a_refused_upload_arrives() {
         let mut response = String::new();
         stream.read_to_string(&mut response).await.unwrap();
         assert!(response.starts_with("HTTP/1.1 405 "), "{response}");
+        assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
     }
     for line in served.log.wait(8).await {
         assert_eq!(
@@ -282,7 +339,6 @@ async fn every_connection_in_the_queue_of_a_server_that_stops_is_answered() {
             .unwrap();
         let head = read_head(&mut stream).await.to_lowercase();
         assert!(head.starts_with("http/1.1 200 "), "{head}");
-        assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
         assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
     }
     served.server.task.await.unwrap().unwrap();
