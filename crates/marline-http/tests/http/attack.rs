@@ -8,7 +8,7 @@ use marline_http::client::{HttpVersion, parse_url};
 use tokio::io::AsyncWriteExt;
 
 use crate::budgets::{LARGE, begin, buffered, connect_from, metric};
-use crate::common::{TestServer, client_with, directory_of};
+use crate::common::{TestServer, client_with, directory_of, settled};
 use crate::floods::{CALM, PING, SETTINGS, connect, send_until_closed};
 use crate::proxy::{application::Application, proxy};
 
@@ -90,8 +90,8 @@ async fn unread_proxy() {
             }
             opened.push(connection);
         }
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        let held = metric(&server, "marline_buffered_bytes");
+        let held = || metric(&server, "marline_buffered_bytes");
+        let held = settled("bytes are buffered", held).await;
         println!("{version:?}: {:.1} MiB held", held as f64 / MIB as f64);
         assert!((1..=128 * MIB).contains(&held), "{held}");
         drop((responses, opened, client));

@@ -10,7 +10,7 @@ use marline_http::server::{Site, directory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::common::{TestServer, VERSIONS, client_with, directory_of, pattern};
+use crate::common::{TestServer, VERSIONS, client_with, directory_of, pattern, settled};
 
 /// A connection from this address of the loopback network, with a receive buffer as small as possible.
 pub(crate) async fn connect_from(server: &TestServer, source: [u8; 4]) -> TcpStream {
@@ -149,8 +149,8 @@ pub(crate) async fn buffered(
         }
         opened.push(connection);
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let during = metric(&server, "marline_buffered_bytes");
+    let held = || metric(&server, "marline_buffered_bytes");
+    let during = settled("bytes are buffered", held).await;
     drop((responses, opened, client));
     let closed = async {
         while metric(&server, "marline_buffered_bytes") > 0 {
@@ -204,8 +204,8 @@ async fn a_client_that_reads_nothing_leaves_memory_for_others() {
     for _ in 0..STREAMS {
         responses.push(visitor.send(Method::GET, "/file", &[]).await);
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let during = metric(&server, "marline_buffered_bytes");
+    let held = || metric(&server, "marline_buffered_bytes");
+    let during = settled("bytes are buffered", held).await;
     assert!(during <= 1 << 19, "{during}");
     let mut other = connect_from(&server, [127, 0, 9, 1]).await;
     assert!(begin(&mut other, "/file").await.contains("200"));

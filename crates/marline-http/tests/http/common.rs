@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use marline_http::client::{
@@ -160,6 +161,30 @@ pub(crate) fn discarded(url: String) -> Target {
         destination: Destination::Nowhere,
         size: None,
     }
+}
+
+/// Waits until `condition` holds. The bound is for what never comes, on a slow machine.
+pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let met = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let met = tokio::time::timeout(Duration::from_secs(120), met).await;
+    assert!(met.is_ok(), "{what}");
+}
+
+/// Waits until `value` is not zero and has not changed for a while, and returns it.
+pub(crate) async fn settled(what: &str, mut value: impl FnMut() -> u64) -> u64 {
+    let (mut last, mut same) = (0, 0);
+    until(what, || {
+        let now = value();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        now > 0 && same >= 20
+    })
+    .await;
+    last
 }
 
 /// A directory with these files.

@@ -1,18 +1,19 @@
 //! A server that is reloaded, restarted or stopped while clients are connected.
 
-use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode};
+use http::{Request, Response, StatusCode};
+use marline_http::Body;
 use marline_http::client::{HttpVersion, parse_url};
-use marline_http::server::{
-    AccessLog, GeneratedObject, Identity, ServerConfig, StateDirectory, directory, generated,
-};
+use marline_http::server::{AccessLog, Identity, ServerConfig, Site, StateDirectory, directory};
 use tempfile::TempDir;
+use tower::service_fn;
 
-use crate::common::{TestServer, VERSIONS, client, directory_of, read};
+use crate::common::{TestServer, VERSIONS, client, directory_of, read, until};
 use crate::log::Lines;
 
 const UNIX: Duration = Duration::from_secs(1_800_000_000);
@@ -114,8 +115,11 @@ async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
         let quic = connection.quic().unwrap();
         quic.confirmed().await.unwrap();
         assert_eq!(quic.early_data_accepted(), early, "start {start}");
-        // The session ticket follows the handshake.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // The session ticket precedes the response to a request that follows the handshake.
+        let next = connection
+            .get(&target.origin, &target.uri, &Default::default())
+            .await;
+        assert_eq!(read(next.unwrap().into_body()).await, b"content");
         quic.close(0, b"");
         server.handle.hurry();
         server.task.await.unwrap().unwrap();
@@ -128,11 +132,12 @@ async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
 
 #[tokio::test]
 async fn a_second_signal_does_not_wait_for_requests() {
-    let slow = GeneratedObject {
-        think: Duration::from_secs(3600),
-        ..GeneratedObject::of("late".into(), HeaderValue::from_static("text/plain"))
-    };
-    let site = generated(BTreeMap::from([("/slow".to_owned(), slow)]), None).unwrap();
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let arriving = Arc::clone(&arrived);
+    let site = Site::new(service_fn(move |_: Request<Body>| {
+        arriving.fetch_add(1, Relaxed);
+        std::future::pending::<Result<Response<Body>, Infallible>>()
+    }));
     let server = TestServer::site(site).await;
     let mut waiting = Vec::new();
     for version in VERSIONS {
@@ -141,10 +146,11 @@ async fn a_second_signal_does_not_wait_for_requests() {
             drop(visitor.try_send(http::Method::GET, "/slow", &[]).await);
         }));
     }
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let has_all = || arrived.load(Relaxed) == VERSIONS.len();
+    until("requests are in progress", has_all).await;
     server.handle.shut_down();
     server.handle.hurry();
-    let stopped = tokio::time::timeout(Duration::from_secs(5), server.task);
+    let stopped = tokio::time::timeout(Duration::from_secs(60), server.task);
     stopped.await.expect("it does not wait").unwrap().unwrap();
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn wait_for(server: &TestServer, line: &str) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(10), written).await;
+    let waited = tokio::time::timeout(Duration::from_secs(120), written).await;
     assert!(waited.is_ok(), "{line}\nin\n{}", server.metrics.render());
 }
 

@@ -1,14 +1,13 @@
 //! Multipath connections between addresses of this host.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use marline::{PathPolicy, Profile};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, ParsedUrl, parse_url};
 use marline_http::server::{AccessLog, directory};
 
-use crate::common::{TestServer, client_with, directory_of, read};
+use crate::common::{TestServer, client_with, directory_of, read, until};
 use crate::log::Lines;
 use crate::metrics::wait_for;
 
@@ -72,8 +71,8 @@ async fn paths_are_counted_logged_and_reported() {
     )
     .await;
     assert_eq!(get().await, b"content");
-    // Long enough for both ends to discard the state of the path.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Both ends discard the state of the path a while after.
+    until("the state is discarded", || quic.paths().len() == 1).await;
     let report = connection.report();
     assert_eq!(report.paths.len(), 2);
     assert!(report.paths[1].closed.is_some(), "{report:?}");

@@ -10,6 +10,7 @@ use marline_http::pipes::{PipePolicy, PipeState, PipesConfig, RrConfig, SignalTr
 use tempfile::TempDir;
 
 use crate::common::{TestServer, directory_of, discarded, pattern};
+use crate::metrics::wait_for;
 
 const NAMES: [&str; 7] = [
     "0.js", "1.html", "2.webp", "3.webp", "4.mp4", "5.css", "6.bin",
@@ -97,9 +98,7 @@ async fn pipes_that_carry_nothing_close_and_open_again() {
     let client = client(pipes);
     let first = fetch(&client, &server).await;
     assert_eq!(first.connections.len(), 2);
-    // The wait is longer than the idle timeout by far: only a machine that is suspended for as long
-    // fails the test.
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    wait_for(&server, "marline_connections_open{version=\"3\"} 0").await;
     let second = fetch(&client, &server).await;
     assert_eq!(second.pipes.len(), 2);
     for (earlier, pipe) in first.pipes.iter().zip(&second.pipes) {
