@@ -369,7 +369,7 @@ impl Metrics {
             out,
             name,
             "histogram",
-            "From the request's header to the response's last byte.",
+            "From the request's header until the whole response was passed to the connection.",
         )?;
         let mut cumulated = 0;
         for (bound, count) in BUCKETS_S.iter().zip(&self.durations) {

@@ -38,6 +38,7 @@ struct Line<'a> {
     initial_window: Option<u64>,
     /// The paths that the QUIC connection has, including recently closed ones.
     paths: Option<usize>,
+    /// From the request's header until the client has acknowledged the response, or will not.
     duration_s: f64,
     /// Whether the client has acknowledged the whole response.
     complete: bool,
@@ -237,12 +238,12 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let recorder = &self.recorder;
-        let duration = self
-            .whole_after
-            .unwrap_or_else(|| recorder.runtime.now() - self.start);
+        let until_now = recorder.runtime.now() - self.start;
         let metrics = &recorder.metrics;
         let status = self.status;
         if let Some(status) = status {
+            // The time that the site and the windows took: acknowledgments over TCP are noticed at intervals only.
+            let duration = self.whole_after.unwrap_or(until_now);
             metrics.responded(self.version, status, self.confirmed, duration);
         }
         match (&self.request, status) {
@@ -273,7 +274,7 @@ impl Drop for Record {
                 .as_ref()
                 .map(marline::Connection::initial_window),
             paths: recorder.quic.as_ref().map(paths),
-            duration_s: duration.as_secs_f64(),
+            duration_s: until_now.as_secs_f64(),
             complete: self.is_received && self.whole_after.is_some(),
             upstream: self.passed_on.as_ref().map(|passed| &*passed.upstream),
             upstream_error: self

@@ -21,7 +21,7 @@ use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets, socket2};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_rustls::client::TlsStream;
 use tower::service_fn;
 
