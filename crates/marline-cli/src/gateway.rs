@@ -11,7 +11,9 @@ use marline_http::limits;
 use marline_http::proxy::{
     AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, PipeMetrics, forward_proxy, gateway,
 };
-use marline_http::server::{MetricsSource, Server, ServerConfig, Site, raise_open_file_limit};
+use marline_http::server::{
+    AlsoListen, MetricsSource, Server, ServerConfig, Site, raise_open_file_limit,
+};
 
 use crate::failure::{Failure, print_message};
 use crate::listen::Listen;
@@ -146,7 +148,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let signals = Signals::listen()?;
     let Served { site, more_metrics } = served(&arguments)?;
     let mut config = ServerConfig::cleartext(listen.first, site);
-    config.also_listen.extend(listen.also);
+    config
+        .also_listen
+        .extend(listen.also.map(AlsoListen::IfPresent));
     config.more_metrics = more_metrics;
     config.metrics = arguments.metrics.map(|listen| listen.first);
     config

@@ -130,7 +130,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use clap::Parser;
-    use marline_http::server::ServerConfig;
+    use marline_http::server::{AlsoListen, ServerConfig};
 
     use crate::cli::{Cli, Verb};
     use crate::server::Wanted;
@@ -150,7 +150,8 @@ mod tests {
         let default = config(&[]);
         let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, 4433));
         assert_eq!(default.listen, expected);
-        assert_eq!(default.also_listen, [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+        let also = AlsoListen::IfPresent(IpAddr::V6(Ipv6Addr::LOCALHOST));
+        assert_eq!(default.also_listen, [also]);
         let named = config(&["--listen", "127.0.0.1:4433"]);
         assert!(named.also_listen.is_empty());
     }

@@ -20,6 +20,7 @@ mod content;
 mod file;
 pub mod har;
 mod header;
+mod host_pattern;
 pub mod http3;
 mod interim;
 pub mod limits;
@@ -38,6 +39,7 @@ mod whole;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;
+pub use crate::host_pattern::{HostPattern, InvalidHostPattern};
 pub use crate::interim::Interim;
 pub use crate::pem::{KeyKind, PemProblem, Validity};
 pub use crate::tls::{NoTlsVersion, TlsVersion, TlsVersions};

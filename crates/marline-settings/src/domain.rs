@@ -24,8 +24,8 @@ pub enum RawValue {
     Text(String),
     /// A date or a time of day, which no setting takes.
     Date(String),
-    /// A list, which no setting takes.
-    List,
+    /// A list of values.
+    List(Vec<Self>),
     /// Keys, each with its value as written.
     Table(Vec<(String, Self)>),
 }
@@ -67,7 +67,7 @@ impl fmt::Display for RawValue {
             Self::Number(number) => number.fmt(f),
             Self::Text(text) => write!(f, "\"{}\"", quote(text)),
             Self::Date(date) => write!(f, "the date or time {date}"),
-            Self::List => f.write_str("a list"),
+            Self::List(_) => f.write_str("a list"),
             Self::Table(_) => f.write_str("a table"),
         }
     }

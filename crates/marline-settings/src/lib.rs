@@ -15,6 +15,9 @@
 //! | [`Derived`] | a value that is not one field: several of them, or a part of one |
 //! | [`Choice`] | a policy, from a [`Registry`] |
 //! | [`Table`] | keys of a configuration inside this one |
+//! | [`Tables`] | several such configurations, as `[[site]]` |
+//! | [`List`] | several values of one domain |
+//! | [`Pairs`] | names of the user's own, each with a text |
 //!
 //! A policy is written as its name, with parameters in parentheses where they differ from the defaults:
 //! `hybrid(factor=0.25, min_rise=8ms)`. A key may be written with `-` in place of `_`.
@@ -26,6 +29,7 @@ mod choice;
 mod domain;
 mod field;
 mod lines;
+mod list;
 mod names;
 mod policy;
 mod section;
@@ -36,6 +40,7 @@ pub use choice::Choice;
 pub use domain::{Domain, FormerName, Named, RawValue, Shown, Value, Word};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
+pub use list::{List, Pair, Pairs, Tables};
 pub use names::{advice, one_line, quote, unknown};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};

@@ -173,7 +173,7 @@ pub(crate) fn call(name: &str, parameters: &[(String, RawValue)]) -> String {
             RawValue::Switch(_) | RawValue::Integer(_) | RawValue::Number(_) => {
                 Some(format!("{key}={written}"))
             }
-            RawValue::Date(_) | RawValue::List | RawValue::Table(_) => None,
+            RawValue::Date(_) | RawValue::List(_) | RawValue::Table(_) => None,
         })
         .collect();
     if parameters.is_empty() {

@@ -205,8 +205,15 @@ impl WrittenTable {
 
 /// A key and the tables that it is in, as messages have it.
 fn dotted<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
-    let path: Vec<_> = path.into_iter().map(quote).collect();
-    path.join(".")
+    let mut dotted = String::new();
+    for key in path {
+        // Members of a list are `[1]`, `[2]` and so on.
+        if !dotted.is_empty() && !key.starts_with('[') {
+            dotted.push('.');
+        }
+        dotted += &quote(key);
+    }
+    dotted
 }
 
 /// Reads the entries of `table` in the order of the file, and their lines into `keys`.
@@ -264,7 +271,22 @@ fn read_value(
             RawValue::Number(digits.parse().unwrap_or(f64::NAN))
         }
         DeValue::Datetime(date) => RawValue::Date(date.to_string()),
-        DeValue::Array(_) => RawValue::List,
+        DeValue::Array(members) => RawValue::List(
+            members
+                .iter()
+                .enumerate()
+                .map(|(index, member)| {
+                    let place = format!("[{}]", index + 1);
+                    let key = inside.0.entry(place.clone()).or_default();
+                    key.line = lines.line(member.span().start);
+                    let written = read_value(member, lines, &mut key.inside);
+                    written.map_err(|mut twice| {
+                        twice.path.insert(0, place);
+                        twice
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+        ),
         DeValue::Table(table) => RawValue::Table(read_table(table, lines, inside)?),
     })
 }

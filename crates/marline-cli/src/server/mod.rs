@@ -16,8 +16,8 @@ use clap::builder::BoolishValueParser;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::server::{
-    AccessLog, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory, compressed,
-    raise_open_file_limit, report_panics_in_one_line,
+    AccessLog, AlsoListen, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
+    compressed, raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
 
@@ -317,7 +317,9 @@ impl<S: Serving> Wanted<S> {
         let listen = flags.listen.unwrap_or(LISTEN);
         let identity = identity::identity(flags, listen.first.ip(), kept.state.as_deref())?;
         let mut config = ServerConfig::new(listen.first, identity, site);
-        config.also_listen.extend(listen.also);
+        config
+            .also_listen
+            .extend(listen.also.map(AlsoListen::IfPresent));
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
         config.metrics = flags.metrics.map(|listen| listen.first);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use http::Uri;
 use http::uri::{Authority, Scheme};
-use marline::settings::{Derived, Domain, Field, FieldValue, Named, Settings, Value, Word};
+use marline::settings::{
+    Derived, Domain, Field, FieldValue, Named, Settings, Value, Word, text_values,
+};
 
 use crate::authority::port_of;
 use crate::limits;
@@ -83,6 +85,8 @@ impl FromStr for UpstreamUrl {
         Ok(Self { authority, http2 })
     }
 }
+
+text_values!(UpstreamUrl);
 
 /// The fields that tell the application about the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

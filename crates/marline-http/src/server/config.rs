@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
-use super::{AccessLog, Identity, MetricsSource, Site, StateDirectory};
+use super::{AccessLog, Identity, MetricsSource, NamedIdentity, Site, StateDirectory};
 use crate::tcp::TcpSockets;
 use crate::{TlsVersion, limits, transport};
 
@@ -17,10 +17,14 @@ use crate::{TlsVersion, limits, transport};
 pub struct ServerConfig {
     /// The address to listen on, for both TCP and UDP. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Further addresses to listen on, with the same port. Those that this host does not have are skipped.
-    pub also_listen: Vec<IpAddr>,
-    /// Its certificate and key; not needed [without encryption](Self::cleartext).
+    /// Further addresses to listen on.
+    pub also_listen: Vec<AlsoListen>,
+    /// The certificate for clients that ask for no name, or for one that none of
+    /// [`named_identities`](Self::named_identities) has; by default the first of these. Not needed
+    /// [without encryption](Self::cleartext).
     pub identity: Option<Identity>,
+    /// The certificates of the names of its sites.
+    pub named_identities: Vec<NamedIdentity>,
     /// The service that answers requests.
     pub site: Site,
     /// The enabled versions of HTTP.
@@ -52,6 +56,17 @@ pub struct ServerConfig {
     /// The runtime; by default, the tokio runtime in which the server is bound. TCP and metrics need tokio in
     /// any case.
     pub runtime: Option<Arc<dyn Runtime>>,
+}
+
+/// A further address to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlsoListen {
+    /// An address with the port of the first; skipped if this host does not have it.
+    IfPresent(IpAddr),
+    /// An address with a port of its own.
+    At(SocketAddr),
+    /// The same, skipped if this host does not have it.
+    AtIfPresent(SocketAddr),
 }
 
 /// The versions of HTTP that a server supports.
@@ -268,6 +283,7 @@ impl ServerConfig {
             listen,
             also_listen: Vec::new(),
             identity: Some(identity),
+            named_identities: Vec::new(),
             site,
             protocols: Protocols::default(),
             tls_min: TlsVersion::default(),
@@ -292,6 +308,7 @@ impl ServerConfig {
             listen,
             also_listen: Vec::new(),
             identity: None,
+            named_identities: Vec::new(),
             site,
             protocols: Protocols {
                 http1: false,

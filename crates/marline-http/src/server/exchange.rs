@@ -24,6 +24,11 @@ use crate::whole::Whole;
 pub struct ClientAddress(SocketAddr);
 
 impl ClientAddress {
+    /// `address`, for sites that are called without a server.
+    pub fn new(address: SocketAddr) -> Self {
+        Self(address)
+    }
+
     /// The address.
     pub fn get(self) -> SocketAddr {
         self.0
@@ -59,7 +64,7 @@ pub(super) async fn respond(
         request.extensions_mut().insert(EarlyData);
     }
     request.extensions_mut().insert(origin);
-    let client = ClientAddress(recorder.client);
+    let client = ClientAddress::new(recorder.client);
     request.extensions_mut().insert(client);
     let method = request.method().clone();
     let pace = Pace::default();
@@ -80,7 +85,7 @@ pub(super) async fn respond(
     let response = match response {
         // Whatever the site makes of content that has failed.
         _ if pace.is_too_slow() => {
-            let mut response = refusal(context, version, StatusCode::REQUEST_TIMEOUT);
+            let mut response = refusal(context, recorder, version, StatusCode::REQUEST_TIMEOUT);
             if version < Version::HTTP_2 {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
@@ -89,10 +94,10 @@ pub(super) async fn respond(
         }
         Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
-        Err(status) => return record.begin(refusal(context, version, status)),
+        Err(status) => return record.begin(refusal(context, recorder, version, status)),
     };
     let mut response = without_content_where_none_is_allowed(response, &method);
-    add_header_fields(context, version, &mut response);
+    add_header_fields(context, recorder, version, &mut response);
     record.begin(response)
 }
 
@@ -168,7 +173,7 @@ pub(super) fn refuse(
         request.uri().path(),
         version,
     );
-    record.begin(refusal(context, version, status))
+    record.begin(refusal(context, recorder, version, status))
 }
 
 /// Refuses a request that could not be read with `status`, and records that.
@@ -178,7 +183,7 @@ pub(super) fn refuse_unreadable(
     version: Version,
     status: StatusCode,
 ) -> Answer {
-    let response = refusal(context, version, status);
+    let response = refusal(context, recorder, version, status);
     unreadable(context, recorder, version).begin(response)
 }
 
@@ -189,13 +194,23 @@ pub(super) fn unreadable(context: &Context, recorder: &Arc<Recorder>, version: V
 }
 
 /// A response by the server itself, without content.
-fn refusal(context: &Context, version: Version, status: StatusCode) -> Response<Body> {
+fn refusal(
+    context: &Context,
+    recorder: &Recorder,
+    version: Version,
+    status: StatusCode,
+) -> Response<Body> {
     let mut response = without_content(status);
-    add_header_fields(context, version, &mut response);
+    add_header_fields(context, recorder, version, &mut response);
     response
 }
 
-fn add_header_fields(context: &Context, version: Version, response: &mut Response<Body>) {
+fn add_header_fields(
+    context: &Context,
+    recorder: &Recorder,
+    version: Version,
+    response: &mut Response<Body>,
+) {
     let headers = response.headers_mut();
     if version >= Version::HTTP_2 {
         // hyper adds the field for HTTP/1.1.
@@ -204,9 +219,7 @@ fn add_header_fields(context: &Context, version: Version, response: &mut Respons
             headers.entry(DATE).or_insert(date);
         }
     }
-    if version != Version::HTTP_3
-        && let Some(alt_svc) = &context.alt_svc
-    {
+    if let Some(alt_svc) = &recorder.alt_svc {
         headers.insert(ALT_SVC, alt_svc.clone());
     }
 }

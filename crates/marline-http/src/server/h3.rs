@@ -127,6 +127,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             metrics: Arc::clone(&context.metrics),
             client: quic.remote_address(),
             connection: quic.original_destination().to_string(),
+            alt_svc: None,
             progress: None,
             quic: Some(quic.clone()),
         }),

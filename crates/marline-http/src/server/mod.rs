@@ -49,7 +49,7 @@ use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -59,13 +59,13 @@ pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
 pub(crate) use self::budget::{Budget, Grant};
 pub use self::compression::compressed;
-pub use self::config::{Protocols, ServerConfig, ServerLimits};
+pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
 pub use self::exchange::{ClientAddress, EarlyData, Tunnel};
 pub use self::exposition::head as metric_head;
-pub use self::files::directory;
+pub use self::files::{Directory, DirectoryEntry, directory};
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::{Metrics, MetricsSource};
 pub use self::metrics_page::serve_metrics;
@@ -79,7 +79,7 @@ pub(crate) use self::state::Sessions;
 pub use self::state::{StateDirectory, StateError};
 use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
-pub use self::tls::{Identity, IdentityError};
+pub use self::tls::{Identity, IdentityError, NamedIdentity};
 use crate::body::Body;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -135,7 +135,6 @@ pub struct Server {
 struct Context {
     runtime: RuntimeHandle,
     metrics: Arc<Metrics>,
-    alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
     /// Connections over TCP that make room for others and may send GOAWAY before.
     leaving: Semaphore,
@@ -196,11 +195,6 @@ impl Server {
             }
         };
         let metrics_pages = open_metrics(&config, &runtime)?;
-        let port = addresses.first().map_or(0, SocketAddr::port);
-        let alt_svc = match quic.is_empty() {
-            true => None,
-            false => http::HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok(),
-        };
         let has_tls = config.protocols.http1 || config.protocols.http2;
         let tls = match tcp.is_empty() || !has_tls {
             true => None,
@@ -226,7 +220,6 @@ impl Server {
             admission: Admission::new(connection_limits, &runtime),
             runtime,
             metrics,
-            alt_svc,
             leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),
             slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             max_connections: config.limits.max_connections,
@@ -454,13 +447,18 @@ async fn open_sockets(
         .open(config.listen, config, runtime, metrics, logs)
         .await?;
     let port = sockets.addresses[0].port();
-    for &ip in &config.also_listen {
-        if is_local(ip, runtime) {
-            let address = SocketAddr::new(ip, port);
-            sockets
-                .open(address, config, runtime, metrics, logs)
-                .await?;
+    for also in &config.also_listen {
+        let (address, may_be_missing) = match *also {
+            AlsoListen::IfPresent(ip) => (SocketAddr::new(ip, port), true),
+            AlsoListen::AtIfPresent(address) => (address, true),
+            AlsoListen::At(address) => (address, false),
+        };
+        if may_be_missing && !is_local(address.ip(), runtime) {
+            continue;
         }
+        sockets
+            .open(address, config, runtime, metrics, logs)
+            .await?;
     }
     Ok(sockets)
 }
@@ -510,7 +508,10 @@ impl Sockets {
             let sockets = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
             let socket = listen_tcp(address, runtime, sockets, protocol)?;
             address = socket.local_addr().unwrap_or(address);
-            self.tcp.push(tcp::Listener::new(socket));
+            let alt_svc = format!("h3=\":{}\"; ma=86400", address.port());
+            let alt_svc = HeaderValue::try_from(alt_svc).ok();
+            let alt_svc = alt_svc.filter(|_| protocols.http3);
+            self.tcp.push(tcp::Listener::new(socket, alt_svc));
         }
         if protocols.http3 {
             let counting = metrics.observers(&config.quic.transport);

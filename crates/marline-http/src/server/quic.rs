@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use marline::{EndpointConfig, MakeObserver, TlsServerConfig, hmac_sha256};
 
-use super::{IdentityError, ServeError, ServerConfig, Sessions};
+use super::tls::settings;
+use super::{ServeError, ServerConfig, Sessions};
 use crate::runtime::RuntimeHandle;
 use crate::tls::crypto_provider;
 use crate::transport::{QlogBudget, both, endpoint, observer};
@@ -21,8 +22,7 @@ pub(super) fn server_config(
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
-    let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
-    let mut tls = identity.config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
+    let mut tls = settings(config, provider, &[b"h3"], &[&rustls::version::TLS13])?;
     // QUIC allows all early data or none (RFC 9001 section 4.6.1).
     tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
     if let Some(log) = &quic.key_log {
@@ -60,7 +60,7 @@ pub(super) fn server_endpoint(
     let mut settings = config.endpoint.clone();
     if let Some(settings) = &mut settings {
         // Endpoints of one server must not choose the same connection IDs.
-        if address.ip() != config.listen.ip() {
+        if address != config.listen {
             let purpose = address.to_string();
             settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Response, StatusCode, Version};
 use http_body::Body as _;
 use marline::Instant;
 use serde::Serialize;
@@ -71,6 +71,11 @@ impl PassedOn {
         }
     }
 
+    /// Whether the response is that of the upstream.
+    pub fn is_answered(&self) -> bool {
+        self.error.is_none()
+    }
+
     /// The same over the pipe with this number, from 0, of a [pool](crate::pipes).
     #[must_use]
     pub fn over_pipe(self, pipe: Option<usize>) -> Self {
@@ -85,6 +90,8 @@ pub(super) struct Recorder {
     pub(super) metrics: Arc<Metrics>,
     pub(super) client: SocketAddr,
     pub(super) connection: String,
+    /// Where the server has HTTP/3, for clients of other versions (RFC 7838).
+    pub(super) alt_svc: Option<HeaderValue>,
     /// Whether requests make progress, if it is a connection over TCP.
     pub(super) progress: Option<Arc<Progress>>,
     /// The connection, if it is QUIC: it may join a bundle after its first request.

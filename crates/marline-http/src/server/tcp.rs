@@ -69,15 +69,20 @@ async fn refuse_unread<S: AsyncWrite + Unpin>(mut stream: S, refusal: &[u8]) -> 
 }
 
 /// A TCP listener.
-pub(super) struct Listener(TcpListener);
+pub(super) struct Listener {
+    socket: TcpListener,
+    alt_svc: Option<HeaderValue>,
+}
 
 impl Listener {
-    pub(super) fn new(socket: TcpListener) -> Self {
-        Self(socket)
+    /// A listener whose responses announce `alt_svc`, if that is some.
+    pub(super) fn new(socket: TcpListener, alt_svc: Option<HeaderValue>) -> Self {
+        Self { socket, alt_svc }
     }
 
     /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
+        let Self { socket, alt_svc } = self;
         let mut connections = JoinSet::new();
         let mut stopped = context.stop.stopped();
         // Each tunnel holds a sender.
@@ -87,12 +92,24 @@ impl Listener {
                 biased;
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = accept::next(&self.0) => accepted,
+                accepted = accept::next(&socket) => accepted,
             };
-            Self::begin(&context, &mut connections, &tunnel, accepted);
+            Self::begin(
+                &context,
+                &mut connections,
+                &tunnel,
+                alt_svc.as_ref(),
+                accepted,
+            );
         }
-        accept::last(self.0, |accepted| {
-            Self::begin(&context, &mut connections, &tunnel, accepted);
+        accept::last(socket, |accepted| {
+            Self::begin(
+                &context,
+                &mut connections,
+                &tunnel,
+                alt_svc.as_ref(),
+                accepted,
+            );
         })
         .await;
         drop(tunnel);
@@ -113,6 +130,7 @@ impl Listener {
         context: &Arc<Context>,
         connections: &mut JoinSet<()>,
         tunnel: &mpsc::Sender<()>,
+        alt_svc: Option<&HeaderValue>,
         accepted: Accepted<TcpStream>,
     ) {
         let Accepted { stream, client } = accepted;
@@ -131,6 +149,7 @@ impl Listener {
             client,
             origin,
             id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
+            alt_svc: alt_svc.cloned(),
             deliveries: Deliveries::new(Arc::clone(&progress)),
             progress,
             tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
@@ -168,6 +187,7 @@ pub(super) struct ClientConnection {
     pub(super) client: SocketAddr,
     pub(super) origin: Origin,
     pub(super) id: u64,
+    pub(super) alt_svc: Option<HeaderValue>,
     pub(super) progress: Arc<Progress>,
     pub(super) deliveries: Deliveries,
     pub(super) tunnels: Tunnels,
@@ -280,6 +300,7 @@ impl ClientConnection {
             metrics: Arc::clone(&self.context.metrics),
             client: self.client,
             connection: format!("tcp-{}", self.id),
+            alt_svc: self.alt_svc.clone(),
             progress: Some(Arc::clone(&self.progress)),
             quic: None,
         })

@@ -42,6 +42,7 @@ pub async fn serve<C: QuicTransport>(
         metrics: Arc::clone(&context.metrics),
         client: CLIENT,
         connection: String::new(),
+        alt_svc: None,
         progress: None,
         quic: None,
     });
@@ -83,6 +84,7 @@ pub async fn serve_stream<S>(
     let connection = ClientConnection {
         client: CLIENT,
         origin: Origin::new(&context, CLIENT.ip(), chunk),
+        alt_svc: None,
         id: 1,
         deliveries: Deliveries::new(Arc::clone(&progress)),
         progress,
@@ -111,7 +113,6 @@ fn context(site: Site) -> Arc<Context> {
         admission: Admission::new(one, &runtime),
         runtime,
         metrics: Arc::default(),
-        alt_svc: None,
         leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),
         slots: Arc::new(Semaphore::new(1)),
         max_connections: 1,

@@ -11,9 +11,13 @@ use marline::Sha256;
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, PublicKeyData, SerialNumber};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
 use time::OffsetDateTime;
 
+use super::ServerConfig;
+use crate::HostPattern;
 use crate::file::read_regular_file;
 use crate::pem::{self, PemProblem, Validity};
 use crate::tls::crypto_provider;
@@ -195,22 +199,82 @@ impl Identity {
         &self.chain
     }
 
-    /// TLS settings with `alpn` in order of preference, and the algorithms of `provider`.
-    pub(crate) fn config(
-        &self,
-        provider: Arc<CryptoProvider>,
-        alpn: &[&[u8]],
-        versions: &[&'static rustls::SupportedProtocolVersion],
-    ) -> Result<rustls::ServerConfig, IdentityError> {
-        let mut config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(versions)
-            .map_err(IdentityError::Mismatch)?
-            .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), self.key.clone_key())
-            .map_err(IdentityError::Mismatch)?;
-        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-        Ok(config)
+    /// The certificate with its key, as TLS needs them.
+    fn certified(&self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, IdentityError> {
+        CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), provider)
+            .map(Arc::new)
+            .map_err(IdentityError::Mismatch)
     }
+}
+
+/// The certificate of some names of a server. Several may have the same names and keys of different kinds: a client gets the first
+/// that it can verify.
+#[derive(Clone, Debug)]
+pub struct NamedIdentity {
+    /// The names by which clients ask for it (SNI, RFC 6066, section 3).
+    pub names: Vec<HostPattern>,
+    /// The certificate and its key.
+    pub identity: Identity,
+}
+
+/// The certificates of a server, by the name that a client asks for.
+#[derive(Debug)]
+struct Certificates {
+    named: Vec<(HostPattern, Vec<Arc<CertifiedKey>>)>,
+    /// For clients that ask for no name, or for another.
+    others: Arc<CertifiedKey>,
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let named = self.named.iter().map(|(name, keys)| (name, keys));
+        let keys = hello
+            .server_name()
+            .and_then(|name| HostPattern::best(name, named));
+        let Some(keys) = keys else {
+            return Some(Arc::clone(&self.others));
+        };
+        let schemes = hello.signature_schemes();
+        let is_usable = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some();
+        let key = keys.iter().find(is_usable).or(keys.first());
+        key.map(Arc::clone)
+    }
+}
+
+/// TLS settings with the certificates of `config`, with `alpn` in order of preference, and the algorithms of `provider`.
+///
+/// # Errors
+/// There is no certificate, or one does not match its key.
+pub(super) fn settings(
+    config: &ServerConfig,
+    provider: Arc<CryptoProvider>,
+    alpn: &[&[u8]],
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> Result<rustls::ServerConfig, IdentityError> {
+    let mut named: Vec<(HostPattern, Vec<Arc<CertifiedKey>>)> = Vec::new();
+    for one in &config.named_identities {
+        let key = one.identity.certified(&provider)?;
+        for name in &one.names {
+            match named.iter_mut().find(|(known, _)| known == name) {
+                Some((_, keys)) => keys.push(Arc::clone(&key)),
+                None => named.push((name.clone(), vec![Arc::clone(&key)])),
+            }
+        }
+    }
+    let first = config.named_identities.first();
+    let others = config
+        .identity
+        .as_ref()
+        .or(first.map(|first| &first.identity));
+    let others = others.ok_or(IdentityError::Missing)?.certified(&provider)?;
+    let certificates = Certificates { named, others };
+    let mut settings = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .map_err(IdentityError::Mismatch)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(certificates));
+    settings.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    Ok(settings)
 }
 
 /// A block of PEM (RFC 7468).

@@ -9,7 +9,9 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use marline_http::Body;
 use marline_http::client::{HttpVersion, parse_url};
-use marline_http::server::{AccessLog, Identity, ServerConfig, Site, StateDirectory, directory};
+use marline_http::server::{
+    AccessLog, AlsoListen, Identity, ServerConfig, Site, StateDirectory, directory,
+};
 use tempfile::TempDir;
 use tower::service_fn;
 
@@ -161,7 +163,9 @@ async fn a_server_listens_on_several_addresses_with_one_port() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         // No host has the second.
-        config.also_listen = vec![loopback, "192.0.2.1".parse().unwrap()];
+        config.also_listen = [loopback, "192.0.2.1".parse().unwrap()]
+            .map(AlsoListen::IfPresent)
+            .to_vec();
     })
     .await;
     assert_eq!(server.addresses.len(), 1 + usize::from(has_ipv6));

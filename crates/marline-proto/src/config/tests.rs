@@ -71,7 +71,11 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
             assert_eq!(setting.show(&config), shown, "{key} = {sample}");
         }
         assert!(!setting.about().is_empty() && !setting.about().ends_with('.'));
-        assert!(setting.set(&mut config.clone(), &RawValue::List).is_err());
+        assert!(
+            setting
+                .set(&mut config.clone(), &RawValue::List(Vec::new()))
+                .is_err()
+        );
     }
 }
 

@@ -12,11 +12,13 @@ mod root;
 mod validators;
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
 use http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH,
@@ -46,8 +48,48 @@ use crate::limits;
 /// # Errors
 /// The directory does not exist, is not a directory, or may not be read.
 pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
-    let root = Root::open(directory, follow_links)?;
-    Ok(Site::new(Ranges::new(Files(root))))
+    Directory::open(directory, follow_links).map(|directory| directory.site())
+}
+
+/// A directory whose files are served, and which can be listed.
+#[derive(Clone, Debug)]
+pub struct Directory(Root);
+
+/// A file or a directory in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// Its name.
+    pub name: OsString,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// The size of a file, in bytes.
+    pub bytes: u64,
+    /// When its content was changed, if the file system knows.
+    pub modified: Option<SystemTime>,
+}
+
+impl Directory {
+    /// The directory at `path`. With `follow_links`, symbolic links may lead out of it.
+    ///
+    /// # Errors
+    /// It does not exist, is not a directory, or may not be read.
+    pub fn open(path: &Path, follow_links: bool) -> io::Result<Self> {
+        Root::open(path, follow_links).map(Self)
+    }
+
+    /// The service that [`directory`] makes.
+    pub fn site(&self) -> Site {
+        Site::new(Ranges::new(Files(self.0.clone())))
+    }
+
+    /// The files and directories at the `path` of a request, `limit` of them at most. What is neither, or leads out of the
+    /// directory, is left out.
+    ///
+    /// # Errors
+    /// There is no such directory, or it may not be read.
+    pub async fn list(&self, path: &str, limit: usize) -> io::Result<Vec<DirectoryEntry>> {
+        self.0.list(names::relative(path)?, limit).await
+    }
 }
 
 /// The fields of conditional requests, but for `If-Range`.

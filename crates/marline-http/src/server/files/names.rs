@@ -1,6 +1,7 @@
 //! Names of files that are not UTF-8, as text, which is all that `ServeDir` supports.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
@@ -75,6 +76,44 @@ pub(super) fn actual(path: &Path) -> PathBuf {
 #[cfg(not(unix))]
 pub(super) fn actual(path: &Path) -> PathBuf {
     path.to_owned()
+}
+
+/// The path of a file or directory below the served one, for the `path` of a request.
+///
+/// # Errors
+/// The path would leave the directory.
+#[cfg(unix)]
+pub(super) fn relative(path: &str) -> io::Result<PathBuf> {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
+    let name: Vec<u8> = percent_decode(path.as_bytes()).collect();
+    checked(OsString::from_vec(name).into())
+}
+
+/// The same: names are text.
+///
+/// # Errors
+/// The path would leave the directory.
+#[cfg(not(unix))]
+pub(super) fn relative(path: &str) -> io::Result<PathBuf> {
+    let name = percent_decode(path.as_bytes()).decode_utf8();
+    let name = name.map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+    checked(name.into_owned().into())
+}
+
+fn checked(path: PathBuf) -> io::Result<PathBuf> {
+    let mut relative = PathBuf::from(".");
+    for component in path.components() {
+        match component {
+            Component::RootDir | Component::CurDir => {}
+            Component::Normal(name) => relative.push(name),
+            Component::ParentDir | Component::Prefix(_) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
+    }
+    Ok(relative)
 }
 
 /// The target of a redirect from `path` to the directory that it names.

@@ -1,5 +1,8 @@
 //! A file system confined to one directory.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::future::Future;
 use std::io;
@@ -11,6 +14,7 @@ use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
 use super::super::open_files::HeldFile;
+use super::DirectoryEntry;
 use super::names::actual;
 use super::open_file::{Chosen, OpenFile, State};
 use crate::limits;
@@ -74,6 +78,22 @@ impl Root {
         }
     }
 
+    /// The entries of the directory at `path`, `limit` of them at most.
+    pub(super) async fn list(
+        &self,
+        path: PathBuf,
+        limit: usize,
+    ) -> io::Result<Vec<DirectoryEntry>> {
+        let inner = Arc::clone(&self.inner);
+        let _opening = self
+            .inner
+            .opening
+            .acquire()
+            .await
+            .map_err(io::Error::other)?;
+        tokio::task::spawn_blocking(move || inner.list(&path, limit)).await?
+    }
+
     /// Opens from the system's cache, or else on a blocking thread.
     async fn open_anywhere(inner: Arc<Inner>, path: PathBuf) -> io::Result<Opened> {
         let opened = match inner.open(&path, Wait::Never) {
@@ -108,6 +128,59 @@ impl Inner {
         } else {
             Err(io::ErrorKind::NotFound.into())
         }
+    }
+
+    fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<DirectoryEntry>> {
+        let directory = self.open(path, Wait::Allowed)?;
+        if !directory.metadata.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let mut entries = Vec::new();
+        for name in self.names(&directory.file, path)? {
+            let name = name?;
+            // Files that may not be read, and links that lead out, are not answered.
+            let Ok(opened) = self.open(&path.join(&name), Wait::Allowed) else {
+                continue;
+            };
+            entries.push(DirectoryEntry {
+                name,
+                is_directory: opened.metadata.is_dir(),
+                bytes: opened.metadata.len(),
+                modified: opened.metadata.modified().ok(),
+            });
+            if entries.len() == limit {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The names in `directory`, which is open: nothing else can have taken the place of its path.
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::unused_self, reason = "other systems have the path only")]
+    fn names(
+        &self,
+        directory: &File,
+        _path: &Path,
+    ) -> io::Result<impl Iterator<Item = io::Result<OsString>>> {
+        use std::os::unix::ffi::OsStrExt;
+
+        let names = rustix::fs::Dir::read_from(directory)?.map(|entry| {
+            let entry = entry?;
+            Ok(OsStr::from_bytes(entry.file_name().to_bytes()).to_owned())
+        });
+        let is_link = |name: &OsString| name == "." || name == "..";
+        Ok(names.filter(move |name| !name.as_ref().is_ok_and(is_link)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn names(
+        &self,
+        _directory: &File,
+        path: &Path,
+    ) -> io::Result<impl Iterator<Item = io::Result<OsString>>> {
+        let entries = fs::read_dir(self.path.join(path))?;
+        Ok(entries.map(|entry| Ok(entry?.file_name())))
     }
 
     #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::limits::TLS_SESSIONS;
+use crate::server::tls::settings;
 use crate::server::{IdentityError, Protocols, ServerConfig, StateDirectory};
 use crate::tls::{TlsVersions, crypto_provider};
 
@@ -94,9 +95,8 @@ impl Tls {
         if protocols.http1 {
             alpn.push(b"http/1.1");
         }
-        let identity = config.identity.as_ref().ok_or(IdentityError::Missing)?;
         let versions = TlsVersions::from_least(config.tls_min).supported();
-        let mut tls = identity.config(crypto_provider(false), &alpn, &versions)?;
+        let mut tls = settings(config, crypto_provider(false), &alpn, &versions)?;
         tls.require_ems = true;
         tls.session_storage = ServerSessionMemoryCache::new(TLS_SESSIONS);
         if let Some(log) = &config.quic.key_log {

@@ -35,7 +35,7 @@ impl Node {
             Item::Float(number) => RawValue::Number(*number),
             Item::Switch(switch) => RawValue::Switch(*switch),
             Item::Date(date) => RawValue::Date(date.clone()),
-            Item::List(_) => RawValue::List,
+            Item::List(members) => RawValue::List(members.iter().map(Self::written).collect()),
             Item::Table(table) => {
                 let entries = table.0.iter();
                 let entries = entries.map(|(key, node)| (key.clone(), node.written()));

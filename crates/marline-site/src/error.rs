@@ -1,0 +1,80 @@
+//! What is wrong with a site.
+
+use std::io;
+use std::path::PathBuf;
+
+use marline_http::server::IdentityError;
+
+use crate::access::BasicAuthError;
+
+/// The reason why a site cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// A directory cannot be read.
+    #[error("cannot serve {}: {cause}; give a directory that can be read", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        cause: io::Error,
+    },
+    /// The page for a status cannot be read.
+    #[error("cannot read the page for {status}, {}: {cause}", path.display())]
+    ErrorPage {
+        /// The status, as written.
+        status: String,
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        cause: io::Error,
+    },
+    /// Nothing says what to answer.
+    #[error("{place} does not say what to answer; set `dir`, `to`, `redirect` or `respond`")]
+    NoHandler {
+        /// The site or the route.
+        place: String,
+    },
+    /// Several keys say what to answer.
+    #[error(
+        "{place} has both `{first}` and `{second}`, and can only do one of them; use routes for several"
+    )]
+    TwoHandlers {
+        /// The site or the route.
+        place: String,
+        /// The key of the first.
+        first: &'static str,
+        /// The key of the second.
+        second: &'static str,
+    },
+    /// A key that only makes sense with another one.
+    #[error("{place} has `{key}`, which needs `{needs}`")]
+    Needs {
+        /// The site or the route.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// The other key.
+        needs: &'static str,
+    },
+    /// Two sites have one name, or two of them none.
+    #[error("{first} and {second} both are for {name}; every name has one site")]
+    SameName {
+        /// The first site.
+        first: String,
+        /// The second site.
+        second: String,
+        /// The name.
+        name: String,
+    },
+    /// A file of users cannot be used.
+    #[error(transparent)]
+    BasicAuth(#[from] BasicAuthError),
+    /// A certificate cannot be used.
+    #[error("{place}: {cause}")]
+    Identity {
+        /// The site.
+        place: String,
+        /// The problem.
+        cause: IdentityError,
+    },
+}

@@ -1,0 +1,30 @@
+//! The sites of a web server: names, routes, rules and access.
+//!
+//! ```text
+//! request -> Sites: by host -> access and rules of the site
+//!         -> Route: by path and method -> access and rules of the route
+//!         -> files | application | redirect | fixed response
+//!         -> fields and error pages of the route, then of the site
+//! ```
+//!
+//! [`SiteConfig`] is a site as a file has it; [`sites`] makes the service of all of them. A server of one directory, or before one
+//! application, is a site without a name.
+
+mod access;
+mod answers;
+mod config;
+mod error;
+mod error_pages;
+mod fields;
+mod files;
+mod paths;
+mod rules;
+mod sites;
+mod template;
+
+pub use self::access::{BasicAuthError, Network, Rate};
+pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
+pub use self::error::SiteError;
+pub use self::paths::PathPattern;
+pub use self::sites::{identities, redirect_to_https, sites};
+pub use self::template::Template;

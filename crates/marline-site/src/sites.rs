@@ -1,0 +1,279 @@
+//! All sites of a server.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::HOST;
+use http::{Method, Request, Response, StatusCode};
+use marline_http::proxy::UpstreamMetrics;
+use marline_http::server::{ClientAddress, Identity, NamedIdentity, Site};
+use marline_http::{Body, HostPattern};
+use tower::service_fn;
+
+use crate::answers::{plain, redirect};
+use crate::config::{RouteConfig, RouteMethod, SiteConfig};
+use crate::error::SiteError;
+use crate::paths::{PathPattern, RequestPath};
+use crate::rules::{Asked, Compiled};
+
+/// The service of all `sites`: a request goes to the site of its host. `metrics` count what applications do.
+///
+/// # Errors
+/// A site or a route does not say what to answer, or what it names cannot be opened.
+///
+/// # Panics
+/// If it is called outside of a tokio runtime, and applications are checked.
+pub fn sites(sites: &[SiteConfig], metrics: &UpstreamMetrics) -> Result<Site, SiteError> {
+    refuse_same_names(sites)?;
+    let mut served = Vec::with_capacity(sites.len());
+    for site in sites {
+        served.push(ServedSite::open(site, metrics)?);
+    }
+    let served = Arc::new(Sites { sites: served });
+    Ok(Site::new(service_fn(move |request: Request<Body>| {
+        let served = Arc::clone(&served);
+        async move { Ok(served.answer(request).await) }
+    })))
+}
+
+/// The certificates of `sites` that have some.
+///
+/// # Errors
+/// A certificate cannot be used.
+pub fn identities(sites: &[SiteConfig]) -> Result<Vec<NamedIdentity>, SiteError> {
+    let mut identities = Vec::new();
+    for site in sites {
+        for files in &site.certificates {
+            let identity = Identity::from_pem_files(&files.cert, &files.key);
+            let identity = identity.map_err(|cause| SiteError::Identity {
+                place: site.title(),
+                cause,
+            })?;
+            identities.push(NamedIdentity {
+                names: site.names.clone(),
+                identity,
+            });
+        }
+    }
+    Ok(identities)
+}
+
+/// A site that redirects every request to the same URL of `https`, on `port`.
+pub fn redirect_to_https(port: u16) -> Site {
+    Site::new(service_fn(move |request: Request<Body>| async move {
+        let host = host_of(&request).map(|host| host_name(&host).to_owned());
+        let Some(host) = host.filter(|host| host.parse::<HostPattern>().is_ok()) else {
+            return Ok(plain(
+                StatusCode::BAD_REQUEST,
+                "The request names no host\n",
+            ));
+        };
+        let port = match port {
+            443 => String::new(),
+            other => format!(":{other}"),
+        };
+        let path = request.uri().path_and_query();
+        let path = path.map_or("/", |path| path.as_str());
+        let path = if path.starts_with('/') { path } else { "/" };
+        let target = format!("https://{host}{port}{path}");
+        Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target))
+    }))
+}
+
+fn refuse_same_names(sites: &[SiteConfig]) -> Result<(), SiteError> {
+    for (index, site) in sites.iter().enumerate() {
+        for (before, other) in sites[..index].iter().enumerate() {
+            let both_nameless = site.names.is_empty() && other.names.is_empty();
+            let same = site.names.iter().find(|name| other.names.contains(name));
+            if both_nameless || same.is_some() {
+                let name = same.map_or("all other names".to_owned(), ToString::to_string);
+                return Err(SiteError::SameName {
+                    first: format!("site {}", before + 1),
+                    second: format!("site {}", index + 1),
+                    name,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Sites {
+    sites: Vec<ServedSite>,
+}
+
+#[derive(Debug)]
+struct ServedSite {
+    names: Vec<HostPattern>,
+    rules: Compiled,
+    routes: Vec<Route>,
+}
+
+#[derive(Debug)]
+struct Route {
+    paths: Vec<PathPattern>,
+    methods: Vec<RouteMethod>,
+    rules: Compiled,
+}
+
+impl Sites {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let Some(client) = request.extensions().get::<ClientAddress>() else {
+            // The server always says who asks.
+            return plain(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "No address of a client\n",
+            );
+        };
+        let client = client.get().ip();
+        let host = host_of(&request).unwrap_or_default();
+        let Some(site) = self.site(host_name(&host)) else {
+            let text = "This server has no site of this name\n";
+            return plain(StatusCode::MISDIRECTED_REQUEST, text);
+        };
+        site.answer(request, client, host.into()).await
+    }
+
+    /// The site of `host`: by name, by wildcard, or the one without names.
+    fn site(&self, host: &str) -> Option<&ServedSite> {
+        let named = self
+            .sites
+            .iter()
+            .flat_map(|site| site.names.iter().map(move |name| (name, site)));
+        HostPattern::best(host, named)
+            .or_else(|| self.sites.iter().find(|site| site.names.is_empty()))
+    }
+}
+
+impl ServedSite {
+    fn open(config: &SiteConfig, metrics: &UpstreamMetrics) -> Result<Self, SiteError> {
+        let place = config.title();
+        let rules = Compiled::new(&config.rules, &place, metrics)?;
+        let mut routes = Vec::with_capacity(config.routes.len());
+        for route in &config.routes {
+            let place = format!("{} of {place}", route.title());
+            let compiled = Compiled::new(&route.rules, &place, metrics)?;
+            if compiled.answers.is_none() && rules.answers.is_none() {
+                return Err(SiteError::NoHandler { place });
+            }
+            routes.push(Route::new(route, compiled));
+        }
+        if routes.is_empty() && rules.answers.is_none() {
+            return Err(SiteError::NoHandler { place });
+        }
+        Ok(Self {
+            names: config.names.clone(),
+            rules,
+            routes,
+        })
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Body>,
+        client: IpAddr,
+        host: Arc<str>,
+    ) -> Response<Body> {
+        let method = request.method().clone();
+        let path = RequestPath::new(request.uri().path());
+        if path.has_dot_segments() {
+            // Routes and what answers could take it for different paths.
+            return plain(StatusCode::BAD_REQUEST, "The path has . or .. in it\n");
+        }
+        let fitting = self
+            .routes
+            .iter()
+            .find_map(|route| Some((route, route.rest(&method, &path)?)));
+        let (route, rest) = match fitting {
+            Some((route, rest)) => (Some(route), rest),
+            None => (None, ""),
+        };
+        let origin = self.rules.origin(request.headers());
+        let origin_of_route = route.map(|route| route.rules.origin(request.headers()));
+        let asked = Asked {
+            client,
+            host,
+            rest: rest.into(),
+        };
+        let response = self.answer_by(route, request, &asked).await;
+        let response = match (route, origin_of_route) {
+            (Some(route), Some(origin)) => route.rules.complete(&method, origin, response),
+            _ => response,
+        };
+        self.rules.complete(&method, origin, response)
+    }
+
+    async fn answer_by(
+        &self,
+        route: Option<&Route>,
+        request: Request<Body>,
+        asked: &Asked,
+    ) -> Response<Body> {
+        let request = match self.rules.admit(request, asked).await {
+            Ok(request) => request,
+            Err(response) => return response,
+        };
+        let (request, answers) = match route {
+            None => (request, None),
+            Some(route) => match route.rules.admit(request, asked).await {
+                Ok(request) => (request, route.rules.answers.as_ref()),
+                Err(response) => return response,
+            },
+        };
+        match answers.or(self.rules.answers.as_ref()) {
+            Some(answers) => answers.answer(request, asked).await,
+            None => plain(StatusCode::NOT_FOUND, "Not found\n"),
+        }
+    }
+}
+
+impl Route {
+    fn new(config: &RouteConfig, rules: Compiled) -> Self {
+        Self {
+            paths: config.paths.clone(),
+            methods: config.methods.clone(),
+            rules,
+        }
+    }
+
+    /// What `*` stands for, if a request with this method and path is one of the route.
+    fn rest<'a>(&self, method: &Method, path: &RequestPath<'a>) -> Option<&'a str> {
+        let has_method = |of_route: &RouteMethod| {
+            // HEAD is GET without content.
+            of_route.0 == *method || (*method == Method::HEAD && of_route.0 == Method::GET)
+        };
+        if !self.methods.is_empty() && !self.methods.iter().any(has_method) {
+            return None;
+        }
+        if self.paths.is_empty() {
+            return Some("");
+        }
+        self.paths.iter().find_map(|pattern| pattern.rest(path))
+    }
+}
+
+/// The host that a request asks for, with its port: `:authority`, or `Host`.
+fn host_of<B>(request: &Request<B>) -> Option<String> {
+    if let Some(authority) = request.uri().authority() {
+        return Some(authority.as_str().to_owned());
+    }
+    let host = request.headers().get(HOST)?;
+    host.to_str().ok().map(str::to_owned)
+}
+
+/// `host` without a port.
+fn host_name(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() =>
+        {
+            // An IPv6 address has brackets.
+            match name.contains(':') && !name.ends_with(']') {
+                true => host,
+                false => name,
+            }
+        }
+        _ => host,
+    }
+}
