@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "flow")]
 use crate::flow;
-use crate::{completions, gateway, get, man, proxy, qlog, reference, serve};
+use crate::{check, completions, gateway, get, man, proxy, qlog, reference, serve};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
 
@@ -31,6 +31,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Serve(serve::Arguments),
     Proxy(proxy::Arguments),
+    Check(check::Arguments),
     Get(get::Arguments),
     Gateway(gateway::Arguments),
     #[cfg(target_os = "linux")]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
 use marline::settings::{Derived, FieldValue, Value, keys};
-use marline::settings::{Domain, Row, Settings, Table, field, rows};
+use marline::settings::{Domain, List, Row, Settings, Table, Tables, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_http::proxy::ProxyConfig;
 use marline_http::server::ServerLimits;
 use marline_http::{TlsVersion, read_regular_file};
+use marline_site::SiteConfig;
 
 pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
@@ -31,7 +32,8 @@ const MAX_SIZE: u64 = 16 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFile {
     pub(crate) dir: Option<PathBuf>,
-    pub(crate) listen: Option<Listen>,
+    pub(crate) listen: Vec<Listen>,
+    pub(crate) redirect_http: Option<Listen>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) tls_min: Option<TlsVersion>,
@@ -48,6 +50,7 @@ pub(crate) struct ConfigFile {
     pub(crate) mptcp: Option<bool>,
     pub(crate) limits: ServerLimits,
     pub(crate) proxy: Option<ProxyConfig>,
+    pub(crate) sites: Vec<SiteConfig>,
     pub(crate) history: Option<History>,
     /// The keys of [`EndpointConfig::SETTINGS`].
     pub(crate) endpoint: Option<WrittenTable>,
@@ -76,9 +79,15 @@ const DIRECTORY: Domain = Domain::text("the path of a directory");
 impl ConfigFile {
     /// The keys that are not settings of the transport; most are flags as well.
     const SETTINGS: Settings<Self> = &[
+        &List {
+            key: "listen",
+            domain: Domain::text(ADDRESS),
+            about: "The addresses to listen on, TCP and UDP; port 0 selects a free one; localhost is 127.0.0.1 and ::1",
+            field: |c: &mut Self| &mut c.listen,
+        },
         field!(
-            listen: Domain::text(ADDRESS),
-            "The address to listen on, TCP and UDP; port 0 selects a free one; localhost is 127.0.0.1 and ::1"
+            redirect_http: Domain::text(ADDRESS),
+            "The address at which requests without TLS are redirected to https, as \":80\""
         ),
         field!(cert: FILE, "The certificate chain in PEM; by default, a self-signed certificate is made"),
         field!(key: FILE, "The certificate's private key in PEM"),
@@ -129,6 +138,12 @@ impl ConfigFile {
         field!(follow_links: Domain::SWITCH, "Whether symbolic links may lead out of the directory"),
         field!(cleartext: Domain::SWITCH, "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port"),
         field!(mptcp: Domain::SWITCH, "Whether connections over TCP may use Multipath TCP, where the kernel has it"),
+        &Tables {
+            key: "site",
+            about: "The sites, in place of `dir`: names, and what is answered to their requests",
+            settings: SiteConfig::SETTINGS,
+            field: |c: &mut Self| &mut c.sites,
+        },
     ];
 
     /// The keys of `proxy` alone.
@@ -153,7 +168,7 @@ impl ConfigFile {
     /// Its keys for the reference, with the values without a file.
     pub(crate) fn rows() -> Vec<Row> {
         let without = Self {
-            listen: Some(LISTEN),
+            listen: vec![LISTEN],
             profile: Some(Profile::default()),
             proxy: Some(ProxyConfig::default()),
             mptcp: Some(true),
@@ -192,6 +207,9 @@ impl ConfigFile {
         for path in paths.into_iter().flatten() {
             *path = base.join(&path);
         }
+        for site in &mut file.sites {
+            site.resolve(base);
+        }
         if let Some(log) = file
             .access_log
             .as_mut()
@@ -222,6 +240,12 @@ impl ConfigFile {
             let place = written.place(&["proxy"]);
             return Err(format!(
                 "{place}: [proxy] is for `marline proxy`, and `marline serve` serves a directory; leave it out, or run `marline proxy --config {name}`"
+            ));
+        }
+        if verb == FileKeys::Proxy && written.has(&["site"]) {
+            let place = written.place(&["site"]);
+            return Err(format!(
+                "{place}: [[site]] is for `marline serve`, which passes requests on as well; run `marline serve --config {name}`"
             ));
         }
         written.refuse_unknown(&own.chain(tables).chain(of_transport).collect::<Vec<_>>())?;

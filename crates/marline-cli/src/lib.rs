@@ -10,6 +10,7 @@
 #[macro_use]
 mod output;
 
+mod check;
 mod cli;
 mod completions;
 mod config_file;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
         Verb::Serve(arguments) => in_runtime(server::run(arguments)),
         Verb::Proxy(arguments) => in_runtime(server::run(arguments)),
         Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
+        Verb::Check(arguments) => in_runtime(check::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),

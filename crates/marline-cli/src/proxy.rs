@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use marline_http::proxy::{
-    ForwardedFields, ProxyConfig, UpstreamMetrics, UpstreamUrl, reverse_proxy,
-};
-use marline_http::server::{MetricsSource, ServerConfig, Site};
+use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamMetrics, UpstreamUrl};
+use marline_http::server::ServerConfig;
+use marline_site::{Rules, SiteConfig};
 
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
@@ -77,7 +76,6 @@ pub(crate) struct Arguments {
 
 impl Serving for Arguments {
     const KEYS: FileKeys = FileKeys::Proxy;
-    const COMPRESSES: bool = false;
 
     fn flags(&mut self) -> &mut ServerFlags {
         &mut self.server
@@ -93,23 +91,27 @@ impl Serving for Arguments {
         self.config = Some(config);
     }
 
-    fn site(&self) -> Result<Site, Failure> {
+    fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
         let config = self.config.clone();
         let config = config.filter(|config| !config.upstreams.is_empty());
         let config = config.ok_or_else(|| {
             let message = "no application; name it with --to URL, or set `to` in [proxy]";
             Failure::Usage(message.to_owned())
         })?;
-        Ok(reverse_proxy(config, &self.metrics))
+        Ok(vec![SiteConfig {
+            rules: Rules {
+                proxy: Some(config),
+                ..Rules::default()
+            },
+            ..SiteConfig::default()
+        }])
     }
 
-    fn more_metrics(&self) -> Option<Arc<dyn MetricsSource>> {
-        Some(Arc::clone(&self.metrics) as _)
+    fn upstreams(&self) -> &Arc<UpstreamMetrics> {
+        &self.metrics
     }
 
-    fn set_protocols(&self, config: &mut ServerConfig) {
-        config.protocols.tunnels = true;
-    }
+    fn set_protocols(&self, _config: &mut ServerConfig) {}
 
     fn needs_restart(&self, _then: &Self) -> Vec<&'static str> {
         Vec::new()

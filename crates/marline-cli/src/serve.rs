@@ -1,9 +1,12 @@
 //! `marline serve`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use marline_http::server::{ServerConfig, Site, directory};
+use marline_http::proxy::UpstreamMetrics;
+use marline_http::server::ServerConfig;
+use marline_site::{Rules, SiteConfig};
 
 use crate::config_file::{ConfigFile, FileKeys};
 use crate::failure::Failure;
@@ -80,11 +83,18 @@ pub(crate) struct Arguments {
     /// Do not accept Multipath TCP, which is otherwise on where the kernel has it
     #[arg(long, help_heading = RESEARCH, hide_short_help = true)]
     no_mptcp: bool,
+
+    /// From the configuration file
+    #[arg(skip)]
+    sites: Vec<SiteConfig>,
+
+    /// The metrics of applications of all its configurations, one after another
+    #[arg(skip)]
+    upstreams: Arc<UpstreamMetrics>,
 }
 
 impl Serving for Arguments {
     const KEYS: FileKeys = FileKeys::Serve;
-    const COMPRESSES: bool = true;
 
     fn flags(&mut self) -> &mut ServerFlags {
         &mut self.server
@@ -92,22 +102,36 @@ impl Serving for Arguments {
 
     fn fill_from(&mut self, file: &mut ConfigFile) {
         self.dir = self.dir.take().or(file.dir.take());
+        self.sites = std::mem::take(&mut file.sites);
         self.follow_links |= file.follow_links;
         self.cleartext |= file.cleartext;
         self.no_mptcp |= file.mptcp == Some(false);
     }
 
-    fn site(&self) -> Result<Site, Failure> {
-        let Some(dir) = &self.dir else {
-            let message = "no directory to serve; name it, or set `dir` in the configuration file";
-            return Err(Failure::Usage(message.to_owned()));
-        };
-        directory(dir, self.follow_links).map_err(|error| {
-            let dir = dir.display();
-            Failure::Failed(format!(
-                "cannot serve {dir}: {error}; give a directory that can be read"
-            ))
-        })
+    fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
+        match (&self.dir, self.sites.is_empty()) {
+            (None, false) => Ok(self.sites.clone()),
+            (Some(_), false) => Err(Failure::Usage(
+                "the configuration has sites, and a directory of its own as well; make it the `dir` of a site"
+                    .to_owned(),
+            )),
+            (None, true) => Err(Failure::Usage(
+                "nothing to serve; name a directory, or set `dir` or [[site]] in the configuration file"
+                    .to_owned(),
+            )),
+            (Some(dir), true) => Ok(vec![SiteConfig {
+                rules: Rules {
+                    dir: Some(dir.clone()),
+                    follow_links: self.follow_links,
+                    ..Rules::default()
+                },
+                ..SiteConfig::default()
+            }]),
+        }
+    }
+
+    fn upstreams(&self) -> &Arc<UpstreamMetrics> {
+        &self.upstreams
     }
 
     fn set_protocols(&self, config: &mut ServerConfig) {

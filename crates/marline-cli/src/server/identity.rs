@@ -5,24 +5,27 @@ use std::path::Path;
 
 use marline::{Runtime, TokioRuntime};
 use marline_http::server::{Identity, StateDirectory};
+use marline_site::SiteConfig;
 
 use super::ServerFlags;
 use crate::failure::{Failure, print_message};
 
-/// The certificate that was given, or the self-signed one of the state directory.
+/// The certificate that was given, or the self-signed one of the state directory; none if all sites have their own.
 pub(super) fn identity(
     arguments: &ServerFlags,
+    sites: &[SiteConfig],
     address: IpAddr,
     state: Option<&StateDirectory>,
-) -> Result<Identity, Failure> {
+) -> Result<Option<Identity>, Failure> {
     let failed = |error: String| Failure::Failed(error);
     match (&arguments.cert, &arguments.key) {
         (Some(cert), Some(key)) => {
             let identity = Identity::from_pem_files(cert, key);
             let identity = identity.map_err(|error| failed(error.to_string()))?;
             warn_of_dates(cert, &identity);
-            Ok(identity)
+            Ok(Some(identity))
         }
+        (None, None) if sites.iter().all(|site| !site.certificates.is_empty()) => Ok(None),
         (None, None) => {
             let mut names = vec![
                 "localhost".to_owned(),
@@ -32,12 +35,15 @@ pub(super) fn identity(
             if !address.is_unspecified() && !address.is_loopback() {
                 names.push(address.to_string());
             }
-            match state {
+            let without = sites.iter().filter(|site| site.certificates.is_empty());
+            names.extend(without.flat_map(|site| site.names.iter().map(ToString::to_string)));
+            let identity = match state {
                 Some(state) => state
                     .self_signed(&names)
                     .map_err(|error| failed(error.to_string())),
                 None => Identity::self_signed(names).map_err(|error| failed(error.to_string())),
-            }
+            };
+            identity.map(Some)
         }
         (Some(_), None) => {
             let message = "--cert needs its private key; give it with --key FILE";

@@ -8,6 +8,7 @@ mod state;
 #[cfg(unix)]
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,11 +16,13 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
+use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AccessLog, AlsoListen, MetricsSource, Server, ServerConfig, ServerLimits, Site, StateDirectory,
-    compressed, raise_open_file_limit, report_panics_in_one_line,
+    AccessLog, AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory,
+    raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
+use marline_site::{SiteConfig, SiteError, redirect_to_https};
 
 pub(crate) use self::signals::Signals;
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
@@ -37,8 +40,16 @@ pub(crate) struct ServerFlags {
     ///
     /// localhost:PORT is 127.0.0.1 and ::1; :PORT, *:PORT and PORT alone are all addresses, of IPv4 and IPv6. Port 0 selects a
     /// free one.
+    ///
+    /// Repeatable.
     #[arg(long, value_name = "ADDR:PORT")]
-    listen: Option<Listen>,
+    listen: Vec<Listen>,
+
+    /// Redirect requests without TLS at this address to https
+    ///
+    /// The address is written as that of --listen; usually it is :80.
+    #[arg(long, value_name = "ADDR:PORT")]
+    redirect_http: Option<Listen>,
 
     /// The certificate chain in PEM [default: a self-signed certificate]
     ///
@@ -110,25 +121,20 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
     /// Its keys in a configuration file, beside those of every server.
     const KEYS: FileKeys;
 
-    /// Whether text is compressed by default.
-    const COMPRESSES: bool;
-
     /// The flags of the server.
     fn flags(&mut self) -> &mut ServerFlags;
 
     /// Fills in flags that were not given from `file`.
     fn fill_from(&mut self, file: &mut ConfigFile);
 
-    /// Makes the site that answers requests.
+    /// The sites that answer requests.
     ///
     /// # Errors
-    /// A directory cannot be read, or a setting is missing.
-    fn site(&self) -> Result<Site, Failure>;
+    /// A setting is missing.
+    fn sites(&self) -> Result<Vec<SiteConfig>, Failure>;
 
-    /// Metrics of the site, which a new configuration does not reset.
-    fn more_metrics(&self) -> Option<Arc<dyn MetricsSource>> {
-        None
-    }
+    /// The metrics of applications, which a new configuration does not reset.
+    fn upstreams(&self) -> &Arc<UpstreamMetrics>;
 
     /// Sets the versions of HTTP, their transport and their features.
     fn set_protocols(&self, config: &mut ServerConfig);
@@ -169,6 +175,18 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
+    let redirecting = match first.redirecting(server.local_addr().port()) {
+        None => None,
+        Some(config) => {
+            let redirecting = Server::bind(config).await;
+            Some(redirecting.map_err(|error| Failure::Failed(error.to_string()))?)
+        }
+    };
+    if let Some(redirecting) = &redirecting {
+        for address in redirecting.local_addrs() {
+            errln!("redirecting http://{address} to https");
+        }
+    }
     for address in server.metrics_addrs() {
         errln!("metrics on http://{address}/metrics");
     }
@@ -194,7 +212,18 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
         *lock(&current_log) = log;
         Ok(())
     }));
-    let served = server.run().await;
+    let served = match redirecting {
+        None => server.run().await,
+        Some(redirecting) => {
+            let stop = redirecting.handle();
+            let redirects = tokio::spawn(redirecting.run());
+            let served = server.run().await;
+            // A redirect takes no time.
+            stop.hurry();
+            let _ = redirects.await;
+            served
+        }
+    };
     let access_log = lock(&access_log).take();
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);
@@ -258,7 +287,10 @@ impl Tables {
 impl ServerFlags {
     /// Fills in flags that were not given from `file`, and returns the settings that are not flags.
     fn fill_from(&mut self, file: ConfigFile) -> Tables {
-        self.listen = self.listen.or(file.listen);
+        if self.listen.is_empty() {
+            self.listen = file.listen;
+        }
+        self.redirect_http = self.redirect_http.or(file.redirect_http);
         self.cert = self.cert.take().or(file.cert);
         self.key = self.key.take().or(file.key);
         self.tls_min = self.tls_min.or(file.tls_min);
@@ -309,24 +341,25 @@ impl<S: Serving> Wanted<S> {
             flags,
             tables,
         } = self;
-        let site = match flags.compress.unwrap_or(S::COMPRESSES) {
-            true => compressed(serving.site()?),
-            false => serving.site()?,
-        };
+        let sites = self.sites()?;
+        let failed = |error: SiteError| Failure::Failed(error.to_string());
+        let site = marline_site::sites(&sites, serving.upstreams()).map_err(failed)?;
         let transport = transport(flags, tables, kept.history.as_ref())?;
-        let listen = flags.listen.unwrap_or(LISTEN);
-        let identity = identity::identity(flags, listen.first.ip(), kept.state.as_deref())?;
-        let mut config = ServerConfig::new(listen.first, identity, site);
-        config
-            .also_listen
-            .extend(listen.also.map(AlsoListen::IfPresent));
+        let (listen, also) = self.listen();
+        let identity = identity::identity(flags, &sites, listen.ip(), kept.state.as_deref())?;
+        let mut config = ServerConfig::new(listen, identity, site);
+        config.named_identities = marline_site::identities(&sites).map_err(failed)?;
+        config.also_listen = also;
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
+        config.protocols.tunnels = sites.iter().any(SiteConfig::has_applications);
         config.metrics = flags.metrics.map(|listen| listen.first);
         config
             .also_metrics
             .extend(flags.metrics.and_then(|listen| listen.also));
-        config.more_metrics = serving.more_metrics();
+        if config.protocols.tunnels {
+            config.more_metrics = Some(Arc::clone(serving.upstreams()) as _);
+        }
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
         config.limits = tables.limits.clone();
@@ -339,12 +372,52 @@ impl<S: Serving> Wanted<S> {
         Ok(config)
     }
 
+    /// The sites, with the flags that concern all of them.
+    fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
+        let mut sites = self.serving.sites()?;
+        if let Some(compress) = self.flags.compress {
+            for site in &mut sites {
+                let routes = site.routes.iter_mut().map(|route| &mut route.rules);
+                for rules in routes.chain([&mut site.rules]) {
+                    rules.compress.get_or_insert(compress);
+                }
+            }
+        }
+        Ok(sites)
+    }
+
+    /// The first address to listen on, and the others.
+    fn listen(&self) -> (SocketAddr, Vec<AlsoListen>) {
+        let mut all = self.flags.listen.iter().copied();
+        let first = all.next().unwrap_or(LISTEN);
+        let mut also: Vec<_> = first.also.map(AlsoListen::IfPresent).into_iter().collect();
+        for next in all {
+            also.push(AlsoListen::At(next.first));
+            let second = next.also.map(|ip| SocketAddr::new(ip, next.first.port()));
+            also.extend(second.map(AlsoListen::AtIfPresent));
+        }
+        (first.first, also)
+    }
+
+    /// The server that redirects requests without TLS to `port`, if there is one.
+    fn redirecting(&self, port: u16) -> Option<ServerConfig> {
+        let listen = self.flags.redirect_http?;
+        let site = redirect_to_https(port);
+        let mut config = ServerConfig::cleartext(listen.first, site);
+        config.protocols.tunnels = false;
+        let also = listen.also.map(AlsoListen::IfPresent);
+        config.also_listen.extend(also);
+        config.limits = self.tables.limits.clone();
+        Some(config)
+    }
+
     /// The keys whose values differ from those that the server was started with, and which it cannot exchange.
     fn differences_that_need_a_restart(&self, first: &Self) -> Vec<&'static str> {
         let (now, then) = (&self.flags, &first.flags);
         let (tables, before) = (&self.tables, &first.tables);
         let differs = [
             ("listen", now.listen != then.listen),
+            ("redirect_http", now.redirect_http != then.redirect_http),
             ("metrics", now.metrics != then.metrics),
             ("state", now.state != then.state),
             (

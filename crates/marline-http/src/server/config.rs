@@ -277,12 +277,13 @@ impl ServerLimits {
 }
 
 impl ServerConfig {
-    /// Serves `site` at `listen`, with the default settings.
-    pub fn new(listen: SocketAddr, identity: Identity, site: Site) -> Self {
+    /// Serves `site` at `listen`, with the default settings. Without an identity, it needs
+    /// [named ones](Self::named_identities).
+    pub fn new(listen: SocketAddr, identity: impl Into<Option<Identity>>, site: Site) -> Self {
         Self {
             listen,
             also_listen: Vec::new(),
-            identity: Some(identity),
+            identity: identity.into(),
             named_identities: Vec::new(),
             site,
             protocols: Protocols::default(),

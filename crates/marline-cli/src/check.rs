@@ -1,0 +1,158 @@
+//! `marline check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use marline::{Runtime, TokioRuntime};
+use marline_http::proxy::UpstreamMetrics;
+use marline_http::server::Identity;
+use marline_site::{Rules, SiteConfig, identities, sites};
+
+use crate::config_file::{ConfigFile, FileKeys, LISTEN};
+use crate::failure::{Failure, print_message};
+
+/// Check a configuration file, and say what it means
+///
+/// Reads the file as `marline serve --config FILE` would, with the certificates, users, error pages and directories that it names,
+/// and listens nowhere. Applications are looked up, and not asked. The status is 0 if the server would start.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  marline check site.toml\n  marline check --proxy proxy.toml")]
+pub(crate) struct Arguments {
+    /// The configuration file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// It is for `marline proxy`
+    #[arg(long)]
+    proxy: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let verb = match arguments.proxy {
+        true => FileKeys::Proxy,
+        false => FileKeys::Serve,
+    };
+    let file = ConfigFile::read(&arguments.file, verb)?;
+    let failed = |error: String| Failure::Failed(error);
+    let of_file = sites_of(&file);
+    // Opens everything that the sites name.
+    sites(&of_file, &UpstreamMetrics::default()).map_err(|error| failed(error.to_string()))?;
+    identities(&of_file).map_err(|error| failed(error.to_string()))?;
+    if let (Some(cert), Some(key)) = (&file.cert, &file.key) {
+        let identity = Identity::from_pem_files(cert, key);
+        identity.map_err(|error| failed(error.to_string()))?;
+    }
+    let listen = match file.listen.as_slice() {
+        [] => LISTEN.to_string(),
+        all => {
+            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+            all.join(", ")
+        }
+    };
+    out!("listens on {listen}\n");
+    if let Some(redirect) = file.redirect_http {
+        out!("redirects http at {redirect} to https\n");
+    }
+    for site in &of_file {
+        print_site(site)?;
+    }
+    for upstream in of_file.iter().flat_map(upstreams) {
+        warn_of_host(&upstream).await;
+    }
+    Ok(())
+}
+
+/// The sites of a file, of which one directory or one group of applications is one.
+fn sites_of(file: &ConfigFile) -> Vec<SiteConfig> {
+    if !file.sites.is_empty() {
+        return file.sites.clone();
+    }
+    vec![SiteConfig {
+        rules: Rules {
+            dir: file.dir.clone(),
+            follow_links: file.follow_links,
+            proxy: file.proxy.clone(),
+            ..Rules::default()
+        },
+        ..SiteConfig::default()
+    }]
+}
+
+fn print_site(site: &SiteConfig) -> Result<(), Failure> {
+    let names: Vec<_> = site.names.iter().map(ToString::to_string).collect();
+    match names.is_empty() {
+        true => out!("all other names\n"),
+        false => out!("{}\n", names.join(", ")),
+    }
+    for files in &site.certificates {
+        out!("    certificate {}\n", files.cert.display());
+        let identity = Identity::from_pem_files(&files.cert, &files.key);
+        let identity = identity.map_err(|error| Failure::Failed(error.to_string()))?;
+        let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
+        if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
+            print_message(&format!("{}: {validity}", files.cert.display()));
+        }
+    }
+    for route in &site.routes {
+        out!(
+            "    {}: {}\n",
+            route.title(),
+            described(&route.rules, "as the site")
+        );
+    }
+    let otherwise = if site.routes.is_empty() {
+        ""
+    } else {
+        "otherwise: "
+    };
+    out!("    {otherwise}{}\n", described(&site.rules, "404"));
+    Ok(())
+}
+
+/// What `rules` answer, and who may request.
+fn described(rules: &Rules, without: &str) -> String {
+    let mut parts = Vec::new();
+    if let Some(dir) = &rules.dir {
+        parts.push(format!("files of {}", dir.display()));
+    } else if let Some(proxy) = &rules.proxy {
+        let urls: Vec<_> = proxy.upstreams.iter().map(ToString::to_string).collect();
+        parts.push(format!("passed on to {}", urls.join(", ")));
+    } else if let Some(target) = &rules.redirect {
+        parts.push(format!("redirected to {target}"));
+    } else if rules.respond.is_some() || rules.status.is_some() {
+        parts.push(format!("status {}", rules.status.unwrap_or(200)));
+    } else {
+        parts.push(without.to_owned());
+    }
+    if let Some(rewrite) = &rules.rewrite {
+        parts.push(format!("as {rewrite}"));
+    }
+    if rules.basic_auth.is_some() {
+        parts.push("with a password".to_owned());
+    }
+    if !rules.allow.is_empty() || !rules.deny.is_empty() {
+        parts.push("for some networks".to_owned());
+    }
+    if let Some(rate) = rules.rate {
+        parts.push(format!("{rate} for each client"));
+    }
+    parts.join(", ")
+}
+
+/// Host and port of each application of a site.
+fn upstreams(site: &SiteConfig) -> Vec<String> {
+    let routes = site.routes.iter().map(|route| &route.rules);
+    let rules = routes.chain([&site.rules]);
+    let proxies = rules.filter_map(|rules| rules.proxy.as_ref());
+    let urls = proxies.flat_map(|proxy| &proxy.upstreams);
+    urls.map(|url| url.authority().to_string()).collect()
+}
+
+/// Prints if `authority` has no address now. The server would start nevertheless: an application may come later.
+async fn warn_of_host(authority: &str) {
+    if let Err(error) = tokio::net::lookup_host(authority).await {
+        print_message(&format!(
+            "the application {authority} has no address: {error}"
+        ));
+    }
+}
