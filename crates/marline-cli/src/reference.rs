@@ -158,30 +158,56 @@ fn settings() -> String {
     page
 }
 
-/// The keys at the top of `all`, and then those of each table in it.
+/// The keys at the top of `all`, and then those of each table in it. What tables have from others is there once.
 fn nested(page: &mut String, title: &str, all: &[Row]) {
-    let is_inside = |table: &str, row: &Row| {
-        let inside = row
-            .key
-            .strip_prefix(table)
-            .and_then(|key| key.strip_prefix('.'));
-        inside.is_some()
+    let inside = |table: &str| -> Vec<Row> {
+        let rows = all.iter();
+        let rows = rows.filter(|row| row.key.rsplit_once('.').is_some_and(|(of, _)| of == table));
+        rows.cloned().collect()
     };
-    let is_table = |row: &Row| all.iter().any(|other| is_inside(&row.key, other));
+    let is_same = |a: &Row, b: &Row| {
+        last(&a.key) == last(&b.key) && a.about == b.about && a.allowed == b.allowed
+    };
     let top: Vec<_> = all
         .iter()
         .filter(|row| !row.key.contains('.'))
         .cloned()
         .collect();
     keys(page, title, &top);
-    for outer in all.iter().filter(|row| is_table(row)) {
-        let depth = outer.key.matches('.').count() + 1;
-        let inside =
-            |row: &&Row| is_inside(&outer.key, row) && row.key.matches('.').count() == depth;
-        let inside: Vec<_> = all.iter().filter(inside).cloned().collect();
+    for outer in all {
+        let of_outer = inside(&outer.key);
+        let is_elsewhere = all.iter().any(|other| {
+            let of_other = inside(&other.key);
+            other.key.len() < outer.key.len()
+                && last(&other.key) == last(&outer.key)
+                && of_other.len() == of_outer.len()
+                && of_other.iter().zip(&of_outer).all(|(a, b)| is_same(a, b))
+        });
+        if of_outer.is_empty() || is_elsewhere {
+            continue;
+        }
+        let around = outer.key.rsplit_once('.').map_or("", |(around, _)| around);
+        let of_around = inside(around);
+        let (shared, own): (Vec<_>, Vec<_>) = of_outer
+            .into_iter()
+            .partition(|row| of_around.iter().any(|other| is_same(other, row)));
         let title = format!("{}: {}", code(&outer.key), outer.about);
-        keys(page, &title, &inside);
+        keys(page, &title, &own);
+        if let [first, .., end] = &shared[..] {
+            let (first, end) = (code(last(&first.key)), code(last(&end.key)));
+            let around = code(around);
+            // Writing to a string does not fail.
+            let _ = write!(
+                page,
+                "\nAs well as the keys of {around} from {first} to {end}.\n"
+            );
+        }
     }
+}
+
+/// The last part of a dotted key.
+fn last(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, last)| last)
 }
 
 fn keys(page: &mut String, title: &str, rows: &[Row]) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use marline::{Runtime, TokioRuntime};
 use marline_http::client::{ClientConfig, ClientError, Download, HttpVersion, parse_url};
-use marline_http::server::{Identity, ServerConfig, StateDirectory, directory};
+use marline_http::server::{Identity, NamedIdentity, ServerConfig, StateDirectory, directory};
 use marline_http::{TlsVersion, TlsVersions};
 use tempfile::TempDir;
 
@@ -50,6 +50,56 @@ async fn s_client(address: SocketAddr, arguments: &str) -> String {
     let output = running.await.unwrap();
     let text = [output.stdout, output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A certificate for `name` with a key of this kind, as OpenSSL makes it.
+fn named(name: &str, key: &str) -> NamedIdentity {
+    let files = directory_of(&[]);
+    let subject = format!("-subj /CN={name} -addext subjectAltName=DNS:{name}");
+    let made = openssl("req", &format!("-x509 -nodes -newkey {key} {subject}"))
+        .args(["-out", "cert.pem", "-keyout", "key.pem"])
+        .current_dir(files.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let [cert, key] = ["cert.pem", "key.pem"].map(|file| files.path().join(file));
+    NamedIdentity {
+        names: vec![name.parse().unwrap()],
+        identity: Identity::from_pem_files(&cert, &key).unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_client_gets_the_certificate_of_the_name_that_it_can_verify() {
+    const ECDSA: &str = "ec -pkeyopt ec_paramgen_curve:prime256v1";
+    let ecdsa = named("a.example", ECDSA);
+    let rsa = named("a.example", "rsa:2048");
+    let mut wildcard = named("x.example", ECDSA);
+    wildcard.names = vec!["*.b.example".parse().unwrap()];
+    let root = directory_of(&[]);
+    let all = [ecdsa.clone(), rsa.clone(), wildcard.clone()];
+    let mut others = None;
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.named_identities = all.to_vec();
+        others.clone_from(&config.identity);
+    })
+    .await;
+    let others = others.unwrap();
+    for (arguments, expected) in [
+        ("-servername a.example", &ecdsa.identity),
+        ("-servername A.EXAMPLE", &ecdsa.identity),
+        (
+            "-servername a.example -sigalgs RSA-PSS+SHA256",
+            &rsa.identity,
+        ),
+        ("-servername www.b.example", &wildcard.identity),
+        ("-servername b.example", &others),
+        ("-noservername", &others),
+    ] {
+        let shown = s_client(server.address, arguments).await;
+        let pem = expected.certificate_pem();
+        assert!(shown.contains(pem.trim()), "{arguments}: {shown}");
+    }
 }
 
 /// A server of files over HTTP/1.0 by `openssl s_server`.
