@@ -85,6 +85,29 @@ fn results_have_the_documented_json_keys() {
     printed(&lab(here, &["report", "merged"]));
 }
 
+/// `contrib/slurm/lab.sh`, as the tasks of an array job run it.
+#[test]
+fn parts_of_an_array_job_merge_to_the_whole() {
+    let directory = scenario();
+    let here = directory.path();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/slurm/lab.sh");
+    for task in ["2", "3", "1"] {
+        assert!(!here.join("parts/whole").exists());
+        let mut command = Command::new("sh");
+        command.arg(&script).args(["small.toml", "parts"]);
+        command.env("MARLINE", env!("CARGO_BIN_EXE_marline"));
+        command.envs([
+            ("SLURM_ARRAY_TASK_ID", task),
+            ("SLURM_ARRAY_TASK_COUNT", "3"),
+        ]);
+        printed(&command.current_dir(here).output().unwrap());
+    }
+    let whole = results(here, &["--out", "whole"]);
+    let merged = std::fs::read_to_string(here.join("parts/whole/results.json")).unwrap();
+    let merged: Value = serde_json::from_str(&merged).unwrap();
+    assert_eq!(merged["digest"], whole["digest"]);
+}
+
 #[test]
 fn results_of_different_experiments_are_not_compared() {
     let directory = TempDir::new().unwrap();

@@ -67,6 +67,15 @@ fn axis(data: &ReportData, metric: &str) -> Axis {
     let Range { low, high } = range(medians);
     match low > 0.0 && high > WIDE_MEDIANS * low {
         true => quantity.axis().logarithmic(),
+        // Rates are compared by their differences; times also by their lengths.
+        false if quantity.unit == Unit::BitsPerSecond => {
+            let points = data.points.iter().map(|(point, _)| point);
+            let cells = points.flat_map(|point| {
+                let variants = data.variants();
+                variants.map(move |(variant, _)| data.samples(point, variant, metric))
+            });
+            quantity.axis_around(cells.flatten().collect::<Vec<_>>().into_iter())
+        }
         false => quantity.axis(),
     }
 }
@@ -112,7 +121,7 @@ fn over_points(data: &ReportData, metric: &str) -> Chart {
         });
         (name, medians.collect())
     });
-    from_zero(title, &quantity, share, series.collect(), "points")
+    over_values(title, &quantity, share, series.collect(), "points")
 }
 
 /// The distribution of the runs, with a chart for each point.
@@ -155,22 +164,31 @@ fn distribution(data: &ReportData, metric: &str, point: usize) -> Option<Chart> 
     }
     let title = data.points.at(&quantity.title(), point);
     let share = Axis::new("share of runs", Unit::Share).spanning(0.0, 1.0);
-    Some(from_zero(title, &quantity, share, samples, "runs"))
+    Some(over_values(title, &quantity, share, samples, "runs"))
 }
 
-/// Distributions over an axis that begins at zero, so that lengths on it are times, and that extremes do not flatten.
-fn from_zero(
+/// Distributions over an axis that begins where the values do, also where a narrow screen shows only its beginning, and
+/// that extremes do not flatten.
+fn over_values(
     title: String,
     quantity: &Quantity,
     share: Axis,
     series: Vec<(&str, Vec<f64>)>,
     of: &str,
 ) -> Chart {
-    let reach = Reach::of(series.iter().flat_map(|(_, samples)| samples).copied());
+    let values = || series.iter().flat_map(|(_, samples)| samples).copied();
+    let reach = Reach::of(values());
+    let top = match reach.beyond {
+        0 => reach.largest,
+        _ => reach.top,
+    };
+    let low = range(values()).low;
+    let margin = (MARGIN - 1.0) * (top - low);
+    let axis = quantity.axis().spanning(low - margin, top + margin);
     let (axis, note) = match reach.beyond {
-        0 => (quantity.axis(), String::new()),
+        0 => (axis, String::new()),
         beyond => (
-            quantity.axis().spanning(0.0, reach.top * MARGIN),
+            axis,
             format!(
                 "{beyond} of the {of} are beyond the axis, up to {}.",
                 quantity.unit.text(reach.largest)

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::scale::Scale;
+use super::standalone;
 use crate::html::{escape, plain, prose};
 
 /// Width of a chart, in SVG units; the page scales it.
@@ -152,7 +153,7 @@ pub(super) fn open(width: f64, height: f64, label: &str, html: &mut String) {
     );
 }
 
-/// Writes a figure element: title, content and note.
+/// Writes a figure element: title, content, note, and a link that saves it as a file.
 pub(super) fn figure(
     title: &str,
     note: &str,
@@ -160,10 +161,13 @@ pub(super) fn figure(
     content: impl FnOnce(&mut String),
 ) {
     let _ = write!(html, "<figure><figcaption>{}</figcaption>", prose(title));
+    let start = html.len();
     content(html);
+    let link = standalone::link(title, note, &html[start..]);
     if !note.is_empty() {
         let _ = write!(html, "<p class=\"note\">{}</p>", prose(note));
     }
+    html.push_str(&link);
     html.push_str("</figure>\n");
 }
 

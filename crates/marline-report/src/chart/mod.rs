@@ -7,6 +7,8 @@
 //! - [`Heat`]: a value for each pair of two factors;
 //! - [`Waterfall`]: when each object of a page was discovered, requested and received.
 //!
+//! Each has a link that saves it as an SVG file of its own.
+//!
 //! Series differ by color and by dashes, marks and patterns, so that they are distinguishable in black
 //! and white. Long series are thinned to the resolution of the chart, keeping extremes. Values that are
 //! not finite are omitted.
@@ -25,6 +27,7 @@ mod labels;
 mod looks;
 mod scale;
 mod stack;
+mod standalone;
 mod strip;
 mod thin;
 mod waterfall;

@@ -25,3 +25,11 @@ pub(crate) fn assert_sound(html: &str) {
         assert!(!html.contains(odd), "{odd} in {html}");
     }
 }
+
+/// A figure as a page shows it, without the file behind its link.
+pub(crate) fn shown(figure: &str) -> String {
+    let mut parts = figure.split("<p class=\"save\">");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let others = parts.filter_map(|part| Some(part.split_once("</p>")?.1));
+    first + &others.collect::<String>()
+}

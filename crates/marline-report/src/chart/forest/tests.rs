@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chart::Unit;
-use crate::html::nested::assert_sound;
+use crate::html::nested::{assert_sound, shown};
 
 fn empty() -> Forest {
     Forest::new("gain & more", Axis::new("gain", Unit::Percent))
@@ -56,6 +56,7 @@ fn rows_show_intervals_and_published_diamonds() {
 fn sections_are_optional() {
     let html = empty().value("a", row("", "x"), 1.0, None).to_html();
     assert_sound(&html);
+    let html = shown(&html);
     assert!(html.contains("a: x, 1 %") && !html.contains(">published</li>"));
     assert!(html.contains(">measured</li>") && !html.contains("interval"));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chart::{Style, Unit};
-use crate::html::nested::assert_sound;
+use crate::html::nested::{assert_sound, shown};
 
 fn axis(label: &str) -> Axis {
     Axis::new(label, Unit::Seconds)
@@ -21,6 +21,7 @@ fn charts_share_one_axis() {
         .events("lost", vec![1.0, f64::NAN, 2.0])
         .to_html();
     assert_sound(&html);
+    let html = shown(&html);
     assert_eq!(html.matches("<svg class=\"chart\"").count(), 2);
     assert_eq!(html.matches("time (s)").count(), 1);
     assert_eq!(html.matches("class=\"rule m0\"").count(), 2);

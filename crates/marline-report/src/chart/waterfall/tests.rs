@@ -1,7 +1,7 @@
 //! Waterfall charts.
 
 use super::*;
-use crate::html::nested::assert_sound;
+use crate::html::nested::{assert_sound, shown};
 
 fn fetch(name: &str, discovered_s: f64) -> Fetch {
     Fetch {
@@ -72,6 +72,7 @@ fn unfinished_objects_are_marked_with_a_cross() {
     };
     let html = Waterfall::new("page").fetch(never).fetch(halfway).to_html();
     assert_sound(&html);
+    let html = shown(&html);
     assert_eq!(html.matches("class=\"failed\"").count(), 3);
     assert_eq!(html.matches("last byte not finished").count(), 2);
 }
