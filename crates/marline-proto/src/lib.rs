@@ -29,6 +29,7 @@ pub mod coordination;
 mod crypto;
 mod datagrams;
 mod endpoint;
+mod establish;
 mod handshake;
 mod level;
 mod limits;

@@ -13,8 +13,10 @@ impl Connection {
     /// Requests another acknowledgment frequency, if the peer supports it and the wanted one has changed. Called
     /// when the handshake completes, and after acknowledgments.
     pub(super) fn request_ack_frequency(&mut self, now: Instant) {
-        let (Some(wanted), Some(shortest)) = (self.config.ack_frequency, self.peer.min_ack_delay)
-        else {
+        let (Some(wanted), Some(shortest)) = (
+            self.config.ack_frequency,
+            self.establishment.peer().min_ack_delay,
+        ) else {
             return;
         };
         // A scalable controller needs every mark immediately, and packets that do not leave in the bursts of
@@ -25,14 +27,14 @@ impl Connection {
         }
         let receiver = ReceiverView {
             shortest,
-            usual: self.peer.usual_ack_delay,
+            usual: self.establishment.peer().usual_ack_delay,
         };
         let sending = self.send_view();
         let request = self
             .own_ack_request
             .update(now, &wanted, &receiver, &sending);
         if let Some(requested) = request {
-            self.peer.max_ack_delay = self.peer.max_ack_delay.max(requested.max_delay);
+            self.establishment.expect_ack_delay(requested.max_delay);
             self.announcements.ack_frequency.announce(&requested);
         }
     }

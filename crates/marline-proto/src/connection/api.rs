@@ -11,6 +11,7 @@ use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
 use crate::crypto::TAG_LEN;
 use crate::datagrams::DatagramError;
+use crate::level::EncryptionLevel;
 use crate::observe::events::{KeyKind, KeyTrigger};
 use crate::paths::Slot;
 use crate::paths::Stage;
@@ -40,8 +41,9 @@ impl Connection {
         if let Some(event) = self.events.endpoint.pop_front() {
             return Some(event);
         }
-        let may_be_idle =
-            self.side.is_server() && self.lifecycle.is_open() && self.progress.is_complete();
+        let may_be_idle = self.side.is_server()
+            && self.lifecycle.is_open()
+            && self.establishment.progress().is_complete();
         let is_idle = may_be_idle && self.streams.is_idle_server();
         let is_news = std::mem::replace(&mut self.events.reported_idle, is_idle) != is_idle;
         is_news.then_some(EndpointEvent::Idle(is_idle))
@@ -204,7 +206,7 @@ impl Connection {
 
     /// Initiates a key update (RFC 9001, section 6); returns whether that is permitted now.
     pub fn initiate_key_update(&mut self, now: Instant) -> bool {
-        let Some(keys) = &mut self.keys.one_rtt else {
+        let Some(keys) = self.establishment.one_rtt_mut() else {
             return false;
         };
         let begun = keys.initiate_update().is_ok();
@@ -221,6 +223,11 @@ impl Connection {
         self.paths[at].ping_due = true;
     }
 
+    /// The QUIC version of the connection: the negotiated one, once the handshake is complete.
+    pub fn version(&self) -> u32 {
+        self.establishment.versions().current()
+    }
+
     /// Whether this end is the client or the server.
     pub fn side(&self) -> Side {
         self.side
@@ -228,7 +235,7 @@ impl Connection {
 
     /// Whether the handshake is incomplete.
     pub fn is_handshaking(&self) -> bool {
-        self.handshake.is_handshaking()
+        self.establishment.tls().is_handshaking()
     }
 
     /// Whether the application can no longer send or receive.
@@ -263,56 +270,56 @@ impl Connection {
 
     /// The first destination connection ID of the client, which names the connection in logs.
     pub fn original_destination(&self) -> ConnectionId {
-        self.progress.original_destination()
+        self.establishment.progress().original_destination()
     }
 
     /// Our connection ID during the handshake.
     pub(crate) fn handshake_cid(&self) -> ConnectionId {
-        self.progress.local_cid()
+        self.establishment.progress().local_cid()
     }
 
     /// Whether a packet of the peer was authenticated.
     pub(crate) fn has_opened_packet(&self) -> bool {
-        self.progress.has_opened_packet()
+        self.establishment.progress().has_opened_packet()
     }
 
     /// The application protocol, once it is negotiated.
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.handshake.alpn()
+        self.establishment.tls().alpn()
     }
 
     /// The server name of the handshake, if the client sent one.
     pub fn server_name(&self) -> Option<&str> {
-        match &self.client {
-            Some(client) => Some(&client.server_name),
-            None => self.handshake.server_name(),
-        }
+        self.establishment.server_name()
     }
 
     /// The peer's certificates, its own first, once the handshake is complete.
     pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
-        self.handshake.peer_certificates()
+        self.establishment.tls().peer_certificates()
     }
 
     /// Whether an earlier session was resumed; known once the handshake is complete.
     pub fn is_resumed(&self) -> bool {
-        matches!(self.handshake.kind(), Some(rustls::HandshakeKind::Resumed))
+        matches!(
+            self.establishment.tls().kind(),
+            Some(rustls::HandshakeKind::Resumed)
+        )
     }
 
     /// Whether the server accepted 0-RTT data.
     pub fn is_early_data_accepted(&self) -> bool {
-        self.handshake.is_early_data_accepted()
+        self.establishment.tls().is_early_data_accepted()
     }
 
     /// Client: whether 0-RTT data can be written now.
     pub fn has_zero_rtt(&self) -> bool {
-        self.side.is_client() && self.keys.zero_rtt.is_some()
+        self.side.is_client() && self.establishment.has_keys(EncryptionLevel::ZeroRtt)
     }
 
     /// Server: whether the data read so far may be a replay, because the handshake is not complete (RFC 9001, section
     /// 9.2).
     pub fn is_replayable(&self) -> bool {
-        self.side.is_server() && self.handshake.is_handshaking()
+        self.side.is_server() && self.establishment.tls().is_handshaking()
     }
 
     /// Fills `output` with exported keying material (RFC 8446, section 7.5).
@@ -326,7 +333,8 @@ impl Connection {
         label: &[u8],
         context: Option<&[u8]>,
     ) -> Result<(), rustls::Error> {
-        self.handshake
+        self.establishment
+            .tls()
             .export_keying_material(output, label, context)
     }
 }

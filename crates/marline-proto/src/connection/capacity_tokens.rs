@@ -90,7 +90,7 @@ impl Connection {
     pub(super) fn client_capacity(&self, now: Instant) -> Option<Capacity> {
         let server = self.server.as_ref()?;
         let received = server.capacity_tokens.received?;
-        let age = received.age(server.unix_time_s(now - self.progress.began()));
+        let age = received.age(server.unix_time_s(now - self.establishment.progress().began()));
         (age <= self.config.careful_resume.lifetime).then_some(Capacity {
             window: received.window.min(MAXIMUM_WINDOW),
             rtt: received.rtt,
@@ -120,10 +120,10 @@ impl Connection {
         };
         if server.config.address_tokens {
             let ip = self.paths.main().tuples.active.addresses.remote.ip();
-            let unix_time_s = server.unix_time_s(now - self.progress.began());
+            let unix_time_s = server.unix_time_s(now - self.establishment.progress().began());
             let capacity = server.capacity_tokens.current();
             let key = &self.endpoint.token_key;
-            let version = self.versions.format();
+            let version = self.establishment.versions().format();
             let rng = self.rng.secure();
             let token = key.new_token(version, ip, unix_time_s, capacity.as_ref(), rng);
             self.announcements.new_token.announce(token);
@@ -133,7 +133,7 @@ impl Connection {
     /// Called after an acknowledgment: issues another token if the capacity of the path differs much from that
     /// in the newest one.
     pub(super) fn renew_capacity_token(&mut self, now: Instant) {
-        if !self.config.careful_resume.tokens || !self.progress.is_complete() {
+        if !self.config.careful_resume.tokens || !self.establishment.progress().is_complete() {
             return;
         }
         let Some(server) = &mut self.server else {
@@ -163,7 +163,7 @@ impl Connection {
         };
         tokens.issued_count += 1;
         tokens.reduced_since = None;
-        let observed = server.unix_time_s(now - self.progress.began());
+        let observed = server.unix_time_s(now - self.establishment.progress().began());
         server.capacity_tokens.issued = Some(TokenCapacity {
             window: found.window,
             rtt: found.rtt,

@@ -166,7 +166,7 @@ impl Connection {
         };
         let tuple = active.addresses;
         for space in SpaceId::ALL {
-            let Some(level) = self.sealing_level(space) else {
+            let Some(level) = self.establishment.sealing_level(space) else {
                 continue;
             };
             let Ok(mut packet) = self.begin_packet(now, level, &datagram, buf) else {
@@ -177,8 +177,12 @@ impl Connection {
                 Self::abandon_packet(&packet, buf);
                 break;
             }
-            let last = space == SpaceId::Data || self.sealing_level(SpaceId::Data).is_none();
-            if last && self.side.is_client() && self.keys.initial.is_some() {
+            let last =
+                space == SpaceId::Data || self.establishment.sealing_level(SpaceId::Data).is_none();
+            if last
+                && self.side.is_client()
+                && self.establishment.has_keys(EncryptionLevel::Initial)
+            {
                 Self::pad_packet(&mut packet, datagram.end, buf);
             }
             packet.padded = false;

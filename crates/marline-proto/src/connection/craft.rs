@@ -81,7 +81,7 @@ impl Connection {
             tuple: path.tuples.active.generation,
             dcid: *path.remote_cids.active(),
         };
-        let level = self.sealing_level(space)?;
+        let level = self.establishment.sealing_level(space)?;
         let mut packet = self.begin_packet(now, level, &datagram, &mut buf).ok()?;
         buf[0] ^= crafting.flip;
         buf.extend_from_slice(frames);
@@ -99,7 +99,7 @@ impl Connection {
             unacked: self.streams.stats().bytes_held,
             sent_packets: every().map(|(_, space)| space.sent.len()).sum(),
             received_ranges: every().map(|(_, space)| space.received.len()).sum(),
-            deferred: self.undecryptable.len(),
+            deferred: self.establishment.deferred(),
             streams: self.streams.stats().open,
         }
     }

@@ -8,7 +8,7 @@ use marline_wire::{PathId, TransportError};
 use super::Connection;
 use super::events::Event;
 use super::receive::ReceivedPacket;
-use crate::paths::StatusFrame;
+use crate::paths::{Slot, StatusFrame};
 use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
 
@@ -32,11 +32,9 @@ impl Connection {
             },
             Frame::Padding { .. } | Frame::Ping => Ok(()),
             Frame::Crypto(frame) => {
-                self.settle_version();
-                if self.handshake.is_repeated(packet.space, frame) {
-                    self.on_repeated_crypto(now);
-                }
-                self.handshake.on_crypto(packet.space, frame)
+                let recovery = &self.paths[Slot::FIRST].recovery;
+                self.establishment
+                    .on_crypto(now, packet.space, frame, recovery)
             }
             Frame::MaxData(frame) => self.streams.on_max_data(frame),
             Frame::MaxStreamData(frame) => self.streams.on_max_stream_data(frame),
@@ -60,7 +58,7 @@ impl Connection {
             Frame::PathChallenge(frame) => self.on_path_challenge(frame, packet),
             Frame::PathResponse(frame) => self.on_path_response(now, frame),
             Frame::HandshakeDone => self.on_handshake_done(now),
-            Frame::NewToken(frame) => self.on_new_token(frame),
+            Frame::NewToken(frame) => self.establishment.on_new_token(frame),
             Frame::AckFrequency(frame) => self.on_ack_frequency(now, packet.path, frame),
             Frame::ImmediateAck => {
                 self.paths[packet.path].space.acknowledge_by(now);

@@ -1,8 +1,9 @@
 //! Fills packets with the frames of all modules, in a fixed order.
 
+use super::Connection;
 use super::packet::PacketBuilder;
 use super::transmit::Permit;
-use super::{ACK_DELAY_EXPONENT, Connection};
+use crate::establish::ACK_DELAY_EXPONENT;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::Initiator;
 use crate::paths::Slot;
@@ -25,16 +26,16 @@ impl Connection {
     ) -> bool {
         match space {
             SpaceId::Data => {
-                (self.keys.one_rtt.is_some() && self.is_ack_due(now, at))
+                (self.establishment.one_rtt().is_some() && self.is_ack_due(now, at))
                     || permit == Permit::All && self.has_data_output(at)
             }
-            handshake => self.handshake_spaces.get(handshake).is_some_and(|space| {
+            handshake => self.establishment.space(handshake).is_some_and(|space| {
                 space.received.is_ack_due(now)
                     || permit == Permit::All
                         && (self.paths[at].recovery.probes(handshake) > 0
-                            || self.handshake.has_crypto(handshake)
+                            || self.establishment.has_crypto(handshake)
                             || handshake == SpaceId::Handshake
-                                && self.is_finished_copy_due()
+                                && self.establishment.is_finished_copy_due()
                                 && self.has_data_output(at))
             }),
         }
@@ -54,7 +55,7 @@ impl Connection {
                     || self.streams.has_ends()
                     || self.announcements.is_due()
                     || self.paths.has_frames()
-                    || self.handshake.has_crypto(SpaceId::Data))
+                    || self.establishment.has_crypto(SpaceId::Data))
     }
 
     /// Whether data waits that only the window or the pacer of `at` holds back.
@@ -64,7 +65,7 @@ impl Connection {
             || at == Slot::FIRST
                 && [SpaceId::Initial, SpaceId::Handshake]
                     .into_iter()
-                    .any(|space| self.handshake.has_crypto(space))
+                    .any(|space| self.establishment.has_crypto(space))
     }
 
     /// Whether an acknowledgment is due on `at`.
@@ -118,16 +119,16 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) {
         let probes = self.paths[Slot::FIRST].recovery.probes(id);
-        let is_copy = id == SpaceId::Handshake && self.is_finished_copy_due();
+        let is_copy = id == SpaceId::Handshake && self.establishment.is_finished_copy_due();
         if is_copy {
             self.retransmit_flight(packet.path, id);
         }
-        if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
+        if probes > 0 && self.side.is_client() && !self.establishment.has_crypto(id) {
             // Clients expand these datagrams anyway (RFC 9000, section 14.1), and some servers close the connection
             // when a PING arrives first.
             self.retransmit_flight(packet.path, id);
         }
-        let Some(space) = self.handshake_spaces.get_mut(id) else {
+        let Some(space) = self.establishment.space_mut(id) else {
             return;
         };
         if space.received.has_unacked() || probes > 0 {
@@ -143,10 +144,8 @@ impl Connection {
             return;
         }
         let before = buf.len();
-        self.handshake
-            .write_frames(id, buf, packet.limit, &mut |token| {
-                space.sent.push_token(Token::Crypto(token));
-            });
+        self.establishment
+            .write_crypto(id, buf, packet.limit, |_| {});
         packet.ack_eliciting |= buf.len() > before;
         if probes > 0 && !packet.ack_eliciting {
             Self::write_ping(packet, buf);
@@ -178,10 +177,8 @@ impl Connection {
         let before = buf.len();
         let sent = &mut path.space.sent;
         if one_rtt && is_best {
-            self.handshake
-                .write_frames(SpaceId::Data, buf, limit, &mut |token| {
-                    sent.push_token(Token::Crypto(token));
-                });
+            self.establishment
+                .write_crypto(SpaceId::Data, buf, limit, |token| sent.push_token(token));
             if self.announcements.is_due() {
                 if self.announcements.handshake_done.write_frames(buf, limit) {
                     sent.push_token(Token::HandshakeDone);

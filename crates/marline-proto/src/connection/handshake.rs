@@ -1,18 +1,16 @@
-//! Steps of the handshake: installs and discards keys, applies the peer's transport parameters.
+//! What the steps of the handshake change in the rest of the connection. The steps are in [`crate::establish`].
 
-use marline_wire::frame::NewToken;
-use marline_wire::packet::{ProtectedHeader, ProtectedKind, Retry, retry};
+use marline_wire::packet::{ProtectedHeader, Retry, VersionNegotiation};
 use marline_wire::params::TransportParameters;
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ErrorCode, TransportError, Version};
 
 use super::Connection;
-use super::events::{EndpointEvent, Event};
-use super::peer::Peer;
+use super::events::{ConnectionError, EndpointEvent, Event};
 use crate::coordination::bundle::{Membership, MembershipId};
-use crate::crypto::{self, OneRttKeys};
-use crate::handshake::{HandshakeStep, Source};
+use crate::crypto;
+use crate::establish::{Repeat, Selection, Source, Step};
 use crate::level::SpaceId;
-use crate::limits::MAX_ADDRESS_TOKEN;
+use crate::limits::{REQUEST_COPY, REQUEST_PACKETS};
 use crate::observe;
 use crate::observe::events::{ConnectionState, Initiator, KeyKind, KeyTrigger, ParametersSet};
 use crate::paths::Slot;
@@ -26,39 +24,20 @@ impl Connection {
     ///
     /// If the peer's transport parameters violate the protocol.
     pub(super) fn drive_handshake(&mut self, now: Instant) -> Result<(), TransportError> {
-        while let Some(step) = self.handshake.poll() {
+        while let Some(step) = self.establishment.poll() {
             match step {
-                HandshakeStep::Version(version) => self.on_version_decided(now, version),
-                HandshakeStep::HandshakeKeys(keys) => {
-                    self.keys.handshake = Some(keys);
-                    self.on_hello_complete();
-                    self.report_keys_installed(now, KeyKind::Handshake, KeyTrigger::Tls);
-                }
-                HandshakeStep::OneRttKeys { keys, secrets } => {
-                    let mut keys = OneRttKeys::new(*keys, *secrets);
-                    if let Some(interval) = self.config.key_update_interval {
-                        keys.update_after(interval);
-                    }
-                    self.keys.one_rtt = Some(Box::new(keys));
-                    if self.side.is_client() {
-                        self.keys.zero_rtt = None;
-                    }
-                    self.report_keys_installed(now, KeyKind::OneRtt, KeyTrigger::Tls);
-                }
-                HandshakeStep::ZeroRttKeys { keys, remembered } => {
-                    self.keys.zero_rtt = Some(Box::new(keys));
-                    if let Some(params) = remembered {
-                        self.streams.set_peer_limits(&peer_limits(&params))?;
-                        self.datagrams
-                            .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
-                        self.emit(now, &observe::Event::ParametersRestored(&params));
-                    }
+                Step::VersionChanged => self.report_versions(now),
+                Step::KeysInstalled(kind) => self.report_keys_installed(now, kind, KeyTrigger::Tls),
+                Step::Restored(params) => {
+                    self.streams.set_peer_limits(&peer_limits(&params))?;
+                    self.datagrams
+                        .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
+                    self.emit(now, &observe::Event::ParametersRestored(&params));
                     self.report_keys_installed(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
                 }
-                HandshakeStep::PeerParameters(params) => self.on_parameters(now, &params)?,
-                HandshakeStep::ZeroRttAccepted => {}
-                HandshakeStep::ZeroRttRejected => self.on_zero_rtt_rejected(),
-                HandshakeStep::Complete => self.on_handshake_complete(now),
+                Step::PeerParameters(params) => self.on_parameters(now, &params)?,
+                Step::ZeroRttRejected => self.on_zero_rtt_rejected(),
+                Step::Complete => self.on_handshake_complete(now),
             }
         }
         Ok(())
@@ -69,15 +48,14 @@ impl Connection {
         now: Instant,
         params: &TransportParameters,
     ) -> Result<(), TransportError> {
-        self.progress.check_ids(params)?;
-        self.versions.check(params)?;
+        self.establishment.check(params)?;
         self.check_multipath(params.initial_max_path_id)?;
         self.streams.set_peer_limits(&peer_limits(params))?;
         self.datagrams
             .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
-        self.peer = Peer::from(params);
-        self.peer.grease_fixed_bit &= self.config.grease;
-        self.idle.apply_peer_timeout(self.peer.max_idle_timeout);
+        self.establishment.set_peer(params);
+        let timeout = self.establishment.peer().max_idle_timeout;
+        self.idle.apply_peer_timeout(timeout);
         let path = &mut self.paths[Slot::FIRST];
         path.local_cids.set_limit(params.active_connection_id_limit);
         path.tuples
@@ -114,8 +92,7 @@ impl Connection {
     }
 
     /// Makes the content of 0-RTT packets due again, within the server's present limits.
-    pub(super) fn on_zero_rtt_rejected(&mut self) {
-        self.keys.zero_rtt = None;
+    fn on_zero_rtt_rejected(&mut self) {
         let path = &mut self.paths[Slot::FIRST];
         path.recovery.discard_packets(&mut path.space.sent);
         self.streams.on_zero_rtt_rejected();
@@ -123,12 +100,8 @@ impl Connection {
     }
 
     fn on_handshake_complete(&mut self, now: Instant) {
-        self.remember_version();
-        if let Some(client) = &mut self.client {
-            client.restart = None;
-        }
+        self.establishment.on_complete(now);
         self.begin_multipath();
-        self.progress.on_complete(now);
         self.events.application.push_back(Event::Connected);
         self.events.endpoint.push_back(EndpointEvent::HandshakeDone);
         self.report_state(now, ConnectionState::HandshakeComplete);
@@ -145,25 +118,18 @@ impl Connection {
 
     /// Called when the handshake is confirmed (RFC 9001, section 4.1.2).
     fn confirm(&mut self, now: Instant) {
-        if !self.progress.on_confirmed() {
+        if !self.establishment.on_confirmed() {
             return;
         }
         self.discard_keys(now, SpaceId::Initial);
         self.discard_keys(now, SpaceId::Handshake);
-        // Reordered 0-RTT packets may still arrive (RFC 9001, section 4.9.3).
-        let until = self.keys.zero_rtt.as_ref().map(|_| now + self.pto() * 3);
-        self.progress.keep_zero_rtt_until(until);
-        if let Some(keys) = &mut self.keys.one_rtt {
-            keys.on_handshake_confirmed();
-        }
-        if let Some(client) = &self.client {
-            let path = &self.paths[Slot::FIRST];
-            let (rtt, remote) = (path.recovery.rtt(), path.tuples.active.addresses.remote);
-            if rtt.has_sample() && self.config.remember_rtt {
-                client
-                    .tokens
-                    .set_rtt(&client.server_name, remote.port(), rtt.smoothed(), now);
-            }
+        let until = now + self.pto() * 3;
+        self.establishment.keep_zero_rtt_until(until);
+        let path = &self.paths[Slot::FIRST];
+        let (rtt, remote) = (path.recovery.rtt(), path.tuples.active.addresses.remote);
+        if rtt.has_sample() {
+            self.establishment
+                .remember_rtt(now, remote.port(), rtt.smoothed());
         }
         self.events.application.push_back(Event::HandshakeConfirmed);
         self.report_state(now, ConnectionState::HandshakeConfirmed);
@@ -181,28 +147,21 @@ impl Connection {
         Ok(())
     }
 
-    /// Discards the keys of a space (RFC 9001, section 4.9).
-    pub(super) fn discard_keys(&mut self, now: Instant, space: SpaceId) {
-        let kind = match space {
-            SpaceId::Initial if self.keys.initial.take().is_some() => KeyKind::Initial,
-            SpaceId::Handshake if self.keys.handshake.take().is_some() => KeyKind::Handshake,
-            _ => return,
+    /// Discards the keys of a space (RFC 9001, section 4.9), and its state in recovery (RFC 9002, section 6.4).
+    pub(super) fn discard_keys(&mut self, now: Instant, id: SpaceId) {
+        let Some(kind) = self.establishment.discard_keys(id) else {
+            return;
         };
-        if space == SpaceId::Initial {
-            self.keys.other_initial = None;
-            self.progress.set_initial_token(Vec::new());
+        if let Some(mut space) = self.establishment.discard_space(id) {
+            let recovery = &mut self.paths[Slot::FIRST].recovery;
+            recovery.on_space_discarded(id, &mut space.sent);
         }
-        self.discard_space(space);
         self.report_keys_discarded(now, kind);
     }
 
-    /// Whether the source connection ID of a long header is the peer's; the first packet of the server sets it
-    /// (RFC 9000, section 7.2).
+    /// Whether the source connection ID of a header is the peer's, or becomes it.
     pub(super) fn accept_source(&mut self, header: &ProtectedHeader) -> bool {
-        if header.kind == ProtectedKind::Short {
-            return true;
-        }
-        let source = self.progress.on_source(header.scid);
+        let source = self.establishment.on_source(header);
         if source == Source::New {
             let path = &mut self.paths[Slot::FIRST];
             path.remote_cids.replace_first(header.scid);
@@ -213,41 +172,86 @@ impl Connection {
     /// Handles a Retry packet (RFC 9000, section 17.2.5.2).
     pub(super) fn on_retry(&mut self, now: Instant, packet: &Retry<'_>) {
         let current = *self.paths[Slot::FIRST].remote_cids.active();
-        let usable = self.progress.takes_retry(packet.scid, packet.dcid, current)
-            && packet.version.number() == self.versions.original()
-            && packet.token.len() <= MAX_ADDRESS_TOKEN;
-        let pseudo = retry::pseudo_packet(self.progress.original_destination(), packet.without_tag);
-        if !usable || !crypto::verify_retry_tag(packet.version, &pseudo, &packet.integrity_tag) {
+        if !self.establishment.on_retry(packet, current) {
             return;
         }
-        self.progress.on_retry(packet.scid, packet.token);
         self.paths[Slot::FIRST]
             .remote_cids
             .replace_first(packet.scid);
-        let keys = crypto::initial_keys(packet.version, &packet.scid, self.side);
-        self.keys.initial = Some(Box::new(keys));
-        self.keys.other_initial = None;
-        self.keys.initial_source = packet.scid;
-        self.handshake.on_retry();
         // Packets sent before are neither acknowledged nor lost: their content is sent again, including 0-RTT data.
         self.retransmit_all(Slot::FIRST, SpaceId::Initial);
         self.retransmit_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();
-        self.expect_answer(now, Some(now - self.progress.began()));
+        self.establishment.expect_answer_anew(now);
     }
 
-    pub(super) fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
-        let Some(client) = &self.client else {
-            return Err(TransportError::new(
-                ErrorCode::PROTOCOL_VIOLATION,
-                "NEW_TOKEN from a client",
-            ));
-        };
-        if frame.token.len() <= MAX_ADDRESS_TOKEN {
-            let version = self.versions.format();
-            client.tokens.put(&client.server_name, version, frame.token);
+    /// Handles a Version Negotiation packet (RFC 9368, section 2.1).
+    pub(super) fn on_version_negotiation(&mut self, now: Instant, packet: &VersionNegotiation<'_>) {
+        let offered: Vec<u32> = packet.versions().collect();
+        let selection = self.establishment.select_version(packet, &offered);
+        if selection == Selection::Ignored {
+            return;
         }
-        Ok(())
+        self.report_offered_versions(now, &offered);
+        let begun = match selection {
+            Selection::Version(version) => self.restart(now, version),
+            Selection::NothingInCommon | Selection::Ignored => None,
+        };
+        if begun.is_none() {
+            self.end_silently(now, ConnectionError::VersionMismatch);
+        }
+    }
+
+    /// Sends a new first flight with another version. `None` if it is impossible.
+    fn restart(&mut self, now: Instant, version: Version) -> Option<()> {
+        let mut former = self.establishment.restart(version)?;
+        if self.establishment.discard_zero_rtt() {
+            self.on_zero_rtt_rejected();
+        }
+        let recovery = &mut self.paths[Slot::FIRST].recovery;
+        recovery.on_space_discarded(SpaceId::Initial, &mut former.sent);
+        self.report_versions(now);
+        self.establishment.expect_answer_anew(now);
+        Some(())
+    }
+
+    /// Makes content due again for which the handshake does not wait until a probe timeout.
+    pub(super) fn repeat_early(&mut self, now: Instant) {
+        const FIRST: Slot = Slot::FIRST;
+        while let Some(repeat) = self.establishment.poll_repeat(now) {
+            match repeat {
+                Repeat::Flight => {
+                    self.retransmit_flight(FIRST, SpaceId::Initial);
+                    self.retransmit_flight(FIRST, SpaceId::Handshake);
+                    if self.has_zero_rtt() {
+                        self.retransmit_oldest(FIRST, SpaceId::Data, 1);
+                    }
+                }
+                Repeat::FlightSentBy(time) => {
+                    let initial = self.retransmit_sent_by(FIRST, SpaceId::Initial, time);
+                    if self.retransmit_sent_by(FIRST, SpaceId::Handshake, time) || initial {
+                        self.establishment.on_flight_repeated();
+                    }
+                }
+                Repeat::RequestIfShort if !self.is_request_short() => {}
+                Repeat::Request | Repeat::RequestIfShort => {
+                    self.retransmit_oldest(FIRST, SpaceId::Data, REQUEST_PACKETS.into());
+                }
+            }
+        }
+    }
+
+    /// Whether all application data in flight is a short request.
+    fn is_request_short(&self) -> bool {
+        let sent = &self.paths[Slot::FIRST].space.sent;
+        if sent.ack_eliciting_in_flight() > REQUEST_PACKETS.into() {
+            return false;
+        }
+        let mut bytes = 0;
+        sent.oldest_outstanding(REQUEST_PACKETS.into(), |token| {
+            bytes += token.segment().map_or(0, |segment| segment.len);
+        });
+        (1..=REQUEST_COPY).contains(&bytes)
     }
 
     /// Whether `token` is a stateless reset token of the peer (RFC 9000, section 10.3.1).

@@ -92,7 +92,7 @@ impl Connection {
         let path = self.paths.main();
         let is_validated = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
-            && self.progress.is_complete()
+            && self.establishment.progress().is_complete()
             && is_validated
             && path.recovery.rtt().has_sample()
         {

@@ -30,7 +30,7 @@ impl Connection {
     }
 
     fn validation(&self, now: Instant, at: Slot) -> Validation {
-        let max_ack_delay = self.peer.max_ack_delay;
+        let max_ack_delay = self.establishment.peer().max_ack_delay;
         self.paths
             .new_validation(now, at, max_ack_delay, &self.config)
     }
@@ -231,7 +231,7 @@ impl Connection {
 
     fn rebind_path(&mut self, now: Instant, at: Slot, addresses: FourTuple) {
         let local = addresses.local;
-        if !self.is_confirmed() || self.peer.disable_active_migration {
+        if !self.is_confirmed() || self.establishment.peer().disable_active_migration {
             let tuples = &mut self.paths[at].tuples;
             tuples.active.addresses = addresses;
             if let Some(probed) = &mut tuples.probed {
@@ -290,7 +290,7 @@ impl Connection {
 
     /// Client: validates the server's preferred address to migrate to it (RFC 9000, section 9.6).
     pub(super) fn try_preferred_address(&mut self, now: Instant) {
-        let Some(preferred) = self.peer.preferred_address.take() else {
+        let Some(preferred) = self.establishment.take_preferred_address() else {
             return;
         };
         let at = Slot::FIRST;
@@ -381,7 +381,7 @@ impl Connection {
         now: Instant,
         buf: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        self.keys.one_rtt.as_ref()?;
+        self.establishment.one_rtt()?;
         let mut slots = self.paths.slots();
         slots.find_map(|at| self.transmit_probe_of(now, at, buf))
     }

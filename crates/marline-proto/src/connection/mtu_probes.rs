@@ -84,10 +84,10 @@ impl Connection {
         }
         if self.first_mtu_probe == FirstMtuProbe::NotAsked {
             let recovery = &self.paths[at].recovery;
-            let completed_at = self.progress.completed_at().unwrap_or(now);
+            let completed_at = self.establishment.progress().completed_at().unwrap_or(now);
             self.first_mtu_probe = FirstMtuProbe::Waits {
                 until: completed_at + recovery.rtt().smoothed(),
-                step: recovery.pto(self.peer.max_ack_delay) / REQUEST_STEPS,
+                step: recovery.pto(self.establishment.peer().max_ack_delay) / REQUEST_STEPS,
                 steps_left: REQUEST_STEPS,
                 has_request: false,
             };

@@ -6,7 +6,7 @@ use marline_wire::packet::{
 use marline_wire::{ConnectionId, TransportError, frame, varint};
 
 use super::Connection;
-use crate::crypto::{self, Sealing, TAG_LEN};
+use crate::crypto::{Sealing, TAG_LEN};
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::Event;
 use crate::observe::events::{Ecn, PacketSent};
@@ -70,19 +70,6 @@ pub(super) struct DatagramContext {
 }
 
 impl Connection {
-    /// The level that protects packets of the space now; `None` without keys.
-    pub(super) fn sealing_level(&self, space: SpaceId) -> Option<EncryptionLevel> {
-        let level = match space {
-            SpaceId::Initial => EncryptionLevel::Initial,
-            SpaceId::Handshake => EncryptionLevel::Handshake,
-            SpaceId::Data if self.keys.one_rtt.is_none() && self.side.is_client() => {
-                EncryptionLevel::ZeroRtt
-            }
-            SpaceId::Data => EncryptionLevel::OneRtt,
-        };
-        self.keys.has(level).then_some(level)
-    }
-
     /// Writes the header of a new packet.
     ///
     /// # Errors
@@ -96,8 +83,8 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Result<PacketBuilder, TransportError> {
         let start = buf.len();
-        let clear_fixed_bit = self.peer.grease_fixed_bit && self.rng.bit();
-        let key_phase = match &mut self.keys.one_rtt {
+        let clear_fixed_bit = self.establishment.peer().grease_fixed_bit && self.rng.bit();
+        let key_phase = match self.establishment.one_rtt_mut() {
             Some(keys) if level == EncryptionLevel::OneRtt => keys.next_key_phase()?,
             _ => false,
         };
@@ -137,18 +124,18 @@ impl Connection {
             }
             Some(kind) => {
                 let token = match kind {
-                    LongType::Initial => self.progress.initial_token(),
+                    LongType::Initial => self.establishment.progress().initial_token(),
                     _ => &[],
                 };
                 let version = match kind {
-                    LongType::ZeroRtt => self.versions.original(),
-                    _ => self.versions.current(),
+                    LongType::ZeroRtt => self.establishment.versions().original(),
+                    _ => self.establishment.versions().current(),
                 };
                 let header = LongHeader {
                     kind,
                     version,
                     dcid: datagram.dcid,
-                    scid: self.progress.local_cid(),
+                    scid: self.establishment.progress().local_cid(),
                     token,
                 };
                 let end = header.encode(truncated, clear_fixed_bit, buf);
@@ -177,7 +164,7 @@ impl Connection {
     fn sent(&self, at: Slot, space: SpaceId) -> Option<&Sent<Token>> {
         match space {
             SpaceId::Data => Some(&self.paths[at].space.sent),
-            handshake => Some(&self.handshake_spaces.get(handshake)?.sent),
+            handshake => Some(&self.establishment.space(handshake)?.sent),
         }
     }
 
@@ -232,32 +219,18 @@ impl Connection {
             number_offset: packet.offsets.number,
             payload_offset: packet.offsets.payload,
         };
-        match packet.level {
-            EncryptionLevel::OneRtt => {
-                if let Some(keys) = &mut self.keys.one_rtt {
-                    keys.seal(sealing, buf);
-                }
-            }
-            EncryptionLevel::ZeroRtt => {
-                if let Some(keys) = &self.keys.zero_rtt {
-                    crypto::seal(keys, sealing, buf);
-                }
-            }
-            EncryptionLevel::Initial | EncryptionLevel::Handshake => {
-                if let Some(keys) = self.keys.of_handshake(packet.level.space()) {
-                    crypto::seal(&keys.local, sealing, buf);
-                }
-            }
-        }
+        self.establishment.seal(packet.level, sealing, buf);
         self.record_sent(now, &packet, datagram, size);
         if packet.level == EncryptionLevel::Handshake && self.side.is_client() {
-            self.on_handshake_packet_sent(size, packet.ack_eliciting);
+            self.establishment
+                .on_handshake_packet_sent(size, packet.ack_eliciting);
             // RFC 9001, section 4.9.1.
             self.discard_keys(now, SpaceId::Initial);
         }
         if packet.level == EncryptionLevel::OneRtt && packet.ack_eliciting && self.side.is_client()
         {
-            self.on_data_sent(now);
+            let rtt = self.paths[Slot::FIRST].recovery.rtt();
+            self.establishment.on_data_sent(now, rtt);
         }
     }
 
@@ -273,7 +246,7 @@ impl Connection {
         let id = packet.level.space();
         let space = match id {
             SpaceId::Data => &mut path.space,
-            early => match self.handshake_spaces.get_mut(early) {
+            early => match self.establishment.space_mut(early) {
                 Some(space) => space,
                 None => return,
             },
@@ -304,7 +277,7 @@ impl Connection {
             path.drive_careful_resume(|engine| engine.on_sent(now, &sample));
         }
         if datagram.ecn.is_some() {
-            let pto = path.recovery.pto(self.peer.max_ack_delay);
+            let pto = path.recovery.pto(self.establishment.peer().max_ack_delay);
             let ledger = &mut path.ledgers[id as usize];
             path.tuples.active.ecn.on_sent(ledger, now, pto);
         }

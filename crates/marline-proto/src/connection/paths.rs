@@ -8,7 +8,7 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::path_planner::PathPlanner;
-use super::receive::{Arrival, ReceivedPacket};
+use super::receive::ReceivedPacket;
 use crate::congestion::ConnectionKind;
 use crate::coordination::bundle::MemberDirective;
 use crate::coordination::history::PathSample;
@@ -20,7 +20,7 @@ use crate::paths::{
 use crate::recovery::{InitialWindowChoice, Outcome};
 use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
-use crate::tuple::FourTuple;
+use crate::tuple::{Arrival, FourTuple};
 
 /// Probe timeouts after which the state of an abandoned path is removed (section 3.4).
 const RETENTION_PTOS: u32 = 3;
@@ -33,7 +33,11 @@ impl Connection {
 
     /// Checks the peer's initial_max_path_id (section 2.1).
     pub(super) fn check_multipath(&self, theirs: Option<u32>) -> Result<(), TransportError> {
-        let has_empty_id = self.progress.peer_cid().is_none_or(|id| id.is_empty());
+        let has_empty_id = self
+            .establishment
+            .progress()
+            .peer_cid()
+            .is_none_or(|id| id.is_empty());
         if theirs.is_some() && self.supports_multipath() && has_empty_id {
             return Err(TransportError::new(
                 ErrorCode::PROTOCOL_VIOLATION,
@@ -44,7 +48,7 @@ impl Connection {
     }
 
     fn supports_multipath(&self) -> bool {
-        self.config.multipath.is_some() && !self.progress.local_cid().is_empty()
+        self.config.multipath.is_some() && !self.establishment.progress().local_cid().is_empty()
     }
 
     /// The handshake is complete: several paths are negotiated if both ends support them.
@@ -52,9 +56,10 @@ impl Connection {
         if !self.supports_multipath() {
             return;
         }
-        if let (Some(config), Some(theirs)) =
-            (&self.config.multipath, self.peer.initial_max_path_id)
-        {
+        if let (Some(config), Some(theirs)) = (
+            &self.config.multipath,
+            self.establishment.peer().initial_max_path_id,
+        ) {
             self.paths
                 .begin_multipath(config, PathId(theirs), self.side);
             self.path_planner = Some(Box::new(PathPlanner::new(config)));
@@ -79,7 +84,7 @@ impl Connection {
     /// Client: opens the additional paths that the settings ask for, once path IDs and connection IDs are available.
     /// A path that cannot be opened is not tried again.
     pub(super) fn open_siblings(&mut self, now: Instant) {
-        while self.progress.is_confirmed() && self.paths.take_due_sibling() {
+        while self.establishment.progress().is_confirmed() && self.paths.take_due_sibling() {
             let addresses = self.paths.main().tuples.active.addresses;
             // No caller waits for it.
             let _ = self.begin_path(now, addresses);
@@ -93,9 +98,9 @@ impl Connection {
         if self.side.is_server() {
             return Err(OpenPathError::NotClient);
         }
-        let to_handshake = tuple.remote == self.progress.remote();
-        let is_confirmed = self.progress.is_confirmed();
-        let is_forbidden = self.peer.disable_active_migration && to_handshake;
+        let to_handshake = tuple.remote == self.establishment.progress().remote();
+        let is_confirmed = self.establishment.progress().is_confirmed();
+        let is_forbidden = self.establishment.peer().disable_active_migration && to_handshake;
         let openable = self.paths.take_next(is_confirmed, is_forbidden)?;
         let Some(local) = openable.first_local_cid() else {
             return Err(OpenPathError::NoConnectionIds);
@@ -142,9 +147,9 @@ impl Connection {
             addresses,
             config: &self.config,
             initial_window: self.initial_window_of_path(now, addresses),
-            active_connection_id_limit: self.peer.active_connection_id_limit,
-            max_udp_payload_size: self.peer.max_udp_payload_size,
-            max_ack_delay: self.peer.max_ack_delay,
+            active_connection_id_limit: self.establishment.peer().active_connection_id_limit,
+            max_udp_payload_size: self.establishment.peer().max_udp_payload_size,
+            max_ack_delay: self.establishment.peer().max_ack_delay,
             ack_request: self.ack_request.requested(),
         };
         let added = self.paths.add(now, new, &mut self.rng);
@@ -189,7 +194,7 @@ impl Connection {
 
     /// Reports that a path can be opened, if the application has tried to before.
     pub(super) fn report_paths_available(&mut self) {
-        if self.progress.is_confirmed() && self.paths.take_wanted_path() {
+        if self.establishment.progress().is_confirmed() && self.paths.take_wanted_path() {
             self.events.application.push_back(Event::PathsAvailable);
         }
     }
@@ -261,7 +266,7 @@ impl Connection {
 
     /// Sets the time at which abandoned paths are removed whose PATH_ABANDON the peer has acknowledged but not answered.
     pub(super) fn settle_abandoned(&mut self, now: Instant) {
-        let max_ack_delay = self.peer.max_ack_delay;
+        let max_ack_delay = self.establishment.peer().max_ack_delay;
         self.paths
             .settle_abandoned(|paths| now + paths.longest_pto(max_ack_delay) * RETENTION_PTOS);
     }
@@ -271,7 +276,7 @@ impl Connection {
         for forgotten in self.paths.forget(now) {
             let retired = forgotten.local.iter().map(EndpointEvent::Retired);
             self.events.endpoint.extend(retired);
-            if let Some(keys) = &mut self.keys.one_rtt {
+            if let Some(keys) = self.establishment.one_rtt_mut() {
                 keys.forget_path(forgotten.id);
             }
         }
@@ -309,10 +314,10 @@ impl Connection {
 
     /// Issues connection IDs up to the peer's limits.
     pub(super) fn issue_connection_ids(&mut self) {
-        if self.keys.one_rtt.is_none() || !self.paths.is_issue_due() {
+        if self.establishment.one_rtt().is_none() || !self.paths.is_issue_due() {
             return;
         }
-        let len = self.progress.local_cid().len();
+        let len = self.establishment.progress().local_cid().len();
         let reset_key = &self.endpoint.reset_key;
         let issued = self.paths.issue_ids(len, reset_key, &mut self.rng);
         let issued = issued.into_iter().map(EndpointEvent::Issued);
@@ -364,7 +369,7 @@ impl Connection {
 
     /// Applies the findings of path failure detection at `now`.
     pub(super) fn on_path_findings(&mut self, now: Instant) {
-        let max_ack_delay = self.peer.max_ack_delay;
+        let max_ack_delay = self.establishment.peer().max_ack_delay;
         for at in self.paths.slots() {
             match self.paths.find(now, at, max_ack_delay) {
                 Some(Finding::GivenUp) => {

@@ -2,36 +2,20 @@
 
 use marline_wire::frame::Frames;
 use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
-use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
 use super::telemetry::DroppedPacket;
 use crate::ack::{AckDecision, ReceivedView};
-use crate::crypto::{self, KeyChange, OpenError, Unprotected};
+use crate::crypto::{KeyChange, OpenError};
+use crate::establish::PacketContext;
 use crate::level::{EncryptionLevel, SpaceId};
-use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
 use crate::observe::Event;
 use crate::observe::events::{DropTrigger, Ecn, PacketReceived};
 use crate::paths::{PacketPath, Slot};
 use crate::time::Instant;
-use crate::tuple::{EcnCodepoint, FourTuple};
-
-/// Source of a packet and its datagram.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) tuple: FourTuple,
-    pub(super) ecn: Option<EcnCodepoint>,
-    /// Length of the whole datagram, in bytes.
-    pub(super) datagram: usize,
-}
-
-/// A packet whose keys are not available yet (RFC 9001, section 5.7).
-#[derive(Debug)]
-pub(super) struct UndecryptablePacket {
-    arrival: Arrival,
-    packet: Box<[u8]>,
-}
+use crate::tuple::{Arrival, EcnCodepoint, FourTuple};
 
 /// A packet whose protection is removed, for the modules that handle its frames.
 #[derive(Clone, Copy, Debug)]
@@ -44,24 +28,6 @@ pub(super) struct ReceivedPacket {
     pub(super) number: u64,
     /// Generation of the 1-RTT keys that protected it; 0 at other levels.
     pub(super) generation: u64,
-}
-
-/// The packet number space of a packet, and the largest number received there.
-#[derive(Clone, Copy, Debug)]
-struct NumberContext {
-    path: PathId,
-    largest: Option<u64>,
-}
-
-/// The result of removing the protection of a packet.
-struct Unsealed<'a> {
-    unprotected: Unprotected,
-    number: u64,
-    payload: &'a [u8],
-    /// Generation of the 1-RTT keys; 0 at other levels.
-    generation: u64,
-    /// Whether the packet shows that the keys are updated.
-    change: Option<KeyChange>,
 }
 
 impl Connection {
@@ -88,8 +54,13 @@ impl Connection {
             return;
         }
         self.handle_packets(now, arrival, datagram);
-        if !self.undecryptable.is_empty() {
-            self.retry_undecryptable(now);
+        while let Some(mut deferred) = self.establishment.take_openable() {
+            self.handle_packet(
+                now,
+                deferred.arrival,
+                &deferred.header,
+                &mut deferred.packet,
+            );
         }
         self.after_input(now);
     }
@@ -119,7 +90,8 @@ impl Connection {
         if !self.is_multipath() {
             return Some(Slot::FIRST);
         }
-        let destination = packet::destination(datagram, self.progress.local_cid().len())?;
+        let destination =
+            packet::destination(datagram, self.establishment.progress().local_cid().len())?;
         self.paths.by_destination(&ConnectionId::new(destination)?)
     }
 
@@ -133,7 +105,7 @@ impl Connection {
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).
     fn handle_packets(&mut self, now: Instant, arrival: Arrival, datagram: &mut [u8]) {
-        let cid_len = self.progress.local_cid().len();
+        let cid_len = self.establishment.progress().local_cid().len();
         let mut rest = datagram;
         let mut first: Option<ConnectionId> = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
@@ -179,22 +151,12 @@ impl Connection {
             level: Some(level),
             size: packet.len(),
         };
-        if !self.accepts_version(header) {
-            self.report_dropped(now, dropped, DropTrigger::Unsupported);
+        if let Some(trigger) = self.establishment.refuse(header, &arrival, packet) {
+            self.report_dropped(now, dropped, trigger);
             return;
         }
-        if self.is_invalid_initial(header, arrival, packet) {
-            self.report_dropped(now, dropped, DropTrigger::Invalid);
-            return;
-        }
-        if !self.may_open(level) {
-            if self.may_open_later(level) && self.undecryptable.len() < MAX_UNDECRYPTABLE_PACKETS {
-                self.undecryptable.push(UndecryptablePacket {
-                    arrival,
-                    packet: (&*packet).into(),
-                });
-                self.on_undecryptable(now);
-            } else {
+        if !self.establishment.may_open(level) {
+            if !self.establishment.defer(now, arrival, level, packet) {
                 self.report_dropped(now, dropped, DropTrigger::KeyUnavailable);
             }
             return;
@@ -202,11 +164,11 @@ impl Connection {
         let reset_token = packet.last_chunk().copied();
         let packet_path = self.packet_path(header);
         let context = match packet_path {
-            PacketPath::Known(at) => NumberContext {
+            PacketPath::Known(at) => PacketContext {
                 path: self.paths[at].id,
                 largest: self.largest_received(at, level.space()),
             },
-            PacketPath::New(path) => NumberContext {
+            PacketPath::New(path) => PacketContext {
                 path,
                 largest: None,
             },
@@ -216,7 +178,7 @@ impl Connection {
             }
         };
         dropped.path = Some(context.path);
-        match self.unseal(context, header, packet) {
+        match self.establishment.unseal(context, header, packet) {
             Ok(unsealed) => {
                 let number = unsealed.number;
                 let space = level.space();
@@ -288,148 +250,20 @@ impl Connection {
         self.emit(now, &Event::PacketReceived(event));
     }
 
-    /// Whether this is an Initial packet that must be discarded without decryption: in a small
-    /// datagram from a client (RFC 9000, section 14.1), with a token from a server (section 17.2.2).
-    fn is_invalid_initial(
-        &self,
-        header: &ProtectedHeader,
-        arrival: Arrival,
-        packet: &[u8],
-    ) -> bool {
-        matches!(header.kind, ProtectedKind::Initial { .. })
-            && match self.side {
-                Side::Server => arrival.datagram < usize::from(MIN_DATAGRAM_SIZE),
-                Side::Client => !header.token(packet).is_empty(),
-            }
-    }
-
-    /// Whether the keys of `level` exist and may open packets. A server opens 1-RTT packets only when the handshake
-    /// is complete (RFC 9001, section 5.7).
-    fn may_open(&self, level: EncryptionLevel) -> bool {
-        let is_early = level == EncryptionLevel::OneRtt
-            && self.side.is_server()
-            && self.handshake.is_handshaking();
-        self.keys.has(level)
-            && !is_early
-            && (level != EncryptionLevel::ZeroRtt || self.side.is_server())
-    }
-
-    /// Whether the keys of `level` may still become available.
-    fn may_open_later(&self, level: EncryptionLevel) -> bool {
-        match level {
-            EncryptionLevel::Initial => false,
-            EncryptionLevel::ZeroRtt => self.side.is_server() && self.handshake.is_handshaking(),
-            EncryptionLevel::Handshake => self.keys.initial.is_some(),
-            EncryptionLevel::OneRtt => self.handshake.is_handshaking(),
-        }
-    }
-
-    /// Handles the packets whose keys have become available.
-    fn retry_undecryptable(&mut self, now: Instant) {
-        let cid_len = self.progress.local_cid().len();
-        let mut index = 0;
-        while index < self.undecryptable.len() {
-            let parsed = packet::parse(&self.undecryptable[index].packet, cid_len, true);
-            let Ok(Packet::Protected(header)) = parsed else {
-                self.undecryptable.remove(index);
-                continue;
-            };
-            if self.may_open(header.kind.into()) {
-                let UndecryptablePacket {
-                    arrival,
-                    mut packet,
-                } = self.undecryptable.remove(index);
-                self.handle_packet(now, arrival, &header, &mut packet);
-                index = 0;
-            } else {
-                index += 1;
-            }
-        }
-    }
-
     /// The largest packet number received in a space of a path.
     fn largest_received(&self, at: Slot, space: SpaceId) -> Option<u64> {
         match space {
             SpaceId::Data => self.paths[at].space.received.largest(),
-            handshake => self.handshake_spaces.get(handshake)?.received.largest(),
+            handshake => self.establishment.space(handshake)?.received.largest(),
         }
-    }
-
-    /// Removes header and packet protection in place (RFC 9001, section 5).
-    fn unseal<'a>(
-        &mut self,
-        context: NumberContext,
-        header: &ProtectedHeader,
-        packet: &'a mut [u8],
-    ) -> Result<Unsealed<'a>, OpenError> {
-        let offset = header.number_offset;
-        let number_of = |unprotected: &Unprotected| {
-            packet::expand(
-                context.largest,
-                unprotected.truncated,
-                unprotected.number_len,
-            )
-        };
-        let keys = match EncryptionLevel::from(header.kind) {
-            EncryptionLevel::OneRtt => {
-                let keys = self.keys.one_rtt.as_mut().ok_or(OpenError::Unauthentic)?;
-                let unprotected = keys.unprotect(packet, offset)?;
-                let number = number_of(&unprotected);
-                let incoming = crypto::OneRttPacket {
-                    path_id: context.path,
-                    number,
-                    largest_received: context.largest,
-                    first_byte: unprotected.first_byte,
-                    payload_offset: offset + unprotected.number_len,
-                };
-                let opened = keys.open(incoming, packet)?;
-                return Ok(Unsealed {
-                    unprotected,
-                    number,
-                    payload: opened.payload,
-                    generation: opened.generation,
-                    change: opened.change,
-                });
-            }
-            EncryptionLevel::Initial => {
-                let is_current = header
-                    .version
-                    .is_none_or(|version| version == self.versions.format());
-                let keys = match is_current {
-                    true => &self.keys.initial,
-                    false => &self.keys.other_initial,
-                };
-                keys.as_ref().map(|keys| &keys.remote)
-            }
-            EncryptionLevel::Handshake => self.keys.handshake.as_ref().map(|keys| &keys.remote),
-            EncryptionLevel::ZeroRtt => self.keys.zero_rtt.as_deref(),
-        };
-        let keys = keys.ok_or(OpenError::Unauthentic)?;
-        let unprotected = crypto::unprotect(&*keys.header, packet, offset)?;
-        let number = number_of(&unprotected);
-        let payload_offset = offset + unprotected.number_len;
-        let payload = crypto::open(
-            &*keys.packet,
-            PathId::INITIAL,
-            number,
-            packet,
-            payload_offset,
-        )?;
-        Ok(Unsealed {
-            unprotected,
-            number,
-            payload,
-            generation: 0,
-            change: None,
-        })
     }
 
     fn is_duplicate(&self, at: Slot, space: SpaceId, number: u64) -> bool {
         match space {
             SpaceId::Data => self.paths[at].space.received.is_duplicate(number),
             handshake => self
-                .handshake_spaces
-                .get(handshake)
+                .establishment
+                .space(handshake)
                 .is_none_or(|space| space.received.is_duplicate(number)),
         }
     }
@@ -452,9 +286,7 @@ impl Connection {
             ));
         }
         self.telemetry.counters.packets_received += 1;
-        self.progress.on_packet_opened();
-        self.on_peer_heard();
-        self.follow_version(header);
+        self.establishment.on_packet_opened(header);
         if packet.space == SpaceId::Handshake && self.side.is_server() {
             let active = &mut self.paths[packet.path].tuples.active;
             active.amplification.on_validated();
@@ -497,7 +329,7 @@ impl Connection {
             number, arrival, ..
         } = *packet;
         if packet.space != SpaceId::Data {
-            if let Some(space) = self.handshake_spaces.get_mut(packet.space) {
+            if let Some(space) = self.establishment.space_mut(packet.space) {
                 space
                     .received
                     .on_packet(now, number, ack_eliciting, arrival.ecn);
@@ -542,7 +374,7 @@ impl Connection {
     ) -> Result<(), TransportError> {
         let Some(change) = change else { return Ok(()) };
         let expiry = now + self.pto() * 3;
-        if let Some(keys) = &mut self.keys.one_rtt {
+        if let Some(keys) = self.establishment.one_rtt_mut() {
             keys.expire_previous_at(expiry);
         }
         self.report_key_change(now, change);

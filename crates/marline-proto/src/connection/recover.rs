@@ -8,7 +8,7 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::receive::ReceivedPacket;
-use crate::level::SpaceId;
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::paths::Slot;
 use crate::recovery::{
     AckReceived, Expired, PathParts, ProbeConditions, Recovery, Resolved, ResolvedToken,
@@ -31,7 +31,7 @@ impl Connection {
         let path = &mut self.paths[at];
         let space = match id {
             SpaceId::Data => &mut path.space,
-            handshake => self.handshake_spaces.get_mut(handshake)?,
+            handshake => self.establishment.space_mut(handshake)?,
         };
         Some(RecoveryAccess {
             recovery: &mut path.recovery,
@@ -65,14 +65,14 @@ impl Connection {
             space: id,
             frame,
             ack_delay: match id {
-                SpaceId::Data => self.peer.ack_delay(frame.delay),
+                SpaceId::Data => self.establishment.peer().ack_delay(frame.delay),
                 SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
             },
-            max_ack_delay: self.peer.max_ack_delay,
+            max_ack_delay: self.establishment.peer().max_ack_delay,
             handshake_confirmed: self.is_confirmed(),
             // An acknowledged Handshake packet shows it as well.
             peer_validated_address: id == SpaceId::Handshake
-                || self.peer_completed_address_validation(),
+                || self.establishment.has_peer_validated_address(),
             proven_from: self.paths.proven_from(at, carrier.path),
         };
         let Some(mut on) = self.recovery_in(at, id) else {
@@ -94,7 +94,7 @@ impl Connection {
         if id == SpaceId::Data {
             self.on_path_answer(now, at, &outcome);
             let path = &mut self.paths[at];
-            if let Some(keys) = &mut self.keys.one_rtt {
+            if let Some(keys) = self.establishment.one_rtt_mut() {
                 keys.on_acked(path.id, outcome.largest_acked, carrier.generation)?;
             }
             let next = path.space.sent.next_number();
@@ -103,10 +103,14 @@ impl Connection {
         self.after_recovery(now, at);
         match id {
             SpaceId::Data => {
-                self.on_data_acked();
+                let outstanding = self.paths[Slot::FIRST].space.sent.ack_eliciting_in_flight();
+                self.establishment.on_data_acked(outstanding);
                 self.request_ack_frequency(now);
             }
-            SpaceId::Initial | SpaceId::Handshake => self.on_flight_acked(now),
+            SpaceId::Initial | SpaceId::Handshake => {
+                let rtt = self.paths[Slot::FIRST].recovery.rtt();
+                self.establishment.on_flight_acked(now, rtt);
+            }
         }
         self.renew_capacity_token(now);
         Ok(())
@@ -114,7 +118,7 @@ impl Connection {
 
     /// Declares packets lost according to the loss detector.
     fn detect_lost(&mut self, now: Instant, at: Slot, id: SpaceId) {
-        let max_ack_delay = self.peer.max_ack_delay;
+        let max_ack_delay = self.establishment.peer().max_ack_delay;
         if let Some(mut on) = self.recovery_in(at, id) {
             let (sent, parts) = (on.sent, &mut on.parts);
             on.recovery
@@ -168,12 +172,12 @@ impl Connection {
                     }
                 }
                 handshake => {
-                    if let Some(space) = self.handshake_spaces.get_mut(handshake) {
+                    if let Some(space) = self.establishment.space_mut(handshake) {
                         space.received.on_ack_acked(largest);
                     }
                 }
             },
-            Token::Crypto(ref token) => self.handshake.on_acked(token),
+            Token::Crypto(ref token) => self.establishment.on_crypto_acked(token),
             Token::Control(ref token) => self.streams.on_token_acked(token),
             Token::NewConnectionId { path, sequence } => {
                 if let Some(cids) = self.paths.local_cids(path) {
@@ -201,7 +205,7 @@ impl Connection {
         match *token {
             Token::Segment(ref segment) => self.streams.on_segment_lost(segment),
             Token::Ack { .. } => {}
-            Token::Crypto(ref token) => self.handshake.on_lost(token),
+            Token::Crypto(ref token) => self.establishment.on_crypto_lost(token),
             Token::Control(ref token) => self.streams.on_token_lost(token),
             Token::NewConnectionId { path, sequence } => {
                 if let Some(cids) = self.paths.local_cids(path) {
@@ -237,8 +241,8 @@ impl Connection {
         if !path.is_open() || !path.may_send_data() {
             return None;
         }
-        let is_handshake_over = self.is_confirmed() && self.handshake_spaces.is_empty();
-        let max_ack_delay = self.peer.max_ack_delay;
+        let is_handshake_over = self.is_confirmed() && self.establishment.is_over();
+        let max_ack_delay = self.establishment.peer().max_ack_delay;
         let probe_interval = self.paths.probe_interval();
         let longest_pause = self.idle.longest_pause();
         let mut eliciting = [false; 3];
@@ -256,14 +260,14 @@ impl Connection {
         for (id, space) in self.handshake_spaces_of(at) {
             eliciting[id as usize] = space.sent.has_ack_eliciting_in_flight();
         }
-        let unblocks = match self.keys.handshake {
-            Some(_) => SpaceId::Handshake,
-            None => SpaceId::Initial,
+        let unblocks = match self.establishment.has_keys(EncryptionLevel::Handshake) {
+            true => SpaceId::Handshake,
+            false => SpaceId::Initial,
         };
         Some(ProbeConditions {
             eliciting,
-            probes_data: self.is_confirmed() || self.handshake_spaces.is_empty(),
-            unblocks: (!self.peer_completed_address_validation()).then_some(unblocks),
+            probes_data: self.is_confirmed() || self.establishment.is_over(),
+            unblocks: (!self.establishment.has_peer_validated_address()).then_some(unblocks),
             max_ack_delay,
             probe_interval,
             longest_pause,
@@ -361,15 +365,5 @@ impl Connection {
             on.recovery.on_retry(on.sent, on.resolved);
             self.process_tokens(id);
         }
-    }
-
-    /// Discards the state of a space whose keys are discarded (RFC 9002, section 6.4).
-    pub(super) fn discard_space(&mut self, id: SpaceId) {
-        let Some(mut space) = self.handshake_spaces.take(id) else {
-            return;
-        };
-        let recovery = &mut self.paths[Slot::FIRST].recovery;
-        recovery.on_space_discarded(id, &mut space.sent);
-        self.handshake.discard(id);
     }
 }

@@ -106,7 +106,7 @@ impl Connection {
             self.fill_ends(packet, buf);
         }
         // A datagram that may still be padded must not end with a frame without a length.
-        let may_end_packet = self.handshake_spaces.is_empty() && !packet.wants_full;
+        let may_end_packet = self.establishment.is_over() && !packet.wants_full;
         loop {
             let room = packet.limit.saturating_sub(buf.len());
             if room < MIN_SEGMENT_SPACE {

@@ -241,7 +241,7 @@ impl Connection {
         kind: KeyKind,
         trigger: KeyTrigger,
     ) {
-        let phase = self.keys.one_rtt.as_ref().map(|keys| keys.generation());
+        let phase = self.establishment.one_rtt().map(|keys| keys.generation());
         let key_phase = phase.filter(|_| kind == KeyKind::OneRtt);
         for sender in [self.side, self.side.peer()] {
             let event = KeyUpdated {
@@ -419,7 +419,7 @@ impl Connection {
         };
         let streams = self.streams.stats();
         ConnectionStats {
-            version: self.versions.current(),
+            version: self.establishment.versions().current(),
             streams: StreamStats {
                 open: streams.open,
                 bytes_sent: streams.bytes_sent,
@@ -433,7 +433,7 @@ impl Connection {
             udp_received: received,
             frames_received: self.telemetry.frames_received,
             packets_dropped: counters.packets_dropped,
-            handshake: self.progress.took(),
+            handshake: self.establishment.progress().took(),
             paths: self.paths.iter().map(Path::stats).collect(),
         }
     }

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use super::*;
 use crate::config::RetryPolicy;
 use crate::endpoint::ConnectionHandle;
-use crate::handshake::Cipher;
+use crate::handshake::{Cipher, Versions};
+use crate::observe::Observer;
 use crate::streams::{ReadError, WriteError};
 use crate::testing::{Conditions, Datagram, Direction, Ends, Node, Pair, PairConfig};
-use marline_wire::{Dir, ErrorCode, StreamId};
+use marline_wire::{Dir, ErrorCode, StreamId, Version};
 
 mod ack_only_peer;
 mod ackfrequency;

@@ -16,14 +16,7 @@ impl Connection {
             .filter_map(|at| self.next_timeout_of(at))
             .chain(self.paths.next_forgetting())
             .chain(self.idle.next_timeout())
-            .chain(
-                self.keys
-                    .one_rtt
-                    .as_ref()
-                    .and_then(|keys| keys.next_timeout()),
-            )
-            .chain(self.progress.next_timeout())
-            .chain(self.handshake_retransmission.next_timeout())
+            .chain(self.establishment.next_timeout())
             .chain(self.first_mtu_probe.next_timeout())
             .min()
     }
@@ -47,7 +40,10 @@ impl Connection {
             .chain(sends)
             .chain(path.recovery.next_timeout())
             .chain(path.next_validation_timeout())
-            .chain(self.paths.next_finding(at, self.peer.max_ack_delay))
+            .chain(
+                self.paths
+                    .next_finding(at, self.establishment.peer().max_ack_delay),
+            )
             .min()
     }
 
@@ -62,7 +58,7 @@ impl Connection {
         if self.idle.is_expired(now) {
             return self.end_silently(now, ConnectionError::IdleTimeout);
         }
-        if self.progress.is_late(now) {
+        if self.establishment.progress().is_late(now) {
             return self.end_silently(now, ConnectionError::HandshakeTimeout);
         }
         if self.idle.take_ping(now) {
@@ -71,17 +67,12 @@ impl Connection {
         if self.idle.take_response_ping(now) && self.streams.awaits_response() {
             self.ping();
         }
-        self.on_early_timeout(now);
+        self.repeat_early(now);
         self.on_mtu_probe_timeout(now);
         self.on_loss_timeouts(now);
-        if self.progress.take_zero_rtt_expiry(now) {
-            self.keys.zero_rtt = None;
-        }
+        self.establishment.on_timeout(now);
         for at in self.paths.slots() {
             self.on_validation_timeout(now, at);
-        }
-        if let Some(keys) = &mut self.keys.one_rtt {
-            keys.on_timeout(now);
         }
         self.on_path_findings(now);
         self.forget_paths(now);

@@ -217,7 +217,7 @@ impl Connection {
         let mut open: Option<PacketBuilder> = None;
         let mut must_pad = false;
         for space in SpaceId::ALL {
-            let Some(level) = self.sealing_level(space) else {
+            let Some(level) = self.establishment.sealing_level(space) else {
                 continue;
             };
             if !self.has_output(now, at, space, permit) {
@@ -280,7 +280,7 @@ impl Connection {
         buf: &mut Vec<u8>,
         write: impl FnOnce(&mut Self, &mut PacketBuilder, &mut Vec<u8>) -> bool,
     ) -> Result<Option<Transmit>, TransportError> {
-        let Some(level) = self.sealing_level(SpaceId::Data) else {
+        let Some(level) = self.establishment.sealing_level(SpaceId::Data) else {
             return Ok(None);
         };
         let start = buf.len();

@@ -26,8 +26,8 @@ impl Connection {
         let destination = packet::destination(quote, 0);
         let applies = self.awaits_first_datagram()
             && self.lifecycle.is_open()
-            && is_same_address(remote, self.progress.remote())
-            && destination == Some(&*self.progress.original_destination());
+            && is_same_address(remote, self.establishment.progress().remote())
+            && destination == Some(&*self.establishment.progress().original_destination());
         if applies {
             self.end_silently(now, ConnectionError::Unreachable(what));
         }

@@ -11,8 +11,9 @@ use super::evict::Place;
 use super::stats::Refusal;
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
-use crate::connection::{Connection, Incoming};
+use crate::connection::Connection;
 use crate::crypto::{Token, TokenCapacity, TokenError};
+use crate::establish::Incoming;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 

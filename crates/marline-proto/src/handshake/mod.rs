@@ -6,9 +6,8 @@
 //! | CRYPTO data, sent and received | `stream` |
 //! | authentication of connection IDs | `binding` |
 //! | state kept after the handshake | `outcome` |
-//! | progress, connection IDs, deadlines | `progress` |
 //! | TLS configurations for QUIC | `config` |
-//! | the version of a connection, and those that it may use | `version`, `versions` |
+//! | the versions that a connection may use | `versions` |
 //! | versions in a ClientHello, before TLS is created | `client_hello` |
 //! | secrets for another version's keys | `recorder` |
 //! | sessions by version | `sessions` |
@@ -18,11 +17,9 @@ mod client_hello;
 mod config;
 mod drive;
 mod outcome;
-mod progress;
 mod recorder;
 mod sessions;
 mod stream;
-mod version;
 mod versions;
 
 pub(crate) use binding::ExpectedIds;
@@ -32,7 +29,5 @@ pub use config::{
 };
 pub use drive::ConnectError;
 pub(crate) use drive::{ClientStart, Handshake, HandshakeStep, ServerStart};
-pub(crate) use progress::{HandshakeIds, Progress, Source};
 pub(crate) use stream::CryptoToken;
-pub(crate) use version::{Selection, VersionState};
 pub use versions::Versions;

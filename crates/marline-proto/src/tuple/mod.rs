@@ -59,3 +59,12 @@ pub struct Transmit {
     /// Size in bytes of every datagram but the last, if there are several (generic segmentation offload).
     pub segment_size: Option<usize>,
 }
+
+/// Source of a packet and its datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) tuple: FourTuple,
+    pub(crate) ecn: Option<EcnCodepoint>,
+    /// Length of the whole datagram, in bytes.
+    pub(crate) datagram: usize,
+}

@@ -103,7 +103,10 @@ impl Connection {
         }
         let (local, remote) = {
             let path = self.paths.main();
-            (self.progress.local_cid(), *path.remote_cids.active())
+            (
+                self.establishment.progress().local_cid(),
+                *path.remote_cids.active(),
+            )
         };
         let known = self.reported(Slot::FIRST);
         known.local_id = Some(local);
@@ -244,7 +247,7 @@ impl Connection {
 
     /// Reports the versions that a client offers or a server supports, and the choice so far.
     pub(in crate::connection) fn report_versions(&mut self, now: Instant) {
-        let versions = self.versions.offered();
+        let versions = self.establishment.versions().offered();
         let event = match self.side.is_client() {
             true => VersionInformation {
                 client: &versions,
@@ -252,7 +255,7 @@ impl Connection {
             },
             false => VersionInformation {
                 server: &versions,
-                chosen: Some(self.versions.current()),
+                chosen: Some(self.establishment.versions().current()),
                 ..VersionInformation::default()
             },
         };
@@ -279,7 +282,7 @@ impl Connection {
     pub(in crate::connection) fn report_offered_versions(&mut self, now: Instant, offered: &[u32]) {
         let event = VersionInformation {
             server: offered,
-            client: &self.versions.offered(),
+            client: &self.establishment.versions().offered(),
             chosen: None,
         };
         self.emit(now, &Event::VersionInformation(event));
@@ -292,8 +295,8 @@ impl Connection {
         };
         if self.side.is_client() {
             let event = VersionInformation {
-                client: &self.versions.offered(),
-                chosen: Some(self.versions.current()),
+                client: &self.establishment.versions().offered(),
+                chosen: Some(self.establishment.versions().current()),
                 ..VersionInformation::default()
             };
             observer.on_event(now, &Event::VersionInformation(event));
@@ -305,7 +308,7 @@ impl Connection {
         let event = AlpnInformation {
             server: &supported,
             client: &[],
-            chosen: self.handshake.alpn(),
+            chosen: self.establishment.tls().alpn(),
         };
         observer.on_event(now, &Event::AlpnInformation(event));
     }

@@ -155,7 +155,10 @@ fn a_peer_without_the_extension_is_asked_nothing() {
         });
         let ends = pair.establish();
         if !takes_requests {
-            pair.server(ends.server).peer.min_ack_delay = None;
+            pair.server(ends.server)
+                .establishment
+                .peer_mut()
+                .min_ack_delay = None;
         }
         download(&mut pair, ends, &pattern(300_000));
         let received = pair.client(ends.client).stats().frames_received;

@@ -18,7 +18,7 @@ fn every_cipher_carries_a_transfer_and_a_key_update() {
         );
         upload(&mut pair, ends, &pattern(300_000));
         let generation = |connection: &mut Connection| {
-            let keys = connection.keys.one_rtt.as_ref();
+            let keys = connection.establishment.one_rtt();
             keys.map(|keys| keys.generation())
         };
         assert_eq!(generation(pair.client(ends.client)), Some(1), "{cipher:?}");

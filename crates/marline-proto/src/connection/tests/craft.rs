@@ -49,7 +49,7 @@ impl Connection {
     /// A 1-RTT packet without frames, which the connection does not record.
     pub(super) fn craft_empty(&mut self) -> Vec<u8> {
         let mut buf = Vec::new();
-        let keys = self.keys.one_rtt.as_mut().expect("the keys exist");
+        let keys = self.establishment.one_rtt_mut().expect("the keys exist");
         let header = ShortHeader {
             dcid: *self.paths[Slot::FIRST].remote_cids.active(),
             spin: false,
@@ -82,13 +82,15 @@ impl Connection {
 
     /// Makes the source connection ID of long headers differ from that of the transport parameters.
     pub(super) fn falsify_source_cid(&mut self) {
-        let id = self.rng.connection_id(self.progress.local_cid().len());
-        self.progress.set_local_cid(id);
+        let id = self
+            .rng
+            .connection_id(self.establishment.progress().local_cid().len());
+        self.establishment.progress_mut().set_local_cid(id);
     }
 
     /// Whether the connection has keys for a space.
     pub(super) fn can_seal(&self, space: SpaceId) -> bool {
-        self.sealing_level(space).is_some()
+        self.establishment.sealing_level(space).is_some()
     }
 }
 

@@ -40,7 +40,7 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
 fn a_datagram_of_the_maximum_length_arrives_beside_the_end_of_the_handshake() {
     let mut pair = Pair::new();
     let client = pair.connect();
-    let has_keys = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
+    let has_keys = |pair: &mut Pair| pair.client(client).establishment.one_rtt().is_some();
     assert!(pair.drive_until(TIMEOUT, has_keys), "no handshake");
     pair.flush();
     let connection = pair.client(client);

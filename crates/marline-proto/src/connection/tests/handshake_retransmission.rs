@@ -33,7 +33,9 @@ fn losing(config: PairConfig, lossy: Direction, lost: &'static [u64]) -> Pair {
 fn keys_after(pair: &mut Pair) -> Duration {
     let began = pair.now;
     let client = pair.connect();
-    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| {
+        pair.client(client).establishment.one_rtt().is_some()
+    });
     assert!(done, "no handshake");
     pair.now - began
 }
@@ -161,7 +163,7 @@ impl Connected {
             ..PairConfig::default()
         });
         let client = pair.connect();
-        let is_complete = |pair: &mut Pair| pair.client(client).keys.one_rtt.is_some();
+        let is_complete = |pair: &mut Pair| pair.client(client).establishment.one_rtt().is_some();
         assert!(pair.drive_until(TIMEOUT, is_complete), "no handshake");
         Self { pair, client }
     }
@@ -221,8 +223,9 @@ fn a_finished_message_is_not_missed_if_one_datagram_of_two_arrives() {
         };
         let mut pair = losing(config, Direction::ToServer, &[2]);
         let client = pair.connect();
-        let connected =
-            pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
+        let connected = pair.drive_until(TIMEOUT, |pair| {
+            pair.client(client).establishment.one_rtt().is_some()
+        });
         assert!(connected);
         pair.flush();
         let connection = pair.client(client);
@@ -450,7 +453,7 @@ fn a_repeated_flight_that_the_pacer_holds_back_does_not_wait_for_its_probe_timeo
     pair.flush();
     pair.network.conditions(Direction::ToClient).down = false;
     pair.drive(ROUND_TRIP);
-    assert!(pair.client(client).keys.one_rtt.is_some());
+    assert!(pair.client(client).establishment.one_rtt().is_some());
 }
 
 /// The time until the server has received a request in two packets, as of HTTP/3 with its settings, if all of them and

@@ -1,17 +1,21 @@
 //! Probes during a handshake, and the discarding of keys.
 
 use super::*;
+use crate::level::EncryptionLevel;
 
 #[test]
 fn a_client_discards_initial_keys_when_it_sends_handshake_packets() {
     let mut pair = Pair::new();
     let client = pair.connect();
-    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| {
+        pair.client(client).establishment.one_rtt().is_some()
+    });
     assert!(done);
     pair.flush();
-    let keys = &pair.client(client).keys;
-    assert!(keys.initial.is_none());
-    assert!(keys.handshake.is_some(), "the handshake is not confirmed");
+    let establishment = &pair.client(client).establishment;
+    assert!(!establishment.has_keys(EncryptionLevel::Initial));
+    let has_handshake = establishment.has_keys(EncryptionLevel::Handshake);
+    assert!(has_handshake, "the handshake is not confirmed");
 }
 
 #[test]
@@ -36,7 +40,9 @@ fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
     pair.flush();
     pair.network.conditions(Direction::ToClient).down = false;
 
-    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| {
+        pair.client(client).establishment.one_rtt().is_some()
+    });
     assert!(done);
     // One round trip, and a probe timeout without an RTT sample (RFC 9002, section 6.2.2).
     assert_eq!(
@@ -51,7 +57,9 @@ fn one_probe_timeout_retransmits_the_finished_message_of_the_client() {
     let client = pair.connect();
     pair.drive(Duration::from_millis(15));
     pair.network.conditions(Direction::ToServer).down = true;
-    let done = pair.drive_until(TIMEOUT, |pair| pair.client(client).keys.one_rtt.is_some());
+    let done = pair.drive_until(TIMEOUT, |pair| {
+        pair.client(client).establishment.one_rtt().is_some()
+    });
     assert!(done);
     pair.flush();
     pair.network.conditions(Direction::ToServer).down = false;
@@ -100,5 +108,5 @@ fn the_second_probe_of_a_client_also_contains_its_first_flight() {
     pair.network.conditions(Direction::ToServer).down = false;
     pair.network.inject(now, Direction::ToServer, second);
     pair.drive(Duration::from_millis(50));
-    assert!(pair.client(client).keys.one_rtt.is_some());
+    assert!(pair.client(client).establishment.one_rtt().is_some());
 }

@@ -5,7 +5,7 @@ use super::*;
 /// The number of key updates, which must be the same at both ends.
 fn common_generation(pair: &mut Pair, ends: Ends) -> u64 {
     let of = |connection: &mut Connection| {
-        let keys = connection.keys.one_rtt.as_ref();
+        let keys = connection.establishment.one_rtt();
         keys.expect("the handshake is complete").generation()
     };
     let client = of(pair.client(ends.client));

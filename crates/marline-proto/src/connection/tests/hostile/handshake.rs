@@ -178,13 +178,22 @@ fn a_retry_with_an_invalid_tag_and_a_second_retry_are_ignored() {
         bad[index] ^= 1;
         pair.deliver(Direction::ToClient, bad);
     }
-    assert!(pair.client(client).progress.retry_source().is_none());
+    assert!(
+        pair.client(client)
+            .establishment
+            .progress()
+            .retry_source()
+            .is_none()
+    );
     pair.deliver(Direction::ToClient, good);
-    assert_eq!(pair.client(client).progress.retry_source(), Some(scid));
+    assert_eq!(
+        pair.client(client).establishment.progress().retry_source(),
+        Some(scid)
+    );
     let again = forge_retry(original, id, original, b"other");
     pair.deliver(Direction::ToClient, again);
     assert_eq!(
-        pair.client(client).progress.retry_source(),
+        pair.client(client).establishment.progress().retry_source(),
         Some(scid),
         "the second Retry is ignored"
     );
@@ -218,7 +227,13 @@ fn a_retry_after_any_packet_is_ignored() {
         b"token",
     );
     pair.deliver(Direction::ToClient, retry);
-    assert!(pair.client(client).progress.retry_source().is_none());
+    assert!(
+        pair.client(client)
+            .establishment
+            .progress()
+            .retry_source()
+            .is_none()
+    );
 }
 
 #[test]
@@ -249,7 +264,10 @@ fn an_initial_packet_of_a_server_with_a_token_is_dropped() {
         .expect("a first flight");
     pair.deliver(Direction::ToServer, buf);
     let server = pair.server.accepted.pop_front().expect("accepted");
-    pair.server(server).progress.set_initial_token(vec![1; 20]);
+    pair.server(server)
+        .establishment
+        .progress_mut()
+        .set_initial_token(vec![1; 20]);
     let datagram = pair.server(server).craft(now, SpaceId::Initial, &[0x01]);
     pair.deliver(Direction::ToClient, datagram);
     assert_eq!(pair.client(client).stats().frames_received.ping, 0);

@@ -4,7 +4,7 @@ use marline_wire::packet::{ProtectedHeader, ProtectedKind, VERSION_1};
 use marline_wire::params::{TransportParameters, VersionInformation};
 use marline_wire::{ErrorCode, Side, TransportError, Version};
 
-use super::Versions;
+use crate::handshake::Versions;
 
 /// A client's reaction to a Version Negotiation packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

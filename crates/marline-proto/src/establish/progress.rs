@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use marline_wire::{ConnectionId, Side, TransportError};
 
-use super::ExpectedIds;
+use crate::handshake::ExpectedIds;
 use crate::time::Instant;
 
 /// The initial connection IDs of a handshake.

@@ -3,7 +3,7 @@
 use marline_wire::ConnectionId;
 
 use crate::crypto::{DirectionalKeys, Keys, OneRttKeys};
-use crate::level::{EncryptionLevel, SpaceId};
+use crate::level::EncryptionLevel;
 
 /// The keys of all encryption levels, each installed and discarded during the handshake (RFC 9001, section 4).
 #[derive(Default)]
@@ -21,15 +21,6 @@ pub(super) struct KeyRing {
 }
 
 impl KeyRing {
-    /// The keys of the Initial or Handshake space.
-    pub(super) fn of_handshake(&self, space: SpaceId) -> Option<&Keys> {
-        match space {
-            SpaceId::Initial => self.initial.as_deref(),
-            SpaceId::Handshake => self.handshake.as_deref(),
-            SpaceId::Data => None,
-        }
-    }
-
     /// Whether there are keys of `level`.
     pub(super) fn has(&self, level: EncryptionLevel) -> bool {
         match level {

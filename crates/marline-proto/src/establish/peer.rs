@@ -6,23 +6,23 @@ use marline_wire::params::{PreferredAddress, TransportParameters};
 
 /// The peer's parameters; defaults until they are known (RFC 9000, section 18.2).
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
-    pub(super) ack_delay_exponent: u32,
+pub(crate) struct Peer {
+    pub(crate) ack_delay_exponent: u32,
     /// Maximum ACK delay to expect: the peer's `max_ack_delay`, or a longer one that was requested.
-    pub(super) max_ack_delay: Duration,
+    pub(crate) max_ack_delay: Duration,
     /// The peer's `max_ack_delay`.
-    pub(super) usual_ack_delay: Duration,
+    pub(crate) usual_ack_delay: Duration,
     /// `None` if the peer has no idle timeout.
-    pub(super) max_idle_timeout: Option<Duration>,
-    pub(super) grease_fixed_bit: bool,
-    pub(super) disable_active_migration: bool,
+    pub(crate) max_idle_timeout: Option<Duration>,
+    pub(crate) grease_fixed_bit: bool,
+    pub(crate) disable_active_migration: bool,
     /// Minimum ACK delay that may be requested of the peer; `None` if it does not support requests.
-    pub(super) min_ack_delay: Option<Duration>,
-    pub(super) preferred_address: Option<PreferredAddress>,
-    pub(super) active_connection_id_limit: u64,
-    pub(super) max_udp_payload_size: u64,
+    pub(crate) min_ack_delay: Option<Duration>,
+    pub(crate) preferred_address: Option<PreferredAddress>,
+    pub(crate) active_connection_id_limit: u64,
+    pub(crate) max_udp_payload_size: u64,
     /// The peer's initial maximum path ID; `None` if it does not support multipath.
-    pub(super) initial_max_path_id: Option<u32>,
+    pub(crate) initial_max_path_id: Option<u32>,
 }
 
 impl Default for Peer {
@@ -52,7 +52,7 @@ impl From<&TransportParameters> for Peer {
 
 impl Peer {
     /// The delay of an ACK frame (RFC 9000, section 19.3).
-    pub(super) fn ack_delay(&self, on_wire: u64) -> Duration {
+    pub(crate) fn ack_delay(&self, on_wire: u64) -> Duration {
         Duration::from_micros(on_wire.saturating_mul(1 << self.ack_delay_exponent.min(20)))
     }
 }
