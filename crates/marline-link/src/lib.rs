@@ -8,6 +8,7 @@
 //! - A [`Medium`] carries packets among stations: a [`Duplex`] of two links, or a radio channel
 //!   that all stations and both directions share.
 
+mod bucket;
 mod chain;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
@@ -34,6 +35,7 @@ pub mod queue;
 mod random;
 mod rate;
 mod seed;
+mod shaper;
 pub mod spec;
 mod station_pair;
 #[cfg(test)]
@@ -59,6 +61,7 @@ pub use packet::{Ecn, Packet};
 pub use policer::Policer;
 pub use rate::{Rate, UNLIMITED};
 pub use seed::Seed;
+pub use shaper::{Peak, Shaper, ShaperConfig};
 pub use spec::LinkSpec;
 pub use station_pair::StationPair;
 pub use time::Time;

@@ -8,15 +8,15 @@ use super::progress::Bar;
 use super::table::align;
 use crate::failure::Failure;
 
-/// Measure the presets of links, and check them against their specifications
+/// Measure the presets and the models of links, and check them against their specifications
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   marline lab verify
-  marline lab verify lte-a wifi-n-190 --seed 7")]
+  marline lab verify lte-a wifi-n-190 shaper --seed 7")]
 pub(crate) struct Arguments {
-    /// The links [default: all that `marline lab presets` lists]
-    #[arg(value_name = "PRESET")]
-    presets: Vec<String>,
+    /// The links [default: all that `marline lab presets` lists, and all models]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
 
     /// The seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -51,7 +51,7 @@ impl Answer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut bar = Bar::new("verify");
-    let checks = verify(&arguments.presets, arguments.seed, &mut |progress| {
+    let checks = verify(&arguments.names, arguments.seed, &mut |progress| {
         bar.show(progress);
     });
     drop(bar);
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn print(checks: &[Verified]) {
-    let titles = ["preset", "quantity", "measured", "expected", "", "source"];
+    let titles = ["link", "quantity", "measured", "expected", "", "source"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     for check in checks {
         let measured = match check.measured {

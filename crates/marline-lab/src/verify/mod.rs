@@ -1,10 +1,12 @@
-//! Checks that presets have the properties they specify.
+//! Checks that presets and link models have the properties they specify.
 //!
 //! A preset models a link that was measured or described. Its specification is data: expected values, their
 //! bounds, and their sources. It is checked on the network that experiments would build, in virtual time,
-//! with packets that belong to no transport.
+//! with packets that belong to no transport. Models are checked the same way, with values that formulas give for their
+//! settings.
 
 mod line;
+mod models;
 mod probe;
 mod promises;
 mod quantity;
@@ -23,6 +25,7 @@ use marline_link::preset::{PRESETS, Preset};
 use serde::Serialize;
 
 use crate::run::Progress;
+use models::{MODELS, Model};
 use probe::{Extent, Measured, Probe};
 use promises::{PROMISES, Promise};
 use quantity::Quantity;
@@ -37,11 +40,11 @@ const EXTENT: Extent = Extent {
     lossless: 40_000,
 };
 
-/// The result of checking one property of a preset.
+/// The result of checking one property of a preset or a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// The preset.
+    /// The preset or the model.
     pub preset: &'static str,
     /// The measured property.
     pub quantity: &'static str,
@@ -57,38 +60,42 @@ pub struct Verified {
     pub source: &'static str,
 }
 
-/// There is no preset of that name.
+/// There is no preset and no model of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset {name:?}; there are {}", known().collect::<Vec<_>>().join(", "))]
+#[error("unknown preset or model {name:?}; there are {}", known().collect::<Vec<_>>().join(", "))]
 pub struct UnknownPreset {
     /// The name.
     pub name: String,
 }
 
 fn known() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|preset| preset.name)
+    let presets = PRESETS.iter().map(|preset| preset.name);
+    presets.chain(MODELS.iter().map(|model| model.name))
 }
 
-/// Checks the specified properties of the named presets, or of all if no name is given, in the order of
-/// [`PRESETS`]. Equal seeds give equal results on any number of threads. `progress` is called on this thread
+/// Checks the specified properties of the named presets and models, or of all if no name is given: presets in the
+/// order of [`PRESETS`], then models. Equal seeds give equal results on any number of threads. `progress` is called on this thread
 /// after each measurement.
 ///
 /// # Errors
-/// A name is not that of a preset.
+/// A name is not that of a preset or a model.
 pub fn verify(
     names: &[impl AsRef<str>],
     seed: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Verified>, UnknownPreset> {
     let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
-    if let Some(name) = names.iter().find(|name| Preset::find(name).is_none()) {
+    if let Some(name) = names
+        .iter()
+        .find(|name| known().all(|known| known != **name))
+    {
         let name = (*name).to_owned();
         return Err(UnknownPreset { name });
     }
-    let subjects: Vec<_> = PRESETS
-        .iter()
-        .filter(|preset| names.is_empty() || names.contains(&preset.name))
-        .map(Subject::of)
+    let presets = PRESETS.iter().map(Subject::of);
+    let subjects: Vec<_> = presets
+        .chain(MODELS.iter().map(Subject::of_model))
+        .filter(|subject| names.is_empty() || names.contains(&subject.name))
         .collect();
     Ok(check(&subjects, Seed::new(seed), &EXTENT, progress))
 }
@@ -108,6 +115,14 @@ impl Subject {
             name: preset.name,
             link: preset.text.to_owned(),
             promises: found.map_or_else(Vec::new, |(_, promises)| promises.to_vec()),
+        }
+    }
+
+    fn of_model(model: &Model) -> Self {
+        Self {
+            name: model.name,
+            link: model.link.to_owned(),
+            promises: model.promises.to_vec(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use marline_link::spec::{Radio, SpecError};
-use marline_link::{LinkSpec, Seed, Time, UNLIMITED};
+use marline_link::{LinkSpec, Seed, Time};
 use rand::RngExt;
 
 use super::Quantity;
@@ -28,6 +28,8 @@ const LARGE: u32 = 60_000;
 const WARM_UP: Duration = Duration::from_secs(2);
 /// The interval of small packets in each direction.
 const PACE: Duration = Duration::from_micros(500);
+/// The load on a link without a rate, in bits per second.
+const DEFAULT_FEED: u64 = 100_000_000;
 /// Packets of a window.
 const WINDOW: u64 = 256;
 
@@ -189,7 +191,8 @@ impl Feed {
             // Three standard deviations above the mean; queued packets bridge longer gaps.
             Radio::Lte(lte) => (lte.rate + 4 * lte.std, LARGE, extent.cell),
             Radio::None => {
-                let rate = spec.down.rate.unwrap_or(UNLIMITED);
+                let limits = [spec.down.rate, spec.down.shaper].into_iter().flatten();
+                let rate = limits.min().unwrap_or(DEFAULT_FEED);
                 (rate + rate / 10, FULL, extent.steady)
             }
         };
@@ -307,20 +310,30 @@ fn burst(line: &mut Line, bytes: u32) -> Measured {
         line.send(Time::ZERO, End::Server, bytes, number);
     }
     let mut waiting = line.waiting();
-    let (mut first, mut last) = (None, Time::ZERO);
+    let mut times = Vec::new();
     while let Some(outcome) = line.next(Time::MAX) {
         waiting = waiting.max(line.waiting());
         if outcome.lost.is_none() {
-            first.get_or_insert(outcome.at);
-            last = outcome.at;
+            times.push(outcome.at);
         }
     }
-    let delay = first.map_or(0.0, |first| millis(last.since(first)));
-    vec![
+    let span = |times: &[Time]| match times {
+        [first, .., last] => last.since(*first),
+        _ => Duration::ZERO,
+    };
+    let at_once = times.iter().filter(|at| Some(*at) == times.first()).count();
+    let mut measured = vec![
         (Quantity::Buffer, waiting as f64 / 1e3),
         (Quantity::BufferPackets, (waiting / u64::from(bytes)) as f64),
-        (Quantity::BufferTime, delay),
-    ]
+        (Quantity::BufferTime, millis(span(&times))),
+        (Quantity::AtOnce, at_once as f64),
+    ];
+    if let Some(next @ [_, rest @ ..]) = times.get(at_once..at_once + 10) {
+        let bits = 8 * u64::from(bytes) * rest.len() as u64;
+        let rate = bits as f64 / span(next).as_nanos() as f64 * 1e3;
+        measured.push((Quantity::BurstRate, rate));
+    }
+    measured
 }
 
 /// Packets a second of a window that moves with acknowledgments, each for `every` packets.

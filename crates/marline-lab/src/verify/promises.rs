@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Quantity::{self, *};
 
-/// A promise of a preset.
+/// A promise of a preset or a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Promise {
     pub(super) quantity: Quantity,
@@ -55,7 +55,12 @@ const FITTED: &str = "fitted to TCP in the Wi-Fi study";
 const PROBED: &str = "losses are probed faster than the link";
 const FEWER: &str = "WCNC 2019: 20 to 30 %, less 1 for chance";
 
-const fn near(quantity: Quantity, value: f64, tolerance: f64, source: &'static str) -> Promise {
+pub(super) const fn near(
+    quantity: Quantity,
+    value: f64,
+    tolerance: f64,
+    source: &'static str,
+) -> Promise {
     Promise {
         quantity,
         expected: Expected::Near(value, tolerance),
@@ -63,7 +68,12 @@ const fn near(quantity: Quantity, value: f64, tolerance: f64, source: &'static s
     }
 }
 
-const fn between(quantity: Quantity, low: f64, high: f64, source: &'static str) -> Promise {
+pub(super) const fn between(
+    quantity: Quantity,
+    low: f64,
+    high: f64,
+    source: &'static str,
+) -> Promise {
     Promise {
         quantity,
         expected: Expected::Between(low, high),

@@ -33,6 +33,10 @@ pub(super) enum Quantity {
     BufferPackets,
     /// The queueing delay of a packet at the end of a full buffer.
     BufferTime,
+    /// Packets of 500 bytes that leave at once, of many that are sent at once.
+    AtOnce,
+    /// The rate at which the first ten of the others leave, in bits of IP packets.
+    BurstRate,
     /// The goodput divided by that of a single hop of the same radio.
     HopShare,
     /// The gain of a window of 256 packets when every tenth packet is acknowledged instead of every second.
@@ -57,6 +61,8 @@ impl Quantity {
             Self::Buffer => "buffer",
             Self::BufferPackets => "buffer of 1,517-byte packets",
             Self::BufferTime => "delay of a full buffer",
+            Self::AtOnce => "500-byte packets at once",
+            Self::BurstRate => "rate in a burst",
             Self::HopShare => "goodput against one hop",
             Self::FewerAcks => "gain of ACK for 10 over 2",
         }
@@ -67,10 +73,12 @@ impl Quantity {
         match self {
             Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::BufferTime => "ms",
             Self::RttRetried | Self::LossUp | Self::LossDown | Self::FewerAcks => "%",
-            Self::Goodput | Self::GoodputDeviation | Self::Payload | Self::PayloadAcknowledged => {
-                "Mb/s"
-            }
-            Self::LossRun | Self::BufferPackets => "packets",
+            Self::Goodput
+            | Self::GoodputDeviation
+            | Self::Payload
+            | Self::PayloadAcknowledged
+            | Self::BurstRate => "Mb/s",
+            Self::LossRun | Self::BufferPackets | Self::AtOnce => "packets",
             Self::Buffer => "kB",
             Self::HopShare => "",
         }
@@ -83,7 +91,9 @@ impl Quantity {
             Self::Goodput | Self::GoodputDeviation | Self::Payload => Probe::Download,
             Self::PayloadAcknowledged => Probe::AcknowledgedDownload,
             Self::LossUp | Self::LossDown | Self::LossRun => Probe::Trickle,
-            Self::Buffer | Self::BufferTime => Probe::Burst { bytes: 500 },
+            Self::Buffer | Self::BufferTime | Self::AtOnce | Self::BurstRate => {
+                Probe::Burst { bytes: 500 }
+            }
             Self::BufferPackets => Probe::Burst { bytes: 1517 },
             Self::HopShare => Probe::Hops,
             Self::FewerAcks => Probe::Window,

@@ -20,8 +20,10 @@ fn outside(verified: &[Verified]) -> Vec<&'static str> {
 }
 
 #[test]
-fn presets_meet_their_specified_bounds() {
-    let mut subjects: Vec<_> = PRESETS.iter().map(Subject::of).collect();
+fn presets_and_models_meet_their_specified_bounds() {
+    let presets = PRESETS.iter().map(Subject::of);
+    let models = MODELS.iter().map(Subject::of_model);
+    let mut subjects: Vec<_> = presets.chain(models).collect();
     for promise in subjects.iter_mut().flat_map(|s| &mut s.promises) {
         promise.expected = match promise.expected {
             Expected::Near(value, tolerance) => Expected::Near(value, WIDER * tolerance),
@@ -39,7 +41,9 @@ fn presets_meet_their_specified_bounds() {
         println!("{found:?}");
     }
     assert_eq!(outside(&verified), [""; 0]);
-    let promised: usize = PROMISES.iter().map(|(_, promises)| promises.len()).sum();
+    let of_presets = PROMISES.iter().map(|(_, promises)| promises.len());
+    let of_models = MODELS.iter().map(|model| model.promises.len());
+    let promised: usize = of_presets.chain(of_models).sum();
     assert_eq!(verified.len(), promised);
 }
 
@@ -65,6 +69,12 @@ fn every_preset_specifies_delay_goodput_and_loss() {
             .iter()
             .all(|(name, _)| Preset::find(name).is_some())
     );
+}
+
+#[test]
+fn names_of_presets_and_models_are_unique() {
+    let names: BTreeSet<_> = known().collect();
+    assert_eq!(names.len(), known().count());
 }
 
 #[test]
@@ -108,7 +118,7 @@ fn presets_are_selected_by_name() {
     let unknown = verify(&["ecmp", "lte-b"], 1, &mut |_| {}).unwrap_err();
     let printed = unknown.to_string();
     assert!(
-        printed.starts_with("unknown preset \"lte-b\"; there are lte-a, lte-a-lossy, "),
+        printed.starts_with("unknown preset or model \"lte-b\"; there are lte-a, lte-a-lossy, "),
         "{printed}"
     );
 }

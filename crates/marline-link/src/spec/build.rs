@@ -10,7 +10,7 @@ use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
     Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Overtaking,
-    Period, Policer, Seed, Suspensions, Time,
+    Period, Policer, Seed, Shaper, Suspensions, Time,
 };
 
 mod radio;
@@ -100,6 +100,9 @@ impl DirectionSpec {
                 .policer_burst
                 .unwrap_or_else(|| server::policer_burst(rate));
             stages.push(Box::new(FilterLink::new(Policer::new(rate, burst))));
+        }
+        if let Some(config) = self.shaper_config(rtt) {
+            stages.push(Box::new(Shaper::new(config)));
         }
         stages.extend(self.server(rtt, seed, read)?);
         if let Some(schedule) = self.suspend {

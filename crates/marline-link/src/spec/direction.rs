@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use marline_settings::{Domain, Field, Settings, Share};
+use marline_settings::{Domain, Field, Settings, Share, write_rate};
 
 use super::values::{Buffer, Burst, DistributionName, QueueKind, Window};
 use super::{RATE, SpecError};
@@ -36,6 +36,15 @@ pub struct DirectionSpec {
     pub policer: Option<u64>,
     /// Burst of the policer, in bytes; by default 100 ms of its rate, at least ten full packets.
     pub policer_burst: Option<u64>,
+    /// Rate of a token-bucket shaper before the queue in bits per second; `None` for no shaper.
+    pub shaper: Option<u64>,
+    /// Bucket of the shaper, in bytes; by default 10 ms of its rate, at least ten full packets.
+    pub shaper_burst: Option<u64>,
+    /// The shaper's rate within a burst, in bits per second, with a bucket of a full packet; `None` for no limit.
+    pub shaper_peak: Option<u64>,
+    /// The shaper's queue limit; by default 50 ms. As in `tc-tbf`, a time is how long a packet may wait that arrives
+    /// at an empty bucket: the limit is what the rate sends in it, and the bucket.
+    pub shaper_buffer: Option<Buffer>,
     /// One-direction delay.
     pub delay: Duration,
     /// Scale of the delay variation; see [`jitter_distribution`](Self::jitter_distribution).
@@ -88,6 +97,10 @@ impl Default for DirectionSpec {
             mark: None,
             policer: None,
             policer_burst: None,
+            shaper: None,
+            shaper_burst: None,
+            shaper_peak: None,
+            shaper_buffer: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             jitter_distribution: DistributionName::Normal,
@@ -119,6 +132,28 @@ impl DirectionSpec {
     /// Whether its delay is drawn from a distribution. picoquic's distribution has a scale of its own.
     pub(super) fn varies(&self) -> bool {
         !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi
+    }
+
+    fn check_shaper(&self) -> Result<(), SpecError> {
+        if self.shaper == Some(0) {
+            return Err(SpecError::out_of_range("shaper", "0bps", DOWN));
+        }
+        for (is_set, key) in [
+            (self.shaper_burst.is_some(), "shaper-burst"),
+            (self.shaper_peak.is_some(), "shaper-peak"),
+            (self.shaper_buffer.is_some(), "shaper-buffer"),
+        ] {
+            SpecError::unless(!is_set || self.shaper.is_some(), key, "shaper")?;
+        }
+        if let Some(peak) = self.shaper_peak.filter(|peak| Some(*peak) <= self.shaper) {
+            let peak = write_rate(peak);
+            return Err(SpecError::out_of_range(
+                "shaper-peak",
+                &peak,
+                "above `shaper`",
+            ));
+        }
+        Ok(())
     }
 
     /// Checks that the keys are consistent.
@@ -154,6 +189,7 @@ impl DirectionSpec {
             "policer-burst",
             "policer",
         )?;
+        self.check_shaper()?;
         if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
         {
             return Err(SpecError::conflict(
@@ -215,6 +251,14 @@ pub(super) const KEYS: Settings<DirectionSpec> = &[
     key!("mark", mark: Domain::TIME.or("none"), "how long packets with ECT(1) may wait before the queue marks them"),
     key!("policer", policer: RATE.or("none"), "the rate of a policer, which drops what exceeds it"),
     key!("policer-burst", policer_burst: Domain::SIZE.or("none"), "what the policer lets pass at once"),
+    key!("shaper", shaper: RATE.or("none"), "the rate of a token-bucket shaper, which holds back what exceeds it"),
+    key!("shaper-burst", shaper_burst: Domain::SIZE.or("none"), "what the shaper lets pass at once"),
+    key!("shaper-peak", shaper_peak: RATE.or("none"), "the rate of the shaper within a burst"),
+    key!(
+        "shaper-buffer",
+        shaper_buffer: Domain::text("a queue limit, as 45kB, 100p (packets), 50ms (at the rate, and the burst) or 1bdp").or("none"),
+        "the queue limit of the shaper"
+    ),
     key!("delay", delay: Domain::TIME, "one-direction delay"),
     key!("jitter", jitter: Domain::TIME, "scale of the delay variation"),
     key!(

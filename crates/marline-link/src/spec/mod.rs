@@ -22,7 +22,7 @@
 //! ```
 //!
 //! From the client, a link consists of an optional radio followed by a wire. In each direction of the
-//! wire a packet is checked against the MTU and a policer, queued and transmitted at the rate, then possibly dropped
+//! wire a packet is checked against the MTU and a policer, shaped, queued and transmitted at the rate, then possibly dropped
 //! in an outage, lost, corrupted or duplicated, and finally delayed. So the buffer holds only queued
 //! packets, and lost packets have taken their share of the rate.
 

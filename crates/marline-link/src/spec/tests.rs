@@ -12,7 +12,8 @@ use crate::Schedule;
 #[test]
 fn every_key_of_a_wire_is_parsed() {
     let text = "rate=20mbps, rate-std=1.5mbps, rate-tau=200ms, buffer=100p, queue=codel, ecn=on, mark=1ms, \
-                policer=10mbps, policer-burst=64kB, \
+                policer=10mbps, policer-burst=64kB, shaper=8mbps, shaper-burst=20kB, shaper-peak=16mbps, \
+                shaper-buffer=70ms, \
                 delay=10ms, jitter=2ms, jitter-law=pareto, jitter-corr=50ms, jitter-batch=1ms, \
                 reorder=on, loss=0.05%, loss-burst=3p, loss-every=100, loss-at=3+7, duplicate=1%, \
                 corrupt=0.0001%, mtu=1400B, outage=2s..2.5s+7s..8s, suspend=100ms..250ms/3s";
@@ -31,6 +32,10 @@ fn every_key_of_a_wire_is_parsed() {
         mark: Some(millis(1)),
         policer: Some(10_000_000),
         policer_burst: Some(64_000),
+        shaper: Some(8_000_000),
+        shaper_burst: Some(20_000),
+        shaper_peak: Some(16_000_000),
+        shaper_buffer: Some(Buffer::Time(millis(70))),
         delay: millis(10),
         jitter: millis(2),
         jitter_distribution: DistributionName::Pareto,
@@ -224,6 +229,11 @@ fn errors_name_the_key_and_the_permitted_values() {
         (
             "policer=0bps",
             "policer: 0bps is out of range: above 0; use `outage` for a link that is down",
+        ),
+        ("shaper-burst=9kB", "shaper-burst: requires `shaper`"),
+        (
+            "shaper=5mbps,shaper-peak=5mbps",
+            "shaper-peak: 5mbps is out of range: above `shaper`",
         ),
         (
             "rate=1mbps,trace=a",

@@ -22,7 +22,8 @@ impl LinkSpec {
             Radio::Lte(lte) => (lte.rtt(), Some(lte.rate as f64)),
             Radio::Wifi(wifi) => (2 * wifi.delay, Some(wifi.down())),
         };
-        let wire = [self.down.rate, self.down.policer].into_iter().flatten();
+        let wire = [self.down.rate, self.down.policer, self.down.shaper];
+        let wire = wire.into_iter().flatten();
         Unloaded {
             rtt: rtt + self.up.delay + self.down.delay,
             down: radio
@@ -74,6 +75,9 @@ mod tests {
         let mesh = |shared| unloaded(&format!("model=wifi,wifi.hops=3,wifi.shared={shared}")).down;
         assert_eq!([mesh("on"), mesh("off")], [Some(65e6 / 3.0), Some(65e6)]);
         assert_eq!(unloaded("rtt=10ms").down, None);
-        assert_eq!(unloaded("rate=50mbps,policer=10mbps").down, Some(10e6));
+        for limit in ["policer", "shaper"] {
+            let slower = unloaded(&format!("rate=50mbps,{limit}=10mbps"));
+            assert_eq!(slower.down, Some(10e6));
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::queue::{
     Codel, CodelConfig, DropTail, DualPi2, DualPi2Config, FqCodel, FqCodelConfig, Limit, Queue,
     Red, RedConfig, StepMarker,
 };
+use crate::shaper::{Peak, ShaperConfig};
 use crate::spec::{Buffer, DirectionSpec, QueueKind, SpecError};
 use crate::trace::{Trace, TraceLink};
 use crate::{Link, Rate, Seed};
@@ -26,6 +27,12 @@ const DUALPI2_DEFAULT: Duration = Duration::from_millis(250);
 
 /// Default burst of a policer, as time at its rate.
 const POLICER_BURST: Duration = Duration::from_millis(100);
+
+/// Default bucket of a shaper, as time at its rate.
+const SHAPER_BURST: Duration = Duration::from_millis(10);
+
+/// Default limit of a shaper's queue, as time at its rate.
+const SHAPER_LATENCY: Duration = Duration::from_millis(50);
 
 /// Sampling period of a varying rate.
 const RATE_SAMPLING: Duration = Duration::from_millis(10);
@@ -58,6 +65,34 @@ impl DirectionSpec {
         })))
     }
 
+    /// The shaper, if there is one.
+    pub(super) fn shaper_config(&self, rtt: Duration) -> Option<ShaperConfig> {
+        let rate = self.shaper?;
+        let burst = self.shaper_burst.unwrap_or_else(|| {
+            bytes(Limit::time(SHAPER_BURST, rate)).max(SMALLEST_DEFAULT * FULL_PACKET)
+        });
+        let peak = self.shaper_peak.map(|rate| Peak {
+            rate,
+            burst: FULL_PACKET,
+        });
+        let buffer = self.shaper_buffer.unwrap_or(Buffer::Time(SHAPER_LATENCY));
+        let limit = match buffer {
+            Buffer::Time(latency) => {
+                let within =
+                    |rate, bucket: u64| bytes(Limit::time(latency, rate)).saturating_add(bucket);
+                let peak = peak.map(|peak| within(peak.rate, peak.burst));
+                within(rate, burst).min(peak.unwrap_or(u64::MAX))
+            }
+            other => bytes(limit(other, rate, rtt)),
+        };
+        Some(ShaperConfig {
+            rate,
+            burst,
+            peak,
+            limit,
+        })
+    }
+
     /// The queue for a mean rate of `rate` bits per second.
     fn queue<B: Send + 'static>(&self, rate: u64, rtt: Duration, seed: Seed) -> Box<dyn Queue<B>> {
         match self.mark.filter(|_| self.queue != QueueKind::DualPi2) {
@@ -74,7 +109,7 @@ impl DirectionSpec {
         rtt: Duration,
         seed: Seed,
     ) -> Box<dyn Queue<B>> {
-        let given = self.limit(rate, rtt);
+        let given = self.buffer.map(|buffer| limit(buffer, rate, rtt));
         let product = Limit::time(rtt, rate);
         let default = Limit::Bytes(bytes(product).max(SMALLEST_DEFAULT * FULL_PACKET));
         let limit = given.unwrap_or(default);
@@ -117,20 +152,18 @@ impl DirectionSpec {
             }
         }
     }
+}
 
-    /// The configured queue limit at a mean rate of `rate` bits per second, if any.
-    fn limit(&self, rate: u64, rtt: Duration) -> Option<Limit> {
-        self.buffer.map(|buffer| match buffer {
-            Buffer::Bytes(bytes) => Limit::Bytes(bytes),
-            Buffer::Packets(packets) => {
-                Limit::Packets(usize::try_from(packets).unwrap_or(usize::MAX))
-            }
-            Buffer::Time(time) => Limit::time(time, rate),
-            Buffer::Bdp(products) => {
-                let bytes = products * rate as f64 * rtt.as_nanos() as f64 / 8e9;
-                Limit::Bytes(bytes as u64)
-            }
-        })
+/// The limit of `buffer` at a mean rate of `rate` bits per second.
+fn limit(buffer: Buffer, rate: u64, rtt: Duration) -> Limit {
+    match buffer {
+        Buffer::Bytes(bytes) => Limit::Bytes(bytes),
+        Buffer::Packets(packets) => Limit::Packets(usize::try_from(packets).unwrap_or(usize::MAX)),
+        Buffer::Time(time) => Limit::time(time, rate),
+        Buffer::Bdp(products) => {
+            let bytes = products * rate as f64 * rtt.as_nanos() as f64 / 8e9;
+            Limit::Bytes(bytes as u64)
+        }
     }
 }
 
